@@ -1,0 +1,99 @@
+# make demo and make test need only Debian with make, Python >= 3.10, and root or sudo.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON  ?= python3
+VENV    ?= .venv
+OLDEST  ?= .venv-oldest
+BIN     := $(VENV)/bin
+SUDO    := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+TESTS   ?=
+
+##@ Start here
+.PHONY: demo
+demo: java $(VENV)/.installed ## Replay the logs of two real tables and explain each step
+	@$(BIN)/python jobs/demo.py
+
+.PHONY: test
+test: java $(VENV)/.installed ## The tests, but for the corpus, the oracles' long runs and benchmarks
+	$(BIN)/python -m pytest -m "not slow and not conformance and not oracle" $(TESTS)
+
+##@ More tests
+.PHONY: conformance
+conformance: java $(VENV)/.installed ## Every case of delta-spec-testdata
+	$(BIN)/python -m pytest -m conformance tests/conformance $(TESTS)
+
+.PHONY: oracle
+oracle: java $(VENV)/.installed ## Random histories by delta-spark and delta-rs, SEEDS of them
+	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest -m oracle tests/oracle $(TESTS)
+
+.PHONY: notebooks
+notebooks: java $(VENV)/.installed ## Execute the notebooks
+	$(BIN)/python -m pytest -m notebook tests/notebooks
+
+.PHONY: test-oldest
+test-oldest: java $(OLDEST)/.installed ## A small suite on the lowest supported pyspark
+	$(OLDEST)/bin/python -m pytest -m "not slow and not conformance and not oracle and not notebook" tests/golden tests/table
+
+.PHONY: bench
+bench: java $(VENV)/.installed ## Benchmarks, as ratios in one run
+	$(BIN)/python -m tests.benchmarks
+
+##@ Checks
+.PHONY: check
+check: lint types imports ## Everything that reads the code without running it
+
+.PHONY: lint
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(VENV)/.installed
+	$(BIN)/mypy
+
+.PHONY: imports
+imports: $(VENV)/.installed
+	$(BIN)/lint-imports
+
+##@ Housekeeping
+.PHONY: clean
+clean: ## Remove the virtual environments and caches
+	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+
+.PHONY: help
+help: ## This list
+	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- What the commands above need --------------------------------------------------------------
+
+$(VENV)/.installed: pyproject.toml
+	$(call make_venv,$(VENV))
+	$(VENV)/bin/python -m pip install --quiet --editable ".[oracle]"
+	@touch $@
+
+$(OLDEST)/.installed: pyproject.toml
+	$(call make_venv,$(OLDEST))
+	$(OLDEST)/bin/python -m pip install --quiet --editable ".[dev]" "pyspark[connect]==4.0.0"
+	@touch $@
+
+# Debian splits venv off Python; where apt is not at hand, pip's own virtualenv does.
+define make_venv
+	@test -x $(1)/bin/python -a -x $(1)/bin/pip || { rm -rf $(1); $(PYTHON) -m venv $(1) 2>/dev/null; } || { \
+	  echo "Installing python3-venv"; \
+	  command -v apt-get >/dev/null || { echo "Install Python's venv module, then run make again."; exit 1; }; \
+	  $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq python3-venv >/dev/null && \
+	  rm -rf $(1) && $(PYTHON) -m venv $(1); }
+endef
+
+.PHONY: java
+java:
+	@java_version=$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p'); \
+	[ "$${java_version:-0}" -ge 17 ] || { \
+	  command -v apt-get >/dev/null || { \
+	    echo "Spark needs a Java runtime, 17 or newer: install one (Temurin, your system's openjdk), then run make again."; exit 1; }; \
+	  echo "Installing a Java runtime"; \
+	  $(SUDO) apt-get update -qq && \
+	  { $(SUDO) apt-get install -y -qq openjdk-17-jre-headless >/dev/null 2>&1 || \
+	    $(SUDO) apt-get install -y -qq default-jre-headless >/dev/null; }; }
