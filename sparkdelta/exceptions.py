@@ -1,0 +1,398 @@
+"""The whole error tree. A leaf says the problem, its cause and the remedy, and carries its fields.
+
+DeltaError
+├── TableError
+│   ├── TableNotFoundError, VersionNotFoundError
+│   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
+│   └── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
+├── ProtocolError
+│   ├── UnsupportedReaderFeaturesError, InvalidProtocolVersionError, InvalidProtocolError
+│   └── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
+├── SchemaError
+│   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
+│   └── ColumnNotFoundError, PartitionColumnNotFoundError, InvalidPartitionValueError
+└── StorageError
+    ├── VersionsNotContiguousError, TruncatedTransactionLogError, StateRecoverError
+    ├── LogFileNotFoundError, MissingPartFilesError, MalformedLogFileError
+    ├── MissingCommitInfoError, MissingCommitTimestampError
+    ├── DataFileNotFoundError, DataFileNotReadError, DriverReadTooLargeError
+    └── DeletionVectorError
+        ├── DeletionVectorChecksumError, DeletionVectorCardinalityError
+        └── DeletionVectorSizeError, DeletionVectorFormatError
+
+Texts and SQLSTATEs are in `error_conditions`.
+"""
+
+# ruff: noqa: D101, N802, N815 - a leaf's text describes it; PySpark's names for what it has too
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sparkdelta.error_conditions import CONDITIONS
+
+
+class DeltaError(Exception):
+    """The root of every error of this library.
+
+    Attributes
+    ----------
+    error_class, sql_state
+        For programs: the names of delta-spark where it has the same error.
+    message
+        For people: the text without error class and SQLSTATE.
+    message_parameters
+        The fields by name, as text; each is also an attribute with its own type.
+    """
+
+    error_class: ClassVar[str] = "DELTA_ERROR"
+    sql_state: ClassVar[str] = "XXKDS"
+
+    def __init_subclass__(cls) -> None:
+        cls.sql_state, _ = CONDITIONS.get(cls.error_class, (cls.sql_state, ""))
+
+    def __init__(self, message: str, **message_parameters: object) -> None:
+        Exception.__init__(self, message)
+        self.message = message
+        self.message_parameters = {k: _text(v) for k, v in message_parameters.items()}
+        self.__dict__.update(message_parameters)
+
+    def __post_init__(self) -> None:
+        fields = {name: getattr(self, name) for name in _field_names(type(self))}
+        texts = {name: _text(value) for name, value in fields.items()}
+        DeltaError.__init__(self, CONDITIONS[self.error_class][1].format(**texts), **fields)
+
+    def __str__(self) -> str:
+        return f"[{self.error_class}] {self.message} SQLSTATE: {self.sql_state}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = {name: getattr(self, name, None) for name in self.message_parameters}
+        return _restore, (type(self), self.message, fields)
+
+    def getCondition(self) -> str:
+        """Return the error class, as PySpark's errors do."""
+        return self.error_class
+
+    getErrorClass = getCondition
+
+    def getSqlState(self) -> str:
+        return self.sql_state
+
+    def getMessageParameters(self) -> dict[str, str]:
+        return self.message_parameters
+
+
+def from_message(text: str) -> DeltaError | None:
+    """The error whose text is somewhere in `text`, as when a query raised it inside Spark.
+
+    Fields cannot be recovered from a text: they are None, and `message_parameters` is empty.
+    """
+    classes = {cls.error_class: cls for cls in _tree(DeltaError)}
+    for found in _ERROR_TEXT.finditer(text):
+        if leaf := classes.get(found["error_class"]):
+            error = _restore(leaf, found["message"], {})
+            error.__dict__.update(dict.fromkeys(_field_names(leaf)))
+            return error
+    return None
+
+
+_ERROR_TEXT = re.compile(
+    r"\[(?P<error_class>DELTA_[A-Z0-9_]+)\] (?P<message>[^\n]*?)(?= SQLSTATE: \w{5}|\n|$)"
+)
+
+
+def _tree(root: type[DeltaError]) -> list[type[DeltaError]]:
+    return [root, *(cls for child in root.__subclasses__() for cls in _tree(child))]
+
+
+def _field_names(leaf: type[DeltaError]) -> list[str]:
+    parameters = inspect.signature(leaf).parameters.values()
+    return [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+
+
+def _restore(leaf: type[DeltaError], message: str, fields: dict[str, object]) -> DeltaError:
+    error = leaf.__new__(leaf)
+    DeltaError.__init__(error, message, **fields)
+    return error
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+class TableError(DeltaError):
+    """What was asked for does not exist, or was not asked for properly."""
+
+    error_class = "DELTA_TABLE_ERROR"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TableNotFoundError(TableError):
+    path: str
+    error_class = "DELTA_TABLE_NOT_FOUND"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class VersionNotFoundError(TableError):
+    version: int
+    earliest: int
+    latest: int
+    path: str
+    error_class = "DELTA_VERSION_NOT_FOUND"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TimestampEarlierThanCommitRetentionError(TableError):
+    timestamp: object
+    earliest: object
+    path: str
+    error_class = "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TimestampGreaterThanCommitError(TableError):
+    timestamp: object
+    latest: object
+    path: str
+    error_class = "DELTA_TIMESTAMP_GREATER_THAN_COMMIT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidTimestampError(TableError):
+    value: object
+    error_class = "DELTA_TIMESTAMP_INVALID"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidArgumentError(TableError):
+    argument: str
+    problem: str
+    error_class = "DELTA_ILLEGAL_OPTION"
+
+
+class TimeTravelMultipleFormatsError(TableError):
+    error_class = "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS"
+
+    def __init__(self) -> None:
+        self.__post_init__()
+
+
+class ProtocolError(DeltaError):
+    """The table asks for more than this library can do, or contradicts the protocol."""
+
+    error_class = "DELTA_PROTOCOL_ERROR"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnsupportedReaderFeaturesError(ProtocolError):
+    path: str
+    features: Sequence[str]
+    error_class = "DELTA_UNSUPPORTED_FEATURES_FOR_READ"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidProtocolVersionError(ProtocolError):
+    path: str
+    reader_version: int
+    writer_version: int
+    error_class = "DELTA_INVALID_PROTOCOL_VERSION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidProtocolError(ProtocolError):
+    path: str
+    problem: str
+    error_class = "DELTA_INVALID_PROTOCOL"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CatalogManagedTableError(ProtocolError):
+    path: str
+    error_class = "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnsupportedTypeChangeError(ProtocolError):
+    field: str
+    from_type: str
+    to_type: str
+    error_class = "DELTA_UNSUPPORTED_TYPE_CHANGE_IN_SCHEMA"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ColumnMappingError(ProtocolError):
+    problem: str
+    error_class = "DELTA_INVALID_COLUMN_MAPPING"
+
+
+class SchemaError(DeltaError):
+    """Columns, types or values do not fit the table's schema."""
+
+    error_class = "DELTA_SCHEMA_ERROR"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SchemaNotSetError(SchemaError):
+    path: str
+    error_class = "DELTA_SCHEMA_NOT_SET"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidSchemaError(SchemaError):
+    problem: str
+    error_class = "DELTA_INVALID_SCHEMA"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnsupportedDataTypeError(SchemaError):
+    column: str
+    data_type: str
+    error_class = "DELTA_UNSUPPORTED_DATA_TYPES"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ColumnNotFoundError(SchemaError):
+    column: str
+    available: Sequence[str]
+    error_class = "DELTA_COLUMN_NOT_FOUND"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PartitionColumnNotFoundError(SchemaError):
+    column: str
+    available: Sequence[str]
+    error_class = "DELTA_PARTITION_COLUMN_NOT_FOUND"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidPartitionValueError(SchemaError):
+    column: str
+    value: object
+    data_type: str
+    error_class = "DELTA_PARTITION_COLUMN_CAST_FAILED"
+
+
+class StorageError(DeltaError):
+    """The log, a data file or a deletion vector is missing, damaged or out of reach."""
+
+    error_class = "DELTA_STORAGE_ERROR"
+
+    def __init__(self, *, path: str, problem: str) -> None:
+        text = CONDITIONS[StorageError.error_class][1].format(path=path, problem=problem)
+        DeltaError.__init__(self, text, path=path, problem=problem)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class VersionsNotContiguousError(StorageError):
+    versions: Sequence[int]
+    start: int
+    end: int
+    version_to_load: int
+    path: str
+    error_class = "DELTA_VERSIONS_NOT_CONTIGUOUS"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TruncatedTransactionLogError(StorageError):
+    path: str
+    version: int
+    error_class = "DELTA_TRUNCATED_TRANSACTION_LOG"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogFileNotFoundError(StorageError):
+    path: str
+    version: int | None
+    file: str
+    error_class = "DELTA_LOG_FILE_NOT_FOUND"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MissingPartFilesError(StorageError):
+    version: int
+    error_class = "DELTA_MISSING_PART_FILES"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StateRecoverError(StorageError):
+    what: str
+    version: int
+    path: str
+    error_class = "DELTA_STATE_RECOVER_ERROR"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MalformedLogFileError(StorageError):
+    path: str
+    version: int | None
+    problem: str
+    error_class = "DELTA_MALFORMED_LOG_FILE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MissingCommitInfoError(StorageError):
+    version: int
+    path: str
+    error_class = "DELTA_MISSING_COMMIT_INFO"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MissingCommitTimestampError(StorageError):
+    version: int
+    path: str
+    error_class = "DELTA_MISSING_COMMIT_TIMESTAMP"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DataFileNotFoundError(StorageError):
+    file: str
+    version: int | None
+    error_class = "DELTA_FILE_NOT_FOUND"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DataFileNotReadError(StorageError):
+    files: Sequence[str]
+    version: int | None
+    error_class = "DELTA_DATA_FILE_NOT_READ"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DeletionVectorError(StorageError):
+    """A deletion vector is damaged or does not fit its descriptor."""
+
+    deletion_vector: str
+    problem: str
+    error_class = "DELTA_DELETION_VECTOR_ERROR"
+
+
+class DeletionVectorChecksumError(DeletionVectorError):
+    error_class = "DELTA_DELETION_VECTOR_CHECKSUM_MISMATCH"
+
+
+class DeletionVectorCardinalityError(DeletionVectorError):
+    error_class = "DELTA_DELETION_VECTOR_CARDINALITY_MISMATCH"
+
+
+class DeletionVectorSizeError(DeletionVectorError):
+    error_class = "DELTA_DELETION_VECTOR_SIZE_MISMATCH"
+
+
+class DeletionVectorFormatError(DeletionVectorError):
+    error_class = "DELTA_DELETION_VECTOR_INVALID_FORMAT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DriverReadTooLargeError(StorageError):
+    what: str
+    rows: int | None
+    bound: int
+    error_class = "DELTA_DRIVER_READ_TOO_LARGE"

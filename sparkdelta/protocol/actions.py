@@ -1,0 +1,159 @@
+"""The actions that are ever brought to the driver, as values.
+
+References
+----------
+PROTOCOL.md#actions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sparkdelta.exceptions import InvalidProtocolError
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """The encoding of the data files.
+
+    References
+    ----------
+    PROTOCOL.md#format-specification
+    """
+
+    provider: str = "parquet"
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object]) -> Format:
+        """From the wire form; what is missing has its default."""
+        provider = document.get("provider")
+        return cls(
+            provider="parquet" if provider is None else str(provider),
+            options=_strings_by_name(document.get("options")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """The versions and features that a reader or writer of the table must implement.
+
+    References
+    ----------
+    PROTOCOL.md#protocol-evolution
+    """
+
+    min_reader_version: int
+    min_writer_version: int
+    reader_features: tuple[str, ...] | None = None
+    writer_features: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object], *, path: str = "the table") -> Protocol:
+        """From the wire form.
+
+        Raises
+        ------
+        InvalidProtocolError
+            If a version is missing or no number.
+        """
+        return cls(
+            min_reader_version=_protocol_version(document, "minReaderVersion", path),
+            min_writer_version=_protocol_version(document, "minWriterVersion", path),
+            reader_features=_strings(document.get("readerFeatures")),
+            writer_features=_strings(document.get("writerFeatures")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The identity, schema and properties of the table.
+
+    `schema_string` is None where the action has none: such a table has a log but no schema yet.
+
+    References
+    ----------
+    PROTOCOL.md#change-metadata
+    """
+
+    id: str
+    name: str | None = None
+    description: str | None = None
+    format: Format = field(default_factory=Format)
+    schema_string: str | None = None
+    partition_columns: tuple[str, ...] = ()
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    created_time: int | None = None
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object]) -> Metadata:
+        """From the wire form; required fields that faulty writers left out have empty values."""
+        data_format = document.get("format")
+        return cls(
+            id=_optional_string(document.get("id")) or "",
+            name=_optional_string(document.get("name")),
+            description=_optional_string(document.get("description")),
+            format=Format.from_dict(data_format if isinstance(data_format, Mapping) else {}),
+            schema_string=_optional_string(document.get("schemaString")),
+            partition_columns=_strings(document.get("partitionColumns")) or (),
+            configuration=_strings_by_name(document.get("configuration")),
+            created_time=_optional_integer(document.get("createdTime")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """A file with file actions of a V2 checkpoint.
+
+    References
+    ----------
+    PROTOCOL.md#sidecar-file-information
+    """
+
+    path: str
+    size_in_bytes: int = 0
+    modification_time: int = 0
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object]) -> Sidecar:
+        """From the wire form."""
+        return cls(
+            path=str(document["path"]),
+            size_in_bytes=_optional_integer(document.get("sizeInBytes")) or 0,
+            modification_time=_optional_integer(document.get("modificationTime")) or 0,
+            tags=_strings_by_name(document.get("tags")),
+        )
+
+
+def _protocol_version(document: Mapping[str, object], name: str, path: str) -> int:
+    version = _optional_integer(document.get(name))
+    if version is None:
+        raise InvalidProtocolError(path=path, problem=f"{name} is missing or no number")
+    return version
+
+
+def _optional_integer(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _optional_string(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _strings(value: object) -> tuple[str, ...] | None:
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes):
+        return None
+    return tuple(str(item) for item in value)
+
+
+def _strings_by_name(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        return {}
+    return {str(name): _wire_text(item) for name, item in value.items() if item is not None}
+
+
+def _wire_text(value: object) -> str:
+    # Writers in dynamic languages leave booleans unquoted.
+    return str(value).lower() if isinstance(value, bool) else str(value)

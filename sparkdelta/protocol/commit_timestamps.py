@@ -1,0 +1,42 @@
+"""The times of commits, and the version that was the latest at a time.
+
+References
+----------
+PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from sparkdelta.protocol.log_files import Version
+
+
+def strictly_increasing(pairs: Sequence[tuple[Version, int]]) -> list[tuple[Version, int]]:
+    """Versions with their file times in milliseconds, each at least 1 ms after the one before.
+
+    File times may go backwards, by clocks or by copying; delta-spark corrects them the same way.
+
+    Examples
+    --------
+    >>> strictly_increasing([(0, 10), (1, 5), (2, 11), (3, 20)])
+    [(0, 10), (1, 11), (2, 12), (3, 20)]
+    """
+    adjusted: list[tuple[Version, int]] = []
+    for version, timestamp in pairs:
+        earliest = adjusted[-1][1] + 1 if adjusted else timestamp
+        adjusted.append((version, max(timestamp, earliest)))
+    return adjusted
+
+
+def version_at_or_before(pairs: Sequence[tuple[Version, int]], timestamp_ms: int) -> Version | None:
+    """The last version committed at or before a time; None if all came later.
+
+    Parameters
+    ----------
+    pairs
+        Versions with strictly increasing times.
+    """
+    index = bisect_right([timestamp for _, timestamp in pairs], timestamp_ms)
+    return pairs[index - 1][0] if index else None

@@ -1,0 +1,154 @@
+"""The hint in `_last_checkpoint`: where to begin the listing. It may be stale or torn.
+
+References
+----------
+PROTOCOL.md#last-checkpoint-file-schema, PROTOCOL.md#json-checksum
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+from urllib.parse import quote
+
+from sparkdelta.protocol.log_files import Version
+
+_CHECKSUM = "checksum"
+
+
+@dataclass(frozen=True, slots=True)
+class LastCheckpointHint:
+    """What `_last_checkpoint` says of the newest checkpoint."""
+
+    version: Version
+    parts: int | None = None
+    size: int | None = None
+    size_in_bytes: int | None = None
+    num_of_add_files: int | None = None
+
+
+class _Number(str):
+    """A number as it was written: that is its canonical form."""
+
+    __slots__ = ()
+
+
+def parse_last_checkpoint(data: bytes) -> LastCheckpointHint | None:
+    """The hint, or None where it cannot be relied on: empty, torn, or its checksum does not match.
+
+    References
+    ----------
+    PROTOCOL.md#last-checkpoint-file-schema
+    """
+    try:
+        document = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=_distinct_names,
+            parse_int=_Number,
+            parse_float=_Number,
+            parse_constant=_no_constant,
+        )
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict):
+        return None
+    expected = document.get(_CHECKSUM)
+    if expected is not None and expected not in (checksum(document), _spark_checksum(document)):
+        return None
+    version = _integer(document.get("version"))
+    if version is None or version < 0:
+        return None
+    return LastCheckpointHint(
+        version=version,
+        parts=_integer(document.get("parts")),
+        size=_integer(document.get("size")),
+        size_in_bytes=_integer(document.get("sizeInBytes")),
+        num_of_add_files=_integer(document.get("numOfAddFiles")),
+    )
+
+
+def canonical_json(value: object) -> str:
+    """The canonical form of a JSON document, without its top level checksum.
+
+    Examples
+    --------
+    >>> canonical_json({"k1": "v1", "checksum": "<anything>", "k3": 23})
+    '"k1"="v1","k3"=23'
+
+    References
+    ----------
+    PROTOCOL.md#json-checksum
+    """
+    if not isinstance(value, Mapping) and not _is_array(value):
+        return _canonical_scalar(value)
+    pairs = sorted(_leaves(value), key=lambda pair: pair[0].encode())
+    return ",".join(f"{path}={leaf}" for path, leaf in pairs)
+
+
+def checksum(document: Mapping[str, object]) -> str:
+    """The MD5 digest of the document's canonical form.
+
+    References
+    ----------
+    PROTOCOL.md#json-checksum
+    """
+    return _md5(canonical_json(document))
+
+
+def _spark_checksum(document: Mapping[str, object]) -> str:
+    # delta-spark sorts paths together with their values, which puts element 10 of an array before
+    # element 1.
+    return _md5(",".join(sorted(f"{path}={leaf}" for path, leaf in _leaves(document))))
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            if path or name != _CHECKSUM:
+                yield from _leaves(item, (*path, _quoted(name)))
+    elif _is_array(value):
+        for index, item in enumerate(value):
+            yield from _leaves(item, (*path, str(index)))
+    else:
+        yield "+".join(path), _canonical_scalar(value)
+
+
+def _is_array(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _canonical_scalar(value: object) -> str:
+    if isinstance(value, str) and not isinstance(value, _Number):
+        return _quoted(value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    return f'"{quote(text, safe="")}"'
+
+
+def _distinct_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        raise ValueError("a name occurs twice")
+    return document
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _integer(value: object) -> int | None:
+    if not isinstance(value, _Number):
+        return None
+    try:
+        return int(value)
+    except ValueError:
+        return None

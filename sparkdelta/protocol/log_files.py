@@ -1,0 +1,175 @@
+"""The names of the files in `_delta_log`.
+
+References
+----------
+PROTOCOL.md#delta-log-entries, PROTOCOL.md#checkpoint-naming-scheme,
+PROTOCOL.md#log-compaction-files, PROTOCOL.md#version-checksum-file-schema
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+Version: TypeAlias = int
+"""A version of a table: 0 is the first."""
+
+LOG_DIRECTORY = "_delta_log"
+SIDECAR_DIRECTORY = "_sidecars"
+LAST_CHECKPOINT = "_last_checkpoint"
+
+_MAX_VERSION = 2**63 - 1
+
+
+class LogFileKind(Enum):
+    """What a file of the log is."""
+
+    COMMIT = "commit"
+    CLASSIC_CHECKPOINT = "classic checkpoint"
+    MULTI_PART_CHECKPOINT = "multi-part checkpoint"
+    UUID_CHECKPOINT = "UUID-named checkpoint"
+    COMPACTION = "log compaction"
+    VERSION_CHECKSUM = "version checksum"
+
+    @property
+    def is_checkpoint(self) -> bool:
+        """Whether the file is a checkpoint or a part of one."""
+        return self in _CHECKPOINTS
+
+
+_CHECKPOINTS = (
+    LogFileKind.CLASSIC_CHECKPOINT,
+    LogFileKind.MULTI_PART_CHECKPOINT,
+    LogFileKind.UUID_CHECKPOINT,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A file of the log, by what its name says.
+
+    Attributes
+    ----------
+    name
+        The name without a directory.
+    version
+        The version of the commit, checkpoint or checksum; the first version of a compaction.
+    end_version
+        The last version of a compaction, else None.
+    part, num_parts
+        The place of a multi-part checkpoint's file, from 1, else None.
+    uuid
+        Of a UUID-named checkpoint, else None.
+    """
+
+    name: str
+    kind: LogFileKind
+    version: Version
+    size_bytes: int = 0
+    modification_time_ms: int = 0
+    end_version: Version | None = None
+    part: int | None = None
+    num_parts: int | None = None
+    uuid: str | None = None
+    extension: str = "json"
+
+
+_VERSION = r"(?P<version>[0-9]{20})"
+_UUID = r"(?P<uuid>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})"
+_NAMES = {
+    LogFileKind.COMMIT: rf"{_VERSION}\.(?P<extension>json)",
+    LogFileKind.VERSION_CHECKSUM: rf"{_VERSION}\.(?P<extension>crc)",
+    LogFileKind.CLASSIC_CHECKPOINT: rf"{_VERSION}\.checkpoint\.(?P<extension>parquet)",
+    LogFileKind.MULTI_PART_CHECKPOINT: (
+        rf"{_VERSION}\.checkpoint\.(?P<part>[0-9]{{10}})\.(?P<num_parts>[0-9]{{10}})"
+        r"\.(?P<extension>parquet)"
+    ),
+    LogFileKind.UUID_CHECKPOINT: rf"{_VERSION}\.checkpoint\.{_UUID}\.(?P<extension>json|parquet)",
+    LogFileKind.COMPACTION: (
+        rf"{_VERSION}\.(?P<end_version>[0-9]{{20}})\.compacted\.(?P<extension>json)"
+    ),
+}
+_PATTERNS = tuple((kind, re.compile(pattern)) for kind, pattern in _NAMES.items())
+
+
+def parse_log_file(
+    name: str, *, size_bytes: int = 0, modification_time_ms: int = 0
+) -> LogFile | None:
+    """The log file of this name, or None for a foreign file, which is never an error.
+
+    Examples
+    --------
+    >>> parse_log_file("00000000000000000010.checkpoint.parquet").kind
+    <LogFileKind.CLASSIC_CHECKPOINT: 'classic checkpoint'>
+    >>> parse_log_file("notes.txt") is None
+    True
+
+    References
+    ----------
+    PROTOCOL.md#delta-log-entries
+    """
+    matches = ((kind, pattern.fullmatch(name)) for kind, pattern in _PATTERNS)
+    kind, match = next((pair for pair in matches if pair[1] is not None), (None, None))
+    if kind is None or match is None:
+        return None
+    groups = match.groupdict()
+    numbers = {
+        key: int(groups[key])
+        for key in ("version", "end_version", "part", "num_parts")
+        if key in groups
+    }
+    if not _is_possible(kind, **numbers):
+        return None
+    return LogFile(
+        name=name,
+        kind=kind,
+        version=numbers["version"],
+        size_bytes=size_bytes,
+        modification_time_ms=modification_time_ms,
+        end_version=numbers.get("end_version"),
+        part=numbers.get("part"),
+        num_parts=numbers.get("num_parts"),
+        uuid=groups.get("uuid"),
+        extension=groups["extension"],
+    )
+
+
+def _is_possible(
+    kind: LogFileKind, version: int, end_version: int = 0, part: int = 1, num_parts: int = 1
+) -> bool:
+    if max(version, end_version) > _MAX_VERSION or not 1 <= part <= num_parts:
+        return False
+    return kind is not LogFileKind.COMPACTION or version < end_version
+
+
+def commit_name(version: Version) -> str:
+    """The name of a commit.
+
+    Examples
+    --------
+    >>> commit_name(42)
+    '00000000000000000042.json'
+    """
+    return f"{version:020d}.json"
+
+
+def classic_checkpoint_name(version: Version) -> str:
+    """The name of a classic checkpoint."""
+    return f"{version:020d}.checkpoint.parquet"
+
+
+def version_checksum_name(version: Version) -> str:
+    """The name of a version checksum."""
+    return f"{version:020d}.crc"
+
+
+def compaction_name(start: Version, end: Version) -> str:
+    """The name of the log compaction of the commits from `start` to `end`."""
+    return f"{start:020d}.{end:020d}.compacted.json"
+
+
+def listing_prefix(version: Version) -> str:
+    """The text from which a listing in order of names gives every file of `version` and later."""
+    return f"{version:020d}"

@@ -1,0 +1,349 @@
+"""The log segment: the files of the log that together give one version of a table.
+
+References
+----------
+PROTOCOL.md#checkpoints, PROTOCOL.md#log-compaction-files, PROTOCOL.md#action-reconciliation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from sparkdelta.exceptions import (
+    MissingPartFilesError,
+    TableNotFoundError,
+    TruncatedTransactionLogError,
+    VersionNotFoundError,
+    VersionsNotContiguousError,
+)
+from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version
+
+# One version may have several checkpoints. A UUID-named one was written in one piece and is never
+# overwritten, a classic one was written in one piece, the parts may be of different attempts.
+_PREFERENCE = (
+    LogFileKind.MULTI_PART_CHECKPOINT,
+    LogFileKind.CLASSIC_CHECKPOINT,
+    LogFileKind.UUID_CHECKPOINT,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A complete checkpoint.
+
+    Invariants: there is at least one file; all files are checkpoint files of one version and one
+    kind; there is one file, or the parts 1 to n of n in this order.
+    """
+
+    version: Version
+    files: tuple[LogFile, ...]
+
+    def __post_init__(self) -> None:
+        kinds = {file.kind for file in self.files}
+        _require("a checkpoint has files of one kind", len(kinds) == 1 and self.kind.is_checkpoint)
+        _require("and of one version", {file.version for file in self.files} == {self.version})
+        count = len(self.files)
+        if self.kind is LogFileKind.MULTI_PART_CHECKPOINT:
+            places = [(file.part, file.num_parts) for file in self.files]
+            _require("and all of its parts", places == [(n, count) for n in range(1, count + 1)])
+        else:
+            _require("and one file", count == 1)
+
+    @property
+    def kind(self) -> LogFileKind:
+        """The naming scheme."""
+        return self.files[0].kind
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is a UUID-named checkpoint in JSON form; others are Parquet."""
+        return self.files[0].extension == "json"
+
+
+@dataclass(frozen=True, slots=True)
+class LogSegment:
+    """The files from which one version of a table is reconstructed.
+
+    Invariants
+    ----------
+    - `checkpoint`, if any, is of `version` or older.
+    - `deltas` are commits and compactions in replay order that cover every version above the
+      checkpoint's (from 0 without a checkpoint) up to `version` once: no gap, no overlap.
+    - There is a checkpoint or a delta.
+    - `commits` are the commits seen up to `version`, in order, one per version, among them all
+      commits of `deltas`; timestamps and history come from them, never from a compaction.
+    - `version_checksum`, if any, is of exactly `version`.
+    """
+
+    version: Version
+    checkpoint: Checkpoint | None
+    deltas: tuple[LogFile, ...]
+    commits: tuple[LogFile, ...] = ()
+    version_checksum: LogFile | None = None
+
+    def __post_init__(self) -> None:
+        _require("a segment has files", self.checkpoint is not None or bool(self.deltas))
+        covered = -1 if self.checkpoint is None else self.checkpoint.version
+        _require("the checkpoint is not newer than the segment", covered <= self.version)
+        for file in self.deltas:
+            _require(f"{file.name} is a commit or compaction", file.kind in _DELTAS)
+            _require(f"{file.name} follows version {covered}", file.version == covered + 1)
+            covered = _last_version(file)
+        _require(f"the files end with version {self.version}", covered == self.version)
+        self._require_commits()
+        crc = self.version_checksum
+        _require(
+            "the version checksum is of the segment's version",
+            crc is None or (crc.kind is LogFileKind.VERSION_CHECKSUM and crc.version == covered),
+        )
+
+    def _require_commits(self) -> None:
+        _require("commits only", all(file.kind is LogFileKind.COMMIT for file in self.commits))
+        versions = [file.version for file in self.commits]
+        in_order = all(a < b for a, b in pairwise(versions))
+        _require("commits are in order, one per version", in_order)
+        _require("no commit is newer", not versions or versions[-1] <= self.version)
+        replayed = {file for file in self.deltas if file.kind is LogFileKind.COMMIT}
+        _require("commits has all commits of deltas", replayed.issubset(self.commits))
+
+
+_DELTAS = (LogFileKind.COMMIT, LogFileKind.COMPACTION)
+
+
+def _require(invariant: str, holds: bool) -> None:  # noqa: FBT001 - reads as a claim
+    if not holds:
+        raise ValueError(f"not a log segment: {invariant}")
+
+
+def _last_version(file: LogFile) -> Version:
+    return file.version if file.end_version is None else file.end_version
+
+
+def select_log_segment(
+    files: Iterable[LogFile],
+    *,
+    path: str,
+    version: Version | None = None,
+    without: Collection[str] = (),
+) -> LogSegment:
+    """The segment that gives a version of the table with the fewest files.
+
+    Parameters
+    ----------
+    files
+        A listing of the log, in any order.
+    path
+        The table's, for errors.
+    version
+        The latest that the listing shows by default.
+    without
+        Names of compactions and checkpoint files that were found broken.
+
+    Raises
+    ------
+    TableNotFoundError
+        If there is no log.
+    MissingPartFilesError
+        If the log consists of parts of a checkpoint.
+    TruncatedTransactionLogError
+        If there is neither version 0 nor a complete checkpoint.
+    VersionNotFoundError
+        If the version is newer than the latest or older than what can be reconstructed.
+    VersionsNotContiguousError
+        If commits are missing in between.
+
+    References
+    ----------
+    PROTOCOL.md#checkpoints, PROTOCOL.md#log-compaction-files
+    """
+    listing = _Listing.of(files, without=set(without))
+    latest = listing.latest(path, version)
+    wanted = latest if version is None else version
+    earliest = listing.earliest()
+    if earliest is None:
+        raise TruncatedTransactionLogError(path=path, version=wanted)
+    if not earliest <= wanted <= latest:
+        raise VersionNotFoundError(version=wanted, earliest=earliest, latest=latest, path=path)
+    checkpoint = listing.newest_checkpoint(wanted)
+    start = 0 if checkpoint is None else checkpoint.version + 1
+    deltas = _fewest_files(listing.commits, listing.compactions, start, wanted)
+    if deltas is None:
+        raise _gap(sorted(v for v in listing.commits if v >= start), start, wanted, path)
+    commits = sorted(v for v in listing.commits if v <= wanted)
+    return LogSegment(
+        version=wanted,
+        checkpoint=checkpoint,
+        deltas=deltas,
+        commits=tuple(listing.commits[v] for v in commits),
+        version_checksum=listing.checksums.get(wanted),
+    )
+
+
+def extend_log_segment(segment: LogSegment, files: Iterable[LogFile], *, path: str) -> LogSegment:
+    """The segment of the latest version, given what was committed since, on the same checkpoint.
+
+    Its deltas begin with those of `segment`; without a new commit it is `segment`.
+
+    Parameters
+    ----------
+    files
+        A listing of the log that begins after the segment's version, or earlier.
+
+    Raises
+    ------
+    VersionsNotContiguousError
+        If commits are missing in between.
+    """
+    listing = _Listing.of((file for file in files if file.version > segment.version), without=())
+    if not listing.commits:
+        return segment
+    start, latest = segment.version + 1, max(listing.commits)
+    new = _fewest_files(listing.commits, (), start, latest)
+    if new is None:
+        raise _gap(sorted(listing.commits), start, latest, path)
+    return replace(
+        segment,
+        version=latest,
+        deltas=segment.deltas + new,
+        commits=segment.commits + new,
+        version_checksum=listing.checksums.get(latest),
+    )
+
+
+def readable_commits(files: Iterable[LogFile], *, path: str) -> list[LogFile]:
+    """The commits, in order, of the versions that can still be reconstructed.
+
+    Raises
+    ------
+    TableNotFoundError, TruncatedTransactionLogError
+    """
+    listing = _Listing.of(files, without=())
+    latest = listing.latest(path, None)
+    earliest = listing.earliest()
+    if earliest is None:
+        raise TruncatedTransactionLogError(path=path, version=latest)
+    return [listing.commits[v] for v in sorted(listing.commits) if v >= earliest]
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    commits: Mapping[Version, LogFile]
+    compactions: Sequence[LogFile]
+    checkpoints: Mapping[Version, Checkpoint]
+    checkpoint_files: Sequence[LogFile]
+    checksums: Mapping[Version, LogFile]
+    left_out: bool
+
+    @classmethod
+    def of(cls, files: Iterable[LogFile], *, without: Collection[str]) -> _Listing:
+        commits, checksums = {}, {}
+        compactions, checkpoint_files = [], []
+        left_out = False
+        for file in files:
+            if file.kind is LogFileKind.COMMIT:
+                commits[file.version] = file
+            elif file.kind is LogFileKind.VERSION_CHECKSUM:
+                checksums[file.version] = file
+            elif file.name in without:
+                left_out = True
+            elif file.kind is LogFileKind.COMPACTION:
+                compactions.append(file)
+            else:
+                checkpoint_files.append(file)
+        return cls(
+            commits=commits,
+            compactions=compactions,
+            checkpoints=_complete_checkpoints(checkpoint_files),
+            checkpoint_files=checkpoint_files,
+            checksums=checksums,
+            left_out=left_out,
+        )
+
+    def latest(self, path: str, version: Version | None) -> Version:
+        versions = [*self.commits, *self.checkpoints]
+        if versions:
+            return max(versions)
+        if self.checkpoint_files:
+            raise MissingPartFilesError(version=max(file.version for file in self.checkpoint_files))
+        if self.compactions or self.left_out:
+            raise TruncatedTransactionLogError(path=path, version=version or 0)
+        raise TableNotFoundError(path=path)
+
+    def earliest(self) -> Version | None:
+        """The first version that can be reconstructed, as far as the beginning of the log goes."""
+        if 0 in self.commits:
+            return 0
+        ends = (_last_version(file) for file in self.compactions if file.version == 0)
+        return min([*self.checkpoints, *ends], default=None)
+
+    def newest_checkpoint(self, version: Version) -> Checkpoint | None:
+        newest = max((v for v in self.checkpoints if v <= version), default=None)
+        return None if newest is None else self.checkpoints[newest]
+
+
+def _complete_checkpoints(files: Iterable[LogFile]) -> dict[Version, Checkpoint]:
+    candidates: dict[tuple[Version, str | int | None], list[LogFile]] = {}
+    for file in files:
+        # The parts of one attempt share their number of parts; any other checkpoint is one file.
+        candidates.setdefault((file.version, file.num_parts or file.name), []).append(file)
+    checkpoints: dict[Version, Checkpoint] = {}
+    for group in candidates.values():
+        if len(group) != (group[0].num_parts or 1):
+            continue
+        parts = sorted(group, key=lambda file: file.part or 0)
+        found = Checkpoint(version=group[0].version, files=tuple(parts))
+        known = checkpoints.get(found.version)
+        if known is None or _preference(known) < _preference(found):
+            checkpoints[found.version] = found
+    return checkpoints
+
+
+def _preference(checkpoint: Checkpoint) -> tuple[int, int, str]:
+    # Number of parts and name settle what is left, so that the choice never depends on the order.
+    return _PREFERENCE.index(checkpoint.kind), len(checkpoint.files), checkpoint.files[0].name
+
+
+def _fewest_files(
+    commits: Mapping[Version, LogFile], compactions: Iterable[LogFile], start: Version, end: Version
+) -> tuple[LogFile, ...] | None:
+    """The shortest sequence of files for exactly the versions from start to end."""
+    starting: dict[Version, list[LogFile]] = {}
+    for file in compactions:
+        if start <= file.version and _last_version(file) <= end:
+            starting.setdefault(file.version, []).append(file)
+    if not starting:
+        plain = tuple(commits[v] for v in range(start, end + 1) if v in commits)
+        return plain if len(plain) == end - start + 1 else None
+    count: dict[Version, int] = {end + 1: 0}
+    choice: dict[Version, LogFile] = {}
+    for v in range(end, start - 1, -1):
+        options = starting.get(v, []) + ([commits[v]] if v in commits else [])
+        usable = [file for file in options if _last_version(file) + 1 in count]
+        if usable:
+            # Of two equally long ways the one that begins with the widest file.
+            best = min(usable, key=lambda f: (count[_last_version(f) + 1], -_last_version(f)))
+            choice[v], count[v] = best, count[_last_version(best) + 1] + 1
+    if start <= end and start not in choice:
+        return None
+    way: list[LogFile] = []
+    while start <= end:
+        way.append(choice[start])
+        start = _last_version(choice[start]) + 1
+    return tuple(way)
+
+
+def _gap(
+    versions: list[Version], start: Version, end: Version, path: str
+) -> VersionsNotContiguousError:
+    known = set(versions)
+    first_missing = next(v for v in range(start, end + 1) if v not in known)
+    after = [v for v in versions if v > first_missing]
+    return VersionsNotContiguousError(
+        versions=versions,
+        start=first_missing - 1,
+        end=after[0] if after else end,
+        version_to_load=end,
+        path=path,
+    )

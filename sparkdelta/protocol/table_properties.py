@@ -1,0 +1,124 @@
+"""Table properties that change how a table is read. One counts only where its feature is supported.
+
+References
+----------
+PROTOCOL.md#table-properties, PROTOCOL.md#active-features
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from sparkdelta.exceptions import ColumnMappingError
+from sparkdelta.protocol.actions import Protocol
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.table_features import is_supported
+
+COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
+ENABLE_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
+IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION = "delta.inCommitTimestampEnablementVersion"
+IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
+ENABLE_ROW_TRACKING = "delta.enableRowTracking"
+ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
+ROW_COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
+
+
+class ColumnMappingMode(Enum):
+    """How the columns of the schema find theirs in the data files."""
+
+    NONE = "none"
+    NAME = "name"
+    ID = "id"
+
+
+def column_mapping_mode(protocol: Protocol, configuration: Mapping[str, str]) -> ColumnMappingMode:
+    """The column mapping mode in force.
+
+    Raises
+    ------
+    ColumnMappingError
+        If the property has a value that the protocol does not know.
+
+    References
+    ----------
+    PROTOCOL.md#column-mapping
+    """
+    mode = configuration.get(COLUMN_MAPPING_MODE)
+    if mode is None or not is_supported(protocol, "columnMapping"):
+        return ColumnMappingMode.NONE
+    try:
+        return ColumnMappingMode(mode.lower())
+    except ValueError:
+        raise ColumnMappingError(problem=f"{COLUMN_MAPPING_MODE} is {mode!r}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class InCommitTimestamps:
+    """Where the timestamps of commits are.
+
+    Without an enablement version, a table that has them enabled has them in every commit.
+    """
+
+    enabled: bool
+    enablement_version: Version | None = None
+    enablement_timestamp: int | None = None
+
+
+def in_commit_timestamps(
+    protocol: Protocol, configuration: Mapping[str, str]
+) -> InCommitTimestamps:
+    """Whether commits hold their timestamps, and since when.
+
+    References
+    ----------
+    PROTOCOL.md#in-commit-timestamps
+    """
+    if not _is_active(protocol, "inCommitTimestamp", configuration, ENABLE_IN_COMMIT_TIMESTAMPS):
+        return InCommitTimestamps(enabled=False)
+    version = _integer(configuration.get(IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION))
+    timestamp = _integer(configuration.get(IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP))
+    if version is None or timestamp is None:
+        return InCommitTimestamps(enabled=True)
+    return InCommitTimestamps(
+        enabled=True, enablement_version=version, enablement_timestamp=timestamp
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RowTracking:
+    """Whether rows have ids, and the names of the data files' columns that hold kept ones."""
+
+    enabled: bool
+    row_id_column: str | None = None
+    row_commit_version_column: str | None = None
+
+
+def row_tracking(protocol: Protocol, configuration: Mapping[str, str]) -> RowTracking:
+    """Whether stable row ids and row commit versions can be relied on.
+
+    References
+    ----------
+    PROTOCOL.md#row-tracking
+    """
+    if not _is_active(protocol, "rowTracking", configuration, ENABLE_ROW_TRACKING):
+        return RowTracking(enabled=False)
+    return RowTracking(
+        enabled=True,
+        row_id_column=configuration.get(ROW_ID_COLUMN),
+        row_commit_version_column=configuration.get(ROW_COMMIT_VERSION_COLUMN),
+    )
+
+
+def _is_active(
+    protocol: Protocol, feature: str, configuration: Mapping[str, str], name: str
+) -> bool:
+    return configuration.get(name, "").lower() == "true" and is_supported(protocol, feature)
+
+
+def _integer(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None

@@ -1,0 +1,133 @@
+"""The Spark types of the protocol's actions, as they stand in commits and in checkpoints."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+STRING_MAP = MapType(StringType(), StringType())
+
+
+def _struct(**fields: DataType) -> StructType:
+    return StructType([StructField(name, data_type) for name, data_type in fields.items()])
+
+
+DELETION_VECTOR = _struct(
+    storageType=StringType(),
+    pathOrInlineDv=StringType(),
+    offset=IntegerType(),
+    sizeInBytes=IntegerType(),
+    cardinality=LongType(),
+)
+"""PROTOCOL.md#deletion-vector-descriptor-schema"""
+
+ADD = _struct(
+    path=StringType(),
+    partitionValues=STRING_MAP,
+    size=LongType(),
+    modificationTime=LongType(),
+    dataChange=BooleanType(),
+    stats=StringType(),
+    tags=STRING_MAP,
+    deletionVector=DELETION_VECTOR,
+    baseRowId=LongType(),
+    defaultRowCommitVersion=LongType(),
+    clusteringProvider=StringType(),
+)
+"""PROTOCOL.md#add-file-and-remove-file"""
+
+REMOVE = _struct(
+    path=StringType(),
+    deletionTimestamp=LongType(),
+    dataChange=BooleanType(),
+    extendedFileMetadata=BooleanType(),
+    partitionValues=STRING_MAP,
+    size=LongType(),
+    deletionVector=DELETION_VECTOR,
+    baseRowId=LongType(),
+    defaultRowCommitVersion=LongType(),
+)
+"""PROTOCOL.md#add-file-and-remove-file (without `stats` and `tags`, which a tombstone does not need)"""
+
+METADATA = _struct(
+    id=StringType(),
+    name=StringType(),
+    description=StringType(),
+    format=_struct(provider=StringType(), options=STRING_MAP),
+    schemaString=StringType(),
+    partitionColumns=ArrayType(StringType()),
+    createdTime=LongType(),
+    configuration=STRING_MAP,
+)
+"""PROTOCOL.md#change-metadata"""
+
+PROTOCOL = _struct(
+    minReaderVersion=IntegerType(),
+    minWriterVersion=IntegerType(),
+    readerFeatures=ArrayType(StringType()),
+    writerFeatures=ArrayType(StringType()),
+)
+"""PROTOCOL.md#protocol-evolution"""
+
+TXN = _struct(appId=StringType(), version=LongType(), lastUpdated=LongType())
+"""PROTOCOL.md#transaction-identifiers"""
+
+DOMAIN_METADATA = _struct(domain=StringType(), configuration=StringType(), removed=BooleanType())
+"""PROTOCOL.md#domain-metadata"""
+
+SIDECAR = _struct(
+    path=StringType(), sizeInBytes=LongType(), modificationTime=LongType(), tags=STRING_MAP
+)
+"""PROTOCOL.md#sidecar-file-information"""
+
+ACTIONS = _struct(
+    add=ADD,
+    remove=REMOVE,
+    metaData=METADATA,
+    protocol=PROTOCOL,
+    txn=TXN,
+    domainMetadata=DOMAIN_METADATA,
+    sidecar=SIDECAR,
+)
+"""Every action that takes part in replay, each in a column of its own as in a checkpoint.
+Actions and fields that are not named here are ignored (PROTOCOL.md#protocol-evolution)."""
+
+COMMIT_INFO = _struct(
+    timestamp=LongType(),
+    inCommitTimestamp=LongType(),
+    userId=StringType(),
+    userName=StringType(),
+    operation=StringType(),
+    operationParameters=STRING_MAP,
+    job=_struct(
+        jobId=StringType(),
+        jobName=StringType(),
+        jobRunId=StringType(),
+        runId=StringType(),
+        jobOwnerId=StringType(),
+        triggerType=StringType(),
+    ),
+    notebook=_struct(notebookId=StringType()),
+    clusterId=StringType(),
+    readVersion=LongType(),
+    isolationLevel=StringType(),
+    isBlindAppend=BooleanType(),
+    operationMetrics=STRING_MAP,
+    userMetadata=StringType(),
+    engineInfo=StringType(),
+)
+"""PROTOCOL.md#commit-provenance-information, the fields that delta-spark's history shows."""
+
+
+def actions(*names: str) -> StructType:
+    """Only the named columns of `ACTIONS`, in its order."""
+    return StructType([field for field in ACTIONS.fields if field.name in names])

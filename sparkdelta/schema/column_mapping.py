@@ -1,0 +1,64 @@
+"""Logical columns to the names and ids that data files use."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from sparkdelta.exceptions import ColumnMappingError
+from sparkdelta.protocol.table_properties import ColumnMappingMode
+
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
+COLUMN_ID = "delta.columnMapping.id"
+PARQUET_FIELD_ID = "parquet.field.id"
+
+
+def physical_name(field: StructField, mode: ColumnMappingMode) -> str:
+    """The name of a column in partition values, statistics and, but for `id` mode, in data files.
+
+    Raises
+    ------
+    ColumnMappingError
+        The mode asks for a physical name and the field has none.
+
+    References
+    ----------
+    PROTOCOL.md#reader-requirements-for-column-mapping
+    """
+    if mode is ColumnMappingMode.NONE:
+        return field.name
+    name = (field.metadata or {}).get(PHYSICAL_NAME)
+    if not isinstance(name, str):
+        raise ColumnMappingError(
+            problem=f"column {field.name!r} has no {PHYSICAL_NAME} although the table maps columns "
+            f"by {mode.value}"
+        )
+    return name
+
+
+def physical_type(data_type: DataType, mode: ColumnMappingMode) -> DataType:
+    """The type as a data file spells it: physical names at every level and, in `id` mode, field ids
+    under the metadata key that Spark's Parquet reader looks at.
+
+    A field without an id in `id` mode is matched by its physical name, as no file can hold its id.
+    """
+    if isinstance(data_type, StructType):
+        return StructType([physical_field(field, mode) for field in data_type.fields])
+    if isinstance(data_type, ArrayType):
+        return ArrayType(physical_type(data_type.elementType, mode), data_type.containsNull)
+    if isinstance(data_type, MapType):
+        return MapType(
+            physical_type(data_type.keyType, mode),
+            physical_type(data_type.valueType, mode),
+            data_type.valueContainsNull,
+        )
+    return data_type
+
+
+def physical_field(field: StructField, mode: ColumnMappingMode) -> StructField:
+    """One field as a data file spells it, see `physical_type`."""
+    metadata = {}
+    if mode is ColumnMappingMode.ID and COLUMN_ID in (field.metadata or {}):
+        metadata[PARQUET_FIELD_ID] = field.metadata[COLUMN_ID]
+    return StructField(
+        physical_name(field, mode), physical_type(field.dataType, mode), field.nullable, metadata
+    )

@@ -1,0 +1,72 @@
+"""The Spark type of a file's statistics, derived from the table's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    LongType,
+    NullType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from sparkdelta.protocol.table_properties import ColumnMappingMode
+from sparkdelta.schema.column_mapping import physical_name
+
+_ORDERED_TYPES = (NumericType, StringType, DateType, TimestampType, TimestampNTZType)
+
+
+def statistics_schema(
+    schema: StructType, partition_columns: tuple[str, ...], mode: ColumnMappingMode
+) -> StructType:
+    """The type of `stats_parsed`: physical names, bounds for types with an order, null counts for all.
+
+    Columns without statistics in a file read as null, so every data column is listed, whatever
+    `delta.dataSkippingNumIndexedCols` was when the file was written.
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
+    """
+    partitions = {name.lower() for name in partition_columns}
+    data = StructType([field for field in schema.fields if field.name.lower() not in partitions])
+    fields = [StructField("numRecords", LongType())]
+    for name, leaf in (("minValues", _bound), ("maxValues", _bound), ("nullCount", _count)):
+        values = _mirror(data, mode, leaf)
+        if values is not None:
+            fields.append(StructField(name, values))
+    fields.append(StructField("tightBounds", BooleanType()))
+    return StructType(fields)
+
+
+def _bound(data_type: DataType) -> DataType | None:
+    if isinstance(data_type, StringType):
+        return StringType()
+    return data_type if isinstance(data_type, _ORDERED_TYPES) else None
+
+
+def _count(data_type: DataType) -> DataType | None:
+    return None if isinstance(data_type, NullType) else LongType()
+
+
+def _mirror(
+    schema: StructType, mode: ColumnMappingMode, leaf: Callable[[DataType], DataType | None]
+) -> StructType | None:
+    fields = []
+    for field in schema.fields:
+        data_type = (
+            _mirror(field.dataType, mode, leaf)
+            if isinstance(field.dataType, StructType)
+            else leaf(field.dataType)
+        )
+        if data_type is not None:
+            fields.append(StructField(physical_name(field, mode), data_type))
+    return StructType(fields) if fields else None

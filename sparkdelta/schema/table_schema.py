@@ -1,0 +1,147 @@
+"""A table's `schemaString` as a Spark StructType."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from sparkdelta.exceptions import (
+    InvalidSchemaError,
+    PartitionColumnNotFoundError,
+    SchemaNotSetError,
+    UnsupportedDataTypeError,
+)
+
+_UNREADABLE_TYPES = ("geometry", "geography", "interval", "timestamp_nanos", "timestampNanos")
+
+
+def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
+    """The table's schema with nullability and metadata as declared at every level.
+
+    Parameters
+    ----------
+    schema_string
+        `metaData.schemaString`.
+    path
+        The table's root, for messages.
+
+    Raises
+    ------
+    SchemaNotSetError
+        There is no schema.
+    InvalidSchemaError
+        It is not a struct type in JSON, or two columns differ by case only.
+    UnsupportedDataTypeError
+        A column has a type that this engine cannot read.
+
+    References
+    ----------
+    PROTOCOL.md#schema-serialization-format
+    """
+    if not schema_string:
+        raise SchemaNotSetError(path=path)
+    try:
+        document = json.loads(schema_string)
+        _reject_unreadable(document, "")
+        schema = StructType.fromJson(document)
+    except (ValueError, KeyError, TypeError, AttributeError, PySparkException) as error:
+        raise InvalidSchemaError(
+            problem=f"schemaString of {path} is not a schema: {error}"
+        ) from error
+    _reject_ambiguous_names(schema, "")
+    return schema
+
+
+def _reject_unreadable(document: Any, column: str) -> None:
+    """Name the column before Spark's parser gives up on the whole schema."""
+    if isinstance(document, str):
+        if document.startswith(_UNREADABLE_TYPES):
+            raise UnsupportedDataTypeError(column=column, data_type=document)
+        return
+    for field in document.get("fields", ()):
+        _reject_unreadable(field["type"], f"{column}.{field['name']}".lstrip("."))
+    for part in ("elementType", "keyType", "valueType"):
+        if part in document:
+            _reject_unreadable(document[part], column)
+
+
+def _reject_ambiguous_names(data_type: DataType, column: str) -> None:
+    if isinstance(data_type, StructType):
+        seen: dict[str, str] = {}
+        for field in data_type.fields:
+            twin = seen.setdefault(field.name.lower(), field.name)
+            if twin is not field.name:
+                raise InvalidSchemaError(
+                    problem=f"columns {twin!r} and {field.name!r} of {column or 'the table'} "
+                    "differ by case only"
+                )
+            _reject_ambiguous_names(field.dataType, f"{column}.{field.name}".lstrip("."))
+    elif isinstance(data_type, ArrayType):
+        _reject_ambiguous_names(data_type.elementType, column)
+    elif isinstance(data_type, MapType):
+        _reject_ambiguous_names(data_type.keyType, column)
+        _reject_ambiguous_names(data_type.valueType, column)
+
+
+def partition_fields(schema: StructType, partition_columns: tuple[str, ...]) -> list[StructField]:
+    """The schema's fields that `metaData.partitionColumns` names, in that order, in any case."""
+    by_name = {field.name.lower(): field for field in schema.fields}
+    fields = []
+    for name in partition_columns:
+        if name.lower() not in by_name:
+            raise PartitionColumnNotFoundError(column=name, available=schema.names)
+        fields.append(by_name[name.lower()])
+    return fields
+
+
+def as_nullable(data_type: DataType) -> DataType:
+    """The same type, nullable at every level and without field metadata: what a Parquet scan yields."""
+    if isinstance(data_type, StructType):
+        return StructType(
+            [StructField(field.name, as_nullable(field.dataType)) for field in data_type.fields]
+        )
+    if isinstance(data_type, ArrayType):
+        return ArrayType(as_nullable(data_type.elementType))
+    if isinstance(data_type, MapType):
+        return MapType(as_nullable(data_type.keyType), as_nullable(data_type.valueType))
+    if isinstance(data_type, StringType):
+        return StringType()  # without a collation: it decides comparisons, not what is stored
+    return data_type
+
+
+def without_void(data_type: DataType) -> DataType | None:
+    """The part of a type that data files hold: `void` is never written, nor a struct of voids only.
+
+    References
+    ----------
+    PROTOCOL.md#void-type
+    """
+    if isinstance(data_type, NullType):
+        return None
+    if isinstance(data_type, StructType):
+        kept = [
+            StructField(field.name, stored, field.nullable, field.metadata)
+            for field in data_type.fields
+            if (stored := without_void(field.dataType)) is not None
+        ]
+        return StructType(kept) if kept else None
+    if isinstance(data_type, ArrayType):
+        element = without_void(data_type.elementType)
+        return None if element is None else ArrayType(element, data_type.containsNull)
+    if isinstance(data_type, MapType):
+        key, value = without_void(data_type.keyType), without_void(data_type.valueType)
+        if key is None or value is None:
+            return None
+        return MapType(key, value, data_type.valueContainsNull)
+    return data_type
