@@ -1,0 +1,1 @@
+"""One user operation per file. Commands use `table` and below, and never each other."""

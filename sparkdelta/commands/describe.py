@@ -1,0 +1,153 @@
+"""What a table is and how it came about: `detail` and `history`."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.frames.commit_infos import commit_infos
+from sparkdelta.protocol.commit_timestamps import strictly_increasing
+from sparkdelta.protocol.log_segment import readable_commits
+from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.schema.action_schemas import COMMIT_INFO
+from sparkdelta.schema.column_mapping import physical_name
+from sparkdelta.table.commit_times import file_times, has_in_commit_timestamp
+from sparkdelta.table.driver import read_rows
+from sparkdelta.table.log_listing import list_log_files
+from sparkdelta.table.snapshot import Snapshot
+
+_CLUSTERING_DOMAIN = "delta.clustering"
+
+
+def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = None) -> DataFrame:
+    """The commits of a table, newest first, with delta-spark's columns.
+
+    Commits without a commitInfo are listed with version and timestamp alone. Lazy, but for the
+    listing of the log.
+
+    Parameters
+    ----------
+    limit
+        How many commits to return, all by default.
+
+    Returns
+    -------
+    DataFrame
+        version LONG, timestamp TIMESTAMP, userId STRING, userName STRING, operation STRING,
+        operationParameters MAP<STRING, STRING>, job STRUCT, notebook STRUCT, clusterId STRING,
+        readVersion LONG, isolationLevel STRING, isBlindAppend BOOLEAN, operationMetrics MAP<STRING,
+        STRING>, userMetadata STRING, engineInfo STRING.
+
+    References
+    ----------
+    PROTOCOL.md#commit-provenance-information
+    """
+    if limit is not None and limit < 0:
+        raise InvalidArgumentError(argument="limit", problem=f"{limit} is negative")
+    log = snapshot.log
+    files = [file for file in list_log_files(log.store) if file.version <= snapshot.version]
+    commits = readable_commits(files, path=snapshot.path)
+    times = strictly_increasing(file_times(commits))
+    shown = commits if limit is None else commits[len(commits) - min(limit, len(commits)) :]
+    in_commit = snapshot.configuration.in_commit_timestamps
+    table = pa.table(
+        {
+            "version": pa.array([version for version, _ in times], pa.int64()),
+            "file_time": pa.array([moment for _, moment in times], pa.int64()),
+            "in_commit": pa.array(
+                [has_in_commit_timestamp(in_commit, version) for version, _ in times], pa.bool_()
+            ),
+        }
+    ).slice(len(times) - len(shown))
+    infos = commit_infos(log.lines_of(shown))
+    infos = infos.groupBy("version").agg(F.any_value("commitInfo").alias("commitInfo"))
+    milliseconds = F.when(
+        F.col("in_commit"), F.coalesce("commitInfo.inCommitTimestamp", "file_time")
+    ).otherwise(F.col("file_time"))
+    shown_fields = [
+        name for name in COMMIT_INFO.names if name not in ("timestamp", "inCommitTimestamp")
+    ]
+    return (
+        spark.createDataFrame(table)
+        .join(infos, "version", "left")
+        .select(
+            "version",
+            F.timestamp_millis(milliseconds).alias("timestamp"),
+            *(f"commitInfo.{name}" for name in shown_fields),
+        )
+        .orderBy(F.desc("version"))
+    )
+
+
+def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
+    """One row about the table's latest version, with delta-spark's columns.
+
+    Returns
+    -------
+    DataFrame
+        format STRING, id STRING, name STRING, description STRING, location STRING, createdAt
+        TIMESTAMP, lastModified TIMESTAMP, partitionColumns ARRAY<STRING>, clusteringColumns
+        ARRAY<STRING>, numFiles LONG, sizeInBytes LONG, properties MAP<STRING, STRING>,
+        minReaderVersion INT, minWriterVersion INT, tableFeatures ARRAY<STRING>.
+    """
+    metadata, protocol = snapshot.metadata, snapshot.protocol
+    files, size = _totals(snapshot)
+    features = sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())})
+    milliseconds = pa.timestamp("ms", "UTC")
+    strings = pa.list_(pa.string())
+    row = {
+        "format": pa.array([metadata.format.provider], pa.string()),
+        "id": pa.array([metadata.id], pa.string()),
+        "name": pa.array([metadata.name], pa.string()),
+        "description": pa.array([metadata.description], pa.string()),
+        "location": pa.array([snapshot.path], pa.string()),
+        "createdAt": pa.array([metadata.created_time], pa.int64()).cast(milliseconds),
+        "lastModified": pa.array([snapshot.timestamp], pa.int64()).cast(milliseconds),
+        "partitionColumns": pa.array([list(metadata.partition_columns)], strings),
+        "clusteringColumns": pa.array([_clustering_columns(snapshot)], strings),
+        "numFiles": pa.array([files], pa.int64()),
+        "sizeInBytes": pa.array([size], pa.int64()),
+        "properties": pa.array(
+            [list(metadata.configuration.items())], pa.map_(pa.string(), pa.string())
+        ),
+        "minReaderVersion": pa.array([protocol.min_reader_version], pa.int32()),
+        "minWriterVersion": pa.array([protocol.min_writer_version], pa.int32()),
+        "tableFeatures": pa.array([features], strings),
+    }
+    return spark.createDataFrame(pa.table(row))
+
+
+def _totals(snapshot: Snapshot) -> tuple[int, int]:
+    """Live files and their bytes: from the version checksum where it tells, else counted."""
+    checksum = snapshot.version_checksum
+    if checksum and checksum.num_files is not None and checksum.table_size_bytes is not None:
+        return checksum.num_files, checksum.table_size_bytes
+    totals = snapshot.live_file_totals()
+    row = read_rows(totals, what="totals of the live files", bound=1)[0]
+    return row["num_files"], row["size_in_bytes"]
+
+
+def _clustering_columns(snapshot: Snapshot) -> list[str]:
+    """The logical names of the clustering columns.
+
+    References
+    ----------
+    PROTOCOL.md#clustered-table
+    """
+    if not is_supported(snapshot.protocol, "clustering"):
+        return []
+    domain = snapshot.domain_metadata().filter(F.col("domain") == _CLUSTERING_DOMAIN)
+    rows = read_rows(domain.select("configuration"), what="clustering columns", bound=1)
+    if not rows:
+        return []
+    mode = snapshot.configuration.column_mapping
+    logical = {physical_name(field, mode): field.name for field in snapshot.schema.fields}
+    columns = json.loads(rows[0]["configuration"]).get("clusteringColumns", [])
+    # A nested column is a list of names, a top-level one a list of one or, in the protocol's own
+    # example, its name.
+    paths = [[column] if isinstance(column, str) else column for column in columns]
+    return [".".join([logical.get(path[0], path[0]), *path[1:]]) for path in paths]

@@ -1,0 +1,251 @@
+"""What the errors say: for every error class its SQLSTATE and its text.
+
+A text gives the problem, the cause and the remedy; the names in braces are fields of the error.
+Error classes and SQLSTATEs are those of delta-spark where it has the same error.
+"""
+
+from __future__ import annotations
+
+CONDITIONS: dict[str, tuple[str, str]] = {
+    "DELTA_TABLE_NOT_FOUND": (
+        "42P01",
+        (
+            "There is no Delta table at {path}. It has no _delta_log directory with commits or "
+            "checkpoints. Check the path."
+        ),
+    ),
+    "DELTA_VERSION_NOT_FOUND": (
+        "22003",
+        (
+            "Cannot read version {version} of {path}. It is not among the versions that the log "
+            "can still reconstruct. Ask for a version from {earliest} to {latest}."
+        ),
+    ),
+    "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION": (
+        "42816",
+        (
+            "Cannot read {path} as of {timestamp}. The earliest version that the log can still "
+            "reconstruct was committed at {earliest}. Ask for that time or a later one."
+        ),
+    ),
+    "DELTA_TIMESTAMP_GREATER_THAN_COMMIT": (
+        "42816",
+        (
+            "Cannot read {path} as of {timestamp}. Its latest version was committed at {latest}. "
+            "Ask for that time or an earlier one."
+        ),
+    ),
+    "DELTA_TIMESTAMP_INVALID": (
+        "42816",
+        (
+            "{value} is not a timestamp. It has no form that is understood. Give a datetime or an "
+            "ISO 8601 text such as 2024-01-31T12:00:00Z."
+        ),
+    ),
+    "DELTA_ILLEGAL_OPTION": (
+        "42616",
+        "Invalid value for {argument}: {problem}",
+    ),
+    "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS": (
+        "42613",
+        (
+            "Cannot travel in time in two ways at once. Both a version and a timestamp are given. "
+            "Leave one of them out."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_FEATURES_FOR_READ": (
+        "56038",
+        (
+            "Cannot read {path}. It requires reader table features that are not implemented here: "
+            "{features}. Read it with an engine that has them, or drop the features there."
+        ),
+    ),
+    "DELTA_INVALID_PROTOCOL_VERSION": (
+        "KD004",
+        (
+            "Cannot read {path}. It requires reader version {reader_version} (writer version "
+            "{writer_version}), and versions 1 to 3 can be read. Upgrade to a newer release."
+        ),
+    ),
+    "DELTA_INVALID_PROTOCOL": (
+        "KD004",
+        (
+            "The protocol action of {path} is invalid. {problem}. A faulty writer committed it: "
+            "restore the table to a version before that commit."
+        ),
+    ),
+    "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED": (
+        "KD00G",
+        (
+            "Cannot read {path} by its path. The table is managed by a catalog, which alone knows "
+            "its latest commits. Read it through an engine that is connected to that catalog."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_TYPE_CHANGE_IN_SCHEMA": (
+        "0AKDC",
+        (
+            "Cannot read the table. Field {field} was changed from {from_type} to {to_type}, which "
+            "type widening does not allow. Rewrite the data files with the new type elsewhere."
+        ),
+    ),
+    "DELTA_INVALID_COLUMN_MAPPING": (
+        "XXKDS",
+        (
+            "The column mapping of the table is broken: {problem}. A faulty writer committed the "
+            "schema. Restore the table to a version before that commit."
+        ),
+    ),
+    "DELTA_SCHEMA_NOT_SET": (
+        "KD008",
+        (
+            "The table {path} has no schema. Its metaData action has no schemaString. Write data "
+            "into the table, or set its schema, with the engine that made it."
+        ),
+    ),
+    "DELTA_INVALID_SCHEMA": (
+        "XXKDS",
+        (
+            "The schema of the table is invalid: {problem}. A faulty writer committed it. Restore "
+            "the table to a version before that commit."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_DATA_TYPES": (
+        "0AKDC",
+        (
+            "Cannot read column {column}. Its type {data_type} is not a type of the Delta protocol "
+            "that is implemented here. Read the table with the engine that wrote it."
+        ),
+    ),
+    "DELTA_COLUMN_NOT_FOUND": (
+        "42703",
+        (
+            "There is no column {column}. The table has: {available}. Name one of these, or look "
+            "whether a version of the table has the column."
+        ),
+    ),
+    "DELTA_PARTITION_COLUMN_NOT_FOUND": (
+        "42703",
+        (
+            "Partition column {column} is not in the schema. The schema has: {available}. A faulty "
+            "writer committed the metaData: restore the table to a version before that commit."
+        ),
+    ),
+    "DELTA_PARTITION_COLUMN_CAST_FAILED": (
+        "22525",
+        (
+            "Partition column {column} has the value {value} in the log. It is not a {data_type}. "
+            "A faulty writer committed the file: commit it again with a right value."
+        ),
+    ),
+    "DELTA_STORAGE_ERROR": (
+        "58030",
+        "Cannot access {path}. {problem}. Check the path, credentials and permissions.",
+    ),
+    "DELTA_VERSIONS_NOT_CONTIGUOUS": (
+        "KD00C",
+        (
+            "Cannot load version {version_to_load} of {path}. The commits between versions {start} "
+            "and {end} are gone, deleted by hand or never copied. Bring their files back to "
+            "_delta_log."
+        ),
+    ),
+    "DELTA_TRUNCATED_TRANSACTION_LOG": (
+        "42K03",
+        (
+            "Cannot reconstruct version {version} of {path}. The log neither begins with version 0 "
+            "nor has a complete checkpoint: files were deleted by hand. Bring them back to "
+            "_delta_log."
+        ),
+    ),
+    "DELTA_LOG_FILE_NOT_FOUND": (
+        "42K03",
+        (
+            "Cannot load version {version} of {path}. The log file {file} is gone: metadata "
+            "cleanup or somebody deleted it after the version was looked up. Load the table again."
+        ),
+    ),
+    "DELTA_MISSING_PART_FILES": (
+        "42KD6",
+        (
+            "The checkpoint of version {version} is incomplete. Parts of it were deleted or never "
+            "written, and no other checkpoint can replace it. Bring the part files back."
+        ),
+    ),
+    "DELTA_STATE_RECOVER_ERROR": (
+        "XXKDS",
+        (
+            "Cannot reconstruct version {version} of {path}. Its log has no {what} action. If "
+            "files in _delta_log were deleted by hand, bring them back."
+        ),
+    ),
+    "DELTA_MALFORMED_LOG_FILE": (
+        "XXKDS",
+        (
+            "Cannot read the log of {path} at version {version}: {problem}. The file is damaged or "
+            "was written in part. Bring back a good copy, or read an earlier version."
+        ),
+    ),
+    "DELTA_MISSING_COMMIT_INFO": (
+        "KD004",
+        (
+            "Commit {version} of {path} has no commitInfo. Its in-commit timestamp, which the "
+            "table promises, is therefore unknown. Read by version instead of by timestamp."
+        ),
+    ),
+    "DELTA_MISSING_COMMIT_TIMESTAMP": (
+        "KD004",
+        (
+            "The commitInfo of commit {version} of {path} has no inCommitTimestamp. The table "
+            "promises one in every commit. Read by version instead of by timestamp."
+        ),
+    ),
+    "DELTA_FILE_NOT_FOUND": (
+        "42K03",
+        (
+            "Cannot read version {version}. Its data file {file} is gone, as likely as not deleted "
+            "by VACUUM, or by hand. Read a newer version, or bring the file back."
+        ),
+    ),
+    "DELTA_DATA_FILE_NOT_READ": (
+        "XXKDS",
+        (
+            "Cannot read version {version} in full. Spark left these data files out of its scan: "
+            "{files}. Read with sparkdelta again, or copy the files to names that Spark accepts."
+        ),
+    ),
+    "DELTA_DELETION_VECTOR_CHECKSUM_MISMATCH": (
+        "XXKDS",
+        (
+            "Deletion vector {deletion_vector} is damaged: {problem}. Its file changed after it "
+            "was written. Bring back a good copy of the file."
+        ),
+    ),
+    "DELTA_DELETION_VECTOR_CARDINALITY_MISMATCH": (
+        "XXKDS",
+        (
+            "Deletion vector {deletion_vector} does not fit its descriptor: {problem}. Its file or "
+            "the commit is wrong. Read a version of the table before that commit."
+        ),
+    ),
+    "DELTA_DELETION_VECTOR_SIZE_MISMATCH": (
+        "XXKDS",
+        (
+            "Deletion vector {deletion_vector} does not have its size: {problem}. Its file was cut "
+            "off or the commit is wrong. Bring back a good copy of the file."
+        ),
+    ),
+    "DELTA_DELETION_VECTOR_INVALID_FORMAT": (
+        "XXKDS",
+        (
+            "Deletion vector {deletion_vector} cannot be decoded: {problem}. Its file is damaged "
+            "or follows another format. Bring back a good copy of the file."
+        ),
+    ),
+    "DELTA_DRIVER_READ_TOO_LARGE": (
+        "54000",
+        (
+            "Refused to bring {what} to the driver. It has {rows} rows, and the bound is {bound}. "
+            "Select less, or use a DataFrame that stays in the cluster."
+        ),
+    ),
+}

@@ -1,0 +1,76 @@
+"""Rows of data files meeting what the log says of their files."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.exceptions import DataFileNotReadError
+from sparkdelta.frames.deletion_vectors import chunk_rows, is_deleted, is_deleted_in_chunk
+
+FILE = "__file"
+FILE_KEY = "__file_key"
+ROW_INDEX = "__row_index"
+CHUNKS = "__chunks"
+_ROW_FILE_KEY, _CHUNK_FILE_KEY, _CHUNK, _WORDS = "__key", "__chunk_key", "__chunk", "__words"
+
+
+def file_key(uri: Column) -> Column:
+    """The key by which a row meets its file: a hash is cheaper to compare than a URI."""
+    return F.xxhash64(uri)
+
+
+def with_file(rows: DataFrame) -> DataFrame:
+    """The rows of a Parquet scan with the key of their file and their position in it."""
+    return rows.select(
+        "*",
+        file_key(F.col("_metadata.file_path")).alias(_ROW_FILE_KEY),
+        F.col("_metadata.row_index").alias(ROW_INDEX),
+    )
+
+
+def meet_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataFrame:
+    """Attach a file's columns to its rows, and leave out the rows that its bitmap deletes.
+
+    A row whose file is not among `files` fails the query: it must not pass without its deletion
+    vector and partition values.
+
+    Parameters
+    ----------
+    rows
+        As `with_file` gives them.
+    files
+        FILE_KEY LONG, unique; any other columns; CHUNKS ARRAY<ARRAY<LONG>> if `has_bitmaps`. Small
+        enough to be broadcast.
+    """
+    met = rows.join(F.broadcast(files), F.col(_ROW_FILE_KEY) == F.col(FILE_KEY), "left")
+    problem = F.lit(
+        f"[{DataFileNotReadError.error_class}] A scan read a file that the log does not name: the "
+        "storage spells its path otherwise than the log does. Please report this."
+    )
+    kept = ~is_deleted(F.col(CHUNKS), F.col(ROW_INDEX)) if has_bitmaps else F.lit(True)
+    return met.filter(F.when(F.col(FILE_KEY).isNull(), F.raise_error(problem)).otherwise(kept))
+
+
+def without_deleted_rows(rows: DataFrame, bitmaps: DataFrame) -> DataFrame:
+    """As the bitmaps of `meet_files`, for bitmaps too large to be broadcast: rows and chunks are
+    shuffled by file and chunk.
+
+    Parameters
+    ----------
+    rows
+        As `meet_files` gives them.
+    bitmaps
+        FILE STRING and CHUNKS.
+    """
+    chunks = chunk_rows(bitmaps.select(file_key(F.col(FILE)).alias("file_key"), CHUNKS), CHUNKS)
+    chunks = chunks.select(
+        F.col("file_key").alias(_CHUNK_FILE_KEY),
+        F.col("chunk").cast("long").alias(_CHUNK),
+        F.col("words").alias(_WORDS),
+    )
+    same_chunk = (F.col(FILE_KEY) == F.col(_CHUNK_FILE_KEY)) & (
+        F.shiftright(ROW_INDEX, 16) == F.col(_CHUNK)
+    )
+    deleted = is_deleted_in_chunk(F.col(_WORDS), F.col(ROW_INDEX))
+    return rows.join(chunks, same_chunk, "left").filter(~F.coalesce(deleted, F.lit(False)))

@@ -1,0 +1,89 @@
+"""Our own verbs: reading a table and loading its snapshots."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
+from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.time_travel import version_at_timestamp
+
+
+def read_delta(
+    spark: SparkSession,
+    path: str,
+    *,
+    version: int | None = None,
+    timestamp: str | datetime | None = None,
+    where: str | Column | None = None,
+    columns: list[str] | None = None,
+    partition_time_zone: str = "UTC",
+) -> DataFrame:
+    """The rows of a Delta table, pinned to one version.
+
+    Parameters
+    ----------
+    spark
+        A classic or Connect session.
+    path
+        The table's root, as any path that Spark reads.
+    version
+        The version to read, the latest by default.
+    timestamp
+        A moment to read the table as of, instead of `version`; without a zone it is UTC.
+    where
+        Rows to keep, as SQL text or a Column.
+    columns
+        Columns to return, in this order; all by default. ``_metadata.row_id`` and
+        ``_metadata.row_commit_version`` (LONG, returned as ``row_id`` and ``row_commit_version``) ask
+        for row tracking.
+    partition_time_zone
+        The zone of timestamp partition values that were written without one.
+
+    Returns
+    -------
+    DataFrame
+        The table's columns in its schema's order and types, all nullable. Lazy, but for one Spark job
+        that lists the files.
+
+    Raises
+    ------
+    DeltaError
+        The table is not there, cannot be read by this engine, or its log is broken; see
+        `sparkdelta.exceptions`.
+
+    Examples
+    --------
+    >>> read_delta(spark, "/data/people", version=3, where="age > 40").show()  # doctest: +SKIP
+    """
+    snapshot = load_snapshot(
+        spark, path, version=version, timestamp=timestamp, partition_time_zone=partition_time_zone
+    )
+    return snapshot.scan(where, columns).to_df()
+
+
+def load_snapshot(
+    spark: SparkSession,
+    path: str,
+    *,
+    version: int | None = None,
+    timestamp: str | datetime | None = None,
+    partition_time_zone: str = "UTC",
+) -> Snapshot:
+    """A table at one version: its protocol, metadata, and state as DataFrames.
+
+    Parameters and errors are those of `read_delta`.
+
+    References
+    ----------
+    PROTOCOL.md#action-reconciliation
+    """
+    if version is not None and timestamp is not None:
+        raise TimeTravelMultipleFormatsError()
+    if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
+        raise InvalidArgumentError(argument="version", problem=f"{version!r} is not a whole number")
+    if timestamp is not None:
+        version = version_at_timestamp(spark, path, timestamp)
+    return open_snapshot(spark, path, version=version, partition_time_zone=partition_time_zone)

@@ -1,0 +1,233 @@
+"""Spark's own Hadoop file systems and scans, through the JVM of classic Spark.
+
+The only module that may touch `spark._jvm`. Nothing here changes a setting of the user's session.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import weakref
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.types import StructType
+
+from sparkdelta.storage.log_store import LOG_DIRECTORY, FileEntry, log_path
+from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
+
+_READ_THREADS = 16
+_FILE_STATUS = re.compile(
+    r"FileStatus\{path=(?P<path>.*?); isDirectory=(?P<directory>true|false)"
+    r"(?:; length=(?P<length>\d+).*?)?; modification_time=(?P<modified>\d+);",
+    re.DOTALL,
+)
+
+_SCAN_SETTINGS = {
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.filterPushdown": "true",
+    "spark.sql.parquet.recordLevelFilter.enabled": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+}
+"""What a data file's scan depends on and no read option can say."""
+
+
+def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> str:
+    """The path as Spark names it: with scheme and authority, decoded, without a trailing slash."""
+    jvm: Any = spark._jvm
+    hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
+    file_system = hadoop_path.getFileSystem(_hadoop_configuration(spark, hadoop_conf))
+    return str(file_system.makeQualified(hadoop_path).toString())
+
+
+def _hadoop_configuration(spark: SparkSession, hadoop_conf: Mapping[str, str]) -> Any:
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    for key, value in hadoop_conf.items():
+        configuration.set(key, value)
+    return configuration
+
+
+@dataclass(frozen=True, slots=True)
+class HadoopLogStore:
+    """`LogStore` over any Hadoop file system that the session knows."""
+
+    spark: SparkSession
+    table_root: str
+    hadoop_conf: Mapping[str, str]
+
+    def list_from(self, start: str = "") -> list[FileEntry]:
+        jvm: Any = self.spark._jvm
+        directory = self._path(f"{self.table_root}/{LOG_DIRECTORY}")
+        try:
+            statuses = self._file_system(directory).listStatus(directory)
+        except Py4JJavaError as error:
+            if _is_not_found(error):
+                return []
+            raise
+        # One call brings the whole listing; three calls a file would cost a second per 1,000 files.
+        found = list(_FILE_STATUS.finditer(_texts(jvm, statuses)))
+        if len(found) == len(statuses):
+            listing = [
+                FileEntry(_name(match["path"]), int(match["length"]), int(match["modified"]))
+                for match in found
+                if match["directory"] == "false"
+            ]
+        else:
+            listing = [
+                FileEntry(status.getPath().getName(), status.getLen(), status.getModificationTime())
+                for status in statuses
+                if status.isFile()
+            ]
+        return sorted(
+            (entry for entry in listing if entry.name >= start), key=lambda entry: entry.name
+        )
+
+    def read(self, names: Sequence[str]) -> list[bytes]:
+        if len(names) < 2:
+            return [self._read(name) for name in names]
+        with ThreadPoolExecutor(min(_READ_THREADS, len(names))) as threads:
+            return list(threads.map(self._read, names))
+
+    def _read(self, name: str) -> bytes:
+        jvm: Any = self.spark._jvm
+        path = self._path(log_path(self.table_root, name))
+        try:
+            stream = self._file_system(path).open(path)
+            try:
+                return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            finally:
+                stream.close()
+        except Py4JJavaError as error:
+            if _is_not_found(error):
+                raise FileNotFoundError(errno.ENOENT, "no such file in the log", name) from error
+            raise
+
+    def _path(self, path: str) -> Any:
+        jvm: Any = self.spark._jvm
+        return jvm.org.apache.hadoop.fs.Path(path)
+
+    def _file_system(self, path: Any) -> Any:
+        return path.getFileSystem(_hadoop_configuration(self.spark, self.hadoop_conf))
+
+
+def _is_not_found(error: Py4JJavaError) -> bool:
+    return "FileNotFoundException" in str(error.java_exception.getClass().getName())
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def parquet_relation(
+    spark: SparkSession,
+    files: Sequence[str],
+    schema: StructType,
+    options: Mapping[str, str],
+    partitions: PartitionDirectories | None = None,
+) -> ParquetRelation:
+    """A scan of Parquet files in the user's session that no setting of that session can change.
+
+    The scan belongs to a sibling session that carries our settings; the DataFrame belongs to the
+    user's. Partition values come from the caller, not from directory names, at no cost per row.
+
+    Parameters
+    ----------
+    files
+        Qualified, decoded paths.
+    schema
+        The columns to read, with `parquet.field.id` in the metadata of those to match by id.
+    options
+        Options of Spark's Parquet source.
+    """
+    jvm: Any = spark._jvm
+    datasources = jvm.org.apache.spark.sql.execution.datasources
+    sibling = _sibling_session(spark)
+    java_schema = _java_schema(jvm, schema)
+    partition_schema = _java_schema(jvm, partitions.schema if partitions else StructType())
+    none = jvm.scala.Option.empty()
+    scala_options = jvm.PythonUtils.toScalaMap(dict(options))
+    index = datasources.InMemoryFileIndex(
+        sibling,
+        _java_paths(jvm, files),
+        scala_options,
+        jvm.scala.Option.apply(java_schema),
+        getattr(getattr(datasources, "NoopCache$"), "MODULE$"),
+        _partition_specification(jvm, partitions, partition_schema) if partitions else none,
+        none,
+    )
+    relation = datasources.HadoopFsRelation(
+        index,
+        partition_schema,
+        java_schema,
+        none,
+        datasources.parquet.ParquetFileFormat(),
+        scala_options,
+        sibling,
+    )
+    return ParquetRelation(
+        ClassicDataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark),
+        _texts(jvm, index.inputFiles()).splitlines(),
+    )
+
+
+def _partition_specification(
+    jvm: Any, partitions: PartitionDirectories, partition_schema: Any
+) -> Any:
+    rows = partitions.values._jdf.queryExecution().executedPlan().executeCollect()
+    entry = jvm.org.apache.spark.sql.execution.datasources.PartitionPath
+    entries = jvm.java.util.ArrayList()
+    for row, directory in zip(rows, partitions.directories, strict=True):
+        entries.add(entry(row, jvm.org.apache.hadoop.fs.Path(directory)))
+    specification = jvm.org.apache.spark.sql.execution.datasources.PartitionSpec(
+        partition_schema, jvm.PythonUtils.toSeq(entries)
+    )
+    return jvm.scala.Option.apply(specification)
+
+
+def _texts(jvm: Any, array: Any) -> str:
+    """The texts of an array's elements, a line each, in one call instead of one per element."""
+    wrapper = getattr(getattr(jvm.scala.collection.immutable, "ArraySeq$"), "MODULE$")
+    return str(wrapper.unsafeWrapArray(array).mkString("\n"))
+
+
+def _java_paths(jvm: Any, files: Sequence[str]) -> Any:
+    paths = jvm.java.util.ArrayList()
+    for file in files:
+        paths.add(jvm.org.apache.hadoop.fs.Path(file))
+    return jvm.PythonUtils.toSeq(paths)
+
+
+def _java_schema(jvm: Any, schema: StructType) -> Any:
+    return jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
+
+
+_siblings: weakref.WeakKeyDictionary[SparkSession, Any] = weakref.WeakKeyDictionary()
+
+
+def _sibling_session(spark: SparkSession) -> Any:
+    """The session that scans belong to: our settings, and the user's own Hadoop settings."""
+    sibling = _siblings.get(spark)
+    if sibling is None:
+        sibling = spark._jsparkSession.newSession()
+        parallelism = 2 * spark.sparkContext.defaultParallelism
+        for key, value in {
+            **_SCAN_SETTINGS,
+            "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(parallelism),
+        }.items():
+            sibling.conf().set(key, value)
+        _siblings[spark] = sibling
+    for key, value in spark.conf.getAll.items():
+        if not key.startswith("spark."):
+            sibling.conf().set(key, value)
+    return sibling

@@ -1,0 +1,53 @@
+"""What a scan of data files is made from, and what it tells of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDirectories:
+    """The partition values of every directory that a scan reads from.
+
+    Attributes
+    ----------
+    schema
+        The partition columns.
+    directories
+        Qualified, decoded paths, one per row of `values`.
+    values
+        The typed partition values in the order of `directories`, made from local data so that they
+        evaluate without a Spark job.
+    """
+
+    schema: StructType
+    directories: Sequence[str]
+    values: DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetRelation:
+    """A scan of Parquet files.
+
+    Attributes
+    ----------
+    rows
+        The stored columns, then the partition columns that were handed in.
+    taken_up
+        URIs of the files that the scan reads: Spark leaves out files that are gone and hidden names.
+    """
+
+    rows: DataFrame
+    taken_up: Sequence[str]
+
+
+def is_hidden(path: str) -> bool:
+    """Whether Spark's file sources leave out a file for its name."""
+    name = path.rpartition("/")[2]
+    if name.startswith("_"):
+        return "=" not in name and not name.startswith(("_metadata", "_common_metadata"))
+    return name.startswith(".") or name.endswith("._COPYING_")

@@ -1,0 +1,66 @@
+"""When commits were made: in-commit timestamps where they are enabled, file times elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.exceptions import MissingCommitInfoError, MissingCommitTimestampError
+from sparkdelta.frames.commit_infos import commit_infos
+from sparkdelta.protocol.log_files import LogFile, Version
+from sparkdelta.protocol.table_properties import InCommitTimestamps
+from sparkdelta.protocol.version_checksum import VersionChecksum
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.driver import read_rows
+from sparkdelta.table.log_reader import LogReader, read_lines
+
+
+def commit_timestamp(
+    log: LogReader, in_commit: InCommitTimestamps, checksum: VersionChecksum | None
+) -> int | None:
+    """The timestamp of a segment's version in milliseconds; None where its commit file is gone."""
+    version = log.segment.version
+    commits = [file for file in log.segment.commits if file.version == version]
+    if has_in_commit_timestamp(in_commit, version):
+        if checksum is not None and checksum.in_commit_timestamp is not None:
+            return checksum.in_commit_timestamp
+        if commits:
+            return in_commit_timestamp(log.spark, log.store, commits[0])
+    return commits[0].modification_time_ms if commits else None
+
+
+def has_in_commit_timestamp(in_commit: InCommitTimestamps, version: Version) -> bool:
+    """Whether a commit holds its own timestamp.
+
+    References
+    ----------
+    PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
+    """
+    return in_commit.enabled and version >= (in_commit.enablement_version or 0)
+
+
+def in_commit_timestamp(spark: SparkSession, store: LogStore, commit: LogFile) -> int:
+    """`commitInfo.inCommitTimestamp` of a commit, without a Spark job.
+
+    Raises
+    ------
+    MissingCommitInfoError, MissingCommitTimestampError
+    """
+    lines = spark.createDataFrame(read_lines(store, [commit]))
+    rows = read_rows(
+        commit_infos(lines).select(F.col("commitInfo.inCommitTimestamp")),
+        what="commit timestamps",
+        bound=commit.size_bytes,
+    )
+    if not rows:
+        raise MissingCommitInfoError(version=commit.version, path=store.table_root)
+    if rows[0]["inCommitTimestamp"] is None:
+        raise MissingCommitTimestampError(version=commit.version, path=store.table_root)
+    return int(rows[0]["inCommitTimestamp"])
+
+
+def file_times(commits: Sequence[LogFile]) -> list[tuple[Version, int]]:
+    """Version and modification time of commits."""
+    return [(file.version, file.modification_time_ms) for file in commits]

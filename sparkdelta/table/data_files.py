@@ -1,0 +1,110 @@
+"""Data files to a Parquet scan that holds every one of them, or an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.storage import connect
+from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories, is_hidden
+from sparkdelta.table.sessions import is_connect
+
+PARQUET_OPTIONS = {
+    "__globPaths__": "false",
+    "mergeSchema": "false",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "recursiveFileLookup": "false",
+}
+"""What a scan must not leave to the session's settings, as read options."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFiles:
+    """A scan of data files.
+
+    Attributes
+    ----------
+    rows
+        The stored columns, then the partition columns.
+    uris
+        For every file, the URI by which `_metadata.file_path` names it.
+    """
+
+    rows: DataFrame
+    uris: Mapping[str, str]
+
+
+def scan_data_files(
+    spark: SparkSession,
+    files: Sequence[str],
+    schema: StructType,
+    partitions: PartitionDirectories | None,
+    *,
+    options: Mapping[str, str],
+    version: Version,
+) -> DataFiles:
+    """A scan of exactly the given files.
+
+    Parameters
+    ----------
+    files
+        Absolute, decoded paths.
+    schema
+        The columns to read, as data files spell them.
+    partitions
+        Partition values to attach by directory; classic Spark only.
+    version
+        The table's version, for messages.
+
+    Raises
+    ------
+    DataFileNotFoundError
+        A file is gone.
+    DataFileNotReadError
+        Spark would leave a file out, as its file sources do with names that begin with ``_`` or ``.``.
+    """
+    hidden = [file for file in files if is_hidden(file)]
+    if hidden:
+        raise DataFileNotReadError(files=hidden, version=version)
+    try:
+        relation = _relation(spark, files, schema, partitions, {**options, **PARQUET_OPTIONS})
+    except FileNotFoundError as error:
+        raise DataFileNotFoundError(file=str(error.filename), version=version) from error
+    found = {_plain(unquote(uri)): _plain(uri) for uri in relation.taken_up}
+    uris = {file: found.get(_plain(file)) for file in files}
+    missing = [file for file, uri in uris.items() if uri is None]
+    if missing:
+        raise DataFileNotFoundError(file=missing[0], version=version)
+    return DataFiles(relation.rows, {file: uri for file, uri in uris.items() if uri is not None})
+
+
+def _relation(
+    spark: SparkSession,
+    files: Sequence[str],
+    schema: StructType,
+    partitions: PartitionDirectories | None,
+    options: Mapping[str, str],
+) -> ParquetRelation:
+    if is_connect(spark):
+        return connect.parquet_relation(spark, files, schema, options)
+    from sparkdelta.storage.hadoop import parquet_relation  # needs py4j: classic Spark only
+
+    return parquet_relation(spark, files, schema, options, partitions)
+
+
+def _plain(path: str) -> str:
+    """One spelling of a path or URI: Hadoop folds slashes, and its listings add an empty authority."""
+    scheme, colon, rest = path.partition(":")
+    if not rest.startswith("//") or rest.startswith("///"):
+        return f"{scheme}{colon}{re.sub('/+', '/', rest)}"
+    return f"{scheme}://{re.sub('/+', '/', rest[2:])}"

@@ -1,0 +1,118 @@
+"""From the deletion vector descriptors of a scan's files to their bitmaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError
+from sparkdelta.frames.deletion_vectors import decode_deletion_vectors
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.storage.parquet import is_hidden
+from sparkdelta.table.driver import is_missing_file
+
+_CHUNK_BYTES = 8 * 1024
+_ROWS_PER_CHUNK = 65_536
+_SMALLEST_CONTAINER_BYTES = 10
+_DESCRIPTOR = ["file", "storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"]
+_OPTIONS = {"__globPaths__": "false", "ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
+
+
+def decoded_bytes(files: pa.Table) -> int:
+    """An upper bound of what the bitmaps of files take when decoded.
+
+    A chunk that holds a deleted row takes `_CHUNK_BYTES`. There are no more of them than deleted
+    rows, than containers that fit the serialized size, or than the file's rows need.
+
+    Parameters
+    ----------
+    files
+        deletionVector STRUCT, numRecords LONG (null where unknown).
+    """
+    vectors = pc.struct_field(files["deletionVector"], "cardinality")
+    sizes = pc.struct_field(files["deletionVector"], "sizeInBytes").cast(pa.int64())
+    by_size = pc.add(pc.divide(sizes, _SMALLEST_CONTAINER_BYTES), 1)
+    by_rows = pc.add(pc.divide(files["numRecords"], _ROWS_PER_CHUNK), 1)
+    chunks = pc.min_element_wise(vectors, by_size, by_rows, skip_nulls=True)
+    return int(pc.sum(chunks).as_py() or 0) * _CHUNK_BYTES
+
+
+def read_bitmaps(
+    spark: SparkSession,
+    files: pa.Table,
+    *,
+    table_root: str,
+    version: Version,
+    options: Mapping[str, str],
+) -> DataFrame:
+    """`frames.deletion_vectors.BITMAPS` of the given data files, decoded when the query runs.
+
+    Every deletion vector file is read once, whole, however many of the bitmaps it holds.
+
+    Parameters
+    ----------
+    files
+        file STRING (the URI that becomes `BITMAPS.file`), deletionVector STRUCT.
+
+    Raises
+    ------
+    DataFileNotFoundError
+        A deletion vector file is gone.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vector-descriptor-schema
+    """
+    vectors = files["deletionVector"].combine_chunks()
+    columns = [files["file"], *(pc.struct_field(vectors, name) for name in _DESCRIPTOR[1:])]
+    descriptors = pa.table(columns, names=_DESCRIPTOR)
+    paths = [_path(row, table_root) for row in descriptors.drop_columns(["file"]).to_pylist()]
+    grouped = (
+        descriptors.append_column("path", pa.array(paths, pa.string()))
+        .group_by("path", use_threads=False)
+        .aggregate([(name, "list") for name in _DESCRIPTOR])
+    )
+    frame = spark.createDataFrame(grouped).select(
+        F.col("path").alias("wanted"),
+        F.arrays_zip(*(F.col(f"{name}_list").alias(name) for name in _DESCRIPTOR)).alias(
+            "descriptors"
+        ),
+    )
+    stored = sorted({path for path in paths if path is not None})
+    parts = []
+    if stored:
+        contents = _contents(spark, stored, version, options)
+        parts.append(contents.join(F.broadcast(frame), F.col("path") == F.col("wanted"), "inner"))
+    if None in paths:
+        inline = frame.filter(F.col("wanted").isNull())
+        parts.append(inline.withColumn("content", F.lit(None).cast("binary")))
+    wanted = [part.select("content", "descriptors") for part in parts]
+    return decode_deletion_vectors(wanted[0] if len(wanted) == 1 else wanted[0].union(wanted[1]))
+
+
+def _path(fields: Mapping[str, object], table_root: str) -> str | None:
+    descriptor = DeletionVectorDescriptor.from_dict(
+        {key: value for key, value in fields.items() if value is not None}
+    )
+    return descriptor.absolute_path(table_root)
+
+
+def _contents(
+    spark: SparkSession, paths: list[str], version: Version, options: Mapping[str, str]
+) -> DataFrame:
+    hidden = [path for path in paths if is_hidden(path)]
+    if hidden:
+        raise DataFileNotReadError(files=hidden, version=version)
+    reader = spark.read.format("binaryFile").options(**options, **_OPTIONS)
+    try:
+        return reader.load(paths).select("path", "content")
+    except PySparkException as error:
+        if is_missing_file(error):
+            raise DataFileNotFoundError(file=", ".join(paths), version=version) from error
+        raise

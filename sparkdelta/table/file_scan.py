@@ -1,0 +1,262 @@
+"""A bounded list of data files to a DataFrame of the table's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
+
+from sparkdelta.exceptions import DataFileNotReadError
+from sparkdelta.frames.file_rows import (
+    CHUNKS,
+    FILE,
+    FILE_KEY,
+    ROW_INDEX,
+    file_key,
+    meet_files,
+    with_file,
+    without_deleted_rows,
+)
+from sparkdelta.frames.logical_rows import logical_column
+from sparkdelta.frames.partition_values import typed_partition_value
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.schema.column_mapping import physical_field
+from sparkdelta.schema.table_schema import as_nullable, without_void
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.storage.parquet import PartitionDirectories
+from sparkdelta.table.data_files import scan_data_files
+from sparkdelta.table.deletion_vector_files import decoded_bytes, read_bitmaps
+from sparkdelta.table.driver import read_rows
+from sparkdelta.table.sessions import is_connect
+
+DELETION_VECTOR_BROADCAST_BYTES = 64 * 1024 * 1024
+"""Decoded bitmaps up to this size, estimated before decoding, are sent to every executor; larger ones
+are joined by shuffle."""
+
+MAX_PARTITION_DIRECTORIES = 10_000
+"""Up to this many directories, partition values are handed to the scan with its directories; beyond it,
+and where files of one directory differ in them, they are joined by file."""
+
+ROW_ID, ROW_COMMIT_VERSION = "__row_id", "__row_commit_version"
+_DIRECTORY, _DV_FILE = "__directory", "file"
+_INTERNAL_METADATA = ("delta.", "parquet.", "__")
+
+
+def partition_column(index: int) -> str:
+    """The name under which the text of a partition column travels with its file."""
+    return f"__partition_{index}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileScan:
+    """How to read data files of one version of a table."""
+
+    spark: SparkSession
+    configuration: TableConfiguration
+    table_root: str
+    partition_time_zone: str
+    version: Version
+    options: Mapping[str, str]
+    with_row_tracking: bool
+
+    def rows(self, files: pa.Table) -> DataFrame:
+        """The logical rows, and ROW_ID and ROW_COMMIT_VERSION where they are asked for.
+
+        Files without a deletion vector are a plain Parquet scan with at most a projection above it;
+        files with one go through their bitmaps.
+
+        Parameters
+        ----------
+        files
+            file STRING (absolute, decoded), size LONG, a text column for each partition column;
+            deletionVector STRUCT and numRecords LONG where the table may have deletion vectors;
+            baseRowId LONG and defaultRowCommitVersion LONG with row tracking.
+        """
+        groups = [files]
+        if "deletionVector" in files.column_names:
+            has_vector = pc.is_valid(files["deletionVector"])
+            groups = [files.filter(pc.invert(has_vector)), files.filter(has_vector)]
+            groups[0] = groups[0].drop_columns(["deletionVector", "numRecords"])
+        frames = [self._group(group) for group in groups if group.num_rows]
+        return reduce(DataFrame.unionByName, frames) if frames else self._no_rows()
+
+    def _group(self, files: pa.Table) -> DataFrame:
+        has_vectors = "deletionVector" in files.column_names
+        directories = None if is_connect(self.spark) else self._partition_directories(files)
+        stored = StructType(list(self._stored_fields().values()))
+        scanned = scan_data_files(
+            self.spark,
+            files["file"].to_pylist(),
+            stored,
+            directories,
+            options=self.options,
+            version=self.version,
+        )
+        joins_partitions = bool(self._partition_names) and directories is None
+        rows = scanned.rows
+        if has_vectors or self.with_row_tracking or joins_partitions:
+            uris = pa.array([scanned.uris[file] for file in files["file"].to_pylist()])
+            known = files.drop_columns(["file", "size"]).append_column(FILE, uris)
+            of_files = self._of_files(known, joins_partitions)
+            rows = with_file(rows)
+            if has_vectors:
+                rows = self._without_deleted(rows, known, of_files)
+            else:
+                rows = meet_files(rows, of_files.drop(FILE), has_bitmaps=False)
+        return rows.select(*self._logical_columns())
+
+    def _of_files(self, known: pa.Table, joins_partitions: bool) -> DataFrame:
+        """What rows must learn from the log about their file, a row per file."""
+        columns = [F.col(FILE), file_key(F.col(FILE)).alias(FILE_KEY)]
+        if joins_partitions:
+            columns += self._typed_partition_columns()
+        if self.with_row_tracking:
+            columns += [F.col("baseRowId"), F.col("defaultRowCommitVersion")]
+        local = known.drop_columns(
+            [c for c in ("deletionVector", "numRecords") if c in known.column_names]
+        )
+        of_files = self.spark.createDataFrame(local).select(*columns)
+        keys = read_rows(of_files.select(FILE_KEY), what="keys of files", bound=known.num_rows)
+        if len(set(keys)) != known.num_rows:
+            raise DataFileNotReadError(files=known[FILE].to_pylist(), version=self.version)
+        return of_files
+
+    def _without_deleted(self, rows: DataFrame, known: pa.Table, of_files: DataFrame) -> DataFrame:
+        bitmaps = read_bitmaps(
+            self.spark,
+            known.rename_columns([_DV_FILE if c == FILE else c for c in known.column_names]),
+            table_root=self.table_root,
+            version=self.version,
+            options=self.options,
+        ).select(F.col("file").alias(FILE), F.col("chunks").alias(CHUNKS))
+        if decoded_bytes(known) > DELETION_VECTOR_BROADCAST_BYTES:
+            met = meet_files(rows, of_files.drop(FILE), has_bitmaps=False)
+            return without_deleted_rows(met, bitmaps)
+        with_bitmaps = bitmaps.join(F.broadcast(of_files), FILE).drop(FILE)
+        return meet_files(rows, with_bitmaps, has_bitmaps=True)
+
+    def _partition_directories(self, files: pa.Table) -> PartitionDirectories | None:
+        """The partition values by directory, where every directory has one tuple of them."""
+        names = self._partition_names
+        if not names:
+            return None
+        directory = pc.replace_substring_regex(files["file"], "/[^/]*$", "")
+        distinct = (
+            files.select(names).append_column(_DIRECTORY, directory).group_by([*names, _DIRECTORY])
+        ).aggregate([])
+        directories = distinct[_DIRECTORY].to_pylist()
+        if len(set(directories)) < len(directories) or len(directories) > MAX_PARTITION_DIRECTORIES:
+            return None
+        return PartitionDirectories(
+            schema=StructType(
+                [
+                    StructField(name, as_nullable(field.dataType))
+                    for name, field in zip(names, self.configuration.partition_fields, strict=True)
+                ]
+            ),
+            directories=directories,
+            values=self.spark.createDataFrame(distinct).select(*self._typed_partition_columns()),
+        )
+
+    @property
+    def _partition_names(self) -> list[str]:
+        return [
+            partition_column(index) for index in range(len(self.configuration.partition_fields))
+        ]
+
+    def _typed_partition_columns(self) -> list[Column]:
+        return [
+            typed_partition_value(F.col(name), field, time_zone=self.partition_time_zone).alias(
+                name
+            )
+            for name, field in zip(
+                self._partition_names, self.configuration.partition_fields, strict=True
+            )
+        ]
+
+    def _stored_fields(self) -> dict[str, StructField]:
+        """What to read from data files, by logical name."""
+        stored = {}
+        for field in self.configuration.data_fields:
+            data_type = without_void(field.dataType)
+            if data_type is not None:
+                visible = StructField(field.name, data_type, True, field.metadata)
+                stored[field.name] = physical_field(visible, self.configuration.column_mapping)
+        if self.with_row_tracking:
+            tracking = self.configuration.row_tracking
+            for name, column in (
+                (ROW_ID, tracking.row_id_column),
+                (ROW_COMMIT_VERSION, tracking.row_commit_version_column),
+            ):
+                if column is not None:
+                    stored[name] = StructField(column, LongType())
+        return stored
+
+    def _logical_columns(self) -> list[Column]:
+        partitions = {
+            field.name: partition_column(index)
+            for index, field in enumerate(self.configuration.partition_fields)
+        }
+        stored = self._stored_fields()
+        columns = []
+        for field in self.configuration.schema.fields:
+            if field.name in partitions:
+                column = F.col(partitions[field.name])
+            else:
+                source = stored.get(field.name)
+                column = logical_column(
+                    F.col(quoted(source.name)) if source else F.lit(None),
+                    stored=source.dataType if source else None,
+                    logical=field.dataType,
+                )
+            columns.append(column.alias(field.name, metadata=visible_metadata(field)))
+        if self.with_row_tracking:
+            columns += self._row_tracking_columns(stored)
+        return columns
+
+    def _row_tracking_columns(self, stored: dict[str, StructField]) -> list[Column]:
+        """Materialized values where a file holds them, else the default generated ones.
+
+        References
+        ----------
+        PROTOCOL.md#reader-requirements-for-row-tracking
+        """
+        generated = {
+            ROW_ID: F.col("baseRowId") + F.col(ROW_INDEX),
+            ROW_COMMIT_VERSION: F.col("defaultRowCommitVersion"),
+        }
+        return [
+            F.coalesce(F.col(quoted(stored[name].name)), value).alias(name)
+            if name in stored
+            else value.alias(name)
+            for name, value in generated.items()
+        ]
+
+    def _no_rows(self) -> DataFrame:
+        fields = [
+            StructField(field.name, as_nullable(field.dataType), True, visible_metadata(field))
+            for field in self.configuration.schema.fields
+        ]
+        if self.with_row_tracking:
+            fields += [StructField(name, LongType()) for name in (ROW_ID, ROW_COMMIT_VERSION)]
+        return self.spark.createDataFrame([], StructType(fields))
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark resolves it whatever characters it has."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def visible_metadata(field: StructField) -> dict[str, object]:
+    """A field's metadata without what only the log needs, as delta-spark shows it."""
+    return {
+        key: value
+        for key, value in (field.metadata or {}).items()
+        if not key.startswith(_INTERNAL_METADATA)
+    }

@@ -1,0 +1,180 @@
+"""From a log segment to the protocol, the metaData and a reader of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
+
+from sparkdelta.exceptions import DeltaError, StateRecoverError
+from sparkdelta.frames.reconciliation import doubled_files
+from sparkdelta.protocol.actions import Metadata, Protocol
+from sparkdelta.protocol.file_paths import decode_path
+from sparkdelta.protocol.log_files import LogFileKind, Version
+from sparkdelta.protocol.log_segment import LogSegment
+from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.version_checksum import VersionChecksum, parse_version_checksum
+from sparkdelta.schema.action_schemas import METADATA, PROTOCOL, SIDECAR
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.driver import is_missing_file, read_rows
+from sparkdelta.table.log_listing import find_log_segment
+from sparkdelta.table.log_reader import LogReader
+
+Action = TypeVar("Action")
+
+_MAX_TABLE_ACTIONS = 100_000
+_MAX_SIDECARS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedLog:
+    """A log segment with what was needed of its contents."""
+
+    log: LogReader
+    protocol: Protocol
+    metadata: Metadata
+    checksum: VersionChecksum | None
+
+
+def load_log(
+    spark: SparkSession, store: LogStore, version: Version | None, options: Mapping[str, str]
+) -> LoadedLog:
+    """Find and load the segment of a version, the latest by default.
+
+    Where a file of the segment vanishes meanwhile, as when log cleanup runs, the log is listed once
+    more.
+    """
+    try:
+        return _load(spark, store, find_log_segment(store, version=version), options)
+    except (DeltaError, PySparkException) as error:
+        if not is_missing_file(error):
+            raise
+    return _load(spark, store, find_log_segment(store, version=version), options)
+
+
+def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
+    """Load a segment that adds commits to the same checkpoint, reading only the new ones."""
+    log = loaded.log.extended(segment)
+    checksum = _read_checksum(log.store, segment)
+    protocol, metadata = _in_checksum(checksum)
+    if protocol is None or metadata is None:
+        protocol, metadata = _in_commits(log)
+    return LoadedLog(log, protocol or loaded.protocol, metadata or loaded.metadata, checksum)
+
+
+def _load(
+    spark: SparkSession, store: LogStore, segment: LogSegment, options: Mapping[str, str]
+) -> LoadedLog:
+    log = LogReader.open(spark, store, segment, options)
+    broken = _broken_compactions(log)
+    if broken:
+        segment = find_log_segment(store, version=segment.version, without=broken)
+        log = LogReader.open(spark, store, segment, options)
+    checksum = _read_checksum(store, segment)
+    protocol, metadata = _in_checksum(checksum)
+    if protocol is None or metadata is None:
+        protocol, metadata = _in_commits(log)
+    if _needs_checkpoint(segment, protocol, metadata):
+        rows = _checkpoint_rows(log)
+        protocol = protocol or _one(rows, "protocol", Protocol.from_dict)
+        metadata = metadata or _one(rows, "metaData", Metadata.from_dict)
+        sidecars = [row["sidecar"]["path"] for row in rows if row["sidecar"] is not None]
+        # They always reside in the log's own directory, so only the name counts.
+        log = replace(
+            log, sidecars=tuple(decode_path(path).rpartition("/")[2] for path in sidecars)
+        )
+    if protocol is None or metadata is None:
+        what = "protocol" if protocol is None else "metadata"
+        raise StateRecoverError(what=what, version=segment.version, path=store.table_root)
+    return LoadedLog(log, protocol, metadata, checksum)
+
+
+def _broken_compactions(log: LogReader) -> list[str]:
+    """Compactions of the segment that hold an add and a remove of the same logical file.
+
+    References
+    ----------
+    PROTOCOL.md#log-compaction-files
+    """
+    compactions = [file for file in log.segment.deltas if file.kind is LogFileKind.COMPACTION]
+    if not compactions:
+        return []
+    doubled = doubled_files(
+        log.commit_actions("add", "remove"), table_root=log.store.table_root
+    ).filter(F.col("version").isin([file.end_version for file in compactions]))
+    rows = read_rows(doubled, what="compactions to be left out", bound=_MAX_TABLE_ACTIONS)
+    versions = {row["version"] for row in rows}
+    return [file.name for file in compactions if file.end_version in versions]
+
+
+def _read_checksum(store: LogStore, segment: LogSegment) -> VersionChecksum | None:
+    if segment.version_checksum is None:
+        return None
+    try:
+        return parse_version_checksum(store.read([segment.version_checksum.name])[0])
+    except FileNotFoundError:
+        return None
+
+
+def _in_checksum(checksum: VersionChecksum | None) -> tuple[Protocol | None, Metadata | None]:
+    if checksum is None or checksum.protocol is None or checksum.metadata is None:
+        return None, None
+    return checksum.protocol, checksum.metadata
+
+
+def _in_commits(log: LogReader) -> tuple[Protocol | None, Metadata | None]:
+    if not log.has_commits:
+        return None, None
+    actions = log.table_actions()
+    if not log.is_local:  # one row instead of one per change, at the price of a shuffle of few rows
+        actions = actions.groupBy().agg(
+            F.max("version").alias("version"),
+            *(
+                F.max_by(name, F.when(F.col(name).isNotNull(), F.col("version"))).alias(name)
+                for name in ("protocol", "metaData")
+            ),
+        )
+    rows = read_rows(actions, what="protocol and metaData", bound=_MAX_TABLE_ACTIONS)
+    rows.sort(key=lambda row: row["version"] or 0)
+    return (
+        _one(rows, "protocol", Protocol.from_dict),
+        _one(rows, "metaData", Metadata.from_dict),
+    )
+
+
+def _needs_checkpoint(
+    segment: LogSegment, protocol: Protocol | None, metadata: Metadata | None
+) -> bool:
+    if segment.checkpoint is None:
+        return False
+    if protocol is None or metadata is None:
+        return True
+    if segment.checkpoint.kind is LogFileKind.MULTI_PART_CHECKPOINT:
+        return False
+    # Only a checkpoint of the V2 spec has sidecars, and a classic name does not tell the spec.
+    return is_supported(protocol, "v2Checkpoint")
+
+
+def _checkpoint_rows(log: LogReader) -> list[Row]:
+    fields = {"protocol": PROTOCOL, "metaData": METADATA, "sidecar": SIDECAR}
+    actions = log.checkpoint_actions(*(StructField(name, fields[name]) for name in fields))
+    # Leaves, so that row groups of nothing but file actions are skipped by their statistics.
+    rows = actions.filter(
+        "protocol.minReaderVersion IS NOT NULL OR metaData.id IS NOT NULL OR sidecar.path IS NOT NULL"
+    )
+    return read_rows(rows, what="protocol, metaData and sidecars", bound=_MAX_SIDECARS)
+
+
+def _one(
+    rows: list[Row], name: str, from_dict: Callable[[Mapping[str, Any]], Action]
+) -> Action | None:
+    """The last of the rows' actions of a kind."""
+    for row in reversed(rows):
+        if row[name] is not None:
+            return from_dict(row[name].asDict(recursive=True))
+    return None

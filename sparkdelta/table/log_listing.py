@@ -1,0 +1,103 @@
+"""From a path to the log's store, and from its listing to a log segment."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.exceptions import DeltaError
+from sparkdelta.protocol.last_checkpoint import LastCheckpointHint, parse_last_checkpoint
+from sparkdelta.protocol.log_files import (
+    LAST_CHECKPOINT,
+    LogFile,
+    Version,
+    listing_prefix,
+    parse_log_file,
+)
+from sparkdelta.protocol.log_segment import LogSegment, select_log_segment
+from sparkdelta.storage.connect import ConnectLogStore
+from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.sessions import is_connect
+
+_WITHOUT_CHECKSUM_FILES = {
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+
+
+def open_log(
+    spark: SparkSession, path: str, hadoop_conf: Mapping[str, str] | None = None
+) -> LogStore:
+    """The store of a table's log, by the kind of session and the path's scheme."""
+    if is_connect(spark):
+        return ConnectLogStore(spark, path)
+    from sparkdelta.storage.hadoop import HadoopLogStore, qualify  # needs py4j: classic Spark only
+
+    root = qualify(spark, path, hadoop_conf or {})
+    if root.startswith("file:"):
+        return LocalLogStore(root)
+    return HadoopLogStore(spark, root, hadoop_conf or {})
+
+
+def read_options(store: LogStore, options: Mapping[str, str] | None) -> dict[str, str]:
+    """The Hadoop settings that every read of a table's files carries, besides the caller's.
+
+    On local disks, Hadoop's own checksum files (``.name.crc``) are not looked at: they stay behind when
+    another program replaces a file, and would make a good file unreadable.
+    """
+    local = _WITHOUT_CHECKSUM_FILES if store.table_root.startswith("file:") else {}
+    return {**local, **(options or {})}
+
+
+def list_log_files(store: LogStore, start: str = "") -> list[LogFile]:
+    """The log's files by the protocol's names; foreign files are left out."""
+    parsed = (
+        parse_log_file(
+            entry.name,
+            size_bytes=entry.size_bytes,
+            modification_time_ms=entry.modification_time_ms,
+        )
+        for entry in store.list_from(start)
+    )
+    return [file for file in parsed if file is not None]
+
+
+def find_log_segment(
+    store: LogStore, *, version: Version | None = None, without: Collection[str] = ()
+) -> LogSegment:
+    """The segment for a version, the latest by default.
+
+    The listing starts at the checkpoint that `_last_checkpoint` names, where that leads to a segment
+    with a checkpoint; a hint that is stale or wrong costs a second listing, never a wrong answer.
+
+    Raises
+    ------
+    TableNotFoundError, VersionNotFoundError, VersionsNotContiguousError, TruncatedTransactionLogError
+
+    References
+    ----------
+    PROTOCOL.md#last-checkpoint-file
+    """
+    hint = _read_hint(store)
+    if hint is not None and (version is None or version >= hint.version):
+        files = list_log_files(store, listing_prefix(hint.version))
+        try:
+            segment = select_log_segment(
+                files, path=store.table_root, version=version, without=without
+            )
+        except DeltaError:
+            pass  # the whole listing tells what is really wrong, if anything is
+        else:
+            if segment.checkpoint is not None:
+                return segment
+    files = list_log_files(store)
+    return select_log_segment(files, path=store.table_root, version=version, without=without)
+
+
+def _read_hint(store: LogStore) -> LastCheckpointHint | None:
+    try:
+        return parse_last_checkpoint(store.read([LAST_CHECKPOINT])[0])
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,216 @@
+"""The contents of a log segment as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
+from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, Version
+from sparkdelta.protocol.log_segment import LogSegment
+from sparkdelta.schema.action_schemas import actions
+from sparkdelta.storage.log_store import LogStore, log_path
+
+DRIVER_LOG_BYTES = 4 * 1024 * 1024
+"""Up to this many bytes of commits are read by the driver and parsed without a Spark job; more are
+read by the executors."""
+
+BROADCAST_LOG_BYTES = 64 * 1024 * 1024
+"""Up to this many bytes of commits after a checkpoint, their keys are broadcast to filter it."""
+
+_PARQUET_OPTIONS = {
+    "__globPaths__": "false",
+    "mergeSchema": "false",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "recursiveFileLookup": "false",
+}
+_TEXT_OPTIONS = {
+    "__globPaths__": "false",
+    "lineSep": "\n",
+    "wholetext": "false",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LogReader:
+    """Reads one log segment.
+
+    Attributes
+    ----------
+    sidecars
+        The names of the sidecar files of the segment's checkpoint; file actions are there, or else
+        in the checkpoint's own files.
+    commit_lines
+        version LONG, line STRING of `segment.deltas`.
+    """
+
+    spark: SparkSession
+    store: LogStore
+    segment: LogSegment
+    options: Mapping[str, str]
+    commit_lines: DataFrame
+    local_lines: pa.Table | None
+    sidecars: tuple[str, ...] = ()
+
+    @classmethod
+    def open(
+        cls, spark: SparkSession, store: LogStore, segment: LogSegment, options: Mapping[str, str]
+    ) -> LogReader:
+        """Read the segment's commits, or arrange for the executors to do it."""
+        if _size(segment.deltas) > DRIVER_LOG_BYTES:
+            lines = _executor_lines(spark, store, segment.deltas, options)
+            return cls(spark, store, segment, options, lines, None)
+        table = read_lines(store, segment.deltas)
+        return cls(spark, store, segment, options, spark.createDataFrame(table), table)
+
+    def extended(self, segment: LogSegment) -> LogReader:
+        """The reader of a segment that has further commits on the same checkpoint; reads only them."""
+        new = segment.deltas[len(self.segment.deltas) :]
+        if self.local_lines is None or _size(segment.deltas) > DRIVER_LOG_BYTES:
+            lines = _executor_lines(self.spark, self.store, segment.deltas, self.options)
+            return replace(self, segment=segment, commit_lines=lines, local_lines=None)
+        table = pa.concat_tables([self.local_lines, read_lines(self.store, new)])
+        return replace(
+            self,
+            segment=segment,
+            commit_lines=self.spark.createDataFrame(table),
+            local_lines=table,
+        )
+
+    def lines_of(self, commits: Sequence[LogFile]) -> DataFrame:
+        """version LONG, line STRING of any commits of the log."""
+        if _size(commits) > DRIVER_LOG_BYTES:
+            return _executor_lines(self.spark, self.store, commits, self.options)
+        return self.spark.createDataFrame(read_lines(self.store, commits))
+
+    @property
+    def has_commits(self) -> bool:
+        return bool(self.segment.deltas)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the commits are in the driver's memory."""
+        return self.local_lines is not None
+
+    @property
+    def broadcasts_keys(self) -> bool:
+        """Whether the keys of the commits are known to be few enough to be sent to every executor."""
+        return _size(self.segment.deltas) <= BROADCAST_LOG_BYTES
+
+    def table_actions(self) -> DataFrame:
+        """version, protocol, metaData: the rows of the commits that hold one of the two.
+
+        Costs no Spark job where the commits are local.
+        """
+        line = F.rtrim("line")
+        # Most lines need no parsing. One cut short inside an action's name has no closing brace.
+        relevant = (
+            F.contains(line, F.lit('"protocol"'))
+            | F.contains(line, F.lit('"metaData"'))
+            | ~F.endswith(line, F.lit("}"))
+        )
+        return parse_log_lines(
+            self.commit_lines.filter(relevant), actions=actions("protocol", "metaData")
+        ).filter("protocol IS NOT NULL OR metaData IS NOT NULL")
+
+    def commit_actions(self, *names: str, above: Version | None = None) -> DataFrame:
+        """version LONG and the named actions of the commits above a version, a row per action."""
+        # In one partition, what groups the actions by file needs no shuffle.
+        lines = self.commit_lines.coalesce(1) if self.is_local else self.commit_lines
+        if above is not None:
+            lines = lines.filter(F.col("version") > above)
+        return parse_log_lines(lines, actions=actions(*names))
+
+    def checkpoint_actions(self, *fields: StructField) -> DataFrame:
+        """The given action columns of the checkpoint's own files; a missing column is null."""
+        checkpoint = self.segment.checkpoint
+        assert checkpoint is not None
+        if checkpoint.is_json:
+            table = read_lines(self.store, checkpoint.files)
+            lines = self.spark.createDataFrame(table)
+            return parse_log_lines(lines, actions=StructType(list(fields))).drop("version")
+        return self._parquet([file.name for file in checkpoint.files], StructType(list(fields)))
+
+    def checkpoint_file_actions(self, field: StructField) -> DataFrame:
+        """The fields of a file action (`add` or `remove`) in the checkpoint or its sidecars."""
+        if self.sidecars:
+            frame = self._parquet(
+                [f"{SIDECAR_DIRECTORY}/{name}" for name in self.sidecars], StructType([field])
+            )
+        else:
+            frame = self.checkpoint_actions(field)
+        return frame.filter(F.col(f"{field.name}.path").isNotNull()).select(f"{field.name}.*")
+
+    def stored_add_type(self) -> StructType | None:
+        """The type of `add` in the checkpoint's Parquet files, from one file's footer.
+
+        Starts a Spark job; None for a JSON checkpoint without sidecars.
+        """
+        checkpoint = self.segment.checkpoint
+        assert checkpoint is not None
+        if self.sidecars:
+            name = f"{SIDECAR_DIRECTORY}/{self.sidecars[0]}"
+        elif checkpoint.is_json:
+            return None
+        else:
+            name = checkpoint.files[0].name
+        path = log_path(self.store.table_root, name)
+        schema = self.spark.read.options(**self.options, **_PARQUET_OPTIONS).parquet(path).schema
+        add = schema["add"].dataType if "add" in schema.names else None
+        return add if isinstance(add, StructType) else None
+
+    def _parquet(self, names: Sequence[str], schema: StructType) -> DataFrame:
+        paths = [log_path(self.store.table_root, name) for name in names]
+        reader = self.spark.read.options(**self.options, **_PARQUET_OPTIONS).schema(schema)
+        return reader.parquet(*paths)
+
+
+def read_lines(store: LogStore, files: Sequence[LogFile]) -> pa.Table:
+    """version LONG, line STRING of commits, compactions or a JSON checkpoint, in the driver's memory."""
+    try:
+        contents = store.read([file.name for file in files])
+    except FileNotFoundError as error:
+        raise LogFileNotFoundError(
+            path=store.table_root, version=None, file=str(error.filename)
+        ) from error
+    tables = [_split(store, file, data) for file, data in zip(files, contents, strict=True)]
+    return pa.concat_tables(tables) if tables else _LINES.empty_table()
+
+
+_LINES = pa.schema([("version", pa.int64()), ("line", pa.string())])
+
+
+def _split(store: LogStore, file: LogFile, data: bytes) -> pa.Table:
+    version = file.version if file.end_version is None else file.end_version
+    try:
+        lines = pa.array(data.decode("utf-8").split("\n"), pa.string())
+    except UnicodeDecodeError as error:
+        raise MalformedLogFileError(
+            path=store.table_root, version=version, problem=f"{file.name} is not UTF-8: {error}"
+        ) from error
+    return pa.table([pa.repeat(pa.scalar(version, pa.int64()), len(lines)), lines], schema=_LINES)
+
+
+def _executor_lines(
+    spark: SparkSession, store: LogStore, files: Sequence[LogFile], options: Mapping[str, str]
+) -> DataFrame:
+    paths = [log_path(store.table_root, file.name) for file in files]
+    # The version a file's actions belong to is the last number of its name.
+    version = F.regexp_extract("_metadata.file_name", r"(\d{20})\.(compacted\.)?json$", 1)
+    text = spark.read.options(**options, **_TEXT_OPTIONS).text(paths)
+    return text.select(version.cast("long").alias("version"), F.col("value").alias("line"))
+
+
+def _size(files: Sequence[LogFile]) -> int:
+    return sum(file.size_bytes for file in files)

@@ -1,0 +1,237 @@
+"""A table at one version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sparkdelta.protocol.actions import Metadata, Protocol
+from sparkdelta.protocol.log_files import LogFileKind, Version, listing_prefix
+from sparkdelta.protocol.log_segment import LogSegment, extend_log_segment
+from sparkdelta.protocol.version_checksum import VersionChecksum
+from sparkdelta.table.commit_times import commit_timestamp
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.loading import LoadedLog, extend_log, load_log
+from sparkdelta.table.log_listing import list_log_files, open_log, read_options
+from sparkdelta.table.log_reader import LogReader
+from sparkdelta.table.scan import Scan
+from sparkdelta.table.state import CachedAdds, TableState
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of a table at one version; it and every DataFrame from it keep to that version.
+
+    Made by `sparkdelta.load_snapshot`.
+
+    References
+    ----------
+    PROTOCOL.md#delta-table-specification
+    """
+
+    _loaded: LoadedLog = field(repr=False)
+    _state: TableState = field(repr=False)
+
+    @property
+    def version(self) -> Version:
+        return self.segment.version
+
+    @property
+    def path(self) -> str:
+        """The table's root as Spark names it, decoded."""
+        return self._loaded.log.store.table_root
+
+    @property
+    def protocol(self) -> Protocol:
+        return self._loaded.protocol
+
+    @property
+    def metadata(self) -> Metadata:
+        return self._loaded.metadata
+
+    @property
+    def schema(self) -> StructType:
+        """The logical schema, with nullability and metadata as declared at every level."""
+        return self.configuration.schema
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """`metaData.configuration`."""
+        return self.metadata.configuration
+
+    @property
+    def segment(self) -> LogSegment:
+        """The files of the log that make up this version."""
+        return self._loaded.log.segment
+
+    @property
+    def configuration(self) -> TableConfiguration:
+        return self._state.configuration
+
+    @property
+    def version_checksum(self) -> VersionChecksum | None:
+        """The `.crc` of exactly this version, where there is one."""
+        return self._loaded.checksum
+
+    @property
+    def log(self) -> LogReader:
+        """The reader of this version's log segment."""
+        return self._loaded.log
+
+    @cached_property
+    def timestamp(self) -> int | None:
+        """When this version was committed, in milliseconds since the epoch.
+
+        The in-commit timestamp where they are enabled, else the commit file's modification time;
+        None where the commit file is gone and a checkpoint alone is left.
+        """
+        return commit_timestamp(
+            self._loaded.log, self.configuration.in_commit_timestamps, self._loaded.checksum
+        )
+
+    def add_files(self) -> DataFrame:
+        """The live data files: add actions after Action Reconciliation, one row per logical file.
+
+        Returns
+        -------
+        DataFrame
+            path STRING, partitionValues MAP<STRING, STRING>, size LONG (bytes), modificationTime LONG
+            (ms), dataChange BOOLEAN, stats STRING (JSON), tags MAP<STRING, STRING>, deletionVector
+            STRUCT, baseRowId LONG, defaultRowCommitVersion LONG, clusteringProvider STRING,
+            partitionValues_parsed STRUCT (logical names, typed), stats_parsed STRUCT (physical names,
+            typed). Lazy.
+
+        References
+        ----------
+        PROTOCOL.md#add-file-and-remove-file
+        """
+        return self._state.adds()
+
+    def remove_files(self) -> DataFrame:
+        """The tombstones that are still in the log, expired or not, one row per logical file.
+
+        Returns
+        -------
+        DataFrame
+            path STRING, deletionTimestamp LONG (ms), dataChange BOOLEAN, extendedFileMetadata BOOLEAN,
+            partitionValues MAP<STRING, STRING>, size LONG (bytes), deletionVector STRUCT, baseRowId
+            LONG, defaultRowCommitVersion LONG. Lazy.
+
+        References
+        ----------
+        PROTOCOL.md#add-file-and-remove-file
+        """
+        return self._state.removes()
+
+    def transactions(self) -> DataFrame:
+        """appId STRING, version LONG, lastUpdated LONG (ms): the latest of each application. Lazy.
+
+        References
+        ----------
+        PROTOCOL.md#transaction-identifiers
+        """
+        return self._state.transactions()
+
+    def domain_metadata(self) -> DataFrame:
+        """domain STRING, configuration STRING, removed BOOLEAN (false): the live domains. Lazy.
+
+        References
+        ----------
+        PROTOCOL.md#domain-metadata
+        """
+        return self._state.domain_metadata()
+
+    def live_file_totals(self) -> DataFrame:
+        """num_files LONG, size_in_bytes LONG: one row. Lazy."""
+        sizes = self._state.add_actions("size")
+        return sizes.agg(
+            F.count("*").alias("num_files"),
+            F.coalesce(F.sum("size"), F.lit(0)).alias("size_in_bytes"),
+        )
+
+    def scan(self, where: str | Column | None = None, columns: list[str] | None = None) -> Scan:
+        """A read of this version.
+
+        Parameters
+        ----------
+        where
+            Rows to keep, as SQL text or a Column.
+        columns
+            Columns to return, in this order; all by default. ``_metadata.row_id`` and
+            ``_metadata.row_commit_version`` ask for those of row tracking.
+        """
+        return Scan(self._state, where, tuple(columns) if columns is not None else None)
+
+    def refresh(self) -> Snapshot:
+        """The latest version; reads only the commits that are new, and returns itself if none is.
+
+        A cached state stays of use: later commits are reconciled with it.
+        """
+        log = self._loaded.log
+        new = list_log_files(log.store, listing_prefix(self.version + 1))
+        if not any(file.kind is LogFileKind.COMMIT for file in new):
+            return self
+        if any(file.kind.is_checkpoint for file in new):
+            loaded = load_log(log.spark, log.store, None, log.options)
+        else:
+            segment = extend_log_segment(self.segment, new, path=self.path)
+            loaded = extend_log(self._loaded, segment)
+        configuration = TableConfiguration.validate(
+            loaded.protocol, loaded.metadata, path=self.path
+        )
+        cached = self._state.cached
+        if cached is not None and not _keeps_cache(
+            configuration, self.configuration, loaded, cached
+        ):
+            cached = None
+        state = replace(self._state, log=loaded.log, configuration=configuration, cached=cached)
+        return Snapshot(loaded, state)
+
+    def cache(self) -> Snapshot:
+        """This snapshot with its live files kept in Spark (memory, then disk) for repeated planning.
+
+        The frames are those of `Scan.files`: without the JSON statistics. `uncache` lets them go.
+        """
+        if self._state.cached is not None and self._state.cached.version == self.version:
+            return self
+        adds = self._state.adds(with_json=False).persist(StorageLevel.MEMORY_AND_DISK)
+        return Snapshot(self._loaded, replace(self._state, cached=CachedAdds(self.version, adds)))
+
+    def uncache(self) -> Snapshot:
+        """This snapshot without what `cache` kept, which is given back to Spark."""
+        if self._state.cached is None:
+            return self
+        self._state.cached.adds.unpersist()
+        return Snapshot(self._loaded, replace(self._state, cached=None))
+
+
+def _keeps_cache(
+    new: TableConfiguration, old: TableConfiguration, loaded: LoadedLog, cached: CachedAdds
+) -> bool:
+    """Whether cached files fit the new version: same columns, and every commit since is at hand."""
+    checkpoint = loaded.log.segment.checkpoint
+    covered = checkpoint is None or checkpoint.version <= cached.version
+    return covered and new.statistics == old.statistics and new.partition_keys == old.partition_keys
+
+
+def open_snapshot(
+    spark: SparkSession,
+    path: str,
+    *,
+    version: Version | None = None,
+    options: Mapping[str, str] | None = None,
+    partition_time_zone: str = "UTC",
+) -> Snapshot:
+    """Load the snapshot of a version, the latest by default."""
+    store = open_log(spark, path, options)
+    loaded = load_log(spark, store, version, read_options(store, options))
+    configuration = TableConfiguration.validate(
+        loaded.protocol, loaded.metadata, path=store.table_root
+    )
+    return Snapshot(loaded, TableState(loaded.log, configuration, partition_time_zone))

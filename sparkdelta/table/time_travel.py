@@ -1,0 +1,138 @@
+"""From a moment to the version that was the latest then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.exceptions import (
+    InvalidTimestampError,
+    TimestampEarlierThanCommitRetentionError,
+    TimestampGreaterThanCommitError,
+)
+from sparkdelta.protocol.commit_timestamps import strictly_increasing, version_at_or_before
+from sparkdelta.protocol.log_files import LogFile, Version
+from sparkdelta.protocol.log_segment import readable_commits
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.commit_times import (
+    commit_timestamp,
+    file_times,
+    has_in_commit_timestamp,
+    in_commit_timestamp,
+)
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.loading import load_log
+from sparkdelta.table.log_listing import list_log_files, open_log, read_options
+
+_TIMESTAMP = re.compile(
+    r"(?P<date>\d{4}-\d{1,2}-\d{1,2})"
+    r"(?:[ T](?P<hour>\d{1,2}):(?P<minute>\d{1,2})"
+    r"(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d{1,9}))?)?)?"
+    r"\s*(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})?"
+)
+
+
+def timestamp_ms(value: str | datetime) -> int:
+    """A moment in milliseconds since the epoch; without a zone it is UTC.
+
+    Raises
+    ------
+    InvalidTimestampError
+
+    Examples
+    --------
+    >>> timestamp_ms("1970-01-01 00:00:01.5"), timestamp_ms("1970-01-01T01:00:00+01:00")
+    (1500, 0)
+    """
+    moment = value if isinstance(value, datetime) else _parse(value)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    return (moment - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(milliseconds=1)
+
+
+def _parse(text: str) -> datetime:
+    match = _TIMESTAMP.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None:
+        raise InvalidTimestampError(value=text)
+    year, month, day = map(int, match["date"].split("-"))
+    micros = int((match["fraction"] or "0").ljust(6, "0")[:6])
+    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
+    try:
+        moment = datetime(year, month, day, hour, minute, second, micros, timezone.utc)
+    except ValueError as error:
+        raise InvalidTimestampError(value=text) from error
+    zone = match["zone"]
+    if zone is None or zone in ("Z", "UTC"):
+        return moment
+    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+    return moment - offset if zone[0] == "+" else moment + offset
+
+
+def version_at_timestamp(
+    spark: SparkSession,
+    path: str,
+    timestamp: str | datetime,
+    options: Mapping[str, str] | None = None,
+) -> Version:
+    """The version that was the latest at a moment.
+
+    Raises
+    ------
+    TimestampEarlierThanCommitRetentionError
+        Before the earliest commit that can still be read.
+    TimestampGreaterThanCommitError
+        After the latest commit.
+    InvalidTimestampError
+
+    References
+    ----------
+    PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
+    """
+    moment = timestamp_ms(timestamp)
+    store = open_log(spark, path, options)
+    loaded = load_log(spark, store, None, read_options(store, options))
+    configuration = TableConfiguration.validate(
+        loaded.protocol, loaded.metadata, path=store.table_root
+    )
+    in_commit = configuration.in_commit_timestamps
+    latest = commit_timestamp(loaded.log, in_commit, loaded.checksum)
+    version = loaded.log.segment.version
+    listing = [file for file in list_log_files(store) if file.version <= version]
+    commits = readable_commits(listing, path=store.table_root)
+    inside = [file for file in commits if has_in_commit_timestamp(in_commit, file.version)]
+    outside = commits[: len(commits) - len(inside)]
+    times = strictly_increasing(file_times(outside))
+    if not inside and times:
+        latest = times[-1][1]
+    if latest is not None and moment > latest:
+        raise TimestampGreaterThanCommitError(
+            timestamp=timestamp, latest=latest, path=store.table_root
+        )
+    bound = in_commit.enablement_timestamp
+    if inside and (bound is None or moment >= bound):
+        found = _last_in_commit(spark, store, inside, moment)
+    else:
+        found = version_at_or_before(times, moment)
+    if found is None:
+        earliest = times[0][1] if times else in_commit_timestamp(spark, store, inside[0])
+        raise TimestampEarlierThanCommitRetentionError(
+            timestamp=timestamp, earliest=earliest, path=store.table_root
+        )
+    return found
+
+
+def _last_in_commit(
+    spark: SparkSession, store: LogStore, commits: list[LogFile], moment: int
+) -> Version | None:
+    """Binary search over in-commit timestamps, which grow with the version."""
+    low, high = 0, len(commits)
+    while low < high:
+        middle = (low + high) // 2
+        if in_commit_timestamp(spark, store, commits[middle]) <= moment:
+            low = middle + 1
+        else:
+            high = middle
+    return commits[low - 1].version if low else None
