@@ -37,16 +37,16 @@ def read_delta(
         Rows to keep, as SQL text or a Column.
     columns
         Columns to return, in this order; all by default. ``_metadata.row_id`` and
-        ``_metadata.row_commit_version`` (LONG, returned as ``row_id`` and ``row_commit_version``) ask
-        for row tracking.
+        ``_metadata.row_commit_version`` (LONG, returned as ``row_id`` and ``row_commit_version``)
+        ask for row tracking.
     partition_time_zone
         The zone of timestamp partition values that were written without one.
 
     Returns
     -------
     DataFrame
-        The table's columns in its schema's order and types, all nullable. Lazy, but for one Spark job
-        that lists the files.
+        The table's columns in its schema's order and types, all nullable. Lazy, but for one Spark
+        job that lists the files.
 
     Raises
     ------

@@ -1,4 +1,6 @@
-"""`DeltaTable`, with delta-spark's names: what `from delta.tables import DeltaTable` gives there."""
+"""`DeltaTable`, with delta-spark's names: what `from delta.tables import DeltaTable` gives
+there.
+"""
 
 from __future__ import annotations
 

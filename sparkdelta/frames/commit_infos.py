@@ -15,8 +15,8 @@ _RAW = StructType([StructField("commitInfo", StringType())])
 def commit_infos(lines: DataFrame) -> DataFrame:
     """version LONG, commitInfo STRUCT (`schema.action_schemas.COMMIT_INFO`), one row per commit.
 
-    Any JSON is allowed in a commitInfo: a field of another type than expected is null, or the text of
-    its JSON where a text is expected. Commits without a commitInfo have no row.
+    Any JSON is allowed in a commitInfo: a field of another type than expected is null, or the text
+    of its JSON where a text is expected. Commits without a commitInfo have no row.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Deletion vectors: descriptors to bitmaps, one per file, and bitmaps to the rows that remain.
 
-A bitmap is cut into chunks of 65,536 rows, each 1,024 words of 64 bits, so that one row costs one hash
-look-up and one bit test in generated code, with no Python in the scan.
+A bitmap is cut into chunks of 65,536 rows, each 1,024 words of 64 bits, so that one row costs one
+hash look-up and one bit test in generated code, with no Python in the scan.
 
 References
 ----------
@@ -10,6 +10,7 @@ PROTOCOL.md#deletion-vectors
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pandas as pd
@@ -18,14 +19,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-import sparkdelta
-from sparkdelta.protocol.deletion_vectors import (
-    DeletionVectorDescriptor,
-    decode,
-)
+from sparkdelta import exceptions
+from sparkdelta.protocol import deletion_vectors as codec
+from sparkdelta.protocol import file_paths
 
 # Workers need not have the package: what runs there travels with the plan.
-cloudpickle.register_pickle_by_value(sparkdelta)
+for _module in (exceptions, file_paths, codec, sys.modules[__name__]):
+    cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call] # has no types
 
 BITMAPS = StructType(
     [
@@ -43,9 +43,9 @@ def decode_deletion_vectors(vectors: DataFrame) -> DataFrame:
     Parameters
     ----------
     vectors
-        content BINARY (of a deletion vector file, null for inline ones), and descriptors, an ARRAY of
-        STRUCT<file STRING, storageType, pathOrInlineDv, offset, sizeInBytes, cardinality>: the data
-        files whose deletion vectors that content holds.
+        content BINARY (of a deletion vector file, null for inline ones), and descriptors, an ARRAY
+        of STRUCT<file STRING, storageType, pathOrInlineDv, offset, sizeInBytes, cardinality>: the
+        data files whose deletion vectors that content holds.
 
     Returns
     -------
@@ -70,14 +70,14 @@ def _decode(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for content, descriptors in zip(batch["content"], batch["descriptors"], strict=True):
             for fields in descriptors:
                 offset = fields["offset"]
-                descriptor = DeletionVectorDescriptor(
+                descriptor = codec.DeletionVectorDescriptor(
                     storage_type=fields["storageType"],
                     path_or_inline_dv=fields["pathOrInlineDv"],
                     offset=None if offset is None else int(offset),
                     size_in_bytes=int(fields["sizeInBytes"]),
                     cardinality=int(fields["cardinality"]),
                 )
-                words = decode(descriptor, content)
+                words = codec.decode(descriptor, content)
                 chunks = [words.get(number) for number in range(max(words, default=-1) + 1)]
                 yield pd.DataFrame({"file": [fields["file"]], "chunks": [chunks]})
 

@@ -110,7 +110,9 @@ def surviving_adds(
         Whether the keys are known to be few enough; else Spark chooses.
     """
     superseded = (F.col(_DV) == F.col(f"c{_DV}")) | F.col(_PATH_ADDED).isNotNull()
-    return _surviving(checkpoint_adds, newest, superseded, table_root, broadcast_keys)
+    return _surviving(
+        checkpoint_adds, newest, superseded, table_root=table_root, broadcast_keys=broadcast_keys
+    )
 
 
 def surviving_removes(
@@ -118,13 +120,16 @@ def surviving_removes(
 ) -> DataFrame:
     """The tombstones of a checkpoint that the commits after it say nothing about."""
     superseded = F.col(_DV) == F.col(f"c{_DV}")
-    return _surviving(checkpoint_removes, newest, superseded, table_root, broadcast_keys)
+    return _surviving(
+        checkpoint_removes, newest, superseded, table_root=table_root, broadcast_keys=broadcast_keys
+    )
 
 
 def _surviving(
     checkpoint: DataFrame,
     newest: DataFrame,
     superseded: Column,
+    *,
     table_root: str,
     broadcast_keys: bool,
 ) -> DataFrame:
@@ -142,7 +147,8 @@ def _surviving(
 
 
 def newest_by_key(actions: DataFrame, *, action: str, key: str) -> DataFrame:
-    """The newest action of each key: `txn` by appId, `domainMetadata` by domain, tombstones included.
+    """The newest action of each key: `txn` by appId, `domainMetadata` by domain, tombstones
+    included.
 
     Parameters
     ----------

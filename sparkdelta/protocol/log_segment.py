@@ -105,8 +105,9 @@ class LogSegment:
         in_order = all(a < b for a, b in pairwise(versions))
         _require("commits are in order, one per version", in_order)
         _require("no commit is newer", not versions or versions[-1] <= self.version)
-        replayed = {file for file in self.deltas if file.kind is LogFileKind.COMMIT}
-        _require("commits has all commits of deltas", replayed.issubset(self.commits))
+        replayed = {file.name for file in self.deltas if file.kind is LogFileKind.COMMIT}
+        known = {file.name for file in self.commits}
+        _require("commits has all commits of deltas", replayed <= known)
 
 
 _DELTAS = (LogFileKind.COMMIT, LogFileKind.COMPACTION)

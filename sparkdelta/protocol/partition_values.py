@@ -112,9 +112,9 @@ def _decimal(text: str, precision: int, scale: int) -> Decimal:
         value = Decimal(_without_underscore(text)).quantize(
             Decimal(1).scaleb(-scale), ROUND_HALF_UP
         )
-    if not value.is_finite() or abs(value) >= Decimal(10) ** (precision - scale):
-        raise DecimalException("out of range")
-    return value
+        if not value.is_finite() or abs(value) >= Decimal(10) ** (precision - scale):
+            raise DecimalException("out of range")
+        return value
 
 
 def _double(text: str) -> float:

@@ -56,7 +56,8 @@ REMOVE = _struct(
     baseRowId=LongType(),
     defaultRowCommitVersion=LongType(),
 )
-"""PROTOCOL.md#add-file-and-remove-file (without `stats` and `tags`, which a tombstone does not need)"""
+"""PROTOCOL.md#add-file-and-remove-file (without `stats` and `tags`, which a tombstone does not
+need)"""
 
 METADATA = _struct(
     id=StringType(),

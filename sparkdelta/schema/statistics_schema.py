@@ -27,7 +27,8 @@ _ORDERED_TYPES = (NumericType, StringType, DateType, TimestampType, TimestampNTZ
 def statistics_schema(
     schema: StructType, partition_columns: tuple[str, ...], mode: ColumnMappingMode
 ) -> StructType:
-    """The type of `stats_parsed`: physical names, bounds for types with an order, null counts for all.
+    """The type of `stats_parsed`: physical names, bounds for types with an order, null counts for
+    all.
 
     Columns without statistics in a file read as null, so every data column is listed, whatever
     `delta.dataSkippingNumIndexedCols` was when the file was written.

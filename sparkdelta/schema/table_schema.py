@@ -106,7 +106,9 @@ def partition_fields(schema: StructType, partition_columns: tuple[str, ...]) -> 
 
 
 def as_nullable(data_type: DataType) -> DataType:
-    """The same type, nullable at every level and without field metadata: what a Parquet scan yields."""
+    """The same type, nullable at every level and without field metadata: what a Parquet scan
+    yields.
+    """
     if isinstance(data_type, StructType):
         return StructType(
             [StructField(field.name, as_nullable(field.dataType)) for field in data_type.fields]

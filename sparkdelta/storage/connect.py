@@ -1,4 +1,6 @@
-"""The log through Spark itself, for Spark Connect, where the client sees neither a JVM nor the storage."""
+"""The log through Spark itself, for Spark Connect, where the client sees neither a JVM nor the
+storage.
+"""
 
 from __future__ import annotations
 

@@ -11,12 +11,14 @@ import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.storage.log_store import LOG_DIRECTORY, FileEntry, log_path
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
@@ -179,6 +181,87 @@ def parquet_relation(
         ClassicDataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark),
         _texts(jvm, index.inputFiles()).splitlines(),
     )
+
+
+def hidden_parquet_relation(
+    spark: SparkSession, files: Sequence[str], schema: StructType, options: Mapping[str, str]
+) -> ParquetRelation:
+    """As `parquet_relation`, for files whose names Spark's file sources leave out.
+
+    The same Parquet reader over a list of files that no file index has filtered, one task per file;
+    nothing is pushed down. A column ``_metadata`` holds the file's path and the row's index.
+
+    Raises
+    ------
+    FileNotFoundError
+        A file is gone; its `filename` is the path.
+    """
+    jvm: Any = spark._jvm
+    datasources = jvm.org.apache.spark.sql.execution.datasources
+    sibling = _sibling_session(spark)
+    scala_options = jvm.PythonUtils.toScalaMap({**options, "returning_batch": "false"})
+    configuration = sibling.sessionState().newHadoopConfWithOptions(scala_options)
+    with_index = StructType([*schema.fields, StructField(_ROW_INDEX, LongType())])
+    java_schema = _java_schema(jvm, with_index)
+    none_of = jvm.PythonUtils.toSeq([])
+    nothing = jvm.PythonUtils.toScalaMap({})
+    reader = datasources.parquet.ParquetFileFormat().buildReaderWithPartitionValues(
+        sibling,
+        java_schema,
+        _java_schema(jvm, StructType()),
+        java_schema,
+        none_of,
+        scala_options,
+        configuration,
+    )
+    frames, uris = [], []
+    for file in files:
+        uri, split = _whole_file(spark, file, configuration)
+        rdd = datasources.FileScanRDD(
+            sibling,
+            reader,
+            jvm.PythonUtils.toSeq([split]),
+            java_schema,
+            none_of,
+            nothing,
+            jvm.org.apache.spark.sql.catalyst.FileSourceOptions(nothing),
+        )
+        internal = spark._jsparkSession.internalCreateDataFrame(rdd, java_schema, False)
+        metadata = F.struct(F.lit(uri).alias("file_path"), F.col(_ROW_INDEX).alias("row_index"))
+        rows = ClassicDataFrame(internal, spark).withColumn("_metadata", metadata)
+        frames.append(rows.drop(_ROW_INDEX))
+        uris.append(uri)
+    return ParquetRelation(reduce(DataFrame.unionAll, frames), uris)
+
+
+_ROW_INDEX = "_tmp_metadata_row_index"  # the name by which Spark's Parquet reader fills it in
+
+
+def _whole_file(spark: SparkSession, file: str, configuration: Any) -> tuple[str, Any]:
+    """A file's URI, and a partition of a scan that reads it from beginning to end."""
+    jvm: Any = spark._jvm
+    gateway: Any = spark.sparkContext._gateway
+    datasources = jvm.org.apache.spark.sql.execution.datasources
+    path = jvm.org.apache.hadoop.fs.Path(file)
+    try:
+        status = path.getFileSystem(configuration).getFileStatus(path)
+    except Py4JJavaError as error:
+        if _is_not_found(error):
+            raise FileNotFoundError(errno.ENOENT, "no such data file", file) from error
+        raise
+    spark_path = jvm.org.apache.spark.paths.SparkPath.fromPath(path)
+    whole = gateway.new_array(datasources.PartitionedFile, 1)
+    whole[0] = datasources.PartitionedFile(
+        jvm.org.apache.spark.sql.catalyst.InternalRow.empty(),
+        spark_path,
+        0,
+        status.getLen(),
+        gateway.new_array(jvm.java.lang.String, 0),
+        status.getModificationTime(),
+        status.getLen(),
+        jvm.PythonUtils.toScalaMap({}),
+    )
+    return str(spark_path.urlEncoded()), datasources.FilePartition(0, whole)
 
 
 def _partition_specification(

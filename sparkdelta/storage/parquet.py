@@ -38,7 +38,8 @@ class ParquetRelation:
     rows
         The stored columns, then the partition columns that were handed in.
     taken_up
-        URIs of the files that the scan reads: Spark leaves out files that are gone and hidden names.
+        URIs of the files that the scan reads: Spark leaves out files that are gone and hidden
+        names.
     """
 
     rows: DataFrame

@@ -58,7 +58,7 @@ def scan_data_files(
     Parameters
     ----------
     files
-        Absolute, decoded paths.
+        Absolute, decoded paths; all with names that Spark's file sources hide, or none.
     schema
         The columns to read, as data files spell them.
     partitions
@@ -71,13 +71,13 @@ def scan_data_files(
     DataFileNotFoundError
         A file is gone.
     DataFileNotReadError
-        Spark would leave a file out, as its file sources do with names that begin with ``_`` or ``.``.
+        The names begin with ``_`` or ``.``, and on Spark Connect there is no way to read such
+        files.
     """
-    hidden = [file for file in files if is_hidden(file)]
-    if hidden:
-        raise DataFileNotReadError(files=hidden, version=version)
     try:
-        relation = _relation(spark, files, schema, partitions, {**options, **PARQUET_OPTIONS})
+        relation = _relation(
+            spark, files, schema, partitions, {**options, **PARQUET_OPTIONS}, version
+        )
     except FileNotFoundError as error:
         raise DataFileNotFoundError(file=str(error.filename), version=version) from error
     found = {_plain(unquote(uri)): _plain(uri) for uri in relation.taken_up}
@@ -94,16 +94,24 @@ def _relation(
     schema: StructType,
     partitions: PartitionDirectories | None,
     options: Mapping[str, str],
+    version: Version,
 ) -> ParquetRelation:
+    hidden = is_hidden(files[0])
     if is_connect(spark):
+        if hidden:
+            raise DataFileNotReadError(files=files, version=version)
         return connect.parquet_relation(spark, files, schema, options)
-    from sparkdelta.storage.hadoop import parquet_relation  # needs py4j: classic Spark only
+    from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
 
-    return parquet_relation(spark, files, schema, options, partitions)
+    if hidden:
+        return hadoop.hidden_parquet_relation(spark, files, schema, options)
+    return hadoop.parquet_relation(spark, files, schema, options, partitions)
 
 
 def _plain(path: str) -> str:
-    """One spelling of a path or URI: Hadoop folds slashes, and its listings add an empty authority."""
+    """One spelling of a path or URI: Hadoop folds slashes, and its listings add an empty
+    authority.
+    """
     scheme, colon, rest = path.partition(":")
     if not rest.startswith("//") or rest.startswith("///"):
         return f"{scheme}{colon}{re.sub('/+', '/', rest)}"

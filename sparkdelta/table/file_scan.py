@@ -28,20 +28,20 @@ from sparkdelta.frames.partition_values import typed_partition_value
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.schema.column_mapping import physical_field
 from sparkdelta.schema.table_schema import as_nullable, without_void
+from sparkdelta.storage.parquet import PartitionDirectories, is_hidden
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.storage.parquet import PartitionDirectories
 from sparkdelta.table.data_files import scan_data_files
 from sparkdelta.table.deletion_vector_files import decoded_bytes, read_bitmaps
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.sessions import is_connect
 
 DELETION_VECTOR_BROADCAST_BYTES = 64 * 1024 * 1024
-"""Decoded bitmaps up to this size, estimated before decoding, are sent to every executor; larger ones
-are joined by shuffle."""
+"""Decoded bitmaps up to this size, estimated before decoding, are sent to every executor; larger
+ones are joined by shuffle."""
 
 MAX_PARTITION_DIRECTORIES = 10_000
-"""Up to this many directories, partition values are handed to the scan with its directories; beyond it,
-and where files of one directory differ in them, they are joined by file."""
+"""Up to this many directories, partition values are handed to the scan with its directories;
+beyond it, and where files of one directory differ in them, they are joined by file."""
 
 ROW_ID, ROW_COMMIT_VERSION = "__row_id", "__row_commit_version"
 _DIRECTORY, _DV_FILE = "__directory", "file"
@@ -78,17 +78,20 @@ class FileScan:
             deletionVector STRUCT and numRecords LONG where the table may have deletion vectors;
             baseRowId LONG and defaultRowCommitVersion LONG with row tracking.
         """
-        groups = [files]
+        is_hidden_file = pa.array([is_hidden(file) for file in files["file"].to_pylist()])
+        groups = _split(files, is_hidden_file)
         if "deletionVector" in files.column_names:
-            has_vector = pc.is_valid(files["deletionVector"])
-            groups = [files.filter(pc.invert(has_vector)), files.filter(has_vector)]
-            groups[0] = groups[0].drop_columns(["deletionVector", "numRecords"])
+            groups = [
+                part
+                for group in groups
+                for part in _split(group, group["deletionVector"].is_valid())
+            ]
         frames = [self._group(group) for group in groups if group.num_rows]
         return reduce(DataFrame.unionByName, frames) if frames else self._no_rows()
 
     def _group(self, files: pa.Table) -> DataFrame:
-        has_vectors = "deletionVector" in files.column_names
-        directories = None if is_connect(self.spark) else self._partition_directories(files)
+        has_vectors = "deletionVector" in files.column_names and files["deletionVector"][0].is_valid
+        directories = self._partition_directories(files)
         stored = StructType(list(self._stored_fields().values()))
         scanned = scan_data_files(
             self.spark,
@@ -103,7 +106,7 @@ class FileScan:
         if has_vectors or self.with_row_tracking or joins_partitions:
             uris = pa.array([scanned.uris[file] for file in files["file"].to_pylist()])
             known = files.drop_columns(["file", "size"]).append_column(FILE, uris)
-            of_files = self._of_files(known, joins_partitions)
+            of_files = self._of_files(known, joins_partitions=joins_partitions)
             rows = with_file(rows)
             if has_vectors:
                 rows = self._without_deleted(rows, known, of_files)
@@ -111,7 +114,7 @@ class FileScan:
                 rows = meet_files(rows, of_files.drop(FILE), has_bitmaps=False)
         return rows.select(*self._logical_columns())
 
-    def _of_files(self, known: pa.Table, joins_partitions: bool) -> DataFrame:
+    def _of_files(self, known: pa.Table, *, joins_partitions: bool) -> DataFrame:
         """What rows must learn from the log about their file, a row per file."""
         columns = [F.col(FILE), file_key(F.col(FILE)).alias(FILE_KEY)]
         if joins_partitions:
@@ -144,7 +147,7 @@ class FileScan:
     def _partition_directories(self, files: pa.Table) -> PartitionDirectories | None:
         """The partition values by directory, where every directory has one tuple of them."""
         names = self._partition_names
-        if not names:
+        if not names or is_connect(self.spark) or is_hidden(files["file"][0].as_py()):
             return None
         directory = pc.replace_substring_regex(files["file"], "/[^/]*$", "")
         distinct = (
@@ -246,6 +249,10 @@ class FileScan:
         if self.with_row_tracking:
             fields += [StructField(name, LongType()) for name in (ROW_ID, ROW_COMMIT_VERSION)]
         return self.spark.createDataFrame([], StructType(fields))
+
+
+def _split(files: pa.Table, condition: pa.Array) -> list[pa.Table]:
+    return [files.filter(pc.invert(condition)), files.filter(condition)]
 
 
 def quoted(name: str) -> str:

@@ -71,8 +71,9 @@ def _load(
     spark: SparkSession, store: LogStore, segment: LogSegment, options: Mapping[str, str]
 ) -> LoadedLog:
     log = LogReader.open(spark, store, segment, options)
-    broken = _broken_compactions(log)
-    if broken:
+    broken: list[str] = []
+    while found := _broken_compactions(log):
+        broken += found
         segment = find_log_segment(store, version=segment.version, without=broken)
         log = LogReader.open(spark, store, segment, options)
     checksum = _read_checksum(store, segment)
@@ -165,7 +166,8 @@ def _checkpoint_rows(log: LogReader) -> list[Row]:
     actions = log.checkpoint_actions(*(StructField(name, fields[name]) for name in fields))
     # Leaves, so that row groups of nothing but file actions are skipped by their statistics.
     rows = actions.filter(
-        "protocol.minReaderVersion IS NOT NULL OR metaData.id IS NOT NULL OR sidecar.path IS NOT NULL"
+        "protocol.minReaderVersion IS NOT NULL OR metaData.id IS NOT NULL "
+        "OR sidecar.path IS NOT NULL"
     )
     return read_rows(rows, what="protocol, metaData and sidecars", bound=_MAX_SIDECARS)
 

@@ -44,8 +44,8 @@ def open_log(
 def read_options(store: LogStore, options: Mapping[str, str] | None) -> dict[str, str]:
     """The Hadoop settings that every read of a table's files carries, besides the caller's.
 
-    On local disks, Hadoop's own checksum files (``.name.crc``) are not looked at: they stay behind when
-    another program replaces a file, and would make a good file unreadable.
+    On local disks, Hadoop's own checksum files (``.name.crc``) are not looked at: they stay behind
+    when another program replaces a file, and would make a good file unreadable.
     """
     local = _WITHOUT_CHECKSUM_FILES if store.table_root.startswith("file:") else {}
     return {**local, **(options or {})}
@@ -69,12 +69,14 @@ def find_log_segment(
 ) -> LogSegment:
     """The segment for a version, the latest by default.
 
-    The listing starts at the checkpoint that `_last_checkpoint` names, where that leads to a segment
-    with a checkpoint; a hint that is stale or wrong costs a second listing, never a wrong answer.
+    The listing starts at the checkpoint that `_last_checkpoint` names, where that leads to a
+    segment with a checkpoint; a hint that is stale or wrong costs a second listing, never a wrong
+    answer.
 
     Raises
     ------
-    TableNotFoundError, VersionNotFoundError, VersionsNotContiguousError, TruncatedTransactionLogError
+    TableNotFoundError, VersionNotFoundError, VersionsNotContiguousError,
+    TruncatedTransactionLogError
 
     References
     ----------

@@ -75,7 +75,9 @@ class LogReader:
         return cls(spark, store, segment, options, spark.createDataFrame(table), table)
 
     def extended(self, segment: LogSegment) -> LogReader:
-        """The reader of a segment that has further commits on the same checkpoint; reads only them."""
+        """The reader of a segment that has further commits on the same checkpoint; reads only
+        them.
+        """
         new = segment.deltas[len(self.segment.deltas) :]
         if self.local_lines is None or _size(segment.deltas) > DRIVER_LOG_BYTES:
             lines = _executor_lines(self.spark, self.store, segment.deltas, self.options)
@@ -105,7 +107,9 @@ class LogReader:
 
     @property
     def broadcasts_keys(self) -> bool:
-        """Whether the keys of the commits are known to be few enough to be sent to every executor."""
+        """Whether the keys of the commits are known to be few enough to be sent to every
+        executor.
+        """
         return _size(self.segment.deltas) <= BROADCAST_LOG_BYTES
 
     def table_actions(self) -> DataFrame:
@@ -177,7 +181,9 @@ class LogReader:
 
 
 def read_lines(store: LogStore, files: Sequence[LogFile]) -> pa.Table:
-    """version LONG, line STRING of commits, compactions or a JSON checkpoint, in the driver's memory."""
+    """version LONG, line STRING of commits, compactions or a JSON checkpoint, in the driver's
+    memory.
+    """
     try:
         contents = store.read([file.name for file in files])
     except FileNotFoundError as error:

@@ -90,7 +90,7 @@ class Scan:
             fields += ["baseRowId", "defaultRowCommitVersion"]
         root = self._state.log.store.table_root
         file = absolute_path(F.col("path"), table_root=root)
-        # As text: the scan types them where their files' rows are, without another way through Arrow.
+        # As text: the scan types them beside their files, without another way through Arrow.
         values = [
             F.try_element_at("partitionValues", F.lit(key))
             for key, _ in configuration.partition_keys

@@ -101,11 +101,11 @@ class Snapshot:
         Returns
         -------
         DataFrame
-            path STRING, partitionValues MAP<STRING, STRING>, size LONG (bytes), modificationTime LONG
-            (ms), dataChange BOOLEAN, stats STRING (JSON), tags MAP<STRING, STRING>, deletionVector
-            STRUCT, baseRowId LONG, defaultRowCommitVersion LONG, clusteringProvider STRING,
-            partitionValues_parsed STRUCT (logical names, typed), stats_parsed STRUCT (physical names,
-            typed). Lazy.
+            path STRING, partitionValues MAP<STRING, STRING>, size LONG (bytes), modificationTime
+            LONG (ms), dataChange BOOLEAN, stats STRING (JSON), tags MAP<STRING, STRING>,
+            deletionVector STRUCT, baseRowId LONG, defaultRowCommitVersion LONG, clusteringProvider
+            STRING, partitionValues_parsed STRUCT (logical names, typed), stats_parsed STRUCT
+            (physical names, typed). Lazy.
 
         References
         ----------
@@ -119,9 +119,9 @@ class Snapshot:
         Returns
         -------
         DataFrame
-            path STRING, deletionTimestamp LONG (ms), dataChange BOOLEAN, extendedFileMetadata BOOLEAN,
-            partitionValues MAP<STRING, STRING>, size LONG (bytes), deletionVector STRUCT, baseRowId
-            LONG, defaultRowCommitVersion LONG. Lazy.
+            path STRING, deletionTimestamp LONG (ms), dataChange BOOLEAN, extendedFileMetadata
+            BOOLEAN, partitionValues MAP<STRING, STRING>, size LONG (bytes), deletionVector STRUCT,
+            baseRowId LONG, defaultRowCommitVersion LONG. Lazy.
 
         References
         ----------
@@ -194,7 +194,8 @@ class Snapshot:
         return Snapshot(loaded, state)
 
     def cache(self) -> Snapshot:
-        """This snapshot with its live files kept in Spark (memory, then disk) for repeated planning.
+        """This snapshot with its live files kept in Spark (memory, then disk) for repeated
+        planning.
 
         The frames are those of `Scan.files`: without the JSON statistics. `uncache` lets them go.
         """

@@ -1,0 +1,213 @@
+"""The roaring bitmaps of deletion vectors, to and from 64-bit words.
+
+A bitmap decodes to chunks: from chunk number (row index divided by 65,536) to 1,024 words of 64
+bits, in which bit i of word w stands for row 64 w + i of the chunk: the shape in which Spark tests
+rows against it, and the shape of a roaring bitmap's own containers.
+
+Functions of this module run on Spark's workers, which need not have this package.
+
+References
+----------
+PROTOCOL.md#deletion-vector-format
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sparkdelta.exceptions import DeletionVectorFormatError
+
+Words: TypeAlias = npt.NDArray[np.int64]
+Chunks: TypeAlias = dict[int, Words]
+Bytes: TypeAlias = bytes | bytearray | memoryview
+
+_MAGIC = 1681511377
+# An older format that the protocol does not describe, but its own example of an inline deletion
+# vector has it, in big-endian byte order.
+_NATIVE_MAGIC = 1681511376
+
+# https://github.com/RoaringBitmap/RoaringFormatSpec
+_CHUNK_ROWS = 1 << 16
+_CHUNK_BYTES = _CHUNK_ROWS // 8
+_COOKIE_WITH_RUNS = 12347
+_COOKIE_WITHOUT_RUNS = 12346
+_OFFSETS_FROM = 4
+_LARGEST_ARRAY = 4096
+
+_BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)
+
+
+def decode_chunks(data: Bytes, *, name: str = "inline") -> Chunks:
+    """The chunks of a serialized 64-bit roaring bitmap with Delta's magic number before it.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vector-format
+    """
+    chunks: Chunks = {}
+    try:
+        (magic,) = struct.unpack_from("<I", data, 0)
+        (swapped,) = struct.unpack_from(">I", data, 0)
+        if magic == _MAGIC:
+            _decode_portable(data, chunks)
+        elif _NATIVE_MAGIC in (magic, swapped):
+            _decode_native(data, "<" if magic == _NATIVE_MAGIC else ">", chunks)
+        else:
+            raise ValueError(f"its magic number is {magic} instead of {_MAGIC}")
+    except (struct.error, ValueError) as error:
+        raise DeletionVectorFormatError(deletion_vector=name, problem=str(error)) from error
+    return chunks
+
+
+def _decode_portable(data: Bytes, chunks: Chunks) -> None:
+    (count,) = struct.unpack_from("<Q", data, 4)
+    position = 12
+    for _ in range(count):
+        (key,) = struct.unpack_from("<I", data, position)
+        if key >> 31:
+            raise ValueError(f"bucket {key:#x} has its most significant bit set")
+        position = _decode_bucket(data, position + 4, key << 16, chunks)
+
+
+def _decode_native(data: Bytes, byte_order: str, chunks: Chunks) -> None:
+    (count,) = struct.unpack_from(f"{byte_order}I", data, 4)
+    position = 8
+    for key in range(count):
+        (size,) = struct.unpack_from(f"{byte_order}I", data, position)
+        if _decode_bucket(data, position + 4, key << 16, chunks) > position + 4 + size:
+            raise ValueError(f"bucket {key} is longer than {size} bytes")
+        position += 4 + size
+
+
+def _decode_bucket(data: Bytes, position: int, first_chunk: int, chunks: Chunks) -> int:
+    """Decode a 32-bit roaring bitmap and return where it ends."""
+    (cookie,) = struct.unpack_from("<I", data, position)
+    position += 4
+    has_runs = cookie & 0xFFFF == _COOKIE_WITH_RUNS
+    if has_runs:
+        count = (cookie >> 16) + 1
+        flags = np.frombuffer(data, np.uint8, (count + 7) // 8, position)
+        is_run = np.unpackbits(flags, bitorder="little")[:count].tolist()
+        position += len(flags)
+    elif cookie == _COOKIE_WITHOUT_RUNS:
+        (count,) = struct.unpack_from("<I", data, position)
+        is_run = [0] * min(count, _CHUNK_ROWS)
+        position += 4
+    else:
+        raise ValueError(f"a bucket begins with the unknown cookie {cookie}")
+    if count > _CHUNK_ROWS:
+        raise ValueError(f"a bucket has {count} containers")
+    header = _uint16(data, 2 * count, position).reshape(count, 2).tolist()
+    position += 4 * count
+    if not has_runs or count >= _OFFSETS_FROM:
+        position += 4 * count
+    for (key, last), run in zip(header, is_run, strict=True):
+        number = first_chunk + key
+        if number in chunks:
+            raise ValueError(f"chunk {number} occurs twice")
+        chunks[number], position = _decode_container(data, position, last + 1, run=bool(run))
+    return position
+
+
+def _decode_container(data: Bytes, position: int, count: int, *, run: bool) -> tuple[Words, int]:
+    if run:
+        (run_count,) = struct.unpack_from("<H", data, position)
+        runs = _uint16(data, 2 * run_count, position + 2).reshape(run_count, 2)
+        first = runs[:, 0].astype(np.int64)
+        end = first + runs[:, 1] + 1
+        if end.max(initial=0) > _CHUNK_ROWS:
+            raise ValueError("a run goes beyond its container")
+        steps = np.zeros(_CHUNK_ROWS + 1, np.int32)
+        np.add.at(steps, first, 1)
+        np.add.at(steps, end, -1)
+        return _pack(np.cumsum(steps[:-1]) > 0), position + 2 + 4 * run_count
+    if count > _LARGEST_ARRAY:
+        words = np.frombuffer(data, "<i8", _CHUNK_BYTES // 8, position)
+        return words.astype(np.int64), position + _CHUNK_BYTES
+    bits = np.zeros(_CHUNK_ROWS, np.bool_)
+    bits[_uint16(data, count, position)] = True
+    return _pack(bits), position + 2 * count
+
+
+def _uint16(data: Bytes, count: int, position: int) -> npt.NDArray[np.uint16]:
+    # numpy takes an empty range at the very end for an error.
+    return np.frombuffer(data, "<u2", count, position) if count else np.zeros(0, np.uint16)
+
+
+def _pack(bits: npt.NDArray[np.bool_]) -> Words:
+    return np.packbits(bits, bitorder="little").view("<i8").astype(np.int64, copy=False)
+
+
+def cardinality(chunks: Mapping[int, Words]) -> int:
+    """How many rows are deleted."""
+    return sum(int(_BITS_OF_BYTE[words.view(np.uint8)].sum()) for words in chunks.values())
+
+
+def encode(positions: Iterable[int] | npt.NDArray[np.int64]) -> bytes:
+    """The serialized bitmap of row indexes; each container takes the form that is smallest.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vector-format
+    """
+    rows = positions if isinstance(positions, np.ndarray) else np.array([*positions], np.int64)
+    rows = np.sort(rows.astype(np.int64))
+    if rows.size and rows[0] < 0:
+        raise ValueError("a row index is negative")
+    rows = rows[np.diff(rows, prepend=-1) != 0]
+    buckets = _split(rows, 32)
+    parts = [struct.pack("<IQ", _MAGIC, len(buckets))]
+    for key, bucket in buckets:
+        parts += [struct.pack("<I", key), _encode_bucket(bucket)]
+    return b"".join(parts)
+
+
+def _split(values: npt.NDArray[np.int64], bits: int) -> list[tuple[int, npt.NDArray[np.int64]]]:
+    """Sorted values by what is above their lower bits, and these."""
+    if not values.size:
+        return []
+    keys = values >> bits
+    starts = np.flatnonzero(np.diff(keys)) + 1
+    groups = np.split(values & ((1 << bits) - 1), starts)
+    return list(zip(keys[[0, *starts]].tolist(), groups, strict=True))
+
+
+def _encode_bucket(values: npt.NDArray[np.int64]) -> bytes:
+    header, containers, run_flags = [], [], []
+    for key, rows in _split(values, 16):
+        body, is_run = _encode_container(rows)
+        header.append(struct.pack("<HH", key, len(rows) - 1))
+        containers.append(body)
+        run_flags.append(is_run)
+    count = len(containers)
+    if any(run_flags):
+        flags = np.packbits(run_flags, bitorder="little").tobytes()
+        start = struct.pack("<HH", _COOKIE_WITH_RUNS, count - 1) + flags
+    else:
+        start = struct.pack("<II", _COOKIE_WITHOUT_RUNS, count)
+    parts = [start, *header]
+    if not any(run_flags) or count >= _OFFSETS_FROM:
+        sizes = [len(body) for body in containers]
+        first = len(start) + 8 * count
+        offsets = first + np.concatenate(([0], np.cumsum(sizes[:-1])))
+        parts.append(offsets.astype("<u4").tobytes())
+    return b"".join([*parts, *containers])
+
+
+def _encode_container(rows: npt.NDArray[np.int64]) -> tuple[bytes, bool]:
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    first = rows[np.concatenate(([0], breaks))]
+    last = rows[np.concatenate((breaks - 1, [len(rows) - 1]))]
+    if 2 + 4 * len(first) < min(2 * len(rows), _CHUNK_BYTES):
+        runs = np.stack((first, last - first), axis=1).astype("<u2")
+        return struct.pack("<H", len(first)) + runs.tobytes(), True
+    if len(rows) <= _LARGEST_ARRAY:
+        return rows.astype("<u2").tobytes(), False
+    bits = np.zeros(_CHUNK_ROWS, np.bool_)
+    bits[rows] = True
+    return np.packbits(bits, bitorder="little").tobytes(), False

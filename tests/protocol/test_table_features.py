@@ -1,0 +1,184 @@
+"""The registry, and who is refused."""
+
+import pytest
+
+from sparkdelta.exceptions import (
+    CatalogManagedTableError,
+    InvalidProtocolError,
+    InvalidProtocolVersionError,
+    UnsupportedReaderFeaturesError,
+)
+from sparkdelta.protocol.actions import Protocol
+from sparkdelta.protocol.table_features import (
+    FEATURES,
+    canonical_feature,
+    check_readable,
+    is_supported,
+)
+
+# "Valid Feature Names in Table Features"
+NAMES_IN_PROTOCOL = {
+    "appendOnly": "Writers only",
+    "invariants": "Writers only",
+    "checkConstraints": "Writers only",
+    "generatedColumns": "Writers only",
+    "allowColumnDefaults": "Writers only",
+    "changeDataFeed": "Writers only",
+    "columnMapping": "Readers and writers",
+    "identityColumns": "Writers only",
+    "deletionVectors": "Readers and writers",
+    "rowTracking": "Writers only",
+    "timestampNtz": "Readers and writers",
+    "domainMetadata": "Writers only",
+    "v2Checkpoint": "Readers and writers",
+    "catalogManaged": "Readers and writers",
+    "icebergCompatV1": "Writers only",
+    "icebergCompatV2": "Writers only",
+    "clustering": "Writers only",
+    "vacuumProtocolCheck": "Readers and writers",
+    "inCommitTimestamp": "Writers only",
+}
+READABLE = [
+    "columnMapping",
+    "deletionVectors",
+    "timestampNtz",
+    "v2Checkpoint",
+    "vacuumProtocolCheck",
+    "typeWidening",
+    "typeWidening-preview",
+    "variantType",
+    "variantType-preview",
+    "variantShredding",
+    "variantShredding-preview",
+]
+
+
+def tables(*features, writer=7):
+    return Protocol(3, writer, features, features)
+
+
+@pytest.mark.parametrize(("name", "who"), NAMES_IN_PROTOCOL.items())
+def test_every_feature_of_the_protocol_is_known(name, who):
+    assert FEATURES[name].reader_writer == (who == "Readers and writers")
+
+
+def test_the_registry_is_consistent():
+    names = [name for f in FEATURES.values() for name in (f.name, *f.aliases)]
+    assert len(names) == len(set(names))
+    for name, feature in FEATURES.items():
+        assert feature.name == name
+        assert feature.reason
+        assert feature.readable or feature.reader_writer
+
+
+@pytest.mark.parametrize(
+    ("name", "canonical"),
+    [
+        ("typeWidening-preview", "typeWidening"),
+        ("variantType-preview", "variantType"),
+        ("variantShredding-preview", "variantShredding"),
+        ("catalogOwned-preview", "catalogManaged"),
+        ("catalogOwned", "catalogManaged"),
+        ("deletionVectors", "deletionVectors"),
+        ("DeletionVectors", "DeletionVectors"),
+        ("deletionVectors-preview", "deletionVectors-preview"),
+    ],
+)
+def test_canonical_names(name, canonical):
+    assert canonical_feature(name) == canonical
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_readable_features(name):
+    check_readable(tables(name), path="/t")
+    assert is_supported(tables(name), name)
+    assert is_supported(tables(name), canonical_feature(name))
+
+
+@pytest.mark.parametrize(("reader", "writer"), [(1, 1), (1, 7), (2, 5), (2, 7), (1, 99)])
+def test_old_reader_versions_are_readable_whatever_the_writer_needs(reader, writer):
+    check_readable(Protocol(reader, writer, None, ("unknown",)), path="/t")
+
+
+def test_writer_features_never_block_reading():
+    check_readable(Protocol(3, 7, (), ("appendOnly", "unknownWriterFeature")), path="/t")
+
+
+def test_a_feature_of_the_readers_list_alone_is_tolerated():
+    protocol = Protocol(3, 7, ("deletionVectors",), ())
+    check_readable(protocol, path="/t")
+    assert is_supported(protocol, "deletionVectors")
+
+
+def test_all_missing_features_are_named():
+    protocol = tables("deletionVectors", "newThing", "DeletionVectors", "geospatial", "newThing")
+    with pytest.raises(UnsupportedReaderFeaturesError) as caught:
+        check_readable(protocol, path="/t")
+    assert caught.value.features == ("newThing", "DeletionVectors", "geospatial")
+    assert caught.value.path == "/t"
+
+
+@pytest.mark.parametrize(
+    "name", ["catalogManaged", "catalogManaged-preview", "catalogOwned", "catalogOwned-preview"]
+)
+def test_catalog_managed(name):
+    with pytest.raises(CatalogManagedTableError):
+        check_readable(tables("deletionVectors", name, "vacuumProtocolCheck"), path="/t")
+
+
+@pytest.mark.parametrize("version", [-1, 0, 4, 5, 2147483647])
+def test_unknown_reader_versions(version):
+    with pytest.raises(InvalidProtocolVersionError) as caught:
+        check_readable(Protocol(version, 7, (), ()), path="/t")
+    assert (caught.value.reader_version, caught.value.writer_version) == (version, 7)
+
+
+def test_reader_version_3_needs_its_list():
+    with pytest.raises(InvalidProtocolError):
+        check_readable(Protocol(3, 7, None, ()), path="/t")
+    check_readable(Protocol(3, 7, (), ()), path="/t")
+
+
+@pytest.mark.parametrize("writer", [1, 2, 6, 8])
+def test_reader_version_3_needs_writer_version_7(writer):
+    with pytest.raises(InvalidProtocolError):
+        check_readable(tables("deletionVectors", writer=writer), path="/t")
+
+
+@pytest.mark.parametrize(
+    ("name", "first_writer"),
+    [
+        ("appendOnly", 2),
+        ("invariants", 2),
+        ("checkConstraints", 3),
+        ("changeDataFeed", 4),
+        ("generatedColumns", 4),
+        ("identityColumns", 6),
+    ],
+)
+def test_writer_versions_imply_features(name, first_writer):
+    for writer in range(1, 7):
+        assert is_supported(Protocol(1, writer), name) == (writer >= first_writer)
+    assert not is_supported(Protocol(1, 7, None, ()), name)
+    assert is_supported(Protocol(1, 7, None, (name,)), name)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "expected"),
+    [
+        (Protocol(1, 5), False),
+        (Protocol(2, 5), True),
+        (Protocol(2, 7, None, ("columnMapping",)), True),
+        (Protocol(3, 7, ("columnMapping",), ("columnMapping",)), True),
+        (Protocol(3, 7, (), ("columnMapping",)), False),
+        (Protocol(1, 7, None, ("columnMapping",)), False),
+    ],
+)
+def test_column_mapping_counts_by_the_readers_side(protocol, expected):
+    assert is_supported(protocol, "columnMapping") == expected
+
+
+def test_features_without_a_version_need_a_list():
+    assert not is_supported(Protocol(2, 6), "rowTracking")
+    assert not is_supported(Protocol(2, 6, ("deletionVectors",)), "deletionVectors")
+    assert not is_supported(tables("deletionVectors"), "neverHeardOf")
