@@ -10,22 +10,14 @@ PROTOCOL.md#deletion-vectors
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 import pandas as pd
-from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from sparkdelta import exceptions
-from sparkdelta.protocol import deletion_vectors as codec
-from sparkdelta.protocol import file_paths
-
-# Workers need not have the package: what runs there travels with the plan.
-for _module in (exceptions, file_paths, codec, sys.modules[__name__]):
-    cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call] # has no types
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, decode
 
 BITMAPS = StructType(
     [
@@ -70,14 +62,14 @@ def _decode(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for content, descriptors in zip(batch["content"], batch["descriptors"], strict=True):
             for fields in descriptors:
                 offset = fields["offset"]
-                descriptor = codec.DeletionVectorDescriptor(
+                descriptor = DeletionVectorDescriptor(
                     storage_type=fields["storageType"],
                     path_or_inline_dv=fields["pathOrInlineDv"],
                     offset=None if offset is None else int(offset),
                     size_in_bytes=int(fields["sizeInBytes"]),
                     cardinality=int(fields["cardinality"]),
                 )
-                words = codec.decode(descriptor, content)
+                words = decode(descriptor, content)
                 chunks = [words.get(number) for number in range(max(words, default=-1) + 1)]
                 yield pd.DataFrame({"file": [fields["file"]], "chunks": [chunks]})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from sparkdelta.exceptions import ColumnMappingError
@@ -62,3 +64,28 @@ def physical_field(field: StructField, mode: ColumnMappingMode) -> StructField:
     return StructField(
         physical_name(field, mode), physical_type(field.dataType, mode), field.nullable, metadata
     )
+
+
+def named_by_file(field: StructField, names: Mapping[int, str]) -> StructField:
+    """A field of `physical_field` in `id` mode with the names that a file gives to its ids.
+
+    An id that the file does not hold gets a name that no file holds, so that it reads as null.
+    """
+    field_id = (field.metadata or {}).get(PARQUET_FIELD_ID)
+    name = field.name if field_id is None else names.get(field_id, f"__no_field_{field_id}")
+    return StructField(name, _type_named_by_file(field.dataType, names), field.nullable)
+
+
+def _type_named_by_file(data_type: DataType, names: Mapping[int, str]) -> DataType:
+    if isinstance(data_type, StructType):
+        return StructType([named_by_file(field, names) for field in data_type.fields])
+    if isinstance(data_type, ArrayType):
+        element = _type_named_by_file(data_type.elementType, names)
+        return ArrayType(element, data_type.containsNull)
+    if isinstance(data_type, MapType):
+        return MapType(
+            _type_named_by_file(data_type.keyType, names),
+            _type_named_by_file(data_type.valueType, names),
+            data_type.valueContainsNull,
+        )
+    return data_type

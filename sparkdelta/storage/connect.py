@@ -95,7 +95,9 @@ def parquet_relation(
     """
     try:
         rows = spark.read.schema(schema).options(**options).parquet(*files)
-        return ParquetRelation(rows, rows.inputFiles())
+        listing = spark.read.format("binaryFile").options(**options).load(list(files))
+        empty = listing.filter("length = 0").select("path").collect()
+        return ParquetRelation(rows, rows.inputFiles(), [row["path"] for row in empty])
     except AnalysisException as error:
         if error.getCondition() != _PATH_NOT_FOUND:
             raise

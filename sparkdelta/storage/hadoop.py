@@ -136,7 +136,8 @@ def parquet_relation(
     files: Sequence[str],
     schema: StructType,
     options: Mapping[str, str],
-    partitions: PartitionDirectories | None = None,
+    partitions: PartitionDirectories | None,
+    size_bytes: int,
 ) -> ParquetRelation:
     """A scan of Parquet files in the user's session that no setting of that session can change.
 
@@ -151,6 +152,8 @@ def parquet_relation(
         The columns to read, with `parquet.field.id` in the metadata of those to match by id.
     options
         Options of Spark's Parquet source.
+    size_bytes
+        What the files should come to together; if they do not, each is looked at.
     """
     jvm: Any = spark._jvm
     datasources = jvm.org.apache.spark.sql.execution.datasources
@@ -180,7 +183,18 @@ def parquet_relation(
     return ParquetRelation(
         ClassicDataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark),
         _texts(jvm, index.inputFiles()).splitlines(),
+        () if index.sizeInBytes() == size_bytes else _empty_files(index),
     )
+
+
+def _empty_files(index: Any) -> list[str]:
+    statuses = index.allFiles().iterator()
+    empty = []
+    while statuses.hasNext():
+        status = statuses.next()
+        if status.getLen() == 0:
+            empty.append(str(status.getPath().toString()))
+    return empty
 
 
 def hidden_parquet_relation(

@@ -44,6 +44,7 @@ class ParquetRelation:
 
     rows: DataFrame
     taken_up: Sequence[str]
+    empty: Sequence[str] = ()
 
 
 def is_hidden(path: str) -> bool:

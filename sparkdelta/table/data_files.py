@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError
+from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError, StorageError
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage import connect
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories, is_hidden
@@ -50,6 +50,7 @@ def scan_data_files(
     schema: StructType,
     partitions: PartitionDirectories | None,
     *,
+    size_bytes: int,
     options: Mapping[str, str],
     version: Version,
 ) -> DataFiles:
@@ -63,6 +64,8 @@ def scan_data_files(
         The columns to read, as data files spell them.
     partitions
         Partition values to attach by directory; classic Spark only.
+    size_bytes
+        The sum of the files' sizes in the log.
     version
         The table's version, for messages.
 
@@ -70,16 +73,20 @@ def scan_data_files(
     ------
     DataFileNotFoundError
         A file is gone.
+    StorageError
+        A file has no bytes.
     DataFileNotReadError
         The names begin with ``_`` or ``.``, and on Spark Connect there is no way to read such
         files.
     """
     try:
         relation = _relation(
-            spark, files, schema, partitions, {**options, **PARQUET_OPTIONS}, version
+            spark, files, schema, partitions, size_bytes, {**options, **PARQUET_OPTIONS}, version
         )
     except FileNotFoundError as error:
         raise DataFileNotFoundError(file=str(error.filename), version=version) from error
+    if relation.empty:
+        raise StorageError(path=relation.empty[0], problem="a data file of no bytes")
     found = {_plain(unquote(uri)): _plain(uri) for uri in relation.taken_up}
     uris = {file: found.get(_plain(file)) for file in files}
     missing = [file for file, uri in uris.items() if uri is None]
@@ -93,6 +100,7 @@ def _relation(
     files: Sequence[str],
     schema: StructType,
     partitions: PartitionDirectories | None,
+    size_bytes: int,
     options: Mapping[str, str],
     version: Version,
 ) -> ParquetRelation:
@@ -105,7 +113,7 @@ def _relation(
 
     if hidden:
         return hadoop.hidden_parquet_relation(spark, files, schema, options)
-    return hadoop.parquet_relation(spark, files, schema, options, partitions)
+    return hadoop.parquet_relation(spark, files, schema, options, partitions, size_bytes)
 
 
 def _plain(path: str) -> str:

@@ -6,16 +6,15 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError
+from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.frames.deletion_vectors import decode_deletion_vectors
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage.parquet import is_hidden
-from sparkdelta.table.driver import is_missing_file
+from sparkdelta.table.driver import our_errors
 
 _CHUNK_BYTES = 8 * 1024
 _ROWS_PER_CHUNK = 65_536
@@ -110,9 +109,5 @@ def _contents(
     if hidden:
         raise DataFileNotReadError(files=hidden, version=version)
     reader = spark.read.format("binaryFile").options(**options, **_OPTIONS)
-    try:
+    with our_errors(version):
         return reader.load(paths).select("path", "content")
-    except PySparkException as error:
-        if is_missing_file(error):
-            raise DataFileNotFoundError(file=", ".join(paths), version=version) from error
-        raise

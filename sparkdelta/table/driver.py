@@ -16,37 +16,58 @@ columns of a file                the footer of one file
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row
 
-from sparkdelta.exceptions import DriverReadTooLargeError, LogFileNotFoundError, from_message
+from sparkdelta.exceptions import (
+    DataFileNotFoundError,
+    DeltaError,
+    DriverReadTooLargeError,
+    LogFileNotFoundError,
+    StorageError,
+    from_message,
+)
+from sparkdelta.protocol.log_files import LOG_DIRECTORY, Version
+from sparkdelta.table.sessions import SPARK_ERRORS
 
-_MISSING_FILE = ("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST", "FileNotFoundException")
+_MISSING_FILE = re.compile(
+    r"\[(?:PATH_NOT_FOUND|FAILED_READ_FILE\.FILE_NOT_EXIST)\].*?(?P<file>[\w+.-]+:/\S+?)\.?(?=\s|$)"
+)
+_BROKEN_FILE = re.compile(r"\[FAILED_READ_FILE\S*\].*?(?P<file>[\w+.-]+:/\S+?)\.?(?=\s|$)")
 _TOO_LARGE = "spark.driver.maxResultSize"
 
 
-def read_rows(frame: DataFrame, *, what: str, bound: int) -> list[Row]:
+def read_rows(
+    frame: DataFrame, *, what: str, bound: int, version: Version | None = None
+) -> list[Row]:
     """The rows of a small frame; a frame of local data costs no Spark job.
+
+    Parameters
+    ----------
+    version
+        The table's version, for messages.
 
     Raises
     ------
     DriverReadTooLargeError
         There are more rows than `bound`.
     """
-    with our_errors(what, bound):
+    with our_errors(version, what=what, bound=bound):
         rows = frame.collect()
     if len(rows) > bound:
         raise DriverReadTooLargeError(what=what, rows=len(rows), bound=bound)
     return rows
 
 
-def read_table(frame: DataFrame, *, what: str, bound: int) -> pa.Table:
+def read_table(
+    frame: DataFrame, *, what: str, bound: int, version: Version | None = None
+) -> pa.Table:
     """As `read_rows`, in columns: for many rows."""
-    with our_errors(what, bound):
+    with our_errors(version, what=what, bound=bound):
         table = frame.toArrow()
     if table.num_rows > bound:
         raise DriverReadTooLargeError(what=what, rows=table.num_rows, bound=bound)
@@ -54,22 +75,30 @@ def read_table(frame: DataFrame, *, what: str, bound: int) -> pa.Table:
 
 
 @contextmanager
-def our_errors(what: str, bound: int) -> Iterator[None]:
-    """Raise the `DeltaError` that a query raised inside Spark, as itself."""
+def our_errors(version: Version | None, *, what: str = "files", bound: int = 0) -> Iterator[None]:
+    """Raise what a query found wrong with the table as the `DeltaError` that says it."""
     try:
         yield
-    except PySparkException as error:
-        text = str(error)
-        ours = from_message(text)
-        if ours is not None:
-            raise ours from error
-        if _TOO_LARGE in text:
-            raise DriverReadTooLargeError(what=what, rows=None, bound=bound) from error
-        raise
+    except SPARK_ERRORS as error:
+        ours = _translated(str(error), version, what, bound)
+        if ours is None:
+            raise
+        raise ours from error
 
 
-def is_missing_file(error: BaseException) -> bool:
-    """Whether a file that was asked for by name is gone."""
-    if isinstance(error, FileNotFoundError | LogFileNotFoundError):
-        return True
-    return isinstance(error, PySparkException) and any(sign in str(error) for sign in _MISSING_FILE)
+def _translated(text: str, version: Version | None, what: str, bound: int) -> DeltaError | None:
+    raised = from_message(text)
+    if raised is not None:
+        return raised
+    if _TOO_LARGE in text:
+        return DriverReadTooLargeError(what=what, rows=None, bound=bound)
+    missing = _MISSING_FILE.search(text)
+    if missing is not None:
+        root, is_log, _ = missing["file"].partition(f"/{LOG_DIRECTORY}/")
+        if is_log:
+            return LogFileNotFoundError(path=root, version=version, file=missing["file"])
+        return DataFileNotFoundError(file=missing["file"], version=version)
+    broken = _BROKEN_FILE.search(text)
+    if broken is not None:
+        return StorageError(path=broken["file"], problem=text.partition("\n")[0])
+    return None

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.exceptions import DataFileNotReadError
+from sparkdelta.frames.field_names import field_names
 from sparkdelta.frames.file_rows import (
     CHUNKS,
     FILE,
@@ -26,7 +27,8 @@ from sparkdelta.frames.file_rows import (
 from sparkdelta.frames.logical_rows import logical_column
 from sparkdelta.frames.partition_values import typed_partition_value
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.schema.column_mapping import physical_field
+from sparkdelta.protocol.table_properties import ColumnMappingMode
+from sparkdelta.schema.column_mapping import named_by_file, physical_field
 from sparkdelta.schema.table_schema import as_nullable, without_void
 from sparkdelta.storage.parquet import PartitionDirectories, is_hidden
 from sparkdelta.table.configuration import TableConfiguration
@@ -78,7 +80,9 @@ class FileScan:
             deletionVector STRUCT and numRecords LONG where the table may have deletion vectors;
             baseRowId LONG and defaultRowCommitVersion LONG with row tracking.
         """
-        is_hidden_file = pa.array([is_hidden(file) for file in files["file"].to_pylist()])
+        is_hidden_file = pa.array(
+            [is_hidden(file) for file in files["file"].to_pylist()], pa.bool_()
+        )
         groups = _split(files, is_hidden_file)
         if "deletionVector" in files.column_names:
             groups = [
@@ -86,18 +90,48 @@ class FileScan:
                 for group in groups
                 for part in _split(group, group["deletionVector"].is_valid())
             ]
-        frames = [self._group(group) for group in groups if group.num_rows]
+        frames = [
+            self._group(part, names)
+            for group in groups
+            if group.num_rows
+            for part, names in self._by_field_names(group)
+        ]
         return reduce(DataFrame.unionByName, frames) if frames else self._no_rows()
 
-    def _group(self, files: pa.Table) -> DataFrame:
+    def _by_field_names(self, files: pa.Table) -> list[tuple[pa.Table, dict[int, str]]]:
+        """Files grouped by what they call their field ids, where Spark cannot be told to match ids.
+
+        References
+        ----------
+        PROTOCOL.md#reader-requirements-for-column-mapping
+        """
+        by_id = self.configuration.column_mapping is ColumnMappingMode.ID
+        if not by_id or not is_connect(self.spark):
+            return [(files, {})]
+        rows = read_rows(
+            field_names(self.spark.createDataFrame(files.select(["file"]))),
+            what="columns of files",
+            bound=files.num_rows,
+            version=self.version,
+        )
+        spellings: dict[frozenset[tuple[int, str]], list[str]] = {}
+        for row in rows:
+            spellings.setdefault(frozenset(row["names"].items()), []).append(row["file"])
+        return [
+            (files.filter(pc.is_in(files["file"], pa.array(members))), dict(names))
+            for names, members in spellings.items()
+        ]
+
+    def _group(self, files: pa.Table, names: Mapping[int, str]) -> DataFrame:
         has_vectors = "deletionVector" in files.column_names and files["deletionVector"][0].is_valid
         directories = self._partition_directories(files)
-        stored = StructType(list(self._stored_fields().values()))
+        stored = self._stored_fields(names)
         scanned = scan_data_files(
             self.spark,
             files["file"].to_pylist(),
-            stored,
+            StructType(list(stored.values())),
             directories,
+            size_bytes=pc.sum(files["size"]).as_py() or 0,
             options=self.options,
             version=self.version,
         )
@@ -112,7 +146,7 @@ class FileScan:
                 rows = self._without_deleted(rows, known, of_files)
             else:
                 rows = meet_files(rows, of_files.drop(FILE), has_bitmaps=False)
-        return rows.select(*self._logical_columns())
+        return rows.select(*self._logical_columns(stored))
 
     def _of_files(self, known: pa.Table, *, joins_partitions: bool) -> DataFrame:
         """What rows must learn from the log about their file, a row per file."""
@@ -125,7 +159,12 @@ class FileScan:
             [c for c in ("deletionVector", "numRecords") if c in known.column_names]
         )
         of_files = self.spark.createDataFrame(local).select(*columns)
-        keys = read_rows(of_files.select(FILE_KEY), what="keys of files", bound=known.num_rows)
+        keys = read_rows(
+            of_files.select(FILE_KEY),
+            what="keys of files",
+            bound=known.num_rows,
+            version=self.version,
+        )
         if len(set(keys)) != known.num_rows:
             raise DataFileNotReadError(files=known[FILE].to_pylist(), version=self.version)
         return of_files
@@ -183,14 +222,15 @@ class FileScan:
             )
         ]
 
-    def _stored_fields(self) -> dict[str, StructField]:
+    def _stored_fields(self, names: Mapping[int, str]) -> dict[str, StructField]:
         """What to read from data files, by logical name."""
         stored = {}
         for field in self.configuration.data_fields:
             data_type = without_void(field.dataType)
             if data_type is not None:
                 visible = StructField(field.name, data_type, True, field.metadata)
-                stored[field.name] = physical_field(visible, self.configuration.column_mapping)
+                physical = physical_field(visible, self.configuration.column_mapping)
+                stored[field.name] = named_by_file(physical, names) if names else physical
         if self.with_row_tracking:
             tracking = self.configuration.row_tracking
             for name, column in (
@@ -201,12 +241,11 @@ class FileScan:
                     stored[name] = StructField(column, LongType())
         return stored
 
-    def _logical_columns(self) -> list[Column]:
+    def _logical_columns(self, stored: Mapping[str, StructField]) -> list[Column]:
         partitions = {
             field.name: partition_column(index)
             for index, field in enumerate(self.configuration.partition_fields)
         }
-        stored = self._stored_fields()
         columns = []
         for field in self.configuration.schema.fields:
             if field.name in partitions:
@@ -223,7 +262,7 @@ class FileScan:
             columns += self._row_tracking_columns(stored)
         return columns
 
-    def _row_tracking_columns(self, stored: dict[str, StructField]) -> list[Column]:
+    def _row_tracking_columns(self, stored: Mapping[str, StructField]) -> list[Column]:
         """Materialized values where a file holds them, else the default generated ones.
 
         References

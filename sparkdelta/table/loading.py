@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
-from sparkdelta.exceptions import DeltaError, StateRecoverError
+from sparkdelta.exceptions import LogFileNotFoundError, StateRecoverError
 from sparkdelta.frames.reconciliation import doubled_files
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.file_paths import decode_path
@@ -21,7 +20,7 @@ from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum, parse_version_checksum
 from sparkdelta.schema.action_schemas import METADATA, PROTOCOL, SIDECAR
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.driver import is_missing_file, read_rows
+from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import find_log_segment
 from sparkdelta.table.log_reader import LogReader
 
@@ -51,10 +50,8 @@ def load_log(
     """
     try:
         return _load(spark, store, find_log_segment(store, version=version), options)
-    except (DeltaError, PySparkException) as error:
-        if not is_missing_file(error):
-            raise
-    return _load(spark, store, find_log_segment(store, version=version), options)
+    except LogFileNotFoundError:
+        return _load(spark, store, find_log_segment(store, version=version), options)
 
 
 def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
@@ -108,7 +105,12 @@ def _broken_compactions(log: LogReader) -> list[str]:
     doubled = doubled_files(
         log.commit_actions("add", "remove"), table_root=log.store.table_root
     ).filter(F.col("version").isin([file.end_version for file in compactions]))
-    rows = read_rows(doubled, what="compactions to be left out", bound=_MAX_TABLE_ACTIONS)
+    rows = read_rows(
+        doubled,
+        what="compactions to be left out",
+        bound=_MAX_TABLE_ACTIONS,
+        version=log.segment.version,
+    )
     versions = {row["version"] for row in rows}
     return [file.name for file in compactions if file.end_version in versions]
 
@@ -140,7 +142,9 @@ def _in_commits(log: LogReader) -> tuple[Protocol | None, Metadata | None]:
                 for name in ("protocol", "metaData")
             ),
         )
-    rows = read_rows(actions, what="protocol and metaData", bound=_MAX_TABLE_ACTIONS)
+    rows = read_rows(
+        actions, what="protocol and metaData", bound=_MAX_TABLE_ACTIONS, version=log.segment.version
+    )
     rows.sort(key=lambda row: row["version"] or 0)
     return (
         _one(rows, "protocol", Protocol.from_dict),
@@ -169,7 +173,12 @@ def _checkpoint_rows(log: LogReader) -> list[Row]:
         "protocol.minReaderVersion IS NOT NULL OR metaData.id IS NOT NULL "
         "OR sidecar.path IS NOT NULL"
     )
-    return read_rows(rows, what="protocol, metaData and sidecars", bound=_MAX_SIDECARS)
+    return read_rows(
+        rows,
+        what="protocol, metaData and sidecars",
+        bound=_MAX_SIDECARS,
+        version=log.segment.version,
+    )
 
 
 def _one(

@@ -10,12 +10,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
+from sparkdelta.exceptions import DataFileNotReadError, LogFileNotFoundError, MalformedLogFileError
 from sparkdelta.frames.log_lines import parse_log_lines
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, Version
 from sparkdelta.protocol.log_segment import LogSegment
 from sparkdelta.schema.action_schemas import actions
 from sparkdelta.storage.log_store import LogStore, log_path
+from sparkdelta.storage.parquet import is_hidden
+from sparkdelta.table.driver import our_errors
 
 DRIVER_LOG_BYTES = 4 * 1024 * 1024
 """Up to this many bytes of commits are read by the driver and parsed without a Spark job; more are
@@ -72,7 +74,7 @@ class LogReader:
             lines = _executor_lines(spark, store, segment.deltas, options)
             return cls(spark, store, segment, options, lines, None)
         table = read_lines(store, segment.deltas)
-        return cls(spark, store, segment, options, spark.createDataFrame(table), table)
+        return cls(spark, store, segment, options, _local_lines(spark, table), table)
 
     def extended(self, segment: LogSegment) -> LogReader:
         """The reader of a segment that has further commits on the same checkpoint; reads only
@@ -86,7 +88,7 @@ class LogReader:
         return replace(
             self,
             segment=segment,
-            commit_lines=self.spark.createDataFrame(table),
+            commit_lines=_local_lines(self.spark, table),
             local_lines=table,
         )
 
@@ -94,7 +96,7 @@ class LogReader:
         """version LONG, line STRING of any commits of the log."""
         if _size(commits) > DRIVER_LOG_BYTES:
             return _executor_lines(self.spark, self.store, commits, self.options)
-        return self.spark.createDataFrame(read_lines(self.store, commits))
+        return _local_lines(self.spark, read_lines(self.store, commits))
 
     @property
     def has_commits(self) -> bool:
@@ -142,7 +144,7 @@ class LogReader:
         assert checkpoint is not None
         if checkpoint.is_json:
             table = read_lines(self.store, checkpoint.files)
-            lines = self.spark.createDataFrame(table)
+            lines = _local_lines(self.spark, table)
             return parse_log_lines(lines, actions=StructType(list(fields))).drop("version")
         return self._parquet([file.name for file in checkpoint.files], StructType(list(fields)))
 
@@ -170,14 +172,20 @@ class LogReader:
         else:
             name = checkpoint.files[0].name
         path = log_path(self.store.table_root, name)
-        schema = self.spark.read.options(**self.options, **_PARQUET_OPTIONS).parquet(path).schema
+        with our_errors(self.segment.version):
+            stored = self.spark.read.options(**self.options, **_PARQUET_OPTIONS).parquet(path)
+        schema = stored.schema
         add = schema["add"].dataType if "add" in schema.names else None
         return add if isinstance(add, StructType) else None
 
     def _parquet(self, names: Sequence[str], schema: StructType) -> DataFrame:
         paths = [log_path(self.store.table_root, name) for name in names]
+        hidden = [path for path in paths if is_hidden(path)]
+        if hidden:
+            raise DataFileNotReadError(files=hidden, version=self.segment.version)
         reader = self.spark.read.options(**self.options, **_PARQUET_OPTIONS).schema(schema)
-        return reader.parquet(*paths)
+        with our_errors(self.segment.version):
+            return reader.parquet(*paths)
 
 
 def read_lines(store: LogStore, files: Sequence[LogFile]) -> pa.Table:
@@ -206,6 +214,12 @@ def _split(store: LogStore, file: LogFile, data: bytes) -> pa.Table:
             path=store.table_root, version=version, problem=f"{file.name} is not UTF-8: {error}"
         ) from error
     return pa.table([pa.repeat(pa.scalar(version, pa.int64()), len(lines)), lines], schema=_LINES)
+
+
+def _local_lines(spark: SparkSession, table: pa.Table) -> DataFrame:
+    if table.num_rows == 0:  # which Spark Connect does not take as an Arrow table
+        return spark.createDataFrame([], "version LONG, line STRING")
+    return spark.createDataFrame(table)
 
 
 def _executor_lines(

@@ -107,7 +107,12 @@ class Scan:
         if self._wants_row_tracking:
             columns += [F.col("baseRowId"), F.col("defaultRowCommitVersion")]
         frame = self._state.add_actions(*fields).select(*columns)
-        return read_table(frame, what="files of a scan", bound=MAX_SCAN_FILES)
+        return read_table(
+            frame,
+            what="files of a scan",
+            bound=MAX_SCAN_FILES,
+            version=self._state.log.segment.version,
+        )
 
     @property
     def _wants_row_tracking(self) -> bool:
