@@ -1,7 +1,8 @@
 """Replay the logs of two real tables, step by step, in plain words: `make demo`.
 
-The tables are made by delta-rs, which shares no code with sparkdelta; everything after that is sparkdelta
-alone. `spark-submit jobs/demo.py` does the same on any cluster whose driver and workers share a disk.
+The tables are made by delta-rs, which shares no code with sparkdelta; everything after that is
+sparkdelta alone. `spark-submit jobs/demo.py` does the same on any cluster whose driver and workers
+share a disk.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def show_visits(spark: SparkSession, path: str) -> None:
     ).where("path IS NOT NULL").orderBy("version", "action").show(truncate=60)
     say(
         "4. The reconciled state",
-        "The newest action of each file wins. The checkpoint's files are kept unless a commit after it\n"
-        "speaks of them (an anti join; the checkpoint is never grouped). Live files:",
+        "The newest action of each file wins. The checkpoint's files are kept unless a commit\n"
+        "after it speaks of them (an anti join; the checkpoint is never grouped). Live files:",
     )
     files = snapshot.add_files()
     files.select(

@@ -21,7 +21,7 @@ from sparkdelta.protocol.version_checksum import VersionChecksum, parse_version_
 from sparkdelta.schema.action_schemas import METADATA, PROTOCOL, SIDECAR
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.driver import read_rows
-from sparkdelta.table.log_listing import find_log_segment
+from sparkdelta.table.log_listing import find_log_segment, read_options
 from sparkdelta.table.log_reader import LogReader
 
 Action = TypeVar("Action")
@@ -49,9 +49,9 @@ def load_log(
     more.
     """
     try:
-        return _load(spark, store, find_log_segment(store, version=version), options)
+        return _load(spark, store, version, options)
     except LogFileNotFoundError:
-        return _load(spark, store, find_log_segment(store, version=version), options)
+        return _load(spark, store, version, options)
 
 
 def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
@@ -65,8 +65,10 @@ def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
 
 
 def _load(
-    spark: SparkSession, store: LogStore, segment: LogSegment, options: Mapping[str, str]
+    spark: SparkSession, store: LogStore, version: Version | None, options: Mapping[str, str]
 ) -> LoadedLog:
+    segment = find_log_segment(store, version=version)
+    options = read_options(store, options)  # only now does every store know its root
     log = LogReader.open(spark, store, segment, options)
     broken: list[str] = []
     while found := _broken_compactions(log):

@@ -41,14 +41,14 @@ def open_log(
     return HadoopLogStore(spark, root, hadoop_conf or {})
 
 
-def read_options(store: LogStore, options: Mapping[str, str] | None) -> dict[str, str]:
+def read_options(store: LogStore, options: Mapping[str, str]) -> dict[str, str]:
     """The Hadoop settings that every read of a table's files carries, besides the caller's.
 
     On local disks, Hadoop's own checksum files (``.name.crc``) are not looked at: they stay behind
     when another program replaces a file, and would make a good file unreadable.
     """
     local = _WITHOUT_CHECKSUM_FILES if store.table_root.startswith("file:") else {}
-    return {**local, **(options or {})}
+    return {**local, **options}
 
 
 def list_log_files(store: LogStore, start: str = "") -> list[LogFile]:

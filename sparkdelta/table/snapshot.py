@@ -18,13 +18,13 @@ from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.table.commit_times import commit_timestamp
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.loading import LoadedLog, extend_log, load_log
-from sparkdelta.table.log_listing import list_log_files, open_log, read_options
+from sparkdelta.table.log_listing import list_log_files, open_log
 from sparkdelta.table.log_reader import LogReader
 from sparkdelta.table.scan import Scan
 from sparkdelta.table.state import CachedAdds, TableState
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Snapshot:
     """The state of a table at one version; it and every DataFrame from it keep to that version.
 
@@ -231,7 +231,7 @@ def open_snapshot(
 ) -> Snapshot:
     """Load the snapshot of a version, the latest by default."""
     store = open_log(spark, path, options)
-    loaded = load_log(spark, store, version, read_options(store, options))
+    loaded = load_log(spark, store, version, options or {})
     configuration = TableConfiguration.validate(
         loaded.protocol, loaded.metadata, path=store.table_root
     )

@@ -25,7 +25,7 @@ from sparkdelta.table.commit_times import (
 )
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.loading import load_log
-from sparkdelta.table.log_listing import list_log_files, open_log, read_options
+from sparkdelta.table.log_listing import list_log_files, open_log
 
 _TIMESTAMP = re.compile(
     r"(?P<date>\d{4}-\d{1,2}-\d{1,2})"
@@ -93,7 +93,7 @@ def version_at_timestamp(
     """
     moment = timestamp_ms(timestamp)
     store = open_log(spark, path, options)
-    loaded = load_log(spark, store, None, read_options(store, options))
+    loaded = load_log(spark, store, None, options or {})
     configuration = TableConfiguration.validate(
         loaded.protocol, loaded.metadata, path=store.table_root
     )
