@@ -11,7 +11,7 @@ TESTS   ?=
 
 ##@ Start here
 .PHONY: demo
-demo: java $(VENV)/.installed ## Replay the logs of two real tables and explain each step
+demo: java $(VENV)/.demo ## Replay the logs of two real tables and explain each step
 	@$(BIN)/python jobs/demo.py
 
 .PHONY: test
@@ -67,6 +67,11 @@ help: ## This list
 	  /^[a-z-]+:.*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- What the commands above need --------------------------------------------------------------
+
+$(VENV)/.demo: pyproject.toml
+	$(call make_venv,$(VENV))
+	$(VENV)/bin/python -m pip install --quiet --editable ".[demo]"
+	@touch $@
 
 $(VENV)/.installed: pyproject.toml
 	$(call make_venv,$(VENV))

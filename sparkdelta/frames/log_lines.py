@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import MalformedLogFileError
 
@@ -33,16 +33,23 @@ def parse_log_lines(lines: DataFrame, *, actions: StructType) -> DataFrame:
     ----------
     PROTOCOL.md#delta-log-entries, PROTOCOL.md#protocol-evolution
     """
-    parsed = StructType([StructField("action", actions), StructField(_CORRUPT, StringType())])
-    # As the value of a key, a line followed by anything else is not valid JSON any more; Spark's
-    # parser by itself stops after the first object. The generator keeps `from_json` from being
-    # evaluated again in every filter above it, and is not pruned away by count().
-    document = F.concat(F.lit('{"action":'), "line", F.lit("}"))
+    parsed = StructType(
+        [
+            StructField("action", ArrayType(actions)),
+            StructField("whole", BooleanType()),
+            StructField(_CORRUPT, StringType()),
+        ]
+    )
+    # Spark's parser stops after the first object. Inside an array, with a key to come, a line that
+    # is cut short or followed by anything else is not valid JSON or not one element. The generator
+    # keeps from_json from being evaluated again in every filter above, or pruned away by count().
+    document = F.concat(F.lit('{"action":['), "line", F.lit('],"whole":true}'))
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT, "timeZone": "UTC"}
     return (
-        lines.filter(F.trim("line") != "")
+        lines.filter(F.rlike("line", F.lit(r"\S")))
         .select("version", "line", F.inline(F.array(F.from_json(document, parsed, options))))
         .filter(_is_whole())
+        .select("version", F.get("action", F.lit(0)).alias("action"))
         .select("version", "action.*")
     )
 
@@ -58,4 +65,6 @@ def _is_whole() -> Column:
         ),
         F.substring("line", 1, 200),
     )
-    return F.when(F.col(_CORRUPT).isNull(), F.lit(True)).otherwise(F.raise_error(problem))
+    is_one = F.col(_CORRUPT).isNull() & F.col("whole") & (F.size("action") == 1)
+    is_whole = F.coalesce(is_one & F.get("action", F.lit(0)).isNotNull(), F.lit(False))
+    return F.when(is_whole, F.lit(True)).otherwise(F.raise_error(problem))
