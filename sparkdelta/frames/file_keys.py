@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from sparkdelta.protocol.file_paths import scheme_and_authority
+
 
 def canonical_path(path: Column, *, table_root: str) -> Column:
     """Equal for all spellings of one path in the log; see `protocol.file_paths.canonical_path`.
@@ -13,15 +15,14 @@ def canonical_path(path: Column, *, table_root: str) -> Column:
     ----------
     PROTOCOL.md#add-file-and-remove-file
     """
-    scheme, _, rest = table_root.partition(":")
-    authority = rest[: rest.index("/", 2)] if rest.startswith("//") and "/" in rest[2:] else ""
     # url_decode is for forms: it takes "+" for a blank. A malformed escape stays as it is.
     decoded = F.when(
         F.contains(path, F.lit("%")),
         F.coalesce(F.try_url_decode(F.replace(path, F.lit("+"), F.lit("%2B"))), path),
     ).otherwise(path)
+    root, slash = scheme_and_authority(table_root), F.lit("/")
     return (
-        F.when(F.startswith(path, F.lit("/")), F.concat(F.lit(f"{scheme}:{authority}"), decoded))
+        F.when(F.startswith(path, F.lit("/")), F.concat(F.lit(f"{root}/"), F.ltrim(decoded, slash)))
         .when(F.startswith(path, F.lit("file:/")), F.regexp_replace(decoded, "^file:/+", "file:/"))
         .otherwise(decoded)
     )

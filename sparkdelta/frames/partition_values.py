@@ -20,6 +20,7 @@ from sparkdelta.exceptions import InvalidPartitionValueError
 
 _HAS_ZONE = r":\d{2}(\.\d+)?\s*(Z|UTC|[+-]\d{1,2}(:?\d{2}){0,2})$"
 _DATE_ONLY = r"^[+-]?\d{4,6}-\d{1,2}-\d{1,2}$"
+_HAS_DATE = r"^\s*[+-]?\d{4,6}-"  # a time alone would be cast to that time of today
 _ESCAPED_BYTES = r"^(\\u00[0-9A-Fa-f]{2})+$"
 
 
@@ -83,9 +84,11 @@ def _parse(text: Column, data_type: DataType, time_zone: str) -> Column:
         # A zone in the text makes the cast independent of the session's zone.
         midnight = F.when(F.rlike(text, F.lit(_DATE_ONLY)), F.lit(" 00:00:00")).otherwise("")
         zoned = F.concat(text, midnight, F.lit(f" {time_zone}"))
-        return F.when(F.rlike(text, F.lit(_HAS_ZONE)), text).otherwise(zoned).try_cast(data_type)
+        value = F.when(F.rlike(text, F.lit(_HAS_ZONE)), text).otherwise(zoned).try_cast(data_type)
+        return F.when(F.rlike(text, F.lit(_HAS_DATE)), value)
     if isinstance(data_type, TimestampNTZType):
-        return F.regexp_replace(text, "Z$", "").try_cast(data_type)
+        value = F.regexp_replace(text, "Z$", "").try_cast(data_type)
+        return F.when(F.rlike(text, F.lit(_HAS_DATE)), value)
     if isinstance(data_type, BooleanType):
         return F.when(F.lower(text) == "true", True).when(F.lower(text) == "false", False)
     return text.try_cast(data_type)

@@ -68,7 +68,7 @@ def canonical_path(path: str, table_root: str) -> str:
     """
     decoded = decode_path(path)
     if path.startswith("/"):
-        return f"{_scheme_and_authority(table_root)}/{decoded.lstrip('/')}"
+        return f"{scheme_and_authority(table_root)}/{decoded.lstrip('/')}"
     if scheme := _SCHEME.match(path):
         if scheme[0].lower() == "file:":
             return f"file:/{decoded[len(scheme[0]) :].lstrip('/')}"
@@ -76,7 +76,8 @@ def canonical_path(path: str, table_root: str) -> str:
     return decoded
 
 
-def _scheme_and_authority(table_root: str) -> str:
+def scheme_and_authority(table_root: str) -> str:
+    """What comes before the path of a location: ``s3a://bucket`` of ``s3a://bucket/table``."""
     match = _LOCATION.match(table_root)
     if match is None:
         return ""
