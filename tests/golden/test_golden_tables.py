@@ -1,0 +1,88 @@
+"""Every golden table reads to the row, at every version, or is refused for the right reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta import DeltaError, load_snapshot, read_delta
+from sparkdelta.exceptions import (
+    DataFileNotFoundError,
+    TruncatedTransactionLogError,
+    VersionNotFoundError,
+)
+from tests.golden.cases import GoldenCase, golden_cases
+from tests.golden.expected import comparable
+from tests.support.rows import assert_same_rows, parquet_rows
+
+CASES = golden_cases()
+REFUSALS: dict[str, tuple[type[DeltaError], ...]] = {
+    "truncated log": (VersionNotFoundError, TruncatedTransactionLogError),
+    "missing data file": (DataFileNotFoundError,),
+}
+
+
+# What a reader may see otherwise, with the reason; COMPATIBILITY.md says more.
+DIFFERENT_ON_PURPOSE = {"char-varchar": "Spark pads CHAR(n) in reads, the protocol knows none"}
+
+
+def _name(case: GoldenCase) -> str:
+    return case.name
+
+
+def test_there_are_golden_tables() -> None:
+    assert len(CASES) >= 69
+
+
+@pytest.mark.parametrize("case", CASES, ids=_name)
+def test_rows(spark: SparkSession, case: GoldenCase, request: pytest.FixtureRequest) -> None:
+    if case.name in DIFFERENT_ON_PURPOSE:
+        reason = DIFFERENT_ON_PURPOSE[case.name]
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    wrong = []
+    for read in case.reads:
+        columns = list(read.columns) if read.columns else None
+        if read.expect_error is not None:
+            with pytest.raises(REFUSALS[read.expect_error]):
+                read_delta(spark, str(case.table), version=read.version).collect()
+            continue
+        rows = read_delta(spark, str(case.table), version=read.version, columns=columns)
+        assert read.rows_file is not None
+        expected = parquet_rows(read.rows_file)
+        assert expected.num_rows == read.num_rows
+        try:
+            assert_same_rows(comparable(rows), expected)
+        except AssertionError as error:
+            wrong.append(f"version {read.version}, columns {columns}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("case", CASES, ids=_name)
+def test_snapshot(spark: SparkSession, case: GoldenCase) -> None:
+    snapshot = load_snapshot(spark, str(case.table))
+    reader, writer, *features = case.facts["protocol"]
+    assert snapshot.version == case.latest
+    assert list(snapshot.metadata.partition_columns) == case.facts["partition_columns"]
+    assert snapshot.add_files().count() == case.facts["num_files"]
+    assert snapshot.protocol.min_reader_version == reader
+    assert snapshot.protocol.min_writer_version == writer
+    if writer == 7:
+        named = {*(snapshot.protocol.reader_features or ()), *snapshot.protocol.writer_features}
+        assert named == set(features)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if "commit_timestamps" in case.facts], ids=_name
+)
+def test_time_travel_by_in_commit_timestamp(spark: SparkSession, case: GoldenCase) -> None:
+    """Only timestamps within commits survive a copy; file times mean nothing here."""
+    for version, milliseconds in case.facts["commit_timestamps"].items():
+        assert load_snapshot(spark, str(case.table), version=int(version)).timestamp == milliseconds
+
+
+def test_no_file_is_a_leftover_of_the_local_file_system() -> None:
+    tables = Path(__file__).parent / "tables"
+    assert not list(tables.rglob(".*.crc"))
+    assert not [path for path in tables.rglob("*") if path.is_symlink()]
