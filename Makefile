@@ -36,8 +36,8 @@ test-oldest: java $(OLDEST)/.installed ## A small suite on the lowest supported 
 	$(OLDEST)/bin/python -m pytest -m "not slow and not conformance and not oracle and not notebook" tests/golden tests/table
 
 .PHONY: bench
-bench: java $(VENV)/.installed ## Benchmarks, as ratios in one run
-	$(BIN)/python -m tests.benchmarks
+bench: java $(VENV)/.installed ## Benchmarks, as ratios in one run; BENCH='--scale small' for a smoke test
+	$(BIN)/python -m tests.benchmarks $(BENCH)
 
 ##@ Checks
 .PHONY: check

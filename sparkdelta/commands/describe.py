@@ -12,7 +12,7 @@ from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.frames.commit_infos import commit_infos
 from sparkdelta.protocol.commit_timestamps import strictly_increasing
 from sparkdelta.protocol.log_segment import readable_commits
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import FEATURES, is_supported
 from sparkdelta.schema.action_schemas import COMMIT_INFO
 from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.table.commit_times import file_times, has_in_commit_timestamp
@@ -96,7 +96,9 @@ def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
     """
     metadata, protocol = snapshot.metadata, snapshot.protocol
     files, size = _totals(snapshot)
-    features = sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())})
+    listed = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    implied = {name for name in FEATURES if not listed and is_supported(protocol, name)}
+    features = sorted(listed | implied)
     milliseconds = pa.timestamp("ms", "UTC")
     strings = pa.list_(pa.string())
     row = {

@@ -5,12 +5,15 @@ What may come through, and nothing else:
 ===============================  ==========================================================
 what                             bounded by
 ===============================  ==========================================================
-protocol and metaData            one row each
-sidecars of a checkpoint         the checkpoint's top-level file
+protocol and metaData            the commits that hold one
+protocol, metaData and sidecars  the checkpoint's top-level file
+compactions to be left out       the compactions of a segment
 files of a scan                  `sparkdelta.table.scan.MAX_SCAN_FILES`
-deletion vector descriptors      the files of a scan
-commit timestamps                the commits of the log that a search visits
-columns of a file                the footer of one file
+keys of files                    the files of a scan
+columns of files                 the files of a scan
+commit timestamps                the commits that a search visits
+totals of the live files         one row
+clustering columns               one row
 ===============================  ==========================================================
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -64,6 +64,7 @@ class LogReader:
     commit_lines: DataFrame
     local_lines: pa.Table | None
     sidecars: tuple[str, ...] = ()
+    _stored_types: dict[str, StructType | None] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(
@@ -161,8 +162,13 @@ class LogReader:
     def stored_add_type(self) -> StructType | None:
         """The type of `add` in the checkpoint's Parquet files, from one file's footer.
 
-        Starts a Spark job; None for a JSON checkpoint without sidecars.
+        Starts a Spark job the first time; None for a JSON checkpoint without sidecars.
         """
+        if "add" not in self._stored_types:
+            self._stored_types["add"] = self._read_add_type()
+        return self._stored_types["add"]
+
+    def _read_add_type(self) -> StructType | None:
         checkpoint = self.segment.checkpoint
         assert checkpoint is not None
         if self.sidecars:
