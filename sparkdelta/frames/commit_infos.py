@@ -12,7 +12,7 @@ from sparkdelta.schema.action_schemas import COMMIT_INFO
 _RAW = StructType([StructField("commitInfo", StringType())])
 
 
-def commit_infos(lines: DataFrame) -> DataFrame:
+def commit_infos(lines: DataFrame, *, few: bool = False) -> DataFrame:
     """version LONG, commitInfo STRUCT (`schema.action_schemas.COMMIT_INFO`), one row per commit.
 
     Any JSON is allowed in a commitInfo: a field of another type than expected is null, or the text
@@ -22,13 +22,17 @@ def commit_infos(lines: DataFrame) -> DataFrame:
     ----------
     lines
         version LONG, line STRING.
+    few
+        As for `parse_log_lines`.
 
     References
     ----------
     PROTOCOL.md#commit-provenance-information
     """
     mentioned = F.contains("line", F.lit('"commitInfo"')) | ~F.endswith(F.rtrim("line"), F.lit("}"))
-    raw = parse_log_lines(lines.filter(mentioned), actions=_RAW).filter("commitInfo IS NOT NULL")
+    raw = parse_log_lines(lines.filter(mentioned), actions=_RAW, few=few).filter(
+        "commitInfo IS NOT NULL"
+    )
     return raw.select("version", _field(F.col("commitInfo"), "$", COMMIT_INFO).alias("commitInfo"))
 
 

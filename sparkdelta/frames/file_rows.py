@@ -20,12 +20,18 @@ def file_key(uri: Column) -> Column:
     return F.xxhash64(uri)
 
 
-def with_file(rows: DataFrame) -> DataFrame:
-    """The rows of a Parquet scan with the key of their file and their position in it."""
+def with_file(rows: DataFrame, metadata: Column) -> DataFrame:
+    """The rows of a Parquet scan with the key of their file and their position in it.
+
+    Parameters
+    ----------
+    metadata
+        STRUCT<file_path STRING, row_index LONG, ...>, the scan's hidden column.
+    """
     return rows.select(
         "*",
-        file_key(F.col("_metadata.file_path")).alias(_ROW_FILE_KEY),
-        F.col("_metadata.row_index").alias(ROW_INDEX),
+        file_key(metadata["file_path"]).alias(_ROW_FILE_KEY),
+        metadata["row_index"].alias(ROW_INDEX),
     )
 
 

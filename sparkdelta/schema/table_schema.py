@@ -41,7 +41,7 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
     SchemaNotSetError
         There is no schema.
     InvalidSchemaError
-        It is not a struct type in JSON, or two columns differ by case only.
+        It is not a struct type in JSON, or two columns differ at most by case.
     UnsupportedDataTypeError
         A column has a type that this engine cannot read.
 
@@ -80,12 +80,13 @@ def _reject_ambiguous_names(data_type: DataType, column: str) -> None:
     if isinstance(data_type, StructType):
         seen: dict[str, str] = {}
         for field in data_type.fields:
-            twin = seen.setdefault(field.name.lower(), field.name)
-            if twin is not field.name:
+            twin = seen.get(field.name.lower())
+            if twin is not None:
                 raise InvalidSchemaError(
                     problem=f"columns {twin!r} and {field.name!r} of {column or 'the table'} "
-                    "differ by case only"
+                    "differ at most by case"
                 )
+            seen[field.name.lower()] = field.name
             _reject_ambiguous_names(field.dataType, f"{column}.{field.name}".lstrip("."))
     elif isinstance(data_type, ArrayType):
         _reject_ambiguous_names(data_type.elementType, column)

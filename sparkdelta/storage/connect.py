@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from sparkdelta.storage.log_store import LOG_DIRECTORY, FileEntry, log_path
 from sparkdelta.storage.parquet import ParquetRelation
 
-_BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
+_BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
 _PATH_NOT_FOUND = "PATH_NOT_FOUND"
 
 
@@ -97,7 +97,8 @@ def parquet_relation(
         rows = spark.read.schema(schema).options(**options).parquet(*files)
         listing = spark.read.format("binaryFile").options(**options).load(list(files))
         empty = listing.filter("length = 0").select("path").collect()
-        return ParquetRelation(rows, rows.inputFiles(), [row["path"] for row in empty])
+        metadata = rows.metadataColumn("_metadata")
+        return ParquetRelation(rows, metadata, rows.inputFiles(), [row["path"] for row in empty])
     except AnalysisException as error:
         if error.getCondition() != _PATH_NOT_FOUND:
             raise

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
+from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
 from sparkdelta.storage.log_store import LOG_DIRECTORY, FileEntry, log_path
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
 
@@ -37,7 +38,6 @@ _SCAN_SETTINGS = {
     "spark.sql.parquet.int96TimestampConversion": "false",
     "spark.sql.parquet.int96AsTimestamp": "true",
     "spark.sql.parquet.binaryAsString": "false",
-    "spark.sql.parquet.filterPushdown": "true",
     "spark.sql.parquet.recordLevelFilter.enabled": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
@@ -157,7 +157,7 @@ def parquet_relation(
     """
     jvm: Any = spark._jvm
     datasources = jvm.org.apache.spark.sql.execution.datasources
-    sibling = _sibling_session(spark)
+    sibling = _sibling_session(spark, by_id=_has_ids(schema))
     java_schema = _java_schema(jvm, schema)
     partition_schema = _java_schema(jvm, partitions.schema if partitions else StructType())
     none = jvm.scala.Option.empty()
@@ -180,8 +180,10 @@ def parquet_relation(
         scala_options,
         sibling,
     )
+    rows = ClassicDataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
     return ParquetRelation(
-        ClassicDataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark),
+        rows,
+        rows.metadataColumn("_metadata"),
         _texts(jvm, index.inputFiles()).splitlines(),
         () if index.sizeInBytes() == size_bytes else _empty_files(index),
     )
@@ -203,7 +205,7 @@ def hidden_parquet_relation(
     """As `parquet_relation`, for files whose names Spark's file sources leave out.
 
     The same Parquet reader over a list of files that no file index has filtered, one task per file;
-    nothing is pushed down. A column ``_metadata`` holds the file's path and the row's index.
+    nothing is pushed down.
 
     Raises
     ------
@@ -212,7 +214,7 @@ def hidden_parquet_relation(
     """
     jvm: Any = spark._jvm
     datasources = jvm.org.apache.spark.sql.execution.datasources
-    sibling = _sibling_session(spark)
+    sibling = _sibling_session(spark, by_id=_has_ids(schema))
     scala_options = jvm.PythonUtils.toScalaMap({**options, "returning_batch": "false"})
     configuration = sibling.sessionState().newHadoopConfWithOptions(scala_options)
     with_index = StructType([*schema.fields, StructField(_ROW_INDEX, LongType())])
@@ -242,12 +244,14 @@ def hidden_parquet_relation(
         )
         internal = spark._jsparkSession.internalCreateDataFrame(rdd, java_schema, False)
         metadata = F.struct(F.lit(uri).alias("file_path"), F.col(_ROW_INDEX).alias("row_index"))
-        rows = ClassicDataFrame(internal, spark).withColumn("_metadata", metadata)
+        rows = ClassicDataFrame(internal, spark).withColumn(_METADATA, metadata)
         frames.append(rows.drop(_ROW_INDEX))
         uris.append(uri)
-    return ParquetRelation(reduce(DataFrame.unionAll, frames), uris)
+    rows = reduce(DataFrame.unionAll, frames)
+    return ParquetRelation(rows, rows[_METADATA], uris)
 
 
+_METADATA = "__metadata"
 _ROW_INDEX = "_tmp_metadata_row_index"  # the name by which Spark's Parquet reader fills it in
 
 
@@ -309,22 +313,32 @@ def _java_schema(jvm: Any, schema: StructType) -> Any:
     return jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
 
 
-_siblings: weakref.WeakKeyDictionary[SparkSession, Any] = weakref.WeakKeyDictionary()
+def _has_ids(schema: StructType) -> bool:
+    return any(PARQUET_FIELD_ID in field.metadata for field in schema.fields)
 
 
-def _sibling_session(spark: SparkSession) -> Any:
-    """The session that scans belong to: our settings, and the user's own Hadoop settings."""
-    sibling = _siblings.get(spark)
-    if sibling is None:
-        sibling = spark._jsparkSession.newSession()
-        parallelism = 2 * spark.sparkContext.defaultParallelism
-        for key, value in {
+_siblings: weakref.WeakKeyDictionary[SparkSession, dict[bool, Any]] = weakref.WeakKeyDictionary()
+
+
+def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
+    """The session that scans belong to: our settings, and the user's own Hadoop settings.
+
+    A scan by field ids has no filters pushed down: Spark applies them to the column of that name,
+    whatever its id, and would drop row groups that hold matching rows.
+    """
+    siblings = _siblings.setdefault(spark, {})
+    if by_id not in siblings:
+        siblings[by_id] = spark._jsparkSession.newSession()
+        settings = {
             **_SCAN_SETTINGS,
-            "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(parallelism),
-        }.items():
-            sibling.conf().set(key, value)
-        _siblings[spark] = sibling
+            "spark.sql.parquet.filterPushdown": str(not by_id).lower(),
+            "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(
+                2 * spark.sparkContext.defaultParallelism
+            ),
+        }
+        for key, value in settings.items():
+            siblings[by_id].conf().set(key, value)
     for key, value in spark.conf.getAll.items():
         if not key.startswith("spark."):
-            sibling.conf().set(key, value)
-    return sibling
+            siblings[by_id].conf().set(key, value)
+    return siblings[by_id]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
 
@@ -37,12 +37,15 @@ class ParquetRelation:
     ----------
     rows
         The stored columns, then the partition columns that were handed in.
+    metadata
+        STRUCT<file_path STRING, row_index LONG, ...> of each row, whatever the table's columns are.
     taken_up
         URIs of the files that the scan reads: Spark leaves out files that are gone and hidden
         names.
     """
 
     rows: DataFrame
+    metadata: Column
     taken_up: Sequence[str]
     empty: Sequence[str] = ()
 
@@ -51,5 +54,5 @@ def is_hidden(path: str) -> bool:
     """Whether Spark's file sources leave out a file for its name."""
     name = path.rpartition("/")[2]
     if name.startswith("_"):
-        return "=" not in name and not name.startswith(("_metadata", "_common_metadata"))
+        return "=" not in name
     return name.startswith(".") or name.endswith("._COPYING_")

@@ -50,7 +50,7 @@ def in_commit_timestamp(spark: SparkSession, store: LogStore, commit: LogFile) -
     """
     lines = spark.createDataFrame(read_lines(store, [commit]))
     rows = read_rows(
-        commit_infos(lines).select(F.col("commitInfo.inCommitTimestamp")),
+        commit_infos(lines, few=True).select(F.col("commitInfo.inCommitTimestamp")),
         what="commit timestamps",
         bound=commit.size_bytes,
     )

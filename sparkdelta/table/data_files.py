@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError, StorageError
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage import connect
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories, is_hidden
+from sparkdelta.table.driver import our_errors
 from sparkdelta.table.sessions import is_connect
 
 PARQUET_OPTIONS = {
@@ -36,11 +37,14 @@ class DataFiles:
     ----------
     rows
         The stored columns, then the partition columns.
+    metadata
+        STRUCT<file_path STRING, row_index LONG, ...> of each row.
     uris
         For every file, the URI by which `_metadata.file_path` names it.
     """
 
     rows: DataFrame
+    metadata: Column
     uris: Mapping[str, str]
 
 
@@ -80,19 +84,27 @@ def scan_data_files(
         files.
     """
     try:
-        relation = _relation(
-            spark, files, schema, partitions, size_bytes, {**options, **PARQUET_OPTIONS}, version
-        )
+        with our_errors(version):
+            relation = _relation(
+                spark,
+                files,
+                schema,
+                partitions,
+                size_bytes,
+                {**options, **PARQUET_OPTIONS},
+                version,
+            )
     except FileNotFoundError as error:
         raise DataFileNotFoundError(file=str(error.filename), version=version) from error
     if relation.empty:
         raise StorageError(path=relation.empty[0], problem="a data file of no bytes")
-    found = {_plain(unquote(uri)): _plain(uri) for uri in relation.taken_up}
-    uris = {file: found.get(_plain(file)) for file in files}
+    found = {plain_path(unquote(uri)): plain_path(uri) for uri in relation.taken_up}
+    uris = {file: found.get(plain_path(file)) for file in files}
     missing = [file for file, uri in uris.items() if uri is None]
     if missing:
         raise DataFileNotFoundError(file=missing[0], version=version)
-    return DataFiles(relation.rows, {file: uri for file, uri in uris.items() if uri is not None})
+    found_uris = {file: uri for file, uri in uris.items() if uri is not None}
+    return DataFiles(relation.rows, relation.metadata, found_uris)
 
 
 def _relation(
@@ -116,7 +128,7 @@ def _relation(
     return hadoop.parquet_relation(spark, files, schema, options, partitions, size_bytes)
 
 
-def _plain(path: str) -> str:
+def plain_path(path: str) -> str:
     """One spelling of a path or URI: Hadoop folds slashes, and its listings add an empty
     authority.
     """

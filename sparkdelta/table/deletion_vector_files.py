@@ -14,6 +14,7 @@ from sparkdelta.frames.deletion_vectors import decode_deletion_vectors
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage.parquet import is_hidden
+from sparkdelta.table.data_files import plain_path
 from sparkdelta.table.driver import our_errors
 
 _CHUNK_BYTES = 8 * 1024
@@ -84,22 +85,25 @@ def read_bitmaps(
         ),
     )
     stored = sorted({path for path in paths if path is not None})
-    parts = []
-    if stored:
-        contents = _contents(spark, stored, version, options)
-        parts.append(contents.join(F.broadcast(frame), F.col("path") == F.col("wanted"), "inner"))
-    if None in paths:
-        inline = frame.filter(F.col("wanted").isNull())
-        parts.append(inline.withColumn("content", F.lit(None).cast("binary")))
-    wanted = [part.select("content", "descriptors") for part in parts]
-    return decode_deletion_vectors(wanted[0] if len(wanted) == 1 else wanted[0].union(wanted[1]))
+    if not stored:
+        inline = frame.select(F.lit(None).cast("binary").alias("content"), "descriptors")
+        return decode_deletion_vectors(inline)
+    contents = _contents(spark, stored, version, options)
+    is_of = F.col("path") == F.col("wanted")
+    found = contents.join(F.broadcast(frame), is_of, "inner").select("content", "descriptors")
+    # Inline ones, and any whose file Spark passed over, as it does with empty files: to decode the
+    # latter without a content is an error, to leave them out would bring deleted rows back.
+    others = frame.join(F.broadcast(contents.select("path")), is_of, "left_anti")
+    without_content = others.select(F.lit(None).cast("binary").alias("content"), "descriptors")
+    return decode_deletion_vectors(found.unionByName(without_content))
 
 
 def _path(fields: Mapping[str, object], table_root: str) -> str | None:
     descriptor = DeletionVectorDescriptor.from_dict(
         {key: value for key, value in fields.items() if value is not None}
     )
-    return descriptor.absolute_path(table_root)
+    path = descriptor.absolute_path(table_root)
+    return None if path is None else plain_path(path)
 
 
 def _contents(

@@ -141,7 +141,7 @@ class FileScan:
             uris = pa.array([scanned.uris[file] for file in files["file"].to_pylist()])
             known = files.drop_columns(["file", "size"]).append_column(FILE, uris)
             of_files = self._of_files(known, joins_partitions=joins_partitions)
-            rows = with_file(rows)
+            rows = with_file(rows, scanned.metadata)
             if has_vectors:
                 rows = self._without_deleted(rows, known, of_files)
             else:

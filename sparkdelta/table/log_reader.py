@@ -128,7 +128,9 @@ class LogReader:
             | ~F.endswith(line, F.lit("}"))
         )
         return parse_log_lines(
-            self.commit_lines.filter(relevant), actions=actions("protocol", "metaData")
+            self.commit_lines.filter(relevant),
+            actions=actions("protocol", "metaData"),
+            few=self.is_local,
         ).filter("protocol IS NOT NULL OR metaData IS NOT NULL")
 
     def commit_actions(self, *names: str, above: Version | None = None) -> DataFrame:
