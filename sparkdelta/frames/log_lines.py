@@ -47,23 +47,18 @@ def parse_log_lines(lines: DataFrame, *, actions: StructType, few: bool = False)
     # is cut short or followed by anything else is not valid JSON or not one element.
     document = F.concat(F.lit('{"action":['), "line", F.lit('],"whole":true}'))
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT, "timeZone": "UTC"}
-    json = F.from_json(document, parsed, options)
-    lines = lines.filter(F.rlike("line", F.lit(r"\S")))
+    # A check in a filter would be skipped for lines that an earlier condition rejects. Here no
+    # column can be had without it, and the parse is evaluated once.
+    action = F.transform(F.array(F.from_json(document, parsed, options)), _checked)
+    lines = lines.filter(_has_text())
     if few:
-        fields = lines.select("version", "line", json.alias("_json")).select(
-            "version", "line", "_json.*"
-        )
-    else:
-        # The generator keeps from_json from being evaluated again in every filter above it.
-        fields = lines.select("version", "line", F.inline(F.array(json)))
-    return (
-        fields.filter(_is_whole())
-        .select("version", F.get("action", F.lit(0)).alias("action"))
-        .select("version", "action.*")
-    )
+        whole = lines.select("version", F.get(action, F.lit(0)).alias("action"))
+        return whole.select("version", "action.*")
+    # The generator keeps filters above it, and is not pruned away by count().
+    return lines.select("version", F.inline(action))
 
 
-def _is_whole() -> Column:
+def _checked(parsed: Column) -> Column:
     problem = F.concat(
         F.lit(f"[{MalformedLogFileError.error_class}] Version "),
         F.col("version").cast("string"),
@@ -74,11 +69,12 @@ def _is_whole() -> Column:
         ),
         F.substring("line", 1, 200),
     )
-    is_one = (
-        F.col(_CORRUPT).isNull()
-        & F.col("whole")
-        & (F.size("action") == 1)
-        & F.is_valid_utf8("line")
-    )
-    is_whole = F.coalesce(is_one & F.get("action", F.lit(0)).isNotNull(), F.lit(False))
-    return F.when(is_whole, F.lit(True)).otherwise(F.raise_error(problem))
+    action = F.get(parsed["action"], F.lit(0))
+    is_one = parsed[_CORRUPT].isNull() & parsed["whole"] & (F.size(parsed["action"]) == 1)
+    is_whole = F.coalesce(is_one & action.isNotNull() & F.is_valid_utf8("line"), F.lit(False))
+    # Blank lines are left out before, but a filter above may be evaluated before that.
+    return F.when(is_whole, action).when(_has_text(), F.raise_error(problem))
+
+
+def _has_text() -> Column:
+    return F.rlike("line", F.lit(r"\S"))
