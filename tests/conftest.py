@@ -1,4 +1,4 @@
-"""The one Spark session that the tests share, and what makes it hostile where a test asks for it."""
+"""The Spark session that all tests share."""
 
 from __future__ import annotations
 

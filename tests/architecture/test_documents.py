@@ -1,0 +1,134 @@
+"""What the Markdown files say is so."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta import DeltaTable
+from sparkdelta.error_conditions import CONDITIONS
+from sparkdelta.protocol.table_features import FEATURES
+from sparkdelta.table.scan import MAX_SCAN_FILES
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), ROOT / "tests" / "README.md"]
+PACKAGE = sorted((ROOT / "sparkdelta").rglob("*.py"))
+DELTA_SPARK = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())["DeltaTable"]
+
+
+def _text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def _section(document: str, title: str) -> str:
+    """The text below a heading, up to the next one of its level."""
+    return _text(document).split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def _rows(text: str) -> list[list[str]]:
+    """The rows of Markdown tables, without their headers."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    rules = {number for number, line in enumerate(lines) if line.startswith("|---")}
+    body = [n for n in range(len(lines)) if n not in rules and n + 1 not in rules]
+    return [[cell.strip() for cell in lines[n].strip("|").split("|")] for n in body]
+
+
+def _code(text: str) -> list[str]:
+    return re.findall(r"`([^`\n]+)`", text)
+
+
+def test_the_readme_has_every_feature() -> None:
+    section = _section("README.md", "Table features")
+    rows = {(_code(name)[0], tuple(_code(aliases)), read) for name, aliases, read in _rows(section)}
+    assert rows == {
+        (f.name, f.aliases, "yes" if f.readable else f"refused: {f.reason}")
+        for f in FEATURES.values()
+        if f.reader_writer
+    }
+    writers = section.split("Features of writers alone")[1]
+    assert set(_code(writers)) == {f.name for f in FEATURES.values() if not f.reader_writer}
+
+
+def test_the_readme_has_the_bound_of_a_scan() -> None:
+    assert f"More than {MAX_SCAN_FILES:,} files" in _section("README.md", "Limits")
+
+
+@pytest.mark.filterwarnings("ignore")  # delta-rs warns of its own doings
+def test_the_readmes_example_prints_what_it_says(
+    spark: SparkSession,  # the example gets this very session
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("deltalake")
+    example, printed = re.findall(r"```(?:python|text)\n(.*?)```", _text("README.md"), re.DOTALL)
+    path = str(tmp_path / "people")
+    assert example.count('"people"') == 3
+    exec(compile(example.replace('"people"', repr(path)), "README.md", "exec"), {})
+    assert capsys.readouterr().out.strip() == printed.strip()
+
+
+def test_every_read_of_the_driver_is_listed() -> None:
+    listed = {row[0] for row in _rows(_section("ARCHITECTURE.md", "What the driver may read"))}
+    named = {
+        what
+        for path in PACKAGE
+        for what in re.findall(r'\bwhat="([^"]+)",', path.read_text(encoding="utf-8"))
+    }
+    assert listed == named
+
+
+def test_what_delta_table_lacks_is_listed() -> None:
+    section = _section("COMPATIBILITY.md", "Not there yet")
+    missing = {name for name in DELTA_SPARK if not hasattr(DeltaTable, name)}
+    there = set(DELTA_SPARK) - missing
+    words = {word.removeprefix("DeltaTable.") for word in _code(section)}
+    table, _, after = section.partition("\n\n`DeltaTable` has ")
+    assert missing <= words
+    assert set(_code(after)) == there
+    assert not (there - {"isDeltaTable"}) & set(_code(table))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_errors_exist(path: Path) -> None:
+    named = set(re.findall(r"\bDELTA_[A-Z_]+\b", path.read_text(encoding="utf-8")))
+    assert named - {"DELTA_SPEC_TESTDATA"} <= CONDITIONS.keys()
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_and_links_exist(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    files = [
+        name
+        for name in _code(text)
+        if re.fullmatch(r"(sparkdelta|tests|jobs|notebooks)/[\w./*-]*", name)
+    ]
+    assert not [link for link in links if not (path.parent / link).exists()]
+    assert not [name for name in files if not list(ROOT.glob(name.rstrip("/")))]
+
+
+def test_the_flows_of_architecture_name_files_that_exist() -> None:
+    flows = "\n".join(re.findall(r"```\n(.*?)```", _text("ARCHITECTURE.md"), re.DOTALL))
+    names = re.findall(
+        r"\b(?:table|storage|frames|protocol|schema)/(?:\w+\.py|\{[\w,]+\}\.py)", flows
+    )
+    paths = [
+        f"{folder}/{stem}.py"
+        for folder, stems in (name.removesuffix(".py").split("/") for name in names)
+        for stem in stems.strip("{}").split(",")
+    ]
+    assert len(paths) > 20
+    assert not [path for path in paths if not (ROOT / "sparkdelta" / path).exists()]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_make_targets_exist(path: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", _text("Makefile"), re.MULTILINE))
+    text = path.read_text(encoding="utf-8")
+    named = re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE)
+    assert set(named) <= targets

@@ -1,0 +1,114 @@
+"""The one import rule, and what each layer may touch."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "sparkdelta"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+MAX_LINES = 400
+
+ACTIONS = {
+    "collect", "count", "first", "head", "take", "show", "isEmpty", "toPandas", "toArrow",
+    "toLocalIterator", "foreach", "foreachPartition", "rdd", "cache", "persist", "checkpoint",
+    "localCheckpoint", "tail",
+}  # fmt: skip
+DRIVER_READS = {
+    "collect", "first", "head", "take", "show", "isEmpty", "toPandas", "toArrow",
+    "toLocalIterator", "tail",
+}  # fmt: skip
+JVM = {"_jvm", "_jsparkSession", "_jdf", "_jsc", "_gateway", "_jc"}
+SESSION_CHANGES = {"set", "unset"}
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _attributes(path: Path) -> Iterator[ast.Attribute]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute):
+            yield node
+
+
+def _is_function_of_spark(node: ast.Attribute) -> bool:
+    """`F.count`, `F.first`: columns, not actions."""
+    return isinstance(node.value, ast.Name) and node.value.id == "F"
+
+
+def test_imports_point_down_only() -> None:
+    linter = Path(sys.executable).parent / "lint-imports"
+    result = subprocess.run([str(linter)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "frames").glob("*.py")), ids=_name)
+def test_frames_start_nothing(path: Path) -> None:
+    used = {n.attr for n in _attributes(path) if not _is_function_of_spark(n)} & ACTIONS
+    assert not used, f"{used}: frames are lazy"
+
+
+def test_rows_reach_the_driver_by_one_door() -> None:
+    """`storage/connect.py` reads files through Spark: it has no other way to bytes."""
+    users = {
+        _name(path)
+        for path in MODULES
+        if any(n.attr in DRIVER_READS and not _is_function_of_spark(n) for n in _attributes(path))
+    }
+    assert users == {"sparkdelta/table/driver.py", "sparkdelta/storage/connect.py"}
+
+
+def test_one_module_knows_the_jvm() -> None:
+    users = {_name(path) for path in MODULES if any(n.attr in JVM for n in _attributes(path))}
+    assert users == {"sparkdelta/storage/hadoop.py"}
+
+
+def test_nobody_sets_a_setting_of_the_users_session() -> None:
+    """The only `conf.set` is on a session of our own."""
+    owners = []
+    for path in MODULES:
+        for node in _attributes(path):
+            if node.attr in SESSION_CHANGES and "conf" in ast.dump(node.value):
+                owners.append((_name(path), ast.unparse(node.value)))
+    assert {owner for owner in owners if owner[1] not in ("sibling.conf()", "configuration")} == (
+        set()
+    )
+    assert {name for name, _ in owners} <= {"sparkdelta/storage/hadoop.py"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_files_are_small(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+def test_names_say_what_is_inside() -> None:
+    vague = ("utils", "helpers", "common", "misc", "manager", "impl", "base")
+    assert not [p for p in MODULES if any(word in p.stem.split("_") for word in vague)]
+    classes = {
+        node.name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
+    assert not {name for name in classes if name.endswith(("Manager", "Impl"))}
+
+
+def test_the_top_level_is_what_it_is_said_to_be() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    top = {name.split("/")[0] for name in listed if (ROOT / name).exists()}
+    wanted = {"pyproject.toml", "sparkdelta", "jobs", "tests", "notebooks", "Makefile"}
+    assert wanted <= top
+    unexpected = {
+        name for name in top - wanted if not name.startswith(".") and not name.endswith(".md")
+    }
+    assert not unexpected

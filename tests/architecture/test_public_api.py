@@ -1,0 +1,100 @@
+"""What users may import, and that it does not change by accident."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sparkdelta
+from sparkdelta import DeltaTable, exceptions, load_snapshot, read_delta
+from sparkdelta.error_conditions import CONDITIONS
+from sparkdelta.exceptions import DeltaError, from_message
+
+REFERENCE = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())["DeltaTable"]
+IMPLEMENTED = {"alias", "detail", "forPath", "history", "isDeltaTable", "toDF"}
+
+
+def _tree(root: type[DeltaError]) -> list[type[DeltaError]]:
+    return [root, *(cls for child in root.__subclasses__() for cls in _tree(child))]
+
+
+LEAVES = [cls for cls in _tree(DeltaError) if not cls.__subclasses__()]
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
+
+
+def test_the_public_names() -> None:
+    assert set(sparkdelta.__all__) == {
+        "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
+    }  # fmt: skip
+    public = {
+        name
+        for name, value in vars(sparkdelta).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    assert public == set(sparkdelta.__all__)
+
+
+def test_our_own_verbs() -> None:
+    both = ["version=None", "timestamp=None"]
+    assert _parameters(read_delta) == [
+        "spark", "path", *both, "where=None", "columns=None", "partition_time_zone='UTC'",
+    ]  # fmt: skip
+    assert _parameters(load_snapshot) == [
+        "spark", "path", *both, "partition_time_zone='UTC'",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(IMPLEMENTED))
+def test_delta_tables_signatures_are_delta_sparks(name: str) -> None:
+    method = inspect.getattr_static(DeltaTable, name)
+    function = method.__func__ if isinstance(method, classmethod) else method
+    # A mutable default of theirs may be None of ours.
+    theirs = [p.replace("={}", "=None") for p in REFERENCE[name]]
+    assert _parameters(function) == theirs
+
+
+def test_delta_table_has_nothing_of_its_own() -> None:
+    methods = {name for name in vars(DeltaTable) if not name.startswith("_")}
+    assert methods == IMPLEMENTED
+
+
+def test_delta_spark_still_has_these_signatures() -> None:
+    reference = pytest.importorskip("delta.tables").DeltaTable
+    found = {}
+    for name in REFERENCE:
+        method = inspect.getattr_static(reference, name)
+        function = method.__func__ if isinstance(method, classmethod) else method
+        found[name] = _parameters(inspect.unwrap(function))
+    assert found == REFERENCE
+
+
+def test_every_error_is_drawn_in_the_tree() -> None:
+    drawn = exceptions.__doc__ or ""
+    assert not [cls.__name__ for cls in _tree(DeltaError) if cls.__name__ not in drawn]
+    assert all(cls.__module__ == exceptions.__name__ for cls in _tree(DeltaError))
+
+
+def test_error_classes_are_unique_and_have_texts() -> None:
+    classes = [cls.error_class for cls in _tree(DeltaError)[1:]]
+    assert len(set(classes)) == len(classes)
+    assert {leaf.error_class for leaf in LEAVES} <= CONDITIONS.keys()
+
+
+@pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.__name__)
+def test_every_leaf_comes_back_from_its_text(leaf: type[DeltaError]) -> None:
+    fields = dict.fromkeys(inspect.signature(leaf).parameters, 7)
+    error = leaf(**fields)
+    assert all(getattr(error, name) == 7 for name in fields)
+    found = from_message(f"Job aborted\n{error}\n at org.apache.spark")
+    assert type(found) is leaf
+    assert found.message == error.message
+    assert found.getCondition() == leaf.error_class

@@ -1,0 +1,1 @@
+"""Benchmarks, as ratios within one run: `make bench`, or `python -m tests.benchmarks --help`."""

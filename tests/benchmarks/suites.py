@@ -1,0 +1,237 @@
+"""What is measured, and against which floor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta import Snapshot, load_snapshot, read_delta
+from sparkdelta.table import file_scan
+from tests.benchmarks.data import (
+    PARTITION,
+    STORED,
+    write_data_files,
+    write_deletion_vectors,
+    write_partitioned_table,
+    write_table,
+)
+from tests.benchmarks.logs import write_checkpoint, write_commits
+from tests.benchmarks.measurement import Comparison, Stopwatch
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Sizes of what is generated."""
+
+    commits: tuple[int, ...]
+    checkpoint_files: int
+    sidecars: int
+    tail_commits: int
+    actions_per_commit: int
+    data_files: int
+    rows_per_file: int
+    directories: int
+    deleted: tuple[float, ...] = (0.001, 0.1, 0.5)
+
+
+SCALES = {
+    "small": Scale(
+        commits=(10, 50),
+        checkpoint_files=10_000,
+        sidecars=2,
+        tail_commits=3,
+        actions_per_commit=50,
+        data_files=4,
+        rows_per_file=100_000,
+        directories=2,
+    ),
+    "full": Scale(
+        commits=(10, 1_000),
+        checkpoint_files=1_000_000,
+        sidecars=8,
+        tail_commits=10,
+        actions_per_commit=1_000,
+        data_files=20,
+        rows_per_file=1_000_000,
+        directories=5,
+    ),
+}
+
+Suite = Callable[[Stopwatch, Scale, Path], Iterator[Comparison]]
+
+
+def loading(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Comparison]:
+    """A snapshot of a table without a checkpoint, and its live files, cold each time."""
+    spark = stopwatch.spark
+    for count in scale.commits:
+        root = scratch / f"commits-{count}"
+        paths = write_commits(root, commits=count)
+        text = f"spark.read.text of {count} commits, counted"
+
+        def lines(paths: list[str] = paths) -> int:
+            return spark.read.text(paths).count()
+
+        def load(root: Path = root) -> int:
+            return load_snapshot(spark, str(root)).version
+
+        def count_files(root: Path = root) -> int:
+            return load_snapshot(spark, str(root)).add_files().count()
+
+        for name, candidate in (("load_snapshot", load), ("and add_files().count()", count_files)):
+            yield stopwatch.compare(
+                f"{count} commits, {name}", candidate, lines, floor_name=text, same_result=False
+            )
+
+
+def replay(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Comparison]:
+    """The paths of the live files: checkpoint and tail, against the checkpoint's column alone."""
+    spark = stopwatch.spark
+    for layout, sidecars in (
+        ("one classic file", 0),
+        (f"{scale.sidecars} sidecars", scale.sidecars),
+    ):
+        root = scratch / f"checkpoint-{sidecars}"
+        files = write_checkpoint(
+            spark,
+            root,
+            files=scale.checkpoint_files,
+            sidecars=sidecars,
+            tail_commits=scale.tail_commits,
+            actions_per_commit=scale.actions_per_commit,
+        )
+        snapshot = load_snapshot(spark, str(root))
+
+        def floor(files: list[str] = files) -> object:
+            return _paths(spark.read.parquet(*files).select("add.path"))
+
+        def live(snapshot: Snapshot = snapshot) -> object:
+            return _paths(snapshot.add_files())
+
+        def cold(root: Path = root) -> object:
+            return _paths(load_snapshot(spark, str(root)).add_files())
+
+        size = f"{scale.checkpoint_files:,} files, {layout}"
+        yield stopwatch.compare(
+            f"{size}, snapshot at hand", live, floor, floor_name="add.path of it", target=2.5
+        )
+        yield stopwatch.compare(
+            f"{size}, load_snapshot included", cold, floor, floor_name="add.path of it"
+        )
+
+
+def _paths(frame: DataFrame) -> object:
+    # Paths have one length, and as many are added as removed: equal for floor and candidate.
+    return frame.agg(F.count("path"), F.sum(F.length("path"))).collect()
+
+
+def scans(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Comparison]:
+    """All rows without deletion vectors, against `spark.read.parquet` on the same files."""
+    spark = stopwatch.spark
+    rows = scale.rows_per_file
+    plain, partitioned = scratch / "plain", scratch / "partitioned"
+    files = write_data_files(spark, plain, files=scale.data_files, rows_per_file=rows)
+    write_table(files, plain, rows_per_file=rows)
+    write_partitioned_table(files, partitioned, rows_per_file=rows, directories=scale.directories)
+    names = list(STORED)
+    yield from _scans(
+        stopwatch,
+        "unpartitioned",
+        read_delta(spark, str(plain)),
+        spark.read.parquet(*map(str, files)),
+        names,
+        1.05,
+    )
+    with_partition = [*names[1:], PARTITION]
+    discovered = spark.read.parquet(str(partitioned))
+    yield from _scans(
+        stopwatch,
+        "partitioned by directory",
+        read_delta(spark, str(partitioned)),
+        discovered,
+        with_partition,
+        1.05,
+    )
+    with patch.object(file_scan, "MAX_PARTITION_DIRECTORIES", 0):
+        joined = read_delta(spark, str(partitioned))
+    yield from _scans(
+        stopwatch, "partition values joined", joined, discovered, with_partition, 1.15
+    )
+    yield stopwatch.compare(
+        "unpartitioned, one column, read_delta included",
+        lambda: _total(read_delta(spark, str(plain))),
+        lambda: _total(spark.read.parquet(*map(str, files))),
+        floor_name="spark.read.parquet included",
+    )
+
+
+def deletion_vectors(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Comparison]:
+    """Rows that deletion vectors leave, against `spark.read.parquet` of all rows."""
+    spark = stopwatch.spark
+    rows, root = scale.rows_per_file, scratch / "vectors"
+    files = write_data_files(spark, root, files=scale.data_files, rows_per_file=rows)
+    write_table(files, root, rows_per_file=rows)
+    left = write_deletion_vectors(files, root, rows_per_file=rows, fractions=scale.deleted)
+    plain = spark.read.parquet(*map(str, files))
+    for version, (fraction, expected) in enumerate(zip(scale.deleted, left, strict=True), start=1):
+        table = read_delta(spark, str(root), version=version)
+        found = table.count()
+        if found != expected:
+            raise ValueError(f"{found} rows are left at version {version} instead of {expected}")
+        name = f"{fraction:.1%} deleted"
+        yield from _scans(stopwatch, name, table, plain, list(STORED), None, same_result=False)
+
+
+def _scans(
+    stopwatch: Stopwatch,
+    name: str,
+    table: DataFrame,
+    plain: DataFrame,
+    columns: list[str],
+    target: float | None,
+    *,
+    same_result: bool = True,
+) -> Iterator[Comparison]:
+    floor_name = "spark.read.parquet"
+    yield stopwatch.compare(
+        f"{name}, one column",
+        lambda: _total(table),
+        lambda: _total(plain),
+        floor_name=floor_name,
+        target=target,
+        same_result=same_result,
+    )
+    yield stopwatch.compare(
+        f"{name}, eight columns",
+        lambda: _all(table.select(*columns)),
+        lambda: _all(plain.select(*columns)),
+        floor_name=floor_name,
+        target=target,
+    )
+
+
+def _total(frame: DataFrame) -> object:
+    (row,) = frame.agg(F.count("*"), F.sum("amount")).collect()
+    return row[0], _rounded(row[1])
+
+
+def _rounded(number: float) -> float:
+    """Without the digits in which sums of doubles differ by their order."""
+    return round(number, 6 - math.floor(math.log10(abs(number)))) if number else number
+
+
+def _all(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+SUITES: dict[str, Suite] = {
+    "loading": loading,
+    "replay": replay,
+    "scans": scans,
+    "deletion vectors": deletion_vectors,
+}

@@ -1,0 +1,116 @@
+"""Every gating `read` and `snapshot` spec of the packed workloads.
+
+Rows, row counts, snapshots and failures; the number of files that a scan keeps is not asserted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.conformance import expectations
+from tests.conformance.expectations import parameters
+from tests.conformance.reading import CorpusReader
+from tests.support.corpus import Spec, corpus_or_skip, load_cases, load_workloads
+from tests.support.rows import assert_same_rows, parquet_rows, without_void
+
+pytestmark = pytest.mark.conformance
+
+WORKLOADS = load_workloads(corpus_or_skip())
+GATING = [spec for spec in WORKLOADS.specs if expectations.left_out(spec) is None]
+LEFT_OUT = [spec for spec in WORKLOADS.specs if expectations.left_out(spec) is not None]
+
+
+def _specs(spec_type: str, *, fails: bool) -> list[Any]:
+    return parameters(
+        spec for spec in GATING if spec.type == spec_type and (spec.error is not None) == fails
+    )
+
+
+def test_sizes() -> None:
+    specs = WORKLOADS.specs
+    assert len(WORKLOADS.tables) == expectations.WORKLOAD_TABLES
+    assert sum(table.gate for table in WORKLOADS.tables) == expectations.GATING_WORKLOAD_TABLES
+    assert len(specs) == len({spec.id for spec in specs}) == expectations.SPECS
+    assert Counter(spec.type for spec in GATING) == {
+        "read": expectations.GATING_READS,
+        "snapshot": expectations.GATING_SNAPSHOTS,
+    }
+    left_out = Counter(spec.type for spec in LEFT_OUT if spec.table.gate)
+    assert left_out == expectations.GATING_LEFT_OUT
+    assert sum(not spec.table.gate for spec in LEFT_OUT) == expectations.NOT_GATING_SPECS
+
+
+def test_expectations() -> None:
+    """What the expectations name is in the corpus, and what they name as an error fails there."""
+    cases = load_cases(corpus_or_skip())
+    names = {item.id for case in cases for item in (case, *case.reads)}
+    assert set(expectations.KNOWN_GAPS) <= names | {spec.id for spec in GATING}
+    failing = {spec.id for spec in GATING if spec.error is not None}
+    codes = {spec.error["errorCode"] for spec in GATING if spec.error is not None}
+    assert set(expectations.SPEC_ERROR_BY_ID) <= failing
+    assert set(expectations.SPEC_ERRORS) <= codes
+
+
+@pytest.mark.parametrize("read", _specs("read", fails=False))
+def test_rows(read: Spec, reader: CorpusReader) -> None:
+    assert read.expected is not None
+    assert read.expected_data is not None
+    rows = reader.rows(read.query)
+    expected = parquet_rows(read.expected_data)
+    assert rows.num_rows == expected.num_rows == read.expected["rowCount"]
+    assert_same_rows(without_void(rows), expected)
+
+
+@pytest.mark.parametrize("read", _specs("read", fails=True))
+def test_refused_read(read: Spec, reader: CorpusReader) -> None:
+    with pytest.raises(expectations.spec_error(read)):
+        reader.rows(read.query)
+
+
+@pytest.mark.parametrize("snapshot", _specs("snapshot", fails=False))
+def test_snapshot(snapshot: Spec, reader: CorpusReader) -> None:
+    assert snapshot.expected is not None
+    facts = reader.facts(snapshot.query)
+    actual = {
+        "protocol": facts.protocol,
+        "metadata": facts.metadata,
+        "setTransactions": facts.transactions,
+        "domainMetadata": facts.domain_metadata,
+        "numFiles": len(facts.live_files),
+        "sizeInBytes": sum(file.size for file in facts.live_files),
+    }
+    assert actual == expected_snapshot(snapshot.expected)
+    if snapshot.query.version is not None:
+        assert facts.version == snapshot.query.version
+
+
+@pytest.mark.parametrize("snapshot", _specs("snapshot", fails=True))
+def test_refused_snapshot(snapshot: Spec, reader: CorpusReader) -> None:
+    with pytest.raises(expectations.spec_error(snapshot)):
+        reader.facts(snapshot.query)
+
+
+@pytest.mark.parametrize("spec", parameters(LEFT_OUT))
+def test_left_out(spec: Spec) -> None:
+    pytest.skip(f"{spec.id}: {expectations.left_out(spec)}")
+
+
+def expected_snapshot(expected: Any) -> dict[str, Any]:
+    """Return the expected snapshot with everything spelled out that the spec leaves out."""
+    protocol = {"readerFeatures": None, "writerFeatures": None, **expected["protocol"]}
+    for features in ("readerFeatures", "writerFeatures"):
+        if protocol[features] is not None:
+            protocol[features] = sorted(protocol[features])
+    transactions = expected.get("setTransactions", [])
+    domains = expected.get("domainMetadata", [])
+    return {
+        "protocol": protocol,
+        "metadata": {"name": None, "description": None, **expected["metadata"]},
+        "setTransactions": {entry["appId"]: entry["version"] for entry in transactions},
+        "domainMetadata": {entry["domain"]: entry["configuration"] for entry in domains},
+        "numFiles": expected["numFiles"],
+        "sizeInBytes": expected["sizeInBytes"],
+    }

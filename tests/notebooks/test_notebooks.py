@@ -1,0 +1,95 @@
+"""Every notebook runs, and prints what is saved in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+nbclient = pytest.importorskip("nbclient")
+nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("ipykernel")
+
+from jupyter_client.kernelspec import KernelSpecManager  # noqa: E402 - comes with nbclient
+from jupyter_client.manager import AsyncKernelManager  # noqa: E402
+
+from tests.support.shown import shown_rows  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+TIMEOUT_SECONDS = 300
+
+pytestmark = [
+    pytest.mark.notebook,
+    # The kernel's client and its event loop warn of their own doings.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+def execute(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Run a notebook with the interpreter that runs this, whatever kernels are installed.
+
+    Returns
+    -------
+    nbformat.NotebookNode
+        A copy with the outputs of this run.
+    """
+    manager = AsyncKernelManager(
+        kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[])
+    )
+    client = nbclient.NotebookClient(
+        nbformat.from_dict(notebook), km=manager, timeout=TIMEOUT_SECONDS
+    )
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    return client.execute(env={**os.environ, "PYTHONPATH": path}, cwd=str(ROOT / "notebooks"))
+
+
+def _printed(notebook: nbformat.NotebookNode) -> list[str]:
+    """What each code cell prints; the JVM's warnings on stderr are not part of it."""
+    return [
+        "".join(o["text"] for o in cell["outputs"] if o.get("name") == "stdout")
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code"
+    ]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_prints_what_is_saved(path: Path) -> None:
+    saved = nbformat.read(path, as_version=4)
+    assert _printed(execute(saved)) == _printed(saved)
+
+
+def test_the_quickstart_tells_its_story() -> None:
+    """What is saved, and so what is printed, is what the text around it says."""
+    notebook = nbformat.read(ROOT / "notebooks" / "01_quickstart.ipynb", as_version=4)
+    (_, tables, rows, segment, values, actions, state, history, travel, selected, error, _) = (
+        _printed(notebook)
+    )
+    assert tables.split()[-2:] == ["00000000000000000013.json", "_last_checkpoint"]
+    alice, bob, carol = ["Alice", "47"], ["Bob", "23"], ["Carol", "51"]
+    assert shown_rows(rows) == [alice, bob, carol, alice, bob]
+    assert "00000000000000000011.checkpoint.parquet" in segment
+    assert "['00000000000000000012.json', '00000000000000000013.json']" in segment
+    assert "struct<day:string,visitor:string,page:bigint>" in values
+    assert shown_rows(actions) == [
+        ["12", "add", "day=2024-05-02", "1"],
+        ["12", "remove", "day=2024-05-02", "4"],
+        ["13", "add", "day=2024-05-03", "1"],
+        ["13", "remove", "day=2024-05-03", "4"],
+    ]
+    assert len(shown_rows(state)) == 6
+    assert "tombstones: 8" in state
+    assert [row[:2] for row in shown_rows(history)] == [
+        ["13", "WRITE"], ["12", "DELETE"], ["11", "WRITE"], ["10", "WRITE"],
+    ]  # fmt: skip
+    assert shown_rows(travel) == [
+        ["2024-05-01", "12", "12"],
+        ["2024-05-02", "8", "12"],
+        ["2024-05-03", "1", "12"],
+    ]
+    assert [row[1] for row in shown_rows(selected)] == ["6", "7", "9", "10"]
+    assert error.splitlines() == [
+        "DELTA_VERSION_NOT_FOUND 22003",
+        "the versions there are: 0 to 13",
+    ]

@@ -1,0 +1,207 @@
+"""Random valid histories: our frames and the reference model say the same of every one.
+
+A Spark job costs more than a history, so each example lays many histories, each under a prefix of
+its own, over the versions of one table.
+
+References
+----------
+PROTOCOL.md#action-reconciliation
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from sparkdelta import load_snapshot
+from sparkdelta.table import log_reader
+from tests.support.log_writer import (
+    Action,
+    write_checkpoint,
+    write_commit,
+    write_compaction,
+    write_parts,
+    write_v2_checkpoint,
+)
+from tests.support.reference_model import State, compaction, replay
+from tests.support.snapshots import expected, replayed
+from tests.support.table_builder import add, metadata, protocol, remove
+
+_COMMON: dict[str, Any] = {
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+}
+settings.register_profile("dev", max_examples=4, phases=[Phase.explicit, Phase.generate], **_COMMON)
+settings.register_profile("ci", max_examples=15, **_COMMON)
+settings.register_profile("nightly", max_examples=500, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+VERSIONS = 6
+HISTORIES = 100
+SPELLINGS = {
+    "f": ["f"],
+    "g h": ["g%20h", "g h"],
+    "i+j": ["i+j", "i%2Bj"],
+    "/abs/k": ["/abs/k", "file:/abs/k", "file:///abs/k"],
+}
+FEATURES = ["deletionVectors", "v2Checkpoint", "domainMetadata"]
+
+
+def history(random: Random) -> dict[int, list[Action]]:
+    """A valid history: a remove is of a live logical file, and a re-add follows its remove.
+
+    What the protocol forbids inside one commit but real tables have is in it too: an add with the
+    remove of the same logical file, and equal adds.
+    """
+    live: dict[str, str | None] = {}
+    commits: dict[int, list[Action]] = {}
+    for version in range(VERSIONS):
+        commit: list[Action] = []
+        for name in random.sample(sorted(SPELLINGS), random.randint(0, 3)):
+            commit += _change(random, name, live)
+        if random.random() < 0.25:
+            app = random.choice(["x", "y"])
+            commit.append({"txn": {"appId": app, "version": random.randint(0, 9)}})
+        if random.random() < 0.25:
+            removed = random.random() < 0.5
+            domain = {"domain": random.choice(["d", "e"]), "removed": removed}
+            domain["configuration"] = "" if removed else str(version)
+            commit.append({"domainMetadata": domain})
+        random.shuffle(commit)
+        commits[version] = commit
+    return commits
+
+
+def _change(random: Random, name: str, live: dict[str, str | None]) -> list[Action]:
+    def spelled() -> str:
+        return random.choice(SPELLINGS[name])
+
+    vector = random.choice([None, "v", "w"])
+    if name not in live:
+        live[name] = vector
+        return [_file(add, spelled(), vector)] * random.randint(1, 2)
+    old = live[name]
+    gone = _file(remove, spelled(), old)
+    how = random.choice(["remove", "replace", "again", "remove and add"])
+    if how == "remove":
+        del live[name]
+        return [gone]
+    if how == "again":  # as when statistics are computed: the same logical file, no remove
+        return [_file(add, spelled(), old)]
+    if how == "remove and add":
+        return [gone, _file(add, spelled(), old)]
+    live[name] = vector
+    new = _file(add, spelled(), vector)
+    # A writer that leaves out the remove of what it replaces breaks a rule that readers survive.
+    return [new] if random.random() < 0.1 else [gone, new]
+
+
+def _file(action: Any, path: str, vector: str | None) -> Action:
+    if vector is None:
+        return action(path)
+    descriptor = {
+        "storageType": "u", "pathOrInlineDv": vector, "offset": 1, "sizeInBytes": 1,
+        "cardinality": 1,
+    }  # fmt: skip
+    return action(path, deletionVector=descriptor)
+
+
+def _laid_over(many: list[dict[int, list[Action]]]) -> dict[int, list[Action]]:
+    """One history of all: paths, applications and domains get the number of theirs."""
+    start = [protocol(features=FEATURES), metadata()]
+    commits: dict[int, list[Action]] = {version: [] for version in range(VERSIONS)}
+    commits[0] += start
+    for number, history in enumerate(many):
+        for version, commit in history.items():
+            commits[version] += [_numbered(action, number) for action in commit]
+    return commits
+
+
+def _numbered(action: Action, number: int) -> Action:
+    ((kind, fields),) = action.items()
+    for key in ("appId", "domain"):
+        if key in fields:
+            return {kind: {**fields, key: f"{number}-{fields[key]}"}}
+    directory, slash, name = fields["path"].rpartition("/")
+    return {kind: {**fields, "path": f"{directory}{slash}{number}-{name}"}}
+
+
+def _write_checkpoint(table: Path, version: int, kind: str, state: State) -> None:
+    actions, files = state.checkpoint(), state.file_actions()
+    half = len(files) // 2
+    if kind == "classic":
+        write_checkpoint(table, version, actions)
+    elif kind == "parts":
+        write_parts(table, version, [actions[:half], actions[half:]])
+    else:
+        sidecars = [files[:half], files[half:]]
+        write_v2_checkpoint(
+            table, version, state.table_actions(), sidecars=sidecars, as_json=kind == "json"
+        )
+
+
+def _assert_equal(many: list[dict[int, list[Action]]], found: Any, wanted: Any) -> None:
+    """Show one of the histories that came out wrong, not all of them."""
+    if found == wanted:
+        return
+    for part in ("adds", "removes", "transactions", "domains"):
+        wrong = found[part] != wanted[part] and {*found[part]} ^ {*wanted[part]}
+        for key, *_ in sorted(wrong or ()):
+            number = re.search(r"(\d+)-[^/]*$", key)
+            if number is not None:
+                shown = json.dumps(many[int(number[1])], indent=1)
+                raise AssertionError(f"{part} of {key} is wrong in {shown}")
+    assert found == wanted
+
+
+@given(
+    seed=st.integers(0, 1 << 64),
+    checkpoint=st.one_of(st.none(), st.integers(0, VERSIONS - 1)),
+    kind=st.sampled_from(["classic", "parts", "json", "parquet"]),
+    compacted=st.one_of(
+        st.none(), st.tuples(st.integers(0, VERSIONS - 1), st.integers(0, VERSIONS - 1))
+    ),
+    version=st.integers(0, VERSIONS - 1),
+    on_driver=st.booleans(),
+)
+def test_frames_replay_as_the_model_does(
+    spark: SparkSession,
+    seed: int,
+    checkpoint: int | None,
+    kind: str,
+    compacted: tuple[int, int] | None,
+    version: int,
+    on_driver: bool,
+) -> None:
+    random = Random(seed)
+    many = [history(random) for _ in range(HISTORIES)]
+    commits = _laid_over(many)
+    directory = Path(tempfile.mkdtemp())
+    table = directory / "table"
+    try:
+        for number, commit in commits.items():
+            write_commit(table, number, commit)
+        if checkpoint is not None:
+            _write_checkpoint(table, checkpoint, kind, replay(commits, until=checkpoint))
+        if compacted is not None and compacted[0] < compacted[1]:
+            first, last = compacted
+            merged = compaction([commits[v] for v in range(first, last + 1)])
+            write_compaction(table, first, last, merged)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(log_reader, "DRIVER_LOG_BYTES", 1 << 40 if on_driver else -1)
+            snapshot = load_snapshot(spark, str(table), version=version)
+            _assert_equal(many, replayed(snapshot), expected(replay(commits, until=version)))
+    finally:
+        shutil.rmtree(directory)

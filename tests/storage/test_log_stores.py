@@ -1,0 +1,76 @@
+"""What every store promises, over the stores of classic Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta.storage.hadoop import HadoopLogStore, qualify
+from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.storage.log_store import FileEntry, LogStore
+from sparkdelta.table.log_listing import open_log
+from tests.storage.conftest import FILES
+from tests.support.spark_jobs import no_jobs
+
+
+@pytest.fixture(params=["local", "hadoop"])
+def store(spark: SparkSession, log: Path, request: pytest.FixtureRequest) -> LogStore:
+    """The same log by every store."""
+    root = qualify(spark, str(log.parent), {})
+    assert root == f"file:{log.parent}"
+    return LocalLogStore(root) if request.param == "local" else HadoopLogStore(spark, root, {})
+
+
+def test_a_listing_is_in_order_and_has_files_only(spark: SparkSession, store: LogStore) -> None:
+    with no_jobs(spark):
+        listing = store.list_from()
+    wanted = [FileEntry(n, len(FILES[n]), 1_700_000_000_123) for n in sorted(FILES)]
+    assert [entry for entry in listing if not entry.name.startswith(".")] == wanted
+
+
+def test_a_listing_may_begin_later(store: LogStore) -> None:
+    names = [entry.name for entry in store.list_from(f"{1:020d}")]
+    assert names == [name for name in sorted(FILES) if name >= f"{1:020d}"]
+
+
+def test_contents_in_the_order_asked(spark: SparkSession, store: LogStore) -> None:
+    names = [*reversed(FILES), "_sidecars/s.parquet"]
+    with no_jobs(spark):
+        assert store.read(names) == [*(FILES[n] for n in reversed(FILES)), b"side"]
+    assert store.read(["_last_checkpoint"]) == [b"{}"]
+    assert store.read([]) == []
+
+
+def test_a_file_that_is_not_there(store: LogStore) -> None:
+    for names in (["gone"], ["_last_checkpoint", "gone"]):
+        with pytest.raises(FileNotFoundError) as raised:
+            store.read(names)
+        assert raised.value.filename == "gone"
+
+
+def test_a_log_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
+    root = f"file:{tmp_path}/nothing"
+    assert LocalLogStore(root).list_from() == []
+    assert HadoopLogStore(spark, root, {}).list_from() == []
+    (tmp_path / "file").write_text("x")
+    assert LocalLogStore(f"file:{tmp_path}/file").list_from() == []
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "//"])
+def test_a_root_is_qualified(spark: SparkSession, tmp_path: Path, suffix: str) -> None:
+    for prefix in ("", "file:", "file://"):
+        assert open_log(spark, f"{prefix}{tmp_path}/a b{suffix}").table_root == (
+            f"file:{tmp_path}/a b"
+        )
+
+
+def test_many_files_are_listed_quickly(spark: SparkSession, tmp_path: Path) -> None:
+    """One call, not three a file."""
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    for version in range(2_000):
+        (log / f"{version:020d}.json").touch()
+    names = [e.name for e in HadoopLogStore(spark, f"file:{tmp_path}", {}).list_from()]
+    assert names == [f"{version:020d}.json" for version in range(2_000)]

@@ -1,0 +1,72 @@
+"""What Spark did and would do: jobs started, and the shape of plans. Classic Spark only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+_NODE = re.compile(r"^(?P<indent>[ :+-]*)(?:\*\(\d+\) )?(?P<name>\w.*)$")
+
+
+@dataclass(slots=True)
+class Jobs:
+    """How many Spark jobs a block started."""
+
+    count: int = 0
+
+
+@contextmanager
+def counted_jobs(spark: SparkSession) -> Iterator[Jobs]:
+    """Count the jobs of a block, whatever thread starts them."""
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+    jobs, before = Jobs(), scheduler.numTotalJobs()
+    yield jobs
+    jobs.count = scheduler.numTotalJobs() - before
+
+
+@contextmanager
+def no_jobs(spark: SparkSession) -> Iterator[None]:
+    """Fail if the block starts a Spark job."""
+    with counted_jobs(spark) as jobs:
+        yield
+    assert jobs.count == 0, f"{jobs.count} Spark jobs were started"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An operator of a physical plan.
+
+    Attributes
+    ----------
+    above
+        The names of the operators between it and the root, nearest first.
+    """
+
+    text: str
+    above: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.text.split(" ")[0]
+
+
+def plan(frame: DataFrame) -> list[Node]:
+    """The operators of a frame's physical plan before adaptive execution, root first."""
+    text = frame._jdf.queryExecution().executedPlan().toString()
+    stack: list[tuple[int, str]] = []
+    nodes = []
+    for line in text.splitlines():
+        match = _NODE.match(line)
+        if match is None or match["name"].startswith("=="):
+            continue
+        depth = len(match["indent"])
+        while stack and stack[-1][0] >= depth:
+            stack.pop()
+        name = match["name"].split(" ")[0].split("(")[0]
+        nodes.append(Node(match["name"], tuple(name for _, name in reversed(stack))))
+        stack.append((depth, name))
+    return nodes

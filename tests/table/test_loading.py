@@ -1,0 +1,399 @@
+"""What loading costs, and what it reads again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
+from sparkdelta.exceptions import (
+    DriverReadTooLargeError,
+    LogFileNotFoundError,
+    MalformedLogFileError,
+)
+from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.table import loading, log_reader, scan
+from tests.support.log_writer import (
+    write_checkpoint,
+    write_checksum,
+    write_commit,
+    write_compaction,
+)
+from tests.support.reference_model import compaction, replay
+from tests.support.settings import HOSTILE, settings
+from tests.support.snapshots import expected, paths, raised_by, replayed, rows
+from tests.support.spark_jobs import counted_jobs, no_jobs
+from tests.support.table_builder import add, create, ids, metadata, protocol, remove, write_data
+from tests.table.histories import COMMITS, write_history
+
+
+def test_a_tiny_table_costs_no_job_and_its_files_one(spark: SparkSession, table: Path) -> None:
+    create(table, add("f0"))
+    for version in range(1, 10):
+        write_commit(table, version, [add(f"f{version}")])
+    with no_jobs(spark):
+        snapshot = load_snapshot(spark, str(table))
+        assert snapshot.metadata.id == "0"
+        assert snapshot.timestamp is not None
+    with no_jobs(spark):
+        files = snapshot.add_files()
+        snapshot.remove_files()
+        snapshot.transactions()
+        snapshot.domain_metadata()
+    with counted_jobs(spark) as jobs:
+        assert len(files.collect()) == 10
+    assert jobs.count == 1
+
+
+def test_a_full_read_lists_its_files_in_one_job(spark: SparkSession, table: Path) -> None:
+    create(table, write_data(table, "f", ids(0, 3)), write_data(table, "g", ids(3, 5)))
+    with counted_jobs(spark) as jobs:
+        frame = read_delta(spark, str(table))
+    assert jobs.count <= 1
+    assert rows(frame) == [(0,), (1,), (2,), (3,), (4,)]
+
+
+CHECKSUM: dict[str, Any] = {
+    "tableSizeBytes": 1, "numFiles": 1, "numMetadata": 1, "numProtocol": 1,
+    "metadata": metadata(table_id="from the checksum")["metaData"],
+    "protocol": protocol()["protocol"],
+}  # fmt: skip
+
+
+class TestVersionChecksum:
+    """PROTOCOL.md#version-checksum-file"""
+
+    def test_a_complete_one_gives_protocol_and_metadata(
+        self, spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        create(table, add("a"))
+        write_checksum(table, 0, CHECKSUM)
+        monkeypatch.setattr(loading, "_in_commits", None)  # calling it would fail
+        snapshot = load_snapshot(spark, str(table))
+        assert snapshot.metadata.id == "from the checksum"
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"numMetadata": 2}, {"numProtocol": 0}, {"numMetadata": None}, {"metadata": None},
+            {"protocol": None}, {"protocol": {"minReaderVersion": 1}},
+            {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7}},
+            {"metadata": {**CHECKSUM["metadata"], "schemaString": None}},
+            {"metadata": {k: v for k, v in CHECKSUM["metadata"].items() if k != "configuration"}},
+            {"metadata": {k: v for k, v in CHECKSUM["metadata"].items() if k != "format"}},
+            {"metadata": {**CHECKSUM["metadata"], "partitionColumns": None}},
+        ],
+    )  # fmt: skip
+    def test_an_incomplete_one_does_not(
+        self, spark: SparkSession, table: Path, change: dict[str, Any]
+    ) -> None:
+        create(table, add("a"))
+        write_checksum(table, 0, {**CHECKSUM, **change})
+        assert load_snapshot(spark, str(table)).metadata.id == "0"
+
+    @pytest.mark.parametrize("text", ["", "{", "[]", "null", json.dumps(CHECKSUM)[:-9]])
+    def test_one_that_does_not_parse_is_nothing(
+        self, spark: SparkSession, table: Path, text: str
+    ) -> None:
+        create(table, add("a"))
+        write_checksum(table, 0, text)
+        assert load_snapshot(spark, str(table)).metadata.id == "0"
+
+    def test_only_that_of_the_version_counts(self, spark: SparkSession, table: Path) -> None:
+        create(table, add("a"))
+        write_checksum(table, 0, CHECKSUM)
+        write_commit(table, 1, [add("b")])
+        assert load_snapshot(spark, str(table)).metadata.id == "0"
+
+
+def _force(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    limit = {"driver": 1 << 40, "executors": -1}[where]
+    monkeypatch.setattr(log_reader, "DRIVER_LOG_BYTES", limit)
+
+
+@pytest.mark.parametrize(
+    ("where", "group"),
+    [("driver", None), ("driver", "plans"), *(("executors", group) for group in [None, *HOSTILE])],
+)
+def test_who_reads_the_log_does_not_matter(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, where: str, group: str | None
+) -> None:
+    _force(monkeypatch, where)
+    state = replay(COMMITS, until=2)
+    write_history(table)
+    write_checkpoint(table, 2, state.checkpoint())
+    write_compaction(table, 3, 4, compaction([COMMITS[3], COMMITS[4]]))
+    with settings(spark, HOSTILE.get(group or "", {})):
+        snapshot = load_snapshot(spark, str(table))
+        assert snapshot.log.is_local == (where == "driver")
+        assert replayed(snapshot) == expected(replay(COMMITS))
+
+
+@pytest.mark.parametrize("where", ["driver", "executors"])
+def test_a_torn_commit_is_an_error(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    _force(monkeypatch, where)
+    create(table, add("a"))
+    file = write_commit(table, 1, [add("b"), add("c")])
+    file.write_bytes(file.read_bytes()[:-20])
+
+    def query() -> object:
+        snapshot = load_snapshot(spark, str(table))
+        return snapshot.add_files().count()
+
+    assert isinstance(raised_by(query), MalformedLogFileError)
+    assert isinstance(raised_by(lambda: read_delta(spark, str(table))), MalformedLogFileError)
+
+
+@pytest.mark.parametrize("where", ["driver", "executors"])
+def test_bytes_that_are_no_text_are_an_error(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    _force(monkeypatch, where)
+    create(table, add("a"))
+    file = write_commit(table, 1, [add("bbbb")])
+    file.write_bytes(file.read_bytes().replace(b"bbbb", b"b\xff\xfeb"))
+
+    def query() -> object:
+        return paths(load_snapshot(spark, str(table)))
+
+    assert isinstance(raised_by(query), MalformedLogFileError)
+
+
+@pytest.mark.parametrize("where", ["driver", "executors"])
+def test_lines_end_with_a_line_feed_only(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Other line ends of Unicode may stand in a JSON text."""
+    _force(monkeypatch, where)
+    create(table)
+    name = "a\u2028b\u0085c"
+    text = json.dumps(add(name), ensure_ascii=False)
+    write_commit(table, 1, f"{text}\r\n\n{json.dumps(add('x'))}")
+    assert paths(load_snapshot(spark, str(table))) == [name, "x"]
+
+
+class Spy:
+    """Remembers what was read from the log."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.names: list[str] = []
+        self.listings: list[str] = []
+        read, list_from = LocalLogStore.read, LocalLogStore.list_from
+
+        def spying_read(store: LocalLogStore, names: Sequence[str]) -> list[bytes]:
+            self.names += names
+            return read(store, names)
+
+        def spying_list(store: LocalLogStore, start: str = "") -> Any:
+            self.listings.append(start)
+            return list_from(store, start)
+
+        monkeypatch.setattr(LocalLogStore, "read", spying_read)
+        monkeypatch.setattr(LocalLogStore, "list_from", spying_list)
+
+
+class TestRefresh:
+    def test_only_new_commits_are_read(
+        self, spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_history(table, last=3)
+        snapshot = load_snapshot(spark, str(table))
+        write_history(table, first=4)
+        spy = Spy(monkeypatch)
+        newer = snapshot.refresh()
+        assert [name for name in spy.names if name.endswith(".json")] == [
+            f"{version:020d}.json" for version in (4, 5, 6)
+        ]
+        assert spy.listings == [f"{4:020d}"]
+        assert replayed(newer) == expected(replay(COMMITS))
+        assert snapshot.version == 3
+        assert replayed(snapshot) == expected(replay(COMMITS, until=3))
+
+    def test_without_news_it_is_the_same(self, spark: SparkSession, table: Path) -> None:
+        create(table, add("a"))
+        snapshot = load_snapshot(spark, str(table))
+        assert snapshot.refresh() is snapshot
+
+    def test_over_a_new_checkpoint(self, spark: SparkSession, table: Path) -> None:
+        write_history(table, last=2)
+        snapshot = load_snapshot(spark, str(table))
+        write_history(table, first=3)
+        write_checkpoint(table, 5, replay(COMMITS, until=5).checkpoint())
+        newer = snapshot.refresh()
+        assert newer.segment.checkpoint is not None
+        assert replayed(newer) == expected(replay(COMMITS))
+
+    def test_from_a_checkpoint_on(self, spark: SparkSession, table: Path) -> None:
+        write_history(table, last=3)
+        write_checkpoint(table, 2, replay(COMMITS, until=2).checkpoint())
+        snapshot = load_snapshot(spark, str(table))
+        write_history(table, first=4)
+        assert replayed(snapshot.refresh()) == expected(replay(COMMITS))
+
+    def test_a_new_protocol_is_checked(self, spark: SparkSession, table: Path) -> None:
+        create(table, add("a"))
+        snapshot = load_snapshot(spark, str(table))
+        write_commit(table, 1, [protocol(features=["fromTheFuture"])])
+        with pytest.raises(DeltaError, match="fromTheFuture"):
+            snapshot.refresh()
+
+
+class TestCache:
+    def test_planning_again_reads_no_log(self, spark: SparkSession, table: Path) -> None:
+        write_history(table)
+        snapshot = load_snapshot(spark, str(table)).cache()
+        try:
+            assert snapshot.scan().files().count() == 5
+            for file in (table / "_delta_log").iterdir():
+                file.write_text("torn")
+            kept = snapshot.scan().files().select("path").collect()
+            assert sorted(row["path"] for row in kept) == sorted(replay(COMMITS).adds)
+        finally:
+            assert snapshot.uncache().scan().files().storageLevel.useMemory is False
+
+    def test_later_commits_are_reconciled_with_it(self, spark: SparkSession, table: Path) -> None:
+        write_history(table, last=3)
+        snapshot = load_snapshot(spark, str(table)).cache()
+        snapshot.scan().files().count()
+        write_history(table, first=4)
+        try:
+            found = snapshot.refresh().scan().files().select("path").collect()
+            assert sorted(row["path"] for row in found) == sorted(replay(COMMITS).adds)
+        finally:
+            snapshot.uncache()
+
+    def test_nothing_is_cached_unasked(self, spark: SparkSession, table: Path) -> None:
+        write_history(table)
+        snapshot = load_snapshot(spark, str(table))
+        assert not snapshot.scan().files().storageLevel.useMemory
+        assert snapshot.uncache() is snapshot
+
+
+def test_a_snapshot_is_pinned(spark: SparkSession, table: Path) -> None:
+    create(table, write_data(table, "f", ids(0, 2)))
+    snapshot, frame = load_snapshot(spark, str(table)), read_delta(spark, str(table))
+    lazy = snapshot.add_files()
+    following = DeltaTable.forPath(spark, str(table))
+    write_commit(table, 1, [remove("f"), write_data(table, "g", ids(7, 8))])
+    assert rows(frame) == rows(snapshot.scan().to_df()) == [(0,), (1,)]
+    assert [row["path"] for row in lazy.collect()] == ["f"]
+    assert rows(following.toDF()) == [(7,)]
+
+
+def test_a_checkpoint_that_vanishes_is_looked_for_once_more(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when log cleanup runs meanwhile."""
+    state = replay(COMMITS, until=3)
+    old = write_checkpoint(table, 3, state.checkpoint())
+    find, found = loading.find_log_segment, []
+
+    def find_then_clean(*args: Any, **kwargs: Any) -> Any:
+        found.append(find(*args, **kwargs))
+        if len(found) == 1:
+            old.unlink()
+            write_checkpoint(table, 6, replay(COMMITS).checkpoint())
+        return found[-1]
+
+    monkeypatch.setattr(loading, "find_log_segment", find_then_clean)
+    snapshot = load_snapshot(spark, str(table))
+    assert len(found) == 2
+    assert snapshot.version == 6
+    assert replayed(snapshot) == expected(replay(COMMITS))
+
+
+def test_and_only_once(spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    create(table, add("a"))
+    segment = loading.find_log_segment
+    calls = []
+
+    def find_what_is_gone(*args: Any, **kwargs: Any) -> Any:
+        write_commit(table, 1, [])
+        calls.append(1)
+        found = segment(*args, **kwargs)
+        (table / "_delta_log" / f"{1:020d}.json").unlink()
+        return found
+
+    monkeypatch.setattr(loading, "find_log_segment", find_what_is_gone)
+    with pytest.raises(LogFileNotFoundError) as raised:
+        load_snapshot(spark, str(table))
+    assert len(calls) == 2
+    assert raised.value.file == f"{1:020d}.json"
+
+
+def test_commits_that_vanish_while_the_executors_read_them(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found when the job runs, not when it is planned."""
+    _force(monkeypatch, "executors")
+    write_history(table)
+    in_commits, calls = loading._in_commits, []
+
+    def clean_first(log: Any) -> Any:
+        calls.append(log.segment)
+        if len(calls) == 1:
+            write_checkpoint(table, 5, replay(COMMITS, until=5).checkpoint())
+            for version in range(5):
+                (table / "_delta_log" / f"{version:020d}.json").unlink()
+        return in_commits(log)
+
+    monkeypatch.setattr(loading, "_in_commits", clean_first)
+    snapshot = load_snapshot(spark, str(table))
+    assert [segment.checkpoint is None for segment in calls] == [True, False]
+    assert replayed(snapshot) == expected(replay(COMMITS))
+
+
+@pytest.mark.parametrize("frame", ["add_files", "transactions"])
+def test_a_checkpoint_that_vanishes_under_a_snapshot(
+    spark: SparkSession, table: Path, frame: str
+) -> None:
+    """The error names the file, the version and log cleanup as the likely cause."""
+    write_history(table)
+    file = write_checkpoint(table, 3, replay(COMMITS, until=3).checkpoint())
+    snapshot = load_snapshot(spark, str(table))
+    file.unlink()
+    error = raised_by(lambda: getattr(snapshot, frame)().collect())
+    assert isinstance(error, LogFileNotFoundError)
+    assert file.name in error.file
+    assert error.version == 6
+
+
+def test_a_checkpoint_that_vanishes_before_a_read_is_planned(
+    spark: SparkSession, table: Path
+) -> None:
+    write_history(table)
+    file = write_checkpoint(table, 3, replay(COMMITS, until=3).checkpoint())
+    snapshot = load_snapshot(spark, str(table))
+    file.unlink()
+    error = raised_by(lambda: snapshot.scan().to_df())
+    assert isinstance(error, LogFileNotFoundError)
+    assert file.name in error.file
+
+
+def test_too_many_files_for_the_driver(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(table, add("a"), add("b"))
+    monkeypatch.setattr(scan, "MAX_SCAN_FILES", 1)
+    with pytest.raises(DriverReadTooLargeError) as raised:
+        read_delta(spark, str(table))
+    assert (raised.value.rows, raised.value.bound) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "a%20b", "a+b", "x[1]", "{a,b}", "a#b", "a?b", "é€", "p=1", "a*", "_x", ".x"]
+)
+def test_tables_in_odd_places(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    table = tmp_path / name
+    create(table, write_data(table, "p=1/f g.parquet", ids(0, 2), {}))
+    write_commit(table, 1, [write_data(table, "h.parquet", ids(2, 3))])
+    write_checkpoint(table, 0, [protocol(), metadata(), add("p=1/f%20g.parquet")])
+    assert rows(read_delta(spark, str(table))) == [(0,), (1,), (2,)]
+    assert rows(read_delta(spark, f"file://{table}")) == [(0,), (1,), (2,)]

@@ -1,0 +1,429 @@
+"""From live files to rows: plans, paths, partition values, files that are missing."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta import load_snapshot, read_delta
+from sparkdelta.exceptions import (
+    ColumnNotFoundError,
+    DataFileNotFoundError,
+    DataFileNotReadError,
+    DeltaError,
+    InvalidArgumentError,
+    InvalidPartitionValueError,
+)
+from sparkdelta.table import file_scan
+from tests.support.log_writer import write_commit
+from tests.support.settings import settings
+from tests.support.snapshots import SPARK_ERRORS, rows
+from tests.support.spark_jobs import plan
+from tests.support.table_builder import (
+    array_of,
+    create,
+    field,
+    ids,
+    inline_vector,
+    map_of,
+    metadata,
+    protocol,
+    remove,
+    struct_of,
+    write_data,
+)
+
+
+def test_a_full_scan_is_sparks_own(spark: SparkSession, table: Path) -> None:
+    """The same FileScan with at most a projection above it."""
+    create(table, write_data(table, "f", ids(0, 3)), write_data(table, "g", ids(3, 5)))
+    ours = plan(read_delta(spark, str(table)))
+    theirs = plan(spark.read.schema("id LONG").parquet(str(table / "f"), str(table / "g")))
+    assert {node.name for node in ours} <= {"Project", "ColumnarToRow", "FileScan"}
+    (scan,), (wanted,) = ([n.text for n in p if n.name == "FileScan"] for p in (ours, theirs))
+    for part in (r"Batched: \w+", r"Format: \w+", r"ReadSchema: .*"):
+        assert re.findall(part, scan) == re.findall(part, wanted)
+
+
+def test_filters_and_columns_reach_the_files(spark: SparkSession, table: Path) -> None:
+    data = pa.table({"id": pa.array([1, 2]), "s": ["a", "b"], "p": ["x", "x"]})
+    schema = (field("id", "long"), field("s", "string"), field("p", "string"))
+    write_commit(
+        table,
+        0,
+        [
+            protocol(),
+            metadata(*schema, partitioned_by=["p"]),
+            *(write_data(table, f"p={p}/f", data.select(["id", "s"]), {"p": p}) for p in "xy"),
+        ],
+    )
+    frame = read_delta(spark, str(table), where="id > 1 AND p = 'y'", columns=["id"])
+    (scan,) = [node.text for node in plan(frame) if node.name == "FileScan"]
+    assert re.search(r"PushedFilters: \[.*GreaterThan\(id,1\)", scan)
+    assert re.search(r"PartitionFilters: \[.*= y", scan)
+    assert re.search(r"ReadSchema: struct<id:bigint>", scan)
+    assert rows(frame) == [(2,)]
+
+
+PARTITION_FIELDS = (
+    field("i", "integer"), field("d", "date"), field("t", "timestamp"), field("s", "string"),
+    field("b", "binary"), field("m", "decimal(10,2)"), field("f", "double"), field("o", "boolean"),
+)  # fmt: skip
+PARTITIONS: list[dict[str, str | None]] = [
+    {"i": "1", "d": "2024-01-31", "t": "2024-06-01 12:00:00.5", "s": "a b/c=d%",
+     "b": "\\u0001\\u00ff", "m": "-1.50", "f": "NaN", "o": "true"},
+    {"i": "-2", "d": "1500-01-01", "t": "2024-06-01T12:00:00.000000Z", "s": "é", "b": "é",
+     "m": "0.01", "f": "-Infinity", "o": "false"},
+    dict.fromkeys("idtsbmfo"),
+    dict.fromkeys("idtsbmfo", ""),
+]  # fmt: skip
+
+
+def _partitioned(table: Path, *, one_directory: bool) -> None:
+    schema = (*PARTITION_FIELDS, field("id", "long"))
+    files = [
+        write_data(table, f"f{n}" if one_directory else f"part {n}/f", ids(n, n + 1), values)
+        for n, values in enumerate(PARTITIONS)
+    ]
+    write_commit(table, 0, [protocol(), metadata(*schema, partitioned_by=list("idtsbmfo")), *files])
+
+
+def _shown(spark: SparkSession, table: Path) -> list[Any]:
+    frame = read_delta(spark, str(table))
+    shown = frame.select("i", "d", F.unix_millis("t"), "s", F.hex("b"), "m", "f", "o", "id")
+    return [repr(tuple(row)) for row in shown.orderBy("id").collect()]
+
+
+@pytest.mark.parametrize("how", ["directories", "more directories than allowed", "one directory"])
+def test_partition_values_come_from_the_log(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """PROTOCOL.md#partition-value-serialization"""
+    _partitioned(table, one_directory=how == "one directory")
+    if how == "more directories than allowed":
+        monkeypatch.setattr(file_scan, "MAX_PARTITION_DIRECTORIES", 0)
+    moment = 1_717_243_200_000
+    day = dt.date
+    assert _shown(spark, table) == [
+        repr((1, day(2024, 1, 31), moment + 500, "a b/c=d%", "01FF", _decimal("-1.50"),
+              float("nan"), True, 0)),
+        repr((-2, day(1500, 1, 1), moment, "é", "C3A9", _decimal("0.01"), float("-inf"), False, 1)),
+        repr((*[None] * 8, 2)),
+        repr((*[None] * 8, 3)),
+    ]  # fmt: skip
+    filtered = read_delta(spark, str(table), where="s = 'a b/c=d%' AND i = 1", columns=["id"])
+    assert rows(filtered) == [(0,)]
+    assert rows(read_delta(spark, str(table), where="d IS NULL", columns=["ID"])) == [(2,), (3,)]
+
+
+def _decimal(text: str) -> Any:
+    return Decimal(text)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_partition_value_of_another_type_is_an_error(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, joined: bool
+) -> None:
+    if joined:
+        monkeypatch.setattr(file_scan, "MAX_PARTITION_DIRECTORIES", 0)
+    schema = (field("p", "integer"), field("id", "long"))
+    action = write_data(table, "p=x/f", ids(0, 1), {"p": "x"})
+    write_commit(table, 0, [protocol(), metadata(*schema, partitioned_by=["p"]), action])
+    with pytest.raises(InvalidPartitionValueError):
+        read_delta(spark, str(table))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["_x.parquet", ".x.parquet", "_metadata-x.parquet", "_common_metadata.parquet", "_a=1.parquet",
+     "x._COPYING_", "_dir/x.parquet", ".dir/_x.parquet", "a b%20c+d.parquet", "x#y?z.parquet",
+     "é\u2028.parquet", "t=12:30/x.parquet", "[a].parquet", "{a,b}.parquet", "*.parquet", "x\\y"],
+)  # fmt: skip
+def test_files_of_any_name_are_read(spark: SparkSession, table: Path, name: str) -> None:
+    """Spark's file sources leave out hidden names silently: rows or an error, never fewer."""
+    good = write_data(table, "good.parquet", ids(0, 1))
+    action = write_data(table, name, ids(1, 3))
+    action["add"]["path"] = _encoded(name)
+    create(table, good, action)
+    frame = read_delta(spark, str(table))
+    assert rows(frame) == [(0,), (1,), (2,)]
+    assert frame.count() == 3
+
+
+def _encoded(name: str) -> str:
+    return quote(name, safe="/=:+")
+
+
+@pytest.mark.parametrize("absolute", ["/abs", "file:/", "file:///"])
+def test_absolute_paths(spark: SparkSession, table: Path, tmp_path: Path, absolute: str) -> None:
+    outside = write_data(tmp_path / "else where", "f g", ids(0, 2))
+    path = str(tmp_path / "else where" / "f g").replace(" ", "%20")
+    prefix = {"/abs": "", "file:/": "file:", "file:///": "file://"}[absolute]
+    outside["add"]["path"] = prefix + path
+    create(table, outside, write_data(table, "h", ids(2, 3)))
+    assert rows(read_delta(spark, str(table))) == [(0,), (1,), (2,)]
+    write_commit(table, 1, [remove("file:" + path.replace("%20", " "))])
+    assert rows(read_delta(spark, str(table))) == [(2,)]
+
+
+class TestMissingFiles:
+    def test_when_the_scan_is_built(self, spark: SparkSession, table: Path) -> None:
+        create(table, write_data(table, "f", ids(0, 1)), write_data(table, "g h", ids(1, 2)))
+        (table / "g h").unlink()
+        for _ in range(2):
+            with pytest.raises(DataFileNotFoundError) as raised:
+                read_delta(spark, str(table))
+            assert raised.value.file.endswith("/table/g h")
+            assert raised.value.version == 0
+            assert "vacuum" in str(raised.value).lower()
+
+    def test_later(self, spark: SparkSession, table: Path) -> None:
+        create(table, write_data(table, "f", ids(0, 1)), write_data(table, "g", ids(1, 2)))
+        frame = read_delta(spark, str(table))
+        (table / "g").unlink()
+        with pytest.raises(SPARK_ERRORS, match=r"FILE_NOT_EXIST|FileNotFound"):
+            frame.collect()
+
+    def test_of_a_hidden_name(self, spark: SparkSession, table: Path) -> None:
+        create(table, write_data(table, "_f", ids(0, 1)))
+        (table / "_f").unlink()
+        with pytest.raises((DataFileNotFoundError, DataFileNotReadError)):
+            read_delta(spark, str(table))
+
+    @pytest.mark.parametrize("name", ["f", "_f"])
+    def test_a_file_without_content(self, spark: SparkSession, table: Path, name: str) -> None:
+        """As after a crash: Spark's file sources leave such files out."""
+        create(table, write_data(table, name, ids(0, 1)), write_data(table, "g", ids(1, 2)))
+        (table / name).write_bytes(b"")
+        with pytest.raises((DeltaError, *SPARK_ERRORS)):
+            read_delta(spark, str(table)).collect()
+
+    def test_a_directory_in_its_place(self, spark: SparkSession, table: Path) -> None:
+        create(table, write_data(table, "f", ids(0, 1)), write_data(table, "g", ids(1, 2)))
+        (table / "f").unlink()
+        (table / "f").mkdir()
+        pq.write_table(ids(7, 9), table / "f" / "x.parquet")
+        with pytest.raises((DeltaError, *SPARK_ERRORS)):
+            read_delta(spark, str(table)).collect()
+
+    def test_a_file_that_is_no_parquet(self, spark: SparkSession, table: Path) -> None:
+        create(table, write_data(table, "f", ids(0, 1)))
+        (table / "f").write_bytes(b"not Parquet at all")
+        with pytest.raises(SPARK_ERRORS):
+            read_delta(spark, str(table)).collect()
+
+
+def test_columns_and_cases(spark: SparkSession, table: Path) -> None:
+    schema = (field("Id", "long"), field("a b.c", "string"), field("late", "integer"))
+    old = pa.table({"ID": pa.array([1]), "a b.c": ["x"], "dropped": [True], "_change_type": ["i"]})
+    write_commit(table, 0, [protocol(), metadata(*schema), write_data(table, "f", old)])
+    frame = read_delta(spark, str(table))
+    assert frame.columns == ["Id", "a b.c", "late"]
+    assert rows(frame) == [(1, "x", None)]
+    assert read_delta(spark, str(table), columns=["late", "iD"]).columns == ["late", "Id"]
+    assert rows(read_delta(spark, str(table), columns=["A B.C"])) == [("x",)]
+    with pytest.raises(ColumnNotFoundError) as raised:
+        read_delta(spark, str(table), columns=["gone"])
+    assert raised.value.available == ["Id", "a b.c", "late"]
+    assert rows(read_delta(spark, str(table), columns=[]).select(F.lit(1))) == [(1,)]
+
+
+def test_an_empty_table(spark: SparkSession, table: Path) -> None:
+    create(table)
+    frame = read_delta(spark, str(table))
+    assert (frame.columns, frame.collect(), frame.count()) == (["id"], [], 0)
+    assert read_delta(spark, str(table), where="id > 1").collect() == []
+
+
+def test_nullability_is_as_declared(spark: SparkSession, table: Path) -> None:
+    inner = {**array_of("integer"), "containsNull": False}
+    schema = field("s", struct_of(field("a", inner, nullable=False)), nullable=False)
+    write_commit(table, 0, [protocol(), metadata(schema)])
+    snapshot = load_snapshot(spark, str(table))
+    assert snapshot.schema["s"].nullable is False
+    struct = snapshot.schema["s"].dataType
+    assert struct["a"].nullable is False
+    assert struct["a"].dataType.containsNull is False
+
+
+class TestColumnMapping:
+    """PROTOCOL.md#column-mapping"""
+
+    @staticmethod
+    def _field(name: str, data_type: Any, number: int | None) -> dict[str, Any]:
+        known = {} if number is None else {"delta.columnMapping.id": number}
+        return field(
+            name, data_type, metadata={**known, "delta.columnMapping.physicalName": f"col-{name}"}
+        )
+
+    def _create(self, table: Path, mode: str, data: pa.Table, **protocol_fields: Any) -> None:
+        nested = struct_of(self._field("x", "long", 4), self._field("y", "string", 5))
+        schema = (
+            self._field("id", "long", 1),
+            self._field("o", nested, 2),
+            self._field("l", array_of(nested), 3),
+            self._field("m", map_of("string", nested), 6),
+        )
+        action = write_data(table, "col-p=1/f", data, {"col-p": "1"})
+        versions = protocol_fields or {"features": ["columnMapping"]}
+        described = metadata(
+            *schema,
+            self._field("p", "integer", 7),
+            partitioned_by=["p"],
+            configuration={"delta.columnMapping.mode": mode},
+        )
+        write_commit(table, 0, [protocol(**versions), described, action])
+
+    @staticmethod
+    def _data(names: dict[str, str], *, with_ids: bool) -> pa.Table:
+        def of(name: str, number: int, data_type: pa.DataType) -> pa.Field:
+            tags = {b"PARQUET:field_id": str(number).encode()} if with_ids else None
+            return pa.field(names.get(name, name), data_type, metadata=tags)
+
+        nested = pa.struct([of("col-y", 5, pa.string()), of("col-x", 4, pa.int64())])
+        x, y = names.get("col-x", "col-x"), names.get("col-y", "col-y")
+        value = {x: 2, y: "z"}
+        schema = pa.schema(
+            [
+                of("col-m", 6, pa.map_(pa.string(), nested)),
+                of("col-l", 3, pa.list_(nested)),
+                of("col-o", 2, nested),
+                of("col-id", 1, pa.int64()),
+            ]
+        )
+        columns = [[[("k", value)]], [[value]], [value], [1]]
+        arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+        return pa.table(arrays, schema=schema)
+
+    WANTED: ClassVar = [(1, (2, "z"), [(2, "z")], {"k": (2, "z")}, 1)]
+
+    @pytest.mark.parametrize(
+        "versions", [{"features": ["columnMapping"]}, {"reader": 2, "writer": 5}]
+    )
+    def test_by_name(self, spark: SparkSession, table: Path, versions: dict[str, Any]) -> None:
+        self._create(table, "name", self._data({}, with_ids=False), **versions)
+        frame = read_delta(spark, str(table))
+        assert rows(frame) == self.WANTED
+        assert rows(frame.select("o.x", "l.y", "p")) == [(2, ["z"], 1)]
+        assert frame.schema["id"].metadata == {}
+
+    def test_by_id_where_files_have_other_names(self, spark: SparkSession, table: Path) -> None:
+        """Names in a file count for nothing, at any level."""
+        other = {f"col-{n}": f"other {n}" for n in ("id", "o", "l", "m", "x", "y")}
+        self._create(table, "id", self._data(other, with_ids=True))
+        assert rows(read_delta(spark, str(table))) == self.WANTED
+        assert rows(read_delta(spark, str(table), where="o.x = 2", columns=["id"])) == [(1,)]
+
+    def test_by_id_where_nested_names_are_swapped(self, spark: SparkSession, table: Path) -> None:
+        """Spark cannot read such a file where the types differ; it says so."""
+        swapped = {"col-x": "col-y", "col-y": "col-x"}
+        self._create(table, "id", self._data(swapped, with_ids=True))
+        try:
+            found = rows(read_delta(spark, str(table)))
+        except SPARK_ERRORS as error:
+            if "PARQUET_COLUMN_DATA_TYPE_MISMATCH" not in str(error):
+                raise
+        else:
+            assert found == self.WANTED
+
+    @pytest.mark.parametrize("vectorized", ["true", "false"])
+    def test_by_id_where_nested_names_of_one_type_are_swapped(
+        self, spark: SparkSession, table: Path, vectorized: str
+    ) -> None:
+        """Never the values of the other."""
+        nested = struct_of(self._field("x", "long", 2), self._field("y", "long", 3))
+
+        def tagged(name: str, data_type: pa.DataType, number: int) -> pa.Field:
+            return pa.field(name, data_type, metadata={b"PARQUET:field_id": str(number).encode()})
+
+        stored = pa.struct([tagged("col-y", pa.int64(), 2), tagged("col-x", pa.int64(), 3)])
+        values = pa.array([{"col-y": 2, "col-x": 3}], stored)
+        data = pa.table([values], schema=pa.schema([tagged("col-o", stored, 1)]))
+        described = metadata(
+            self._field("o", nested, 1), configuration={"delta.columnMapping.mode": "id"}
+        )
+        action = write_data(table, "f", data)
+        write_commit(table, 0, [protocol(features=["columnMapping"]), described, action])
+        with settings(spark, {"spark.sql.parquet.enableVectorizedReader": vectorized}):
+            frame = read_delta(spark, str(table))
+            try:
+                found = rows(frame)
+            except SPARK_ERRORS:
+                return
+            assert found == [((2, 3),)]
+            assert rows(frame.select("o.x")) == [(2,)]
+            assert rows(frame.select("o.y")) == [(3,)]
+
+    def test_by_name_ids_count_for_nothing(self, spark: SparkSession, table: Path) -> None:
+        """Whatever the session says of field ids."""
+        self._create(table, "name", self._data({}, with_ids=True))
+        assert rows(read_delta(spark, str(table))) == self.WANTED
+
+    def test_by_id_files_without_ids_are_null_or_an_error(
+        self, spark: SparkSession, table: Path
+    ) -> None:
+        """PROTOCOL.md#reader-requirements-for-column-mapping: null where the id is not found."""
+        self._create(table, "id", self._data({}, with_ids=False))
+        try:
+            found = rows(read_delta(spark, str(table)))
+        except (DeltaError, *SPARK_ERRORS):
+            return
+        assert found in ([(None, None, None, None, 1)], self.WANTED)
+
+    def test_on_reader_1_the_mode_is_ignored(self, spark: SparkSession, table: Path) -> None:
+        """PROTOCOL.md#active-features"""
+        data = self._data({f"col-{n}": n for n in ("id", "o", "l", "m", "x", "y")}, with_ids=False)
+        self._create(table, "name", data, reader=1, writer=2)
+        frame = read_delta(spark, str(table), columns=["id", "o", "l", "m"])
+        assert rows(frame) == [(1, (2, "z"), [(2, "z")], {"k": (2, "z")})]
+
+
+class TestRowTracking:
+    """PROTOCOL.md#reader-requirements-for-row-tracking"""
+
+    CONFIGURATION: ClassVar = {
+        "delta.enableRowTracking": "true",
+        "delta.rowTracking.materializedRowIdColumnName": "_row-id-1",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-version-1",
+    }
+    COLUMNS: ClassVar = ["id", "_metadata.row_id", "_metadata.row_commit_version"]
+
+    def _create(self, table: Path, *actions: Any, configuration: Any = None) -> None:
+        first = [
+            protocol(features=["rowTracking", "domainMetadata", "deletionVectors"]),
+            metadata(configuration=self.CONFIGURATION if configuration is None else configuration),
+        ]
+        write_commit(table, 0, [*first, *actions])
+
+    def test_generated_and_materialized(self, spark: SparkSession, table: Path) -> None:
+        kept = ids(20, 22).append_column("_row-id-1", pa.array([7, None], pa.int64()))
+        kept = kept.append_column("_row-version-1", pa.array([None, 1], pa.int64()))
+        self._create(
+            table,
+            write_data(table, "f", ids(0, 2), baseRowId=100, defaultRowCommitVersion=5),
+            write_data(table, "g", ids(10, 13), baseRowId=200, defaultRowCommitVersion=6,
+                       deletionVector=inline_vector([1])),
+            write_data(table, "h", kept, baseRowId=300, defaultRowCommitVersion=9),
+        )  # fmt: skip
+        frame = read_delta(spark, str(table), columns=self.COLUMNS)
+        assert frame.columns == ["id", "row_id", "row_commit_version"]
+        assert rows(frame) == sorted(
+            [(0, 100, 5), (1, 101, 5), (10, 200, 6), (12, 202, 6), (20, 7, 9), (21, 301, 1)],
+            key=repr,
+        )
+        assert read_delta(spark, str(table)).columns == ["id"]
+
+    def test_only_where_it_is_enabled(self, spark: SparkSession, table: Path) -> None:
+        self._create(table, configuration={"delta.enableRowTracking": "false"})
+        with pytest.raises(InvalidArgumentError):
+            read_delta(spark, str(table), columns=self.COLUMNS)
