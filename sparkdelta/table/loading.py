@@ -75,7 +75,7 @@ def _load(
         broken += found
         segment = find_log_segment(store, version=segment.version, without=broken)
         log = LogReader.open(spark, store, segment, options)
-    checksum = _read_checksum(store, segment)
+    checksum = None if log.lacks_a_schema else _read_checksum(store, segment)
     protocol, metadata = _in_checksum(checksum)
     if protocol is None or metadata is None:
         protocol, metadata = _in_commits(log)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
@@ -107,6 +108,14 @@ class LogReader:
     def is_local(self) -> bool:
         """Whether the commits are in the driver's memory."""
         return self.local_lines is not None
+
+    @property
+    def lacks_a_schema(self) -> bool:
+        """Whether a metaData action at hand has no schema, as no version checksum may cover up."""
+        if self.local_lines is None:
+            return False
+        lines = pc.match_substring_regex(self.local_lines["line"], r'"schemaString"\s*:\s*""')
+        return bool(pc.any(lines).as_py())
 
     @property
     def broadcasts_keys(self) -> bool:

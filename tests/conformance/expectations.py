@@ -28,6 +28,7 @@ from sparkdelta.exceptions import (
     TruncatedTransactionLogError,
     UnsupportedDataTypeError,
     UnsupportedReaderFeaturesError,
+    UnsupportedTypeChangeError,
     VersionNotFoundError,
     VersionsNotContiguousError,
 )
@@ -63,10 +64,15 @@ CASE_ERRORS: Mapping[str, type[DeltaError]] = {
 }
 
 # What a case marked `allow_unsupported` may raise instead of returning rows.
-UNSUPPORTED = (UnsupportedReaderFeaturesError, UnsupportedDataTypeError)
+UNSUPPORTED = (
+    UnsupportedDataTypeError,
+    UnsupportedReaderFeaturesError,
+    UnsupportedTypeChangeError,
+)
 
 # Cases marked `allow_unsupported` that are refused; all others have to be read.
 REFUSED_AS_UNSUPPORTED: Mapping[str, str] = {
+    "krs-type-widening": "byte to decimal(4,1) and the like are no changes that type widening allows",
     "krs-table-with-geo": "geometry and geography are not types of the protocol's newest text",
 }
 

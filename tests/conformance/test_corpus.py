@@ -1,0 +1,13 @@
+"""Whether there is a corpus: without one this test alone is left, and says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.corpus import corpus_or_skip
+
+pytestmark = pytest.mark.conformance
+
+
+def test_corpus_is_at_hand() -> None:
+    assert (corpus_or_skip() / "workloads.tar.xz").is_file()
