@@ -338,7 +338,12 @@ def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
         }
         for key, value in settings.items():
             siblings[by_id].conf().set(key, value)
-    for key, value in spark.conf.getAll.items():
+    # In one text: a call per setting would take longer than planning a small scan.
+    for setting in str(spark._jsparkSession.conf().getAll().mkString(_SEPARATOR)).split(_SEPARATOR):
+        key, _, value = setting.partition(" -> ")
         if not key.startswith("spark."):
             siblings[by_id].conf().set(key, value)
     return siblings[by_id]
+
+
+_SEPARATOR = "\x1f"

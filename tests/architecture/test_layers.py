@@ -77,9 +77,7 @@ def test_nobody_sets_a_setting_of_the_users_session() -> None:
         for node in _attributes(path):
             if node.attr in SESSION_CHANGES and "conf" in ast.dump(node.value):
                 owners.append((_name(path), ast.unparse(node.value)))
-    assert {owner for owner in owners if owner[1] not in ("sibling.conf()", "configuration")} == (
-        set()
-    )
+    assert not [of for _, of in owners if not of.startswith(("sibling", "configuration"))]
     assert {name for name, _ in owners} <= {"sparkdelta/storage/hadoop.py"}
 
 
