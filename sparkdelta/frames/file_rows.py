@@ -8,11 +8,15 @@ from pyspark.sql import functions as F
 from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.frames.deletion_vectors import chunk_rows, is_deleted, is_deleted_in_chunk
 
-FILE = "__file"
-FILE_KEY = "__file_key"
-ROW_INDEX = "__row_index"
-CHUNKS = "__chunks"
-_ROW_FILE_KEY, _CHUNK_FILE_KEY, _CHUNK, _WORDS = "__key", "__chunk_key", "__chunk", "__words"
+# Names that no table's column has: they meet the stored columns.
+FILE = "sparkdelta:file"
+FILE_KEY = "sparkdelta:file_key"
+ROW_INDEX = "sparkdelta:row_index"
+CHUNKS = "sparkdelta:chunks"
+_ROW_FILE_KEY = "sparkdelta:row_file_key"
+_CHUNK_FILE_KEY = "sparkdelta:chunk_file_key"
+_CHUNK = "sparkdelta:chunk"
+_WORDS = "sparkdelta:words"
 
 
 def file_key(uri: Column) -> Column:

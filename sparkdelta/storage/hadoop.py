@@ -240,7 +240,7 @@ def hidden_parquet_relation(
             java_schema,
             none_of,
             nothing,
-            jvm.org.apache.spark.sql.catalyst.FileSourceOptions(nothing),
+            jvm.org.apache.spark.sql.catalyst.FileSourceOptions(scala_options),
         )
         internal = spark._jsparkSession.internalCreateDataFrame(rdd, java_schema, False)
         metadata = F.struct(F.lit(uri).alias("file_path"), F.col(_ROW_INDEX).alias("row_index"))
@@ -251,7 +251,7 @@ def hidden_parquet_relation(
     return ParquetRelation(rows, rows[_METADATA], uris)
 
 
-_METADATA = "__metadata"
+_METADATA = "sparkdelta:metadata"
 _ROW_INDEX = "_tmp_metadata_row_index"  # the name by which Spark's Parquet reader fills it in
 
 

@@ -45,14 +45,14 @@ MAX_PARTITION_DIRECTORIES = 10_000
 """Up to this many directories, partition values are handed to the scan with its directories;
 beyond it, and where files of one directory differ in them, they are joined by file."""
 
-ROW_ID, ROW_COMMIT_VERSION = "__row_id", "__row_commit_version"
-_DIRECTORY, _DV_FILE = "__directory", "file"
+ROW_ID, ROW_COMMIT_VERSION = "sparkdelta:row_id", "sparkdelta:row_commit_version"
+_DIRECTORY, _DV_FILE = "directory", "file"
 _INTERNAL_METADATA = ("delta.", "parquet.", "__")
 
 
 def partition_column(index: int) -> str:
     """The name under which the text of a partition column travels with its file."""
-    return f"__partition_{index}"
+    return f"sparkdelta:partition_{index}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

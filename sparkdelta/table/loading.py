@@ -79,7 +79,7 @@ def _load(
     protocol, metadata = _in_checksum(checksum)
     if protocol is None or metadata is None:
         protocol, metadata = _in_commits(log)
-    if _needs_checkpoint(segment, protocol, metadata):
+    if _needs_checkpoint(log, protocol, metadata):
         rows = _checkpoint_rows(log)
         protocol = protocol or _one(rows, "protocol", Protocol.from_dict)
         metadata = metadata or _one(rows, "metaData", Metadata.from_dict)
@@ -154,17 +154,20 @@ def _in_commits(log: LogReader) -> tuple[Protocol | None, Metadata | None]:
     )
 
 
-def _needs_checkpoint(
-    segment: LogSegment, protocol: Protocol | None, metadata: Metadata | None
-) -> bool:
-    if segment.checkpoint is None:
+def _needs_checkpoint(log: LogReader, protocol: Protocol | None, metadata: Metadata | None) -> bool:
+    """Whether the checkpoint's own files must be read: they may name sidecars.
+
+    A classic name does not tell the spec. Only a table with v2Checkpoint has V2 checkpoints, and
+    the checkpoint's protocol is the table's unless a commit after it changed that.
+    """
+    checkpoint = log.segment.checkpoint
+    if checkpoint is None:
         return False
-    if protocol is None or metadata is None:
+    if protocol is None or metadata is None or checkpoint.kind is LogFileKind.UUID_CHECKPOINT:
         return True
-    if segment.checkpoint.kind is LogFileKind.MULTI_PART_CHECKPOINT:
+    if checkpoint.kind is LogFileKind.MULTI_PART_CHECKPOINT:
         return False
-    # Only a checkpoint of the V2 spec has sidecars, and a classic name does not tell the spec.
-    return is_supported(protocol, "v2Checkpoint")
+    return is_supported(protocol, "v2Checkpoint") or log.may_change_protocol
 
 
 def _checkpoint_rows(log: LogReader) -> list[Row]:

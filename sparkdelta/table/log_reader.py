@@ -118,6 +118,13 @@ class LogReader:
         return bool(pc.any(lines).as_py())
 
     @property
+    def may_change_protocol(self) -> bool:
+        """Whether a commit of the segment may hold a protocol action."""
+        if self.local_lines is None:
+            return self.has_commits
+        return bool(pc.any(pc.match_substring(self.local_lines["line"], '"protocol"')).as_py())
+
+    @property
     def broadcasts_keys(self) -> bool:
         """Whether the keys of the commits are known to be few enough to be sent to every
         executor.

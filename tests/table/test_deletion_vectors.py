@@ -97,7 +97,6 @@ def test_with_partitions_and_columns_left_out(spark: SparkSession, table: Path) 
     ]  # fmt: skip
 
 
-@pytest.mark.xfail(strict=True, reason="bug: internal names clash with the table's columns")
 def test_columns_with_the_names_of_ours(spark: SparkSession, table: Path) -> None:
     names = [
         "_metadata",

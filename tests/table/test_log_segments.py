@@ -104,7 +104,6 @@ def test_every_version(spark: SparkSession, table: Path) -> None:
         )
 
 
-@pytest.mark.xfail(strict=True, reason="bug: the latest protocol decides whether sidecars are read")
 def test_sidecars_are_read_though_the_feature_was_dropped_later(
     spark: SparkSession, table: Path
 ) -> None:

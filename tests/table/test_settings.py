@@ -159,11 +159,7 @@ IGNORING = {
         ("f", "missing"),
         ("f", "corrupt"),
         ("_f", "missing"),
-        pytest.param(
-            "_f",
-            "corrupt",
-            marks=pytest.mark.xfail(strict=True, reason="bug: hidden files ask the session"),
-        ),
+        ("_f", "corrupt"),
     ],
 )
 def test_files_are_never_ignored(spark: SparkSession, table: Path, damage: str, name: str) -> None:
