@@ -8,6 +8,17 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
+PARQUET_OPTIONS = {
+    "__globPaths__": "false",
+    "mergeSchema": "false",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "recursiveFileLookup": "false",
+}
+"""What no scan, of the log or of data, may leave to the session's settings, as read options."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionDirectories:

@@ -13,20 +13,14 @@ from pyspark.sql.types import StructType
 from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError, StorageError
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage import connect
-from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories, is_hidden
+from sparkdelta.storage.parquet import (
+    PARQUET_OPTIONS,
+    ParquetRelation,
+    PartitionDirectories,
+    is_hidden,
+)
 from sparkdelta.table.driver import our_errors
 from sparkdelta.table.sessions import is_connect
-
-PARQUET_OPTIONS = {
-    "__globPaths__": "false",
-    "mergeSchema": "false",
-    "ignoreMissingFiles": "false",
-    "ignoreCorruptFiles": "false",
-    "datetimeRebaseMode": "CORRECTED",
-    "int96RebaseMode": "CORRECTED",
-    "recursiveFileLookup": "false",
-}
-"""What a scan must not leave to the session's settings, as read options."""
 
 
 @dataclass(frozen=True, slots=True)

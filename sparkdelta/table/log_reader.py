@@ -17,7 +17,7 @@ from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, Version
 from sparkdelta.protocol.log_segment import LogSegment
 from sparkdelta.schema.action_schemas import actions
 from sparkdelta.storage.log_store import LogStore, log_path
-from sparkdelta.storage.parquet import is_hidden
+from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
 from sparkdelta.table.driver import our_errors
 
 DRIVER_LOG_BYTES = 4 * 1024 * 1024
@@ -27,15 +27,6 @@ read by the executors."""
 BROADCAST_LOG_BYTES = 64 * 1024 * 1024
 """Up to this many bytes of commits after a checkpoint, their keys are broadcast to filter it."""
 
-_PARQUET_OPTIONS = {
-    "__globPaths__": "false",
-    "mergeSchema": "false",
-    "ignoreMissingFiles": "false",
-    "ignoreCorruptFiles": "false",
-    "datetimeRebaseMode": "CORRECTED",
-    "int96RebaseMode": "CORRECTED",
-    "recursiveFileLookup": "false",
-}
 _TEXT_OPTIONS = {
     "__globPaths__": "false",
     "lineSep": "\n",
@@ -197,7 +188,7 @@ class LogReader:
             name = checkpoint.files[0].name
         path = log_path(self.store.table_root, name)
         with our_errors(self.segment.version):
-            stored = self.spark.read.options(**self.options, **_PARQUET_OPTIONS).parquet(path)
+            stored = self.spark.read.options(**self.options, **PARQUET_OPTIONS).parquet(path)
         schema = stored.schema
         add = schema["add"].dataType if "add" in schema.names else None
         return add if isinstance(add, StructType) else None
@@ -207,7 +198,7 @@ class LogReader:
         hidden = [path for path in paths if is_hidden(path)]
         if hidden:
             raise DataFileNotReadError(files=hidden, version=self.segment.version)
-        reader = self.spark.read.options(**self.options, **_PARQUET_OPTIONS).schema(schema)
+        reader = self.spark.read.options(**self.options, **PARQUET_OPTIONS).schema(schema)
         with our_errors(self.segment.version):
             return reader.parquet(*paths)
 
