@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.storage.log_store import LOG_DIRECTORY, FileEntry, log_path
+from sparkdelta.protocol.log_files import LOG_DIRECTORY
+from sparkdelta.storage.log_store import FileEntry, log_path
 from sparkdelta.storage.parquet import ParquetRelation
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"

@@ -20,8 +20,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
+from sparkdelta.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
-from sparkdelta.storage.log_store import LOG_DIRECTORY, FileEntry, log_path
+from sparkdelta.storage.log_store import FileEntry, log_path
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
 
 _READ_THREADS = 16

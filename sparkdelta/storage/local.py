@@ -7,7 +7,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sparkdelta.storage.log_store import LOG_DIRECTORY, FileEntry
+from sparkdelta.protocol.log_files import LOG_DIRECTORY
+from sparkdelta.storage.log_store import FileEntry
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-LOG_DIRECTORY = "_delta_log"
+from sparkdelta.protocol.log_files import LOG_DIRECTORY
 
 
 @dataclass(frozen=True, slots=True)
