@@ -37,6 +37,20 @@ def physical_name(field: StructField, mode: ColumnMappingMode) -> str:
     return name
 
 
+def physical_path(
+    schema: StructType, path: tuple[str, ...], mode: ColumnMappingMode
+) -> tuple[str, ...]:
+    """The physical names of a column and of the struct fields inside it."""
+    names: list[str] = []
+    data_type: DataType = schema
+    for name in path:
+        assert isinstance(data_type, StructType)
+        field = data_type[name]
+        names.append(physical_name(field, mode))
+        data_type = field.dataType
+    return tuple(names)
+
+
 def physical_type(data_type: DataType, mode: ColumnMappingMode) -> DataType:
     """The type as a data file spells it: physical names at every level and, in `id` mode, field ids
     under the metadata key that Spark's Parquet reader looks at.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql.types import (
     BooleanType,
@@ -70,4 +70,38 @@ def _mirror(
         )
         if data_type is not None:
             fields.append(StructField(physical_name(field, mode), data_type))
+    return StructType(fields) if fields else None
+
+
+def narrowed_statistics(
+    statistics: StructType, paths: Sequence[tuple[str, ...]]
+) -> StructType | None:
+    """The part of a type of `stats_parsed` that speaks of some columns; None if nothing does.
+
+    Parameters
+    ----------
+    paths
+        Physical names of columns.
+    """
+    fields = []
+    for field in statistics.fields:
+        if isinstance(field.dataType, StructType):
+            kept = _only(field.dataType, paths)
+            if kept is not None:
+                fields.append(StructField(field.name, kept))
+    if not fields:
+        return None
+    return StructType([statistics["numRecords"], *fields])
+
+
+def _only(data_type: StructType, paths: Sequence[tuple[str, ...]]) -> StructType | None:
+    fields = []
+    for field in data_type.fields:
+        inner = [path[1:] for path in paths if path and path[0] == field.name]
+        if () in inner:
+            fields.append(field)
+        elif inner and isinstance(field.dataType, StructType):
+            kept = _only(field.dataType, inner)
+            if kept is not None:
+                fields.append(StructField(field.name, kept))
     return StructType(fields) if fields else None

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import ColumnNotFoundError, InvalidArgumentError
+from sparkdelta.frames.data_skipping import DataSkipping
 from sparkdelta.frames.file_keys import absolute_path
 from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.table.conditions import understand
 from sparkdelta.table.driver import read_table
 from sparkdelta.table.file_scan import (
     ROW_COMMIT_VERSION,
@@ -19,7 +22,7 @@ from sparkdelta.table.file_scan import (
     partition_column,
     quoted,
 )
-from sparkdelta.table.state import TableState
+from sparkdelta.table.state import NUM_RECORDS, TableState
 
 MAX_SCAN_FILES = 1_000_000
 """The files of a scan whose list comes to the driver; a scan of more is refused."""
@@ -30,7 +33,7 @@ _ROW_TRACKING = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scan:
     """A read of a snapshot, made by `Snapshot.scan`."""
 
@@ -41,9 +44,14 @@ class Scan:
     def files(self) -> DataFrame:
         """The data files that the scan reads: the columns of `Snapshot.add_files` but for `stats`.
 
-        Lazy; it never comes to the driver by itself.
+        Files that hold no row that `where` is true of are left out, as far as partition values and
+        statistics tell. Lazy; it never comes to the driver by itself.
+
+        References
+        ----------
+        PROTOCOL.md#per-file-statistics
         """
-        return self._state.adds(with_json=False)
+        return self._state.adds(with_json=False, skipping=self._skipping)
 
     def to_df(self) -> DataFrame:
         """The rows, in the columns and types of the table's schema.
@@ -66,6 +74,22 @@ class Scan:
             rows = rows.filter(self.where)
         return rows.select(*output)
 
+    @cached_property
+    def _skipping(self) -> DataSkipping | None:
+        """What `where` says about files."""
+        if self.where is None:
+            return None
+        configuration = self._state.configuration
+        predicate = understand(self._state.log.spark, self.where, configuration)
+        return DataSkipping(
+            predicate=predicate,
+            schema=configuration.schema,
+            partition_keys=configuration.partition_keys,
+            column_mapping=configuration.column_mapping,
+            statistics=configuration.statistics,
+            time_zone=self._state.partition_time_zone,
+        )
+
     def _rows(self) -> DataFrame:
         state = self._state
         scan = FileScan(
@@ -85,7 +109,7 @@ class Scan:
         has_vectors = is_supported(configuration.protocol, "deletionVectors")
         fields = ["path", "partitionValues", "size"]
         if has_vectors:
-            fields += ["deletionVector", "stats"]
+            fields += ["deletionVector"]
         if self._wants_row_tracking:
             fields += ["baseRowId", "defaultRowCommitVersion"]
         root = self._state.log.store.table_root
@@ -98,15 +122,14 @@ class Scan:
         columns = [file.alias("file"), F.col("size")]
         columns += [value.alias(partition_column(index)) for index, value in enumerate(values)]
         if has_vectors:
-            records = F.get_json_object("stats", "$.numRecords").try_cast("long")
             vector = F.col("deletionVector")
             columns += [
                 F.when(vector["storageType"].isNotNull(), vector).alias("deletionVector"),
-                F.when(vector["storageType"].isNotNull(), records).alias("numRecords"),
+                F.when(vector["storageType"].isNotNull(), F.col(NUM_RECORDS)).alias(NUM_RECORDS),
             ]
         if self._wants_row_tracking:
             columns += [F.col("baseRowId"), F.col("defaultRowCommitVersion")]
-        frame = self._state.add_actions(*fields).select(*columns)
+        frame = self._state.scan_files(*fields, skipping=self._skipping).select(*columns)
         return read_table(
             frame,
             what="files of a scan",

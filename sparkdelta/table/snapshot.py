@@ -149,7 +149,7 @@ class Snapshot:
 
     def live_file_totals(self) -> DataFrame:
         """num_files LONG, size_in_bytes LONG: one row. Lazy."""
-        sizes = self._state.add_actions("size")
+        sizes = self._state.scan_files("size")
         return sizes.agg(
             F.count("*").alias("num_files"),
             F.coalesce(F.sum("size"), F.lit(0)).alias("size_in_bytes"),

@@ -8,6 +8,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.frames.data_skipping import (
+    NOTHING_STORED,
+    PARTITION_VALUES_PARSED,
+    STATS_PARSED,
+    DataSkipping,
+    StoredFacts,
+    stored_in_checkpoint,
+)
 from sparkdelta.frames.partition_values import typed_partition_values
 from sparkdelta.frames.reconciliation import (
     newest_adds,
@@ -23,8 +31,7 @@ from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log_reader import LogReader
 
-STATS_PARSED = "stats_parsed"
-PARTITION_VALUES_PARSED = "partitionValues_parsed"
+NUM_RECORDS = "numRecords"
 _FROM_CHECKPOINT = -1
 
 
@@ -50,26 +57,33 @@ class TableState:
     partition_time_zone: str
     cached: CachedAdds | None = None
 
-    def add_actions(self, *fields: str) -> DataFrame:
-        """The named fields of the live add actions, as in the log."""
-        wanted = StructType([field for field in ADD.fields if field.name in fields])
-        needed = StructType(
-            [field for field in ADD.fields if field.name in {*fields, "path", "deletionVector"}]
-        )
-        return self._live_adds(StructField("add", needed)).select(*wanted.names)
+    def scan_files(self, *fields: str, skipping: DataSkipping | None = None) -> DataFrame:
+        """The named fields of the live add actions, as in the log, and NUM_RECORDS.
 
-    def adds(self, *, with_json: bool = True) -> DataFrame:
+        Parameters
+        ----------
+        skipping
+            Leaves out the files that it finds to hold no matching row.
+        """
+        if self.cached is not None:
+            adds = self._adds_since_cached(self.cached, skipping)
+            return adds.select(*fields, F.col(STATS_PARSED)[NUM_RECORDS].alias(NUM_RECORDS))
+        adds = self._live_adds(skipping)
+        return adds.select(*fields, self._num_records(adds).alias(NUM_RECORDS))
+
+    def adds(self, *, with_json: bool = True, skipping: DataSkipping | None = None) -> DataFrame:
         """The live adds with typed partition values and statistics.
 
         Parameters
         ----------
         with_json
             Whether to carry the text `stats` too, most of an action's bytes.
+        skipping
+            Leaves out the files that it finds to hold no matching row.
         """
         if self.cached is not None and not with_json:
-            return self._adds_since_cached(self.cached)
-        stored = self.log.stored_add_type() if self.log.segment.checkpoint else None
-        return self._typed(self._live_adds(_add_field(stored)), stored, with_json=with_json)
+            return self._adds_since_cached(self.cached, skipping)
+        return self._typed(self._live_adds(skipping), with_json=with_json)
 
     def removes(self) -> DataFrame:
         """The tombstones, expired ones included."""
@@ -104,37 +118,59 @@ class TableState:
             table_root=self.log.store.table_root,
         )
 
-    def _live_adds(self, field: StructField) -> DataFrame:
+    def _live_adds(self, skipping: DataSkipping | None = None) -> DataFrame:
+        """The fields of the live add actions, and the typed columns of the checkpoint."""
         if self.log.segment.checkpoint is None:
-            return newest_adds(self._newest())
-        adds = self.log.checkpoint_file_actions(field)
+            return _kept(newest_adds(self._newest()), skipping, NOTHING_STORED)
+        adds = self.log.checkpoint_file_actions(self._add_field())
+        adds = _kept(adds, skipping, self._stored())
         if not self.log.has_commits:
             return adds
-        return self._superseded_by(adds, self._newest())
+        return self._superseded_by(adds, self._newest(), skipping)
 
-    def _superseded_by(self, adds: DataFrame, newest: DataFrame) -> DataFrame:
+    def _superseded_by(
+        self, adds: DataFrame, newest: DataFrame, skipping: DataSkipping | None
+    ) -> DataFrame:
         survivors = surviving_adds(
             adds,
             newest,
             table_root=self.log.store.table_root,
             broadcast_keys=self.log.broadcasts_keys,
         )
-        return survivors.unionByName(newest_adds(newest), allowMissingColumns=True)
+        new = _kept(newest_adds(newest), skipping, NOTHING_STORED)
+        return survivors.unionByName(new, allowMissingColumns=True)
 
-    def _adds_since_cached(self, cached: CachedAdds) -> DataFrame:
+    def _adds_since_cached(self, cached: CachedAdds, skipping: DataSkipping | None) -> DataFrame:
+        adds = _kept(cached.adds, skipping, self._stored_in_cache())
         if cached.version == self.log.segment.version:
-            return cached.adds
+            return adds
         newest = self._newest(above=cached.version)
         survivors = surviving_adds(
-            cached.adds,
+            adds,
             newest,
             table_root=self.log.store.table_root,
             broadcast_keys=self.log.broadcasts_keys,
         )
-        new = self._typed(newest_adds(newest), None, with_json=False)
-        return survivors.unionByName(new)
+        new = _kept(newest_adds(newest), skipping, NOTHING_STORED)
+        return survivors.unionByName(self._typed(new, with_json=False))
 
-    def _typed(self, adds: DataFrame, stored: StructType | None, *, with_json: bool) -> DataFrame:
+    def _add_field(self) -> StructField:
+        """`add` with the typed columns that the checkpoint holds, as far as they are of use."""
+        stored = self._stored()
+        add = self.log.stored_add_type()
+        names = [STATS_PARSED] if stored.statistics else []
+        names += [PARTITION_VALUES_PARSED] if stored.partition_values else []
+        return StructField("add", StructType([*ADD.fields, *(add[name] for name in names if add)]))
+
+    def _stored(self) -> StoredFacts:
+        """What the checkpoint has stored."""
+        return stored_in_checkpoint(self.log.stored_add_type(), self.configuration.partition_keys)
+
+    def _stored_in_cache(self) -> StoredFacts:
+        names = {field.name: field.name for field in self.configuration.partition_fields}
+        return StoredFacts(names, self.configuration.statistics, has_json=False)
+
+    def _typed(self, adds: DataFrame, *, with_json: bool) -> DataFrame:
         kept = [name for name in ADD.names if with_json or name != "stats"]
         typed = typed_partition_values(
             F.col("partitionValues"),
@@ -145,18 +181,27 @@ class TableState:
         return adds.select(
             *kept,
             partition_values.alias(PARTITION_VALUES_PARSED),
-            self._statistics(stored).alias(STATS_PARSED),
+            self._statistics(adds).alias(STATS_PARSED),
         )
 
-    def _statistics(self, stored: StructType | None) -> Column:
+    def _statistics(self, adds: DataFrame) -> Column:
         statistics = self.configuration.statistics
         parsed = parse_statistics(F.col("stats"), statistics=statistics)
-        if stored is None or STATS_PARSED not in stored.names:
+        if STATS_PARSED not in adds.columns:
             return parsed
-        in_checkpoint = conform(
-            F.col(STATS_PARSED), stored=stored[STATS_PARSED].dataType, wanted=statistics
-        )
+        stored = self._stored().statistics
+        assert stored is not None
+        in_checkpoint = conform(F.col(STATS_PARSED), stored=stored, wanted=statistics)
         return F.coalesce(in_checkpoint, parsed)
+
+    def _num_records(self, adds: DataFrame) -> Column:
+        in_json = F.get_json_object("stats", "$.numRecords").try_cast("long")
+        if STATS_PARSED not in adds.columns:
+            return in_json
+        stored = self._stored().statistics
+        if stored is None or NUM_RECORDS not in stored.names:
+            return in_json
+        return F.coalesce(F.col(STATS_PARSED)[NUM_RECORDS].cast("long"), in_json)
 
     def _actions(self, field: StructField) -> DataFrame:
         commits = self.log.commit_actions(field.name)
@@ -167,8 +212,5 @@ class TableState:
         return checkpoint.unionByName(commits)
 
 
-def _add_field(stored: StructType | None) -> StructField:
-    """`add` with the statistics that the checkpoint holds, in the type in which it holds them."""
-    if stored is None or STATS_PARSED not in stored.names:
-        return StructField("add", ADD)
-    return StructField("add", StructType([*ADD.fields, stored[STATS_PARSED]]))
+def _kept(adds: DataFrame, skipping: DataSkipping | None, stored: StoredFacts) -> DataFrame:
+    return adds if skipping is None else skipping.keep(adds, stored)

@@ -1,0 +1,287 @@
+"""Files that may hold matching rows: the rules of `frames.skipping_rules` where the log keeps its
+facts.
+
+In this order: conditions on the checkpoint's own typed columns, which Spark hands to the Parquet
+scan; partition values; statistics. JSON statistics are parsed only for the columns that the
+predicate names, and only for files that are left.
+
+References
+----------
+PROTOCOL.md#per-file-statistics, PROTOCOL.md#partition-value-serialization
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    FloatType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from sparkdelta.frames.partition_values import typed_partition_value
+from sparkdelta.frames.skipping_rules import Condition, FileFacts, SkippingRules
+from sparkdelta.frames.statistics import parse_statistics
+from sparkdelta.protocol.predicates import And, ColumnPath, Predicate, columns, conjuncts, is_usable
+from sparkdelta.protocol.table_properties import ColumnMappingMode
+from sparkdelta.schema.column_mapping import physical_path
+from sparkdelta.schema.statistics_schema import narrowed_statistics
+
+STATS_PARSED = "stats_parsed"
+PARTITION_VALUES_PARSED = "partitionValues_parsed"
+_MIN, _MAX, _NULLS, _RECORDS = "minValues", "maxValues", "nullCount", "numRecords"
+
+_NOT_PUSHED = (FloatType, DoubleType, BinaryType)
+# A writer parses timestamps without a zone in a zone of its own; we have our own rule.
+_ZONED = (TimestampType, TimestampNTZType)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFacts:
+    """The typed columns that add actions have beside those of the protocol.
+
+    Attributes
+    ----------
+    partition_values
+        Which fields of `partitionValues_parsed` hold which partition column, by its name.
+    statistics
+        The type of `stats_parsed`.
+    has_json
+        Whether there is `stats`, too.
+    """
+
+    partition_values: Mapping[str, str]
+    statistics: StructType | None
+    has_json: bool = True
+
+
+NOTHING_STORED = StoredFacts({}, None)
+
+
+def stored_in_checkpoint(
+    add: StructType | None, partition_keys: Sequence[tuple[str, StructField]]
+) -> StoredFacts:
+    """What a checkpoint with this type of `add` has stored, as far as it can be relied on.
+
+    Parameters
+    ----------
+    partition_keys
+        The physical name and the field of each partition column.
+    """
+    types = {} if add is None else {field.name: field.dataType for field in add.fields}
+    parsed, statistics = types.get(PARTITION_VALUES_PARSED), types.get(STATS_PARSED)
+    stored = {f.name: f.dataType for f in parsed.fields} if isinstance(parsed, StructType) else {}
+    return StoredFacts(
+        {
+            field.name: key
+            for key, field in partition_keys
+            if stored.get(key) == field.dataType and not isinstance(field.dataType, _ZONED)
+        },
+        statistics if isinstance(statistics, StructType) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSkipping:
+    """Chooses files by one predicate.
+
+    Attributes
+    ----------
+    predicate
+        As `protocol.predicates.without_not` gives it.
+    schema, partition_keys, column_mapping, statistics
+        Of the table; the type of `stats_parsed`.
+    time_zone
+        Of timestamp partition values that were written without one.
+    """
+
+    predicate: Predicate
+    schema: StructType
+    partition_keys: Sequence[tuple[str, StructField]]
+    column_mapping: ColumnMappingMode
+    statistics: StructType
+    time_zone: str
+
+    def keep(self, adds: DataFrame, stored: StoredFacts = NOTHING_STORED) -> DataFrame:
+        """The add actions whose files may hold a matching row; columns as they come.
+
+        Parameters
+        ----------
+        adds
+            partitionValues MAP<STRING, STRING>, stats STRING if `stored.has_json`, and the columns
+            that `stored` names.
+        """
+        pushed = self.pushed(stored)
+        if pushed is not None:
+            adds = adds.filter(pushed)
+        for condition in (self.by_partition(stored), self.by_statistics(stored)):
+            if condition is not None:
+                adds = adds.filter(condition)
+        return adds
+
+    def pushed(self, stored: StoredFacts) -> Condition:
+        """What Spark can hand to a Parquet scan, a weaker form of the other conditions."""
+        facts = FileFacts(
+            partition=partial(self._stored_partition, stored),
+            minimum=partial(self._stored_statistic, stored, _MIN, is_pushed=True),
+            maximum=partial(self._stored_statistic, stored, _MAX, is_pushed=True),
+            null_count=partial(self._stored_statistic, stored, _NULLS, is_pushed=True),
+            num_records=None,
+            is_pushed=True,
+        )
+        return self._rules(facts).condition(self.predicate)
+
+    def by_partition(self, stored: StoredFacts) -> Condition:
+        """The terms that speak of partition columns alone."""
+        facts = FileFacts(
+            partition=partial(self._partition_value, stored),
+            minimum=_unknown,
+            maximum=_unknown,
+            null_count=_unknown,
+            num_records=None,
+        )
+        condition = self._rules(facts).condition(And(self._terms(of_partitions=True)))
+        if condition is None or not stored.partition_values:
+            return condition
+        return F.col(PARTITION_VALUES_PARSED).isNull() | condition
+
+    def by_statistics(self, stored: StoredFacts) -> Condition:
+        """The other terms."""
+        predicate = And(self._terms(of_partitions=False))
+        narrowed = self._narrowed(predicate)
+        if narrowed is None or not stored.has_json or self._has_all(stored, narrowed):
+            return self._rules(self._facts(stored, None)).condition(predicate)
+        if (
+            self._rules(self._facts(stored, F.lit(None).cast(narrowed))).condition(predicate)
+            is None
+        ):
+            return None
+        # Inside a lambda, because there Spark parses only where it comes to: as a common
+        # subexpression it would parse the JSON of files that were dropped before.
+        parsed = parse_statistics(F.col("stats"), statistics=narrowed)
+
+        def matches(json: Column) -> Column:
+            condition = self._rules(self._facts(stored, json)).condition(predicate)
+            assert condition is not None
+            return condition
+
+        return F.exists(F.array(parsed), matches)
+
+    def _terms(self, *, of_partitions: bool) -> tuple[Predicate, ...]:
+        names = {field.name for _, field in self.partition_keys}
+        return tuple(
+            term
+            for term in conjuncts(self.predicate)
+            if (is_usable(term) and all(path[0] in names for path in columns(term)))
+            == of_partitions
+        )
+
+    def _rules(self, facts: FileFacts) -> SkippingRules:
+        names = frozenset(field.name for _, field in self.partition_keys)
+        return SkippingRules(self.schema, names, facts)
+
+    def _facts(self, stored: StoredFacts, json: Column | None) -> FileFacts:
+        def fact(kind: str, path: ColumnPath) -> Condition:
+            return self._statistic(stored, json, kind, path)
+
+        return FileFacts(
+            partition=partial(self._partition_value, stored),
+            minimum=partial(fact, _MIN),
+            maximum=partial(fact, _MAX),
+            null_count=partial(fact, _NULLS),
+            num_records=fact(_RECORDS, ()),
+        )
+
+    def _partition_value(self, stored: StoredFacts, path: ColumnPath) -> Column:
+        if path[0] in stored.partition_values:
+            return F.col(PARTITION_VALUES_PARSED)[stored.partition_values[path[0]]]
+        key, field = next(entry for entry in self.partition_keys if entry[1].name == path[0])
+        text = F.try_element_at("partitionValues", F.lit(key))
+        return typed_partition_value(text, field, time_zone=self.time_zone)
+
+    def _stored_partition(self, stored: StoredFacts, path: ColumnPath) -> Condition:
+        field = next(field for _, field in self.partition_keys if field.name == path[0])
+        if path[0] not in stored.partition_values or isinstance(field.dataType, _NOT_PUSHED):
+            return None
+        return self._partition_value(stored, path)
+
+    def _statistic(
+        self, stored: StoredFacts, json: Column | None, kind: str, path: ColumnPath
+    ) -> Condition:
+        in_struct = self._stored_statistic(stored, kind, path)
+        if json is None or self._wanted_type(kind, path) is None:
+            return in_struct
+        in_json = json
+        for name in (kind, *self._physical(path)):
+            in_json = in_json[name]
+        return in_json if in_struct is None else F.coalesce(in_struct, in_json)
+
+    def _stored_statistic(
+        self, stored: StoredFacts, kind: str, path: ColumnPath, *, is_pushed: bool = False
+    ) -> Condition:
+        wanted = self._wanted_type(kind, path)
+        found: DataType | None = stored.statistics
+        if wanted is None or found is None:
+            return None
+        column = F.col(STATS_PARSED)
+        for name in (_spelled(found, kind), *self._physical(path)):
+            if not isinstance(found, StructType) or name not in found.names:
+                return None
+            found, column = found[name].dataType, column[name]
+        if found == wanted:
+            return None if is_pushed and isinstance(wanted, _NOT_PUSHED) else column
+        return None if is_pushed else column.try_cast(wanted)
+
+    def _wanted_type(self, kind: str, path: ColumnPath) -> DataType | None:
+        wanted: DataType = self.statistics
+        for name in (kind, *self._physical(path)):
+            if not isinstance(wanted, StructType) or name not in wanted.names:
+                return None
+            wanted = wanted[name].dataType
+        is_leaf = not isinstance(wanted, StructType | BooleanType)
+        return wanted if is_leaf else None
+
+    def _physical(self, path: ColumnPath) -> ColumnPath:
+        return physical_path(self.schema, path, self.column_mapping)
+
+    def _narrowed(self, predicate: Predicate) -> StructType | None:
+        paths = [self._physical(path) for path in columns(predicate)]
+        return narrowed_statistics(self.statistics, paths)
+
+    def _has_all(self, stored: StoredFacts, narrowed: StructType) -> bool:
+        return stored.statistics is not None and _covers(stored.statistics, narrowed)
+
+
+def _unknown(_: ColumnPath) -> Condition:
+    return None
+
+
+def _spelled(statistics: DataType, kind: str) -> str:
+    """The appendix of the protocol spells nullCount as nullCounts, and some writers follow it."""
+    names = statistics.names if isinstance(statistics, StructType) else []
+    return "nullCounts" if kind == _NULLS and kind not in names and "nullCounts" in names else kind
+
+
+def _covers(stored: StructType, wanted: StructType) -> bool:
+    """Whether every leaf of the wanted type is stored, in whatever type."""
+    for field in wanted.fields:
+        name = _spelled(stored, field.name)
+        if name not in stored.names:
+            return False
+        inner = stored[name].dataType
+        if isinstance(field.dataType, StructType) and not (
+            isinstance(inner, StructType) and _covers(inner, field.dataType)
+        ):
+            return False
+    return True

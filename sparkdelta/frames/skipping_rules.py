@@ -1,0 +1,376 @@
+"""Which files may hold a row that a predicate is true of: the rules of data skipping.
+
+For every predicate without `Not` there is a condition on a file's partition values and statistics.
+Where it is false, or null, no row of the file matches. `None` stands for a condition that is always
+true: the predicate says nothing about files.
+
+A bound that is missing keeps the file, and so does whatever a rule does not know.
+
+References
+----------
+PROTOCOL.md#per-file-statistics
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import reduce
+from typing import TypeAlias
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sparkdelta.frames.predicate_values import compare, literal, truth, value
+from sparkdelta.protocol import predicates
+from sparkdelta.protocol.predicates import (
+    And,
+    Call,
+    ColumnPath,
+    Comparison,
+    Expression,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    Truth,
+    columns,
+    flipped,
+    is_usable,
+)
+from sparkdelta.schema.ordered_casts import Ordered, family, is_comparable, ordered, type_of
+
+Condition: TypeAlias = Column | None
+
+_MILLISECOND_LESS = "INTERVAL '999' MICROSECOND"
+_MAX_ALTERNATIVES = 8
+"""Up to this many values of IN are compared one by one, which can be pushed down; more by their
+range and then as an array."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """Where the rules find what the log says of a file; None for what it cannot say.
+
+    Attributes
+    ----------
+    partition
+        The value of a partition column.
+    minimum, maximum, null_count
+        Of a column of the data, by its logical path.
+    num_records
+        Of the file, deleted rows included.
+    is_pushed
+        Whether conditions must be simple comparisons that Spark hands to a Parquet scan. Then a
+        partition value that is null may be a missing one.
+    """
+
+    partition: Callable[[ColumnPath], Condition]
+    minimum: Callable[[ColumnPath], Condition]
+    maximum: Callable[[ColumnPath], Condition]
+    null_count: Callable[[ColumnPath], Condition]
+    num_records: Condition
+    is_pushed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SkippingRules:
+    """The rules over one source of facts.
+
+    Attributes
+    ----------
+    schema
+        The table's columns.
+    partition_columns
+        The names of those that are partition columns.
+    bounded
+        Float columns that another term of the same conjunction bounds from above: no NaN of them
+        can match.
+    """
+
+    schema: StructType
+    partition_columns: frozenset[str]
+    facts: FileFacts
+    bounded: frozenset[ColumnPath] = frozenset()
+
+    def condition(self, predicate: Predicate) -> Condition:
+        """Whether a file may hold a row that the predicate is true of.
+
+        Parameters
+        ----------
+        predicate
+            As `protocol.predicates.without_not` gives it.
+        """
+        if isinstance(predicate, And):
+            terms = predicates.conjuncts(predicate)
+            inner = replace(self, bounded=self.bounded | self._bounded_above(terms))
+            return _all([inner.condition(term) for term in terms])
+        if isinstance(predicate, Or):
+            return _any([self.condition(term) for term in predicate.terms])
+        if not is_usable(predicate):
+            return None
+        if self._is_constant(predicate):
+            return self._partition_condition(predicate)
+        return self._statistics_condition(predicate)
+
+    def _is_constant(self, node: Predicate | Expression) -> bool:
+        """Whether all rows of a file agree on it."""
+        return all(path[0] in self.partition_columns for path in columns(node))
+
+    def _partition_condition(self, predicate: Predicate) -> Condition:
+        """Partition values are those of every row: the predicate itself decides."""
+        found = {path: self.facts.partition(path) for path in columns(predicate)}
+        known = {path: column for path, column in found.items() if column is not None}
+        if len(known) < len(found):
+            return None
+        exact = truth(predicate, known.__getitem__)
+        if not self.facts.is_pushed or not known:
+            return exact
+        is_simple = isinstance(predicate, Comparison | In) and predicate_is_simple(predicate)
+        if isinstance(predicate, IsNull) or not is_simple:
+            return exact if isinstance(predicate, IsNull) else None
+        (leaf,) = known.values()
+        return leaf.isNull() | exact
+
+    def _statistics_condition(self, predicate: Predicate) -> Condition:
+        if isinstance(predicate, Comparison):
+            if self._is_constant(predicate.left):
+                predicate = flipped(predicate)
+            return self._comparison(predicate)
+        if isinstance(predicate, In):
+            return self._in(predicate)
+        if isinstance(predicate, IsNull):
+            return self._has_nulls(predicate.child)
+        if isinstance(predicate, Truth):
+            matched = _prefix_range(predicate.child, exact_only=False)
+            return None if matched is None else self.condition(matched)
+        if isinstance(predicate, Not):
+            return self._negated(predicate.term)
+        return None
+
+    def _negated(self, term: Predicate) -> Condition:
+        if isinstance(term, IsNull) and isinstance(term.child, predicates.Column):
+            return self._has_values(term.child.path)
+        if isinstance(term, In):
+            return self._not_in(term)
+        if isinstance(term, Truth):
+            matched = _prefix_range(term.child, exact_only=True)
+            return None if matched is None else self.condition(predicates.without_not(Not(matched)))
+        return None
+
+    def _has_nulls(self, child: Expression) -> Condition:
+        if not isinstance(child, predicates.Column):
+            return None
+        null_count = self.facts.null_count(child.path)
+        return None if null_count is None else null_count.isNull() | (null_count > 0)
+
+    def _has_values(self, path: ColumnPath) -> Condition:
+        """Whether a row may be not null. With wide bounds too: nulls of deleted rows count."""
+        null_count, records = self.facts.null_count(path), self.facts.num_records
+        if null_count is None or records is None or self.facts.is_pushed:
+            return None
+        return null_count.isNull() | records.isNull() | (null_count < records)
+
+    def _comparison(self, comparison: Comparison) -> Condition:
+        operator, constant = comparison.operator, comparison.right
+        bound = ordered(comparison.left, self.schema)
+        if bound is None or not self._is_constant(constant):
+            return None
+        if not is_comparable(bound, type_of(constant, self.schema)):
+            return None
+        if operator == "<=>":
+            if not isinstance(constant, Literal):
+                return None
+            if constant.value is None:
+                return self._has_nulls(comparison.left)
+            operator = "="
+        against = self._constant(constant)
+        if against is None:
+            return None
+        return _all([self._range(operator, bound, against), self._has_values(bound.path)])
+
+    def _constant(self, expression: Expression) -> Condition:
+        found = {path: self.facts.partition(path) for path in columns(expression)}
+        known = {path: column for path, column in found.items() if column is not None}
+        if len(known) < len(found) or (known and self.facts.is_pushed):
+            return None
+        return value(expression, known.__getitem__)
+
+    def _range(self, operator: str, bound: Ordered, against: Column) -> Condition:
+        least, greatest = self._bounds(bound)
+        if bound.is_float and operator in (">", ">=", "<>") and bound.path not in self.bounded:
+            return None  # a NaN is greater than any number, and no finite maximum excludes it
+        if operator == "<>":
+            if bound.is_inexact or least is None or greatest is None or self.facts.is_pushed:
+                return None
+            other = (least != against) | (greatest != against)
+            return least.isNull() | greatest.isNull() | other
+        low = high = None
+        if operator in ("<", "<=", "=") and least is not None:
+            low = _or_unknown(least, compare("<" if operator == "<" else "<=", least, against))
+            if bound.is_float:
+                low = low | F.isnan(least)
+        if operator in (">", ">=", "=") and greatest is not None:
+            # Timestamps are cut to milliseconds: the true maximum may be a little greater.
+            limit = against
+            if bound.family in ("timestamp", "timestamp_ntz"):
+                limit = against.cast(bound.data_type) - F.expr(_MILLISECOND_LESS)
+            high = _or_unknown(greatest, compare(">" if operator == ">" else ">=", greatest, limit))
+        return _all([low, high])
+
+    def _bounds(self, bound: Ordered) -> tuple[Condition, Condition]:
+        """Minimum and maximum in the type that the comparison sees."""
+        least, greatest = self.facts.minimum(bound.path), self.facts.maximum(bound.path)
+        if self.facts.is_pushed and (bound.is_float or bound.casts):
+            return None, None
+        for data_type in bound.casts:
+            least = None if least is None else least.cast(data_type)
+            greatest = None if greatest is None else greatest.cast(data_type)
+        if bound.spreads_days:
+            least = None if least is None else F.date_sub(least, 1)
+            greatest = None if greatest is None else F.date_add(greatest, 1)
+        return least, greatest
+
+    def _in(self, predicate: In) -> Condition:
+        values = tuple(v for v in predicate.values if v.value is not None)
+        if not values:
+            return F.lit(False)
+        if len(values) <= _MAX_ALTERNATIVES:
+            equals = [Comparison("=", predicate.child, constant) for constant in values]
+            return _any([self.condition(equal) for equal in equals])
+        bound = ordered(predicate.child, self.schema)
+        if bound is None or not all(is_comparable(bound, v.data_type) for v in values):
+            return None
+        if len({family(v.data_type) for v in values}) > 1:
+            return None
+        array = _array(values)
+        ends = _all(
+            [
+                self._range("<=", bound, F.array_max(array)),
+                self._range(">=", replace(bound, is_float=False), F.array_min(array)),
+                self._has_values(bound.path),
+            ]
+        )
+        least, greatest = self._bounds(bound)
+        if self.facts.is_pushed or bound.is_inexact or least is None or greatest is None:
+            return ends
+        inside = F.exists(array, lambda one: (least <= one) & (one <= greatest))
+        return _all([ends, least.isNull() | greatest.isNull() | inside])
+
+    def _not_in(self, predicate: In) -> Condition:
+        values = tuple(v for v in predicate.values if v.value is not None)
+        others = [Comparison("<>", predicate.child, constant) for constant in values]
+        if len(values) <= _MAX_ALTERNATIVES:
+            return self.condition(And(tuple(others))) if others else None
+        bound = ordered(predicate.child, self.schema)
+        if bound is None or bound.is_inexact or bound.is_float or self.facts.is_pushed:
+            return None
+        if not all(is_comparable(bound, v.data_type) for v in values):
+            return None
+        least, greatest = self._bounds(bound)
+        if least is None or greatest is None or len({family(v.data_type) for v in values}) > 1:
+            return None
+        excluded = (least == greatest) & F.exists(_array(values), lambda one: one == least)
+        return ~F.coalesce(excluded, F.lit(False))
+
+    def _bounded_above(self, terms: Sequence[Predicate]) -> frozenset[ColumnPath]:
+        found = set()
+        for term in terms:
+            if isinstance(term, Comparison) and isinstance(term.left, Literal):
+                term = flipped(term)
+            if isinstance(term, Comparison) and term.operator in ("<", "<=", "=", "<=>"):
+                limits: Sequence[Expression] = [term.right]
+            elif isinstance(term, In):
+                limits = term.values
+            else:
+                continue
+            bound = ordered(term.left if isinstance(term, Comparison) else term.child, self.schema)
+            if bound is not None and all(_is_number(limit) for limit in limits):
+                found.add(bound.path)
+        return frozenset(found)
+
+
+def predicate_is_simple(predicate: Comparison | In) -> bool:
+    """Whether it compares one bare column with literals, as Parquet filters can."""
+    if isinstance(predicate, In):
+        return isinstance(predicate.child, predicates.Column)
+    sides = (predicate.left, predicate.right)
+    return predicate.operator != "<=>" and (
+        sum(isinstance(side, predicates.Column) for side in sides) == 1
+        and all(not columns(side) for side in sides if not isinstance(side, predicates.Column))
+    )
+
+
+def _all(conditions: Sequence[Condition]) -> Condition:
+    known = [condition for condition in conditions if condition is not None]
+    return reduce(Column.__and__, known) if known else None
+
+
+def _any(conditions: Sequence[Condition]) -> Condition:
+    known = [condition for condition in conditions if condition is not None]
+    return reduce(Column.__or__, known) if len(known) == len(conditions) else None
+
+
+def _or_unknown(bound: Column, condition: Column) -> Column:
+    return bound.isNull() | condition
+
+
+def _is_number(expression: Expression) -> bool:
+    if not isinstance(expression, Literal) or isinstance(expression.value, bool | str | None):
+        return False
+    return not (isinstance(expression.value, float) and math.isnan(expression.value))
+
+
+def _array(values: Sequence[Literal]) -> Column:
+    """Many constants of one family as an array, in one literal where JSON can say them."""
+    kinds = {v.data_type for v in values}
+    if len(kinds) == 1 and kinds <= {"int", "bigint", "smallint", "tinyint", "string", "date"}:
+        texts = [v.value.isoformat() if isinstance(v.value, date) else v.value for v in values]
+        return F.from_json(F.lit(json.dumps(texts)), f"array<{kinds.pop()}>")
+    return F.array(*[literal(v) for v in values])
+
+
+def _prefix_range(expression: Expression, *, exact_only: bool) -> Predicate | None:
+    """The range of texts that begin as LIKE or startswith asks.
+
+    Parameters
+    ----------
+    exact_only
+        Whether the range must be all there is to the match.
+    """
+    if not isinstance(expression, Call) or expression.function not in ("like", "startswith"):
+        return None
+    text, pattern = expression.arguments
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        return None
+    prefix, is_exact = pattern.value, True
+    if expression.function == "like":
+        if "\\" in pattern.value:
+            return None
+        prefix = pattern.value.split("%")[0].split("_")[0]
+        if prefix == pattern.value:
+            return Comparison("=", text, pattern)
+        is_exact = pattern.value == prefix + "%"
+    if not prefix or (exact_only and not is_exact):
+        return None
+    terms: list[Predicate] = [Comparison(">=", text, Literal(prefix, "string"))]
+    after = _next_text(prefix)
+    if after is not None:
+        terms.append(Comparison("<", text, Literal(after, "string")))
+    return And(tuple(terms))
+
+
+def _next_text(prefix: str) -> str | None:
+    """The least text that is greater than all with this prefix, in the order of UTF-8."""
+    while prefix and prefix[-1] == chr(0x10FFFF):
+        prefix = prefix[:-1]
+    if not prefix:
+        return None
+    following = ord(prefix[-1]) + 1
+    return prefix[:-1] + chr(0xE000 if following == 0xD800 else following)

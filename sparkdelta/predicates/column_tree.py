@@ -1,0 +1,124 @@
+"""What the trees behind Columns have in common, whichever kind of session made them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta, timezone
+from typing import Any
+
+from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, TimestampType
+
+from sparkdelta.predicates.names import UnusableError, unusable
+from sparkdelta.protocol.predicates import (
+    FUNCTIONS,
+    And,
+    Call,
+    Comparison,
+    Expression,
+    In,
+    IsNull,
+    Literal,
+    LiteralValue,
+    Not,
+    Or,
+    Predicate,
+    Truth,
+    Unusable,
+)
+
+_COMPARISONS = {"=", "<=>", "<", "<=", ">", ">="}
+_EPOCH = datetime(1970, 1, 1)
+
+
+class ColumnTree(ABC):
+    """Converts the nodes of one kind of tree.
+
+    Subclasses tell what a node is; nodes are opaque here.
+    """
+
+    def __init__(self, schema: StructType) -> None:
+        self.schema = schema
+
+    @abstractmethod
+    def call(self, node: Any) -> tuple[str, Sequence[Any]] | None:
+        """A function's or operator's name in lower case and its arguments; None for other nodes."""
+
+    @abstractmethod
+    def value(self, node: Any) -> Expression:
+        """A column, literal or cast, or `UnusableError`."""
+
+    def predicate(self, node: Any) -> Predicate:
+        """The predicate of a boolean node."""
+        name, arguments = self.call(node) or ("", ())
+        if name in ("and", "or"):
+            terms = tuple(self.predicate(argument) for argument in arguments)
+            return And(terms) if name == "and" else Or(terms)
+        if name == "not":
+            return Not(self.predicate(arguments[0]))
+        try:
+            return self._atom(node, name, arguments)
+        except UnusableError as error:
+            return unusable(str(node), error)
+        except RecursionError:
+            return Unusable(str(node)[:200], "it is nested too deeply")
+
+    def _atom(self, node: Any, name: str, arguments: Sequence[Any]) -> Predicate:
+        if name in _COMPARISONS:
+            left, right = (self.expression(argument) for argument in arguments)
+            return Comparison(name, left, right)
+        if name == "isnull":
+            return IsNull(self.expression(arguments[0]))
+        if name == "isnotnull":
+            return Not(IsNull(self.expression(arguments[0])))
+        if name == "in":
+            child, *values = (self.expression(argument) for argument in arguments)
+            if all(isinstance(value, Literal) for value in values):
+                return In(child, tuple(value for value in values if isinstance(value, Literal)))
+            return Or(tuple(Comparison("=", child, value) for value in values))
+        return Truth(self.expression(node))
+
+    def expression(self, node: Any) -> Expression:
+        """The value of any node, or `UnusableError`."""
+        call = self.call(node)
+        if call is None:
+            return self.value(node)
+        name, arguments = call
+        if name not in FUNCTIONS:
+            raise UnusableError(f"{name} is not looked into")
+        return Call(name, tuple(self.expression(argument) for argument in arguments))
+
+
+def literal_of(value: Any, data_type: DataType) -> Literal:
+    """A literal from Spark's internal value: days and microseconds since the epoch."""
+    return Literal(_external(value, data_type), simple_name(data_type))
+
+
+def _external(value: Any, data_type: DataType) -> LiteralValue:
+    try:
+        if value is None:
+            return None
+        if isinstance(data_type, DateType):
+            return date(1970, 1, 1) + timedelta(days=value)
+        if isinstance(data_type, TimestampNTZType):
+            return _EPOCH + timedelta(microseconds=value)
+        if isinstance(data_type, TimestampType):
+            return (_EPOCH + timedelta(microseconds=value)).replace(tzinfo=timezone.utc)
+    except OverflowError as error:
+        raise UnusableError("a moment outside the years 1 to 9999") from error
+    external: LiteralValue = value
+    return external
+
+
+_NAMES = {
+    "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date",
+    "timestamp", "timestamp_ntz", "binary", "void",
+}  # fmt: skip
+
+
+def simple_name(data_type: DataType) -> str:
+    """The simple name of a type that expressions of the tree may have."""
+    name = data_type.simpleString()
+    if name not in _NAMES and not name.startswith("decimal("):
+        raise UnusableError(f"a value of type {name}")
+    return name

@@ -1,0 +1,73 @@
+"""A Column of Spark Connect to the predicate tree: the client holds its expression as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql.types import DataType, StructType
+
+from sparkdelta.predicates.column_tree import ColumnTree, literal_of, simple_name
+from sparkdelta.predicates.names import UnusableError, extract_field
+from sparkdelta.predicates.sql_text import parse_condition, parse_expression, parse_type_name
+from sparkdelta.protocol.predicates import Cast, Expression, Literal, Predicate
+
+_NAMES = {"==": "=", "isNull": "isnull", "isNotNull": "isnotnull"}
+
+
+def parse_connect_column(
+    condition: SparkColumn, schema: StructType, *, time_zone: str
+) -> Predicate:
+    """The predicate of a Column made by a client of Spark Connect.
+
+    Parameters
+    ----------
+    schema
+        The table's columns.
+    time_zone
+        The session's, for timestamps that `expr` writes without one.
+    """
+    node: Any = condition
+    return _ConnectTree(schema, time_zone).predicate(node._expr)
+
+
+class _ConnectTree(ColumnTree):
+    def __init__(self, schema: StructType, time_zone: str) -> None:
+        super().__init__(schema)
+        self._time_zone = time_zone
+
+    def predicate(self, node: Any) -> Predicate:
+        kind = type(node).__name__
+        if kind == "SQLExpression":
+            return parse_condition(node._expr, self.schema, time_zone=self._time_zone)
+        return super().predicate(node._child if kind == "ColumnAlias" else node)
+
+    def call(self, node: Any) -> tuple[str, Sequence[Any]] | None:
+        if type(node).__name__ not in ("UnresolvedFunction", "CallFunction"):
+            return None
+        return _NAMES.get(node._name, node._name.lower()), node._args
+
+    def value(self, node: Any) -> Expression:
+        kind = type(node).__name__
+        if kind in ("ColumnReference", "SQLExpression"):
+            text = node._unparsed_identifier if kind == "ColumnReference" else node._expr
+            return parse_expression(text, self.schema, time_zone=self._time_zone)
+        if kind == "LiteralExpression":
+            return literal_of(node._value, node._dataType)
+        if kind == "CastExpression":
+            return self._cast(node)
+        if kind == "ColumnAlias":
+            return self.expression(node._child)
+        if kind == "UnresolvedExtractValue":
+            name = self.expression(node._extraction)
+            if isinstance(name, Literal) and isinstance(name.value, str):
+                return extract_field(self.schema, self.expression(node._child), name.value)
+        raise UnusableError(f"{node} is not looked into")
+
+    def _cast(self, node: Any) -> Cast:
+        if node._eval_mode == "legacy":
+            raise UnusableError("a cast by legacy rules")
+        wanted = node._data_type
+        name = simple_name(wanted) if isinstance(wanted, DataType) else parse_type_name(wanted)
+        return Cast(self.expression(node._expr), name, is_try=node._eval_mode == "try")

@@ -1,0 +1,63 @@
+"""Names in a condition to columns of the table's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql.types import DataType, StructField, StructType
+
+from sparkdelta.protocol.predicates import Column, ColumnPath, Expression, Unusable
+
+
+class UnusableError(Exception):
+    """Raised inside a parser where a part of a condition has no place in the tree."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def unusable(text: str, error: UnusableError) -> Unusable:
+    """The part of a condition that a parser gave up on."""
+    return Unusable(text, error.reason)
+
+
+def find_column(schema: StructType, names: Sequence[str]) -> Column:
+    """The column that the parts of a name mean, as the schema spells it; case does not matter.
+
+    Raises
+    ------
+    UnusableError
+        There is none; Spark's analyzer tells the user.
+    """
+    path: list[str] = []
+    data_type: DataType = schema
+    for name in names:
+        field = _field(data_type, name)
+        if field is None:
+            raise UnusableError(f"{'.'.join(names)} is no column or struct field of the table")
+        path.append(field.name)
+        data_type = field.dataType
+    return Column(tuple(path))
+
+
+def _field(data_type: DataType, name: str) -> StructField | None:
+    if not isinstance(data_type, StructType):
+        return None
+    return next((f for f in data_type.fields if f.name.lower() == name.lower()), None)
+
+
+def extract_field(schema: StructType, child: Expression, name: str) -> Column:
+    """A field of a struct column."""
+    if not isinstance(child, Column):
+        raise UnusableError("a field of something else than a column")
+    return find_column(schema, [*child.path, name])
+
+
+def type_of_path(schema: StructType, path: ColumnPath) -> DataType:
+    """The type of a column that `find_column` found."""
+    data_type: DataType = schema
+    for name in path:
+        assert isinstance(data_type, StructType)
+        data_type = data_type[name].dataType
+    return data_type

@@ -1,0 +1,304 @@
+"""A condition in SQL text to the predicate tree, by sqlglot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql.types import StructType
+from sqlglot import exp, parse
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+
+from sparkdelta.exceptions import InvalidPartitionValueError
+from sparkdelta.predicates.names import UnusableError, extract_field, find_column, unusable
+from sparkdelta.protocol.partition_values import parse_partition_value
+from sparkdelta.protocol.predicates import (
+    FUNCTIONS,
+    And,
+    Call,
+    Cast,
+    Comparison,
+    Expression,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    Truth,
+    Unusable,
+)
+
+
+class _SparkText(Spark):
+    """Spark SQL with functions as they are written: not translated to those of other engines."""
+
+    class Parser(Spark.Parser):  # type: ignore[misc,valid-type]  # made by a metaclass
+        STRICT_CAST = True
+        FUNCTIONS: Mapping[str, Any] = {}
+        FUNCTION_PARSERS = {  # noqa: RUF012 - declared by sqlglot
+            name: Spark.Parser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST")
+        }
+
+
+def parse_condition(text: str, schema: StructType, *, time_zone: str) -> Predicate:
+    """The predicate of a condition in Spark SQL.
+
+    Parameters
+    ----------
+    schema
+        The table's columns.
+    time_zone
+        The session's, for timestamps written without one.
+    """
+    try:
+        (tree,) = parse(text, dialect=_SparkText)
+    except (SqlglotError, ValueError, RecursionError) as error:
+        problem = str(error).partition("\n")[0]
+        return Unusable(text, f"sqlglot cannot parse it: {problem}")
+    if tree is None:
+        return Unusable(text, "it is empty")
+    try:
+        return _Condition(schema, time_zone, text).predicate(tree)
+    except RecursionError:
+        return Unusable(text, "it is nested too deeply")
+
+
+def parse_expression(text: str, schema: StructType, *, time_zone: str) -> Expression:
+    """The value of an expression in Spark SQL.
+
+    Raises
+    ------
+    UnusableError
+        It has no place in the tree.
+    """
+    try:
+        (tree,) = parse(text, dialect=_SparkText)
+    except (SqlglotError, ValueError, RecursionError) as error:
+        raise UnusableError(f"sqlglot cannot parse it: {error}") from error
+    if tree is None:
+        raise UnusableError("it is empty")
+    return _Condition(schema, time_zone, text).expression(tree)
+
+
+def parse_type_name(text: str) -> str:
+    """The simple name of a type, as `protocol.predicates.Cast` has it, or `UnusableError`."""
+    try:
+        return _data_type(exp.DataType.build(text, dialect=_SparkText))
+    except SqlglotError as error:
+        raise UnusableError(f"a cast to {text}") from error
+
+
+_COMPARISONS: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NullSafeEQ: "<=>",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_MATCHES: Mapping[type[exp.Expr], str] = {
+    exp.Like: "like",
+    exp.ILike: "ilike",
+    exp.RegexpLike: "rlike",
+}
+_ARITHMETIC: Mapping[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+}
+_TYPES = {
+    exp.DType.BOOLEAN: "boolean",
+    exp.DType.TINYINT: "tinyint",
+    exp.DType.SMALLINT: "smallint",
+    exp.DType.INT: "int",
+    exp.DType.BIGINT: "bigint",
+    exp.DType.FLOAT: "float",
+    exp.DType.DOUBLE: "double",
+    exp.DType.TEXT: "string",
+    exp.DType.DATE: "date",
+    exp.DType.TIMESTAMPTZ: "timestamp",
+    exp.DType.TIMESTAMPLTZ: "timestamp",
+    exp.DType.TIMESTAMPNTZ: "timestamp_ntz",
+    exp.DType.BINARY: "binary",
+}
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_MAX_DECIMAL_DIGITS = 38
+
+
+class _Condition:
+    """Converts the nodes of one text."""
+
+    def __init__(self, schema: StructType, time_zone: str, text: str) -> None:
+        self._schema = schema
+        self._time_zone = time_zone
+        # What a backslash does, and whether double quotes make a string or a column, is a setting.
+        self._has_backslash = "\\" in text
+        self._quoted_columns = {name.lower() for name in schema.names} if '"' in text else set()
+
+    def predicate(self, node: exp.Expr) -> Predicate:
+        if isinstance(node, exp.Paren):
+            return self.predicate(node.this)
+        if isinstance(node, exp.And | exp.Or):
+            terms = tuple(self.predicate(term) for term in node.flatten())
+            return And(terms) if isinstance(node, exp.And) else Or(terms)
+        if isinstance(node, exp.Not):
+            return Not(self.predicate(node.this))
+        if isinstance(node, exp.Between):
+            return self._between(node)
+        try:
+            return self._atom(node)
+        except UnusableError as error:
+            return unusable(_shown(node), error)
+
+    def _between(self, node: exp.Between) -> Predicate:
+        if node.args.get("symmetric"):
+            return Unusable(_shown(node), "BETWEEN SYMMETRIC")
+        low = exp.GTE(this=node.this, expression=node.args["low"])
+        high = exp.LTE(this=node.this, expression=node.args["high"])
+        return And((self.predicate(low), self.predicate(high)))
+
+    def _atom(self, node: exp.Expr) -> Predicate:
+        if type(node) in _COMPARISONS:
+            operator = _COMPARISONS[type(node)]
+            return Comparison(
+                operator, self.expression(node.this), self.expression(node.expression)
+            )
+        if isinstance(node, exp.NullSafeNEQ):
+            same = Comparison("<=>", self.expression(node.this), self.expression(node.expression))
+            return Not(same)
+        if isinstance(node, exp.Is):
+            child, what = self.expression(node.this), node.expression
+            if isinstance(what, exp.Null):
+                return IsNull(child)
+            if isinstance(what, exp.Boolean):
+                return Comparison("<=>", child, Literal(bool(what.this), "boolean"))
+        if isinstance(node, exp.In):
+            return self._in(node)
+        if isinstance(node, exp.Anonymous) and node.name.lower() in ("isnull", "isnotnull"):
+            (argument,) = node.expressions
+            is_null = IsNull(self.expression(argument))
+            return is_null if node.name.lower() == "isnull" else Not(is_null)
+        return Truth(self.expression(node))
+
+    def _in(self, node: exp.In) -> Predicate:
+        if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
+            raise UnusableError("IN of something else than a list")
+        child = self.expression(node.this)
+        values = [self.expression(value) for value in node.expressions]
+        if all(isinstance(value, Literal) for value in values):
+            return In(child, tuple(value for value in values if isinstance(value, Literal)))
+        return Or(tuple(Comparison("=", child, value) for value in values))
+
+    def expression(self, node: exp.Expr) -> Expression:
+        """The value of a node, or UnusableError."""
+        if isinstance(node, exp.Paren):
+            return self.expression(node.this)
+        if isinstance(node, exp.Column):
+            return find_column(self._schema, [part.name for part in node.parts])
+        if isinstance(node, exp.Dot):
+            return extract_field(self._schema, self.expression(node.this), node.expression.name)
+        if isinstance(node, exp.Literal):
+            return self._literal(node)
+        if isinstance(node, exp.Null):
+            return Literal(None, "void")
+        if isinstance(node, exp.Boolean):
+            return Literal(bool(node.this), "boolean")
+        if isinstance(node, exp.Neg):
+            return _negative(self.expression(node.this))
+        if isinstance(node, exp.Cast):  # TryCast too
+            return self._cast(node)
+        name, arguments = _call(node)
+        if name not in FUNCTIONS:
+            raise UnusableError(f"{_shown(node)} is not looked into")
+        return Call(name, tuple(self.expression(argument) for argument in arguments))
+
+    def _literal(self, node: exp.Literal) -> Literal:
+        if node.is_string:
+            if self._has_backslash or node.this.lower() in self._quoted_columns:
+                raise UnusableError(
+                    "a string that depends on settings: it has a backslash, or is a "
+                    "column's name in double quotes"
+                )
+            return Literal(node.this, "string")
+        return _number(node.this)
+
+    def _cast(self, node: exp.Cast) -> Expression:
+        data_type = _data_type(node.to)
+        child = self.expression(node.this)
+        if isinstance(child, Literal):
+            return self._cast_literal(child, data_type) or Cast(child, data_type)
+        return Cast(child, data_type, is_try=isinstance(node, exp.TryCast))
+
+    def _cast_literal(self, literal: Literal, data_type: str) -> Literal | None:
+        """The literal of the type, as in DATE'2024-01-31' or 3L; None where Spark must tell."""
+        value = literal.value
+        if literal.data_type == "string" and data_type in ("date", "timestamp", "timestamp_ntz"):
+            try:
+                parsed = parse_partition_value(str(value), data_type, time_zone=self._time_zone)
+            except (InvalidPartitionValueError, LookupError, ValueError, OverflowError):
+                return None
+            if parsed is None or (data_type == "timestamp_ntz" and getattr(parsed, "tzinfo", None)):
+                return None
+            return Literal(parsed, data_type)
+        if isinstance(value, int) and data_type in _BITS:
+            limit = 1 << (_BITS[data_type] - 1)
+            return Literal(value, data_type) if -limit <= value < limit else None
+        if isinstance(value, int | Decimal) and data_type == "double":
+            return Literal(float(value), data_type)
+        return None
+
+
+def _shown(node: exp.Expr) -> str:
+    return node.sql(dialect=_SparkText)
+
+
+def _call(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower(), node.expressions
+    for names in (_MATCHES, _ARITHMETIC):
+        if type(node) in names:
+            return names[type(node)], [node.this, node.expression]
+    raise UnusableError(f"{_shown(node)} is not looked into")
+
+
+def _number(text: str) -> Literal:
+    if "e" in text.lower():
+        return Literal(float(text), "double")
+    if "." not in text:
+        value = int(text)
+        for data_type in ("int", "bigint"):
+            if value < 1 << (_BITS[data_type] - 1):
+                return Literal(value, data_type)
+    return _decimal(Decimal(text))
+
+
+def _decimal(value: Decimal) -> Literal:
+    _, digits, exponent = value.as_tuple()
+    scale = max(-int(exponent), 0)
+    precision = max(len(digits), scale)
+    if precision > _MAX_DECIMAL_DIGITS:
+        raise UnusableError("a number of more than 38 digits")
+    return Literal(value, f"decimal({precision},{scale})")
+
+
+def _negative(child: Expression) -> Expression:
+    if isinstance(child, Literal) and isinstance(child.value, int | float | Decimal):
+        return Literal(-child.value, child.data_type)
+    return Call("negative", (child,))
+
+
+def _data_type(data_type: exp.DataType) -> str:
+    if data_type.this is exp.DType.DECIMAL:
+        parameters = [parameter.name for parameter in data_type.expressions]
+        precision = parameters[0] if parameters else "10"
+        scale = parameters[1] if len(parameters) > 1 else "0"
+        return f"decimal({precision},{scale})"
+    if data_type.this not in _TYPES or data_type.expressions:
+        raise UnusableError(f"a cast to {data_type.sql(dialect=_SparkText)}")
+    return _TYPES[data_type.this]

@@ -1,0 +1,178 @@
+"""Columns that a file's bounds speak of, through casts that keep their order, and what they may be
+compared with.
+
+References
+----------
+PROTOCOL.md#per-file-statistics
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DoubleType,
+    FloatType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from sparkdelta.protocol.predicates import FUNCTIONS, Call, Cast, Column, ColumnPath, Expression
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_BINARY_COLLATION = "UTF8_BINARY"
+
+# What bounds of a family are comparable with, so that Spark either leaves the column as it is or
+# converts it in a way that keeps its order.
+_COMPARABLE = {
+    "number": {"number", "string"},
+    "string": {"string"},
+    "date": {"date", "string", "timestamp", "timestamp_ntz"},
+    "timestamp": {"timestamp", "date", "string", "timestamp_ntz"},
+    "timestamp_ntz": {"timestamp_ntz", "date", "string"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A column with an order, as a comparison sees it.
+
+    Attributes
+    ----------
+    path
+        The column.
+    data_type
+        The simple name of its type after the casts.
+    casts
+        The types that it is cast to, innermost first.
+    is_float
+        Whether the column itself may hold NaN.
+    is_inexact
+        Whether equal bounds do not prove that all rows are equal: timestamps are cut to
+        milliseconds.
+    spreads_days
+        Whether the order holds but for a day: a moment's date, where clocks are set back at
+        midnight.
+    """
+
+    path: ColumnPath
+    data_type: str
+    casts: tuple[str, ...] = ()
+    is_float: bool = False
+    is_inexact: bool = False
+    spreads_days: bool = False
+
+    @property
+    def family(self) -> str:
+        return family(self.data_type)
+
+
+def ordered(expression: Expression, schema: StructType) -> Ordered | None:
+    """The column behind an expression that keeps its order; None where there is none."""
+    if isinstance(expression, Column):
+        return _ordered_column(expression.path, schema)
+    if isinstance(expression, Cast):
+        child = ordered(expression.child, schema)
+        return None if child is None else _cast(child, expression.data_type)
+    if isinstance(expression, Call) and expression.function in ("date", "to_date"):
+        child = ordered(expression.arguments[0], schema)
+        is_date = child is not None and child.family in ("date", "timestamp", "timestamp_ntz")
+        if child is not None and is_date and len(expression.arguments) == 1:
+            return _cast(child, "date")
+    return None
+
+
+def _ordered_column(path: ColumnPath, schema: StructType) -> Ordered | None:
+    data_type: DataType = schema
+    for name in path:
+        if not isinstance(data_type, StructType):
+            return None
+        data_type = data_type[name].dataType
+    if isinstance(data_type, StringType):
+        # Bounds are in binary order; a collation has another one. CHAR and VARCHAR are texts too.
+        is_binary = getattr(data_type, "collation", _BINARY_COLLATION) == _BINARY_COLLATION
+        return Ordered(path, "string") if is_binary else None
+    if not isinstance(data_type, NumericType | DateType | TimestampType | TimestampNTZType):
+        return None
+    return Ordered(
+        path,
+        data_type.simpleString(),
+        is_float=isinstance(data_type, FloatType | DoubleType),
+        is_inexact=isinstance(data_type, TimestampType | TimestampNTZType),
+    )
+
+
+def _cast(child: Ordered, data_type: str) -> Ordered | None:
+    if data_type == child.data_type:
+        return child
+    if not _keeps_order(child.data_type, data_type):
+        return None
+    spreads = child.data_type == "timestamp" and data_type == "date"
+    return replace(
+        child,
+        data_type=data_type,
+        casts=(*child.casts, data_type),
+        # Different values may become one, but equal bounds still mean equal values after the cast.
+        is_inexact=(child.is_inexact and data_type != "date") or spreads,
+        spreads_days=child.spreads_days or spreads,
+    )
+
+
+def _keeps_order(source: str, target: str) -> bool:
+    if source in _INTEGERS and target in _INTEGERS:
+        return _INTEGERS.index(source) < _INTEGERS.index(target)
+    if family(source) == "number" and target in ("double", "float"):
+        return source != "double" or target == "double"
+    decimal = _DECIMAL.fullmatch(target)
+    if decimal is not None and family(source) == "number" and source not in ("float", "double"):
+        digits, scale = int(decimal[1]), int(decimal[2])
+        own = _DECIMAL.fullmatch(source)
+        own_digits, own_scale = (int(own[1]), int(own[2])) if own else (_INTEGER_DIGITS[source], 0)
+        return digits - scale >= own_digits - own_scale and scale >= own_scale
+    return (source, target) in {
+        ("date", "timestamp"),
+        ("date", "timestamp_ntz"),
+        ("timestamp", "date"),
+        ("timestamp_ntz", "date"),
+    }
+
+
+def family(data_type: str) -> str:
+    """The kind of a type by its simple name: all numbers are one, others their own."""
+    is_number = data_type in (*_INTEGERS, "float", "double") or data_type.startswith("decimal")
+    return "number" if is_number else data_type
+
+
+def is_comparable(bound: Ordered, data_type: str | None) -> bool:
+    """Whether a comparison with a value of a type can be made with the bounds instead."""
+    return data_type is not None and (
+        data_type == "void" or family(data_type) in _COMPARABLE.get(bound.family, ())
+    )
+
+
+def type_of(expression: Expression, schema: StructType) -> str | None:
+    """The simple name of an expression's type; None where only Spark can tell.
+
+    Any number's type may stand for another's: what matters is the family.
+    """
+    if isinstance(expression, Column):
+        data_type: DataType = schema
+        for name in expression.path:
+            assert isinstance(data_type, StructType)
+            data_type = data_type[name].dataType
+        return data_type.simpleString()
+    if isinstance(expression, Call):
+        fixed = FUNCTIONS[expression.function]
+        types = [type_of(argument, schema) for argument in expression.arguments]
+        if fixed is None and all(t is not None and family(t) == "number" for t in types):
+            return "double"
+        return fixed
+    return expression.data_type

@@ -1,0 +1,48 @@
+"""A user's condition on a table: checked by Spark, and understood as far as it chooses files."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from sparkdelta.predicates.connect_columns import parse_connect_column
+from sparkdelta.predicates.generated_columns import generated_columns, with_implied
+from sparkdelta.predicates.sql_text import parse_condition
+from sparkdelta.protocol.predicates import Predicate, without_not
+from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.schema.table_schema import as_nullable
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.sessions import is_connect
+
+
+def understand(
+    spark: SparkSession, where: str | Column, configuration: TableConfiguration
+) -> Predicate:
+    """What a condition in SQL text or a Column says about files, in the form that rules take.
+
+    Raises
+    ------
+    AnalysisException
+        Spark's own, where the condition names a column that the table does not have (the error
+        tells which it has) or is not of type BOOLEAN.
+    """
+    predicate = without_not(_parsed(spark, where, configuration.schema))
+    if not is_supported(configuration.protocol, "generatedColumns"):
+        return predicate
+    generated = generated_columns(configuration.schema, configuration.partition_fields)
+    return with_implied(predicate, generated, configuration.schema)
+
+
+def _parsed(spark: SparkSession, where: str | Column, schema: StructType) -> Predicate:
+    columns = [StructField(field.name, as_nullable(field.dataType)) for field in schema.fields]
+    filtered = spark.createDataFrame([], StructType(columns)).filter(where)
+    time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    if is_connect(spark):
+        _ = filtered.schema  # a client's plan is analyzed when it is asked for
+    if isinstance(where, str):
+        return parse_condition(where, schema, time_zone=time_zone)
+    if is_connect(spark):
+        return parse_connect_column(where, schema, time_zone=time_zone)
+    from sparkdelta.predicates.classic_columns import parse_classic_filter  # needs the JVM
+
+    return parse_classic_filter(filtered, schema)
