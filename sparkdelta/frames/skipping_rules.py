@@ -277,7 +277,7 @@ class SkippingRules:
         if least is None or greatest is None or len({family(v.data_type) for v in values}) > 1:
             return None
         excluded = (least == greatest) & F.exists(_array(values), lambda one: one == least)
-        return ~F.coalesce(excluded, F.lit(False))
+        return _all([~F.coalesce(excluded, F.lit(False)), self._has_values(bound.path)])
 
     def _bounded_above(self, terms: Sequence[Predicate]) -> frozenset[ColumnPath]:
         found = set()

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructType
 from pyspark.sql.types import _parse_datatype_json_string as parse_type_json
 
-from sparkdelta.predicates.column_tree import ColumnTree, literal_of, simple_name
+from sparkdelta.predicates.column_tree import ColumnTree
+from sparkdelta.predicates.literals import literal_of, simple_name
 from sparkdelta.predicates.names import UnusableError, extract_field, find_column
 from sparkdelta.protocol.predicates import Cast, Expression, Predicate
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
-from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import StructType
 
 from sparkdelta.predicates.names import UnusableError, unusable
 from sparkdelta.protocol.predicates import (
@@ -19,7 +18,6 @@ from sparkdelta.protocol.predicates import (
     In,
     IsNull,
     Literal,
-    LiteralValue,
     Not,
     Or,
     Predicate,
@@ -28,7 +26,6 @@ from sparkdelta.protocol.predicates import (
 )
 
 _COMPARISONS = {"=", "<=>", "<", "<=", ">", ">="}
-_EPOCH = datetime(1970, 1, 1)
 
 
 class ColumnTree(ABC):
@@ -87,38 +84,3 @@ class ColumnTree(ABC):
         if name not in FUNCTIONS:
             raise UnusableError(f"{name} is not looked into")
         return Call(name, tuple(self.expression(argument) for argument in arguments))
-
-
-def literal_of(value: Any, data_type: DataType) -> Literal:
-    """A literal from Spark's internal value: days and microseconds since the epoch."""
-    return Literal(_external(value, data_type), simple_name(data_type))
-
-
-def _external(value: Any, data_type: DataType) -> LiteralValue:
-    try:
-        if value is None:
-            return None
-        if isinstance(data_type, DateType):
-            return date(1970, 1, 1) + timedelta(days=value)
-        if isinstance(data_type, TimestampNTZType):
-            return _EPOCH + timedelta(microseconds=value)
-        if isinstance(data_type, TimestampType):
-            return (_EPOCH + timedelta(microseconds=value)).replace(tzinfo=timezone.utc)
-    except OverflowError as error:
-        raise UnusableError("a moment outside the years 1 to 9999") from error
-    external: LiteralValue = value
-    return external
-
-
-_NAMES = {
-    "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date",
-    "timestamp", "timestamp_ntz", "binary", "void",
-}  # fmt: skip
-
-
-def simple_name(data_type: DataType) -> str:
-    """The simple name of a type that expressions of the tree may have."""
-    name = data_type.simpleString()
-    if name not in _NAMES and not name.startswith("decimal("):
-        raise UnusableError(f"a value of type {name}")
-    return name

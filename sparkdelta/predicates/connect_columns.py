@@ -8,7 +8,8 @@ from typing import Any
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql.types import DataType, StructType
 
-from sparkdelta.predicates.column_tree import ColumnTree, literal_of, simple_name
+from sparkdelta.predicates.column_tree import ColumnTree
+from sparkdelta.predicates.literals import literal_of, simple_name
 from sparkdelta.predicates.names import UnusableError, extract_field
 from sparkdelta.predicates.sql_text import parse_condition, parse_expression, parse_type_name
 from sparkdelta.protocol.predicates import Cast, Expression, Literal, Predicate

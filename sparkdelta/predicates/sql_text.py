@@ -12,6 +12,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
 from sparkdelta.exceptions import InvalidPartitionValueError
+from sparkdelta.predicates.literals import decimal_literal
 from sparkdelta.predicates.names import UnusableError, extract_field, find_column, unusable
 from sparkdelta.protocol.partition_values import parse_partition_value
 from sparkdelta.protocol.predicates import (
@@ -128,7 +129,6 @@ _TYPES = {
     exp.DType.BINARY: "binary",
 }
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-_MAX_DECIMAL_DIGITS = 38
 
 
 class _Condition:
@@ -275,16 +275,7 @@ def _number(text: str) -> Literal:
         for data_type in ("int", "bigint"):
             if value < 1 << (_BITS[data_type] - 1):
                 return Literal(value, data_type)
-    return _decimal(Decimal(text))
-
-
-def _decimal(value: Decimal) -> Literal:
-    _, digits, exponent = value.as_tuple()
-    scale = max(-int(exponent), 0)
-    precision = max(len(digits), scale)
-    if precision > _MAX_DECIMAL_DIGITS:
-        raise UnusableError("a number of more than 38 digits")
-    return Literal(value, f"decimal({precision},{scale})")
+    return decimal_literal(Decimal(text))
 
 
 def _negative(child: Expression) -> Expression:

@@ -118,11 +118,25 @@ LATER: Mapping[str, str] = {
 }
 
 # Gating specs and cases that fail today, with the reason. Each of them passing is a failure.
-KNOWN_GAPS: Mapping[str, str] = {
-    "deletion_vectors_err_001_checksum_real_read_id_gt_100": (
-        "delta-spark skips both files by their statistics and so never opens the damaged deletion "
-        "vector; here skipping comes with the planning issue, and until then the read fails"
-    ),
+KNOWN_GAPS: Mapping[str, str] = {}
+
+FILE_COUNTS = 368  # gating reads with a condition that say how many files delta-spark reads
+
+# Reads for which more files are kept than by delta-spark, with the number and the reason.
+_MAY_HOLD_NAN = (
+    "a finite maximum does not prove that no row is NaN, which is greater than any number"
+)
+MORE_FILES: Mapping[str, tuple[int, str]] = {
+    "column_mapping_mode_name_read_value_gt_150": (2, _MAY_HOLD_NAN),
+    "data_skipping_numeric_types_read_d_gte_200": (2, _MAY_HOLD_NAN),
+    "data_skipping_stats_after_drop_read_c4_gt_30": (2, _MAY_HOLD_NAN),
+    "data_skipping_stats_after_drop_read_miss_c3": (2, _MAY_HOLD_NAN),
+    "data_skipping_stats_after_rename_read_c4_gt_30": (2, _MAY_HOLD_NAN),
+    "data_skipping_stats_after_rename_read_miss_c3": (2, _MAY_HOLD_NAN),
+    "data_skipping_typed_stats_read_c4_gte_1000": (2, _MAY_HOLD_NAN),
+    "data_skipping_typed_stats_read_miss_c3": (2, _MAY_HOLD_NAN),
+    "reads_float_infinity_read_f_gt_0": (2, _MAY_HOLD_NAN),
+    "write_basic_replace_table_as_select_read_high_score": (2, _MAY_HOLD_NAN),
 }
 
 

@@ -61,6 +61,9 @@ class CorpusReader:
     def start_num_files(self, query: Query) -> Future[int]:
         return self._start("num_files", query, self._count_files)
 
+    def start_num_scanned(self, query: Query) -> Future[int]:
+        return self._start("num_scanned", query, self._count_scanned)
+
     def start_num_tombstones(self, query: Query) -> Future[int]:
         return self._start("num_tombstones", query, self._count_tombstones)
 
@@ -75,6 +78,10 @@ class CorpusReader:
     def num_files(self, query: Query) -> int:
         """Return the number of live files of a version."""
         return self.start_num_files(query).result()
+
+    def num_scanned(self, query: Query) -> int:
+        """Return the number of files that a scan keeps."""
+        return self.start_num_scanned(query).result()
 
     def num_tombstones(self, query: Query) -> int:
         """Return the number of remove actions that a version still holds."""
@@ -134,6 +141,10 @@ class CorpusReader:
 
     def _count_files(self, query: Query) -> int:
         count: int = self._snapshot(query).add_files().count()
+        return count
+
+    def _count_scanned(self, query: Query) -> int:
+        count: int = self._snapshot(query).scan(where=query.where).files().count()
         return count
 
     def _count_tombstones(self, query: Query) -> int:

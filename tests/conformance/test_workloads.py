@@ -1,6 +1,6 @@
 """Every gating `read` and `snapshot` spec of the packed workloads.
 
-Rows, row counts, snapshots and failures; the number of files that a scan keeps is not asserted.
+Rows, row counts, snapshots, failures, and how many files a condition keeps.
 """
 
 from __future__ import annotations
@@ -62,6 +62,33 @@ def test_rows(read: Spec, reader: CorpusReader) -> None:
     expected = parquet_rows(read.expected_data)
     assert rows.num_rows == expected.num_rows == read.expected["rowCount"]
     assert_same_rows(without_void(rows), expected)
+
+
+def _counted() -> list[Spec]:
+    return [
+        spec
+        for spec in GATING
+        if spec.type == "read" and spec.query.where and spec.expected
+        and spec.expected.get("fileCount") is not None
+    ]  # fmt: skip
+
+
+def test_file_counts_are_all_there() -> None:
+    assert len(_counted()) == expectations.FILE_COUNTS
+    assert set(expectations.MORE_FILES) <= {spec.id for spec in _counted()}
+    assert len(expectations.MORE_FILES) <= 15
+
+
+@pytest.mark.parametrize("scanned", parameters(_counted()))
+def test_files_kept(scanned: Spec, reader: CorpusReader) -> None:
+    """No more than delta-spark reads, but for the cases that are named."""
+    assert scanned.expected is not None
+    kept = reader.num_scanned(scanned.query)
+    if scanned.id in expectations.MORE_FILES:
+        number, _ = expectations.MORE_FILES[scanned.id]
+        assert kept == number > scanned.expected["fileCount"]
+    else:
+        assert kept <= scanned.expected["fileCount"]
 
 
 @pytest.mark.parametrize("read", _specs("read", fails=True))
