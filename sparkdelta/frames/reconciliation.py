@@ -4,7 +4,7 @@
 
     SELECT action FROM newest(commits)
     UNION ALL
-    SELECT c.action FROM checkpoint c LEFT ANTI JOIN newest(commits) k ON c.file = k.file
+    SELECT c.action FROM checkpoint c LEFT ANTI JOIN commits k ON c.file = k.file
 
 Only the commits are grouped. The checkpoint is reconciled in itself, so it is only filtered by the
 commits' keys: it is never grouped, and not shuffled where the keys can be broadcast.
@@ -24,7 +24,29 @@ from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
 _PATH, _DV, _IS_ADD, _PATH_ADDED = "_path", "_dv", "_is_add", "_path_added"
 
 
-def newest_file_actions(actions: DataFrame, *, table_root: str) -> DataFrame:
+def keyed_file_actions(actions: DataFrame, *, table_root: str, is_local: bool) -> DataFrame:
+    """The file actions of a range of commits, with the keys that say which file they speak of.
+
+    What must be together is brought together here, whole and once: `newest_file_actions` and
+    `superseding_keys` of one such frame share the exchange, and the log is parsed once for both.
+
+    Parameters
+    ----------
+    actions
+        version LONG, add STRUCT, remove STRUCT; other columns are ignored.
+    is_local
+        Whether it is one partition already.
+    """
+    keyed = actions.select(
+        "version",
+        "add",
+        "remove",
+        canonical_path(F.coalesce("add.path", "remove.path"), table_root=table_root).alias(_PATH),
+    ).filter(F.col(_PATH).isNotNull())
+    return keyed if is_local else keyed.repartition(_PATH)
+
+
+def newest_file_actions(keyed: DataFrame) -> DataFrame:
     """The newest reference to each logical file in a range of commits.
 
     Inside one commit the protocol allows one action of a kind per file; where a real table breaks
@@ -32,37 +54,49 @@ def newest_file_actions(actions: DataFrame, *, table_root: str) -> DataFrame:
 
     Parameters
     ----------
-    actions
-        version LONG, add STRUCT, remove STRUCT; other columns are ignored.
+    keyed
+        As `keyed_file_actions` gives them.
 
     Returns
     -------
     DataFrame
-        One row per logical file: version, add, remove, and the key columns that
-        `live_files` and `tombstones` join by. Adds that a later add of the same path with another
-        deletion vector replaced are kept, as keys only.
+        One row per logical file: version, add, remove, and key columns. Adds that a later add of
+        the same path with another deletion vector replaced are kept, as keys only.
     """
     of_file = Window.partitionBy(_PATH, _DV).orderBy(F.desc("version"), F.desc(_IS_ADD))
     of_path = Window.partitionBy(_PATH)
     last_add = F.max(F.when(F.col(_IS_ADD), F.col("version"))).over(of_path)
     return (
-        _keyed(actions, table_root)
+        _identified(keyed)
         .select("*", F.row_number().over(of_file).alias("_rank"), last_add.alias(_PATH_ADDED))
         .filter("_rank = 1")
         .drop("_rank")
     )
 
 
-def _keyed(actions: DataFrame, table_root: str) -> DataFrame:
-    path = F.coalesce("add.path", "remove.path")
+def superseding_keys(keyed: DataFrame) -> DataFrame:
+    """The keys of all file actions of a range of commits: what they say replaces what was before.
+
+    Parameters
+    ----------
+    keyed
+        As `keyed_file_actions` gives them.
+    """
+    return _identified(keyed).select(_PATH, _DV, _IS_ADD)
+
+
+def _identified(keyed: DataFrame) -> DataFrame:
+    # Users of one frame share its exchange only if they ask for the same columns of it: hence the
+    # add as a whole, and its version, although they could be known not to be null.
     vector = F.coalesce("add.deletionVector", "remove.deletionVector")
-    return actions.filter(path.isNotNull()).select(
+    is_add = F.col("version").isNotNull() & F.col("add").isNotNull() & F.col("add.path").isNotNull()
+    return keyed.select(
         "version",
         "add",
         "remove",
-        canonical_path(path, table_root=table_root).alias(_PATH),
+        _PATH,
         deletion_vector_id(vector).alias(_DV),
-        F.col("add.path").isNotNull().alias(_IS_ADD),
+        is_add.alias(_IS_ADD),
     )
 
 
@@ -75,7 +109,7 @@ def doubled_files(actions: DataFrame, *, table_root: str) -> DataFrame:
         version LONG, add STRUCT, remove STRUCT.
     """
     return (
-        _keyed(actions, table_root)
+        _identified(keyed_file_actions(actions, table_root=table_root, is_local=True))
         .groupBy("version", _PATH, _DV)
         .agg(F.count_distinct(_IS_ADD).alias("kinds"))
         .filter("kinds > 1")
@@ -96,7 +130,7 @@ def newest_removes(newest: DataFrame) -> DataFrame:
 
 
 def surviving_adds(
-    checkpoint_adds: DataFrame, newest: DataFrame, *, table_root: str, broadcast_keys: bool
+    checkpoint_adds: DataFrame, keys: DataFrame, *, table_root: str, broadcast_keys: bool
 ) -> DataFrame:
     """The adds of a checkpoint that the commits after it say nothing about.
 
@@ -104,36 +138,35 @@ def surviving_adds(
     ----------
     checkpoint_adds
         The fields of the add action, at least path and deletionVector.
-    newest
-        `newest_file_actions` of the commits after the checkpoint.
+    keys
+        `superseding_keys` of the commits after the checkpoint.
     broadcast_keys
         Whether the keys are known to be few enough; else Spark chooses.
     """
-    superseded = (F.col(_DV) == F.col(f"c{_DV}")) | F.col(_PATH_ADDED).isNotNull()
+    superseded = (F.col(_DV) == F.col(f"c{_DV}")) | F.col(_IS_ADD)
     return _surviving(
-        checkpoint_adds, newest, superseded, table_root=table_root, broadcast_keys=broadcast_keys
+        checkpoint_adds, keys, superseded, table_root=table_root, broadcast_keys=broadcast_keys
     )
 
 
 def surviving_removes(
-    checkpoint_removes: DataFrame, newest: DataFrame, *, table_root: str, broadcast_keys: bool
+    checkpoint_removes: DataFrame, keys: DataFrame, *, table_root: str, broadcast_keys: bool
 ) -> DataFrame:
     """The tombstones of a checkpoint that the commits after it say nothing about."""
     superseded = F.col(_DV) == F.col(f"c{_DV}")
     return _surviving(
-        checkpoint_removes, newest, superseded, table_root=table_root, broadcast_keys=broadcast_keys
+        checkpoint_removes, keys, superseded, table_root=table_root, broadcast_keys=broadcast_keys
     )
 
 
 def _surviving(
     checkpoint: DataFrame,
-    newest: DataFrame,
+    keys: DataFrame,
     superseded: Column,
     *,
     table_root: str,
     broadcast_keys: bool,
 ) -> DataFrame:
-    keys = newest.select(_PATH, _DV, _PATH_ADDED)
     keyed = checkpoint.select(
         "*",
         canonical_path(F.col("path"), table_root=table_root).alias(f"c{_PATH}"),

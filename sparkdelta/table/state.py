@@ -18,10 +18,12 @@ from sparkdelta.frames.data_skipping import (
 )
 from sparkdelta.frames.partition_values import typed_partition_values
 from sparkdelta.frames.reconciliation import (
+    keyed_file_actions,
     newest_adds,
     newest_by_key,
     newest_file_actions,
     newest_removes,
+    superseding_keys,
     surviving_adds,
     surviving_removes,
 )
@@ -88,19 +90,19 @@ class TableState:
     def removes(self) -> DataFrame:
         """The tombstones, expired ones included."""
         field = StructField("remove", REMOVE)
+        keyed = self._keyed()
         if self.log.segment.checkpoint is None:
-            return newest_removes(self._newest())
+            return newest_removes(newest_file_actions(keyed))
         removes = self.log.checkpoint_file_actions(field)
         if not self.log.has_commits:
             return removes
-        newest = self._newest()
         survivors = surviving_removes(
             removes,
-            newest,
+            superseding_keys(keyed),
             table_root=self.log.store.table_root,
             broadcast_keys=self.log.broadcasts_keys,
         )
-        return survivors.unionByName(newest_removes(newest))
+        return survivors.unionByName(newest_removes(newest_file_actions(keyed)))
 
     def transactions(self) -> DataFrame:
         """The latest `txn` of each application."""
@@ -112,47 +114,41 @@ class TableState:
         latest = newest_by_key(actions, action="domainMetadata", key="domain")
         return latest.filter("NOT coalesce(removed, false)")
 
-    def _newest(self, above: Version | None = None) -> DataFrame:
-        return newest_file_actions(
+    def _keyed(self, above: Version | None = None) -> DataFrame:
+        """The file actions of the commits above a version."""
+        return keyed_file_actions(
             self.log.commit_actions("add", "remove", above=above),
             table_root=self.log.store.table_root,
+            is_local=self.log.is_local,
         )
 
     def _live_adds(self, skipping: DataSkipping | None = None) -> DataFrame:
         """The fields of the live add actions, and the typed columns of the checkpoint."""
         if self.log.segment.checkpoint is None:
-            return _kept(newest_adds(self._newest()), skipping, NOTHING_STORED)
+            return _kept(newest_adds(newest_file_actions(self._keyed())), skipping, NOTHING_STORED)
         adds = self.log.checkpoint_file_actions(self._add_field())
         adds = _kept(adds, skipping, self._stored())
         if not self.log.has_commits:
             return adds
-        return self._superseded_by(adds, self._newest(), skipping)
-
-    def _superseded_by(
-        self, adds: DataFrame, newest: DataFrame, skipping: DataSkipping | None
-    ) -> DataFrame:
-        survivors = surviving_adds(
-            adds,
-            newest,
-            table_root=self.log.store.table_root,
-            broadcast_keys=self.log.broadcasts_keys,
-        )
-        new = _kept(newest_adds(newest), skipping, NOTHING_STORED)
-        return survivors.unionByName(new, allowMissingColumns=True)
+        keyed = self._keyed()
+        new = _kept(newest_adds(newest_file_actions(keyed)), skipping, NOTHING_STORED)
+        return self._surviving(adds, keyed).unionByName(new, allowMissingColumns=True)
 
     def _adds_since_cached(self, cached: CachedAdds, skipping: DataSkipping | None) -> DataFrame:
         adds = _kept(cached.adds, skipping, self._stored_in_cache())
         if cached.version == self.log.segment.version:
             return adds
-        newest = self._newest(above=cached.version)
-        survivors = surviving_adds(
+        keyed = self._keyed(above=cached.version)
+        new = _kept(newest_adds(newest_file_actions(keyed)), skipping, NOTHING_STORED)
+        return self._surviving(adds, keyed).unionByName(self._typed(new, with_json=False))
+
+    def _surviving(self, adds: DataFrame, keyed: DataFrame) -> DataFrame:
+        return surviving_adds(
             adds,
-            newest,
+            superseding_keys(keyed),
             table_root=self.log.store.table_root,
             broadcast_keys=self.log.broadcasts_keys,
         )
-        new = _kept(newest_adds(newest), skipping, NOTHING_STORED)
-        return survivors.unionByName(self._typed(new, with_json=False))
 
     def _add_field(self) -> StructField:
         """`add` with the typed columns that the checkpoint holds, as far as they are of use."""

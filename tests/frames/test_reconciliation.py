@@ -12,10 +12,12 @@ from pyspark.sql import functions as F
 
 from sparkdelta.frames.reconciliation import (
     doubled_files,
+    keyed_file_actions,
     newest_adds,
     newest_by_key,
     newest_file_actions,
     newest_removes,
+    superseding_keys,
     surviving_adds,
     surviving_removes,
 )
@@ -45,12 +47,16 @@ def shown(frame: DataFrame) -> list[str]:
     return sorted(found)
 
 
+def keyed(frame: DataFrame) -> DataFrame:
+    return keyed_file_actions(frame, table_root=ROOT, is_local=False)
+
+
 def live(frame: DataFrame) -> list[str]:
-    return shown(newest_adds(newest_file_actions(frame, table_root=ROOT)))
+    return shown(newest_adds(newest_file_actions(keyed(frame))))
 
 
 def tombstones(frame: DataFrame) -> list[str]:
-    return shown(newest_removes(newest_file_actions(frame, table_root=ROOT)))
+    return shown(newest_removes(newest_file_actions(keyed(frame))))
 
 
 V, W = vector("v"), vector("w")
@@ -138,32 +144,44 @@ EXPECTED: States = {rule: (adds, removes) for rule, (_, adds, removes) in COMMIT
 
 def test_file_actions_of_commits(actions: Actions) -> None:
     """PROTOCOL.md#action-reconciliation"""
-    newest = newest_file_actions(actions(_everything()), table_root=ROOT)
+    newest = newest_file_actions(keyed(actions(_everything())))
     assert _by_rule(shown(newest_adds(newest)), shown(newest_removes(newest))) == EXPECTED
 
 
 def test_order_and_partitioning_of_lines_do_not_matter(actions: Actions) -> None:
     frame = actions(_everything()).repartition(5).orderBy(F.rand(random.randint(0, 99)))
-    newest = newest_file_actions(frame, table_root=ROOT)
+    newest = newest_file_actions(keyed(frame))
     assert _by_rule(shown(newest_adds(newest)), shown(newest_removes(newest))) == EXPECTED
 
 
 @pytest.mark.parametrize("broadcast_keys", [True, False])
 def test_a_checkpoint_in_between_changes_nothing(actions: Actions, broadcast_keys: bool) -> None:
     """The state of version 0 as a checkpoint, then the rest. PROTOCOL.md#checkpoints"""
-    first = newest_file_actions(actions(_everything(0, 0)), table_root=ROOT)
-    later = newest_file_actions(actions(_everything(1)), table_root=ROOT)
-    kept = surviving_adds(newest_adds(first), later, table_root=ROOT, broadcast_keys=broadcast_keys)
+    first = newest_file_actions(keyed(actions(_everything(0, 0))))
+    later = keyed(actions(_everything(1)))
+    keys, newest = superseding_keys(later), newest_file_actions(later)
+    kept = surviving_adds(newest_adds(first), keys, table_root=ROOT, broadcast_keys=broadcast_keys)
     gone = surviving_removes(
-        newest_removes(first), later, table_root=ROOT, broadcast_keys=broadcast_keys
+        newest_removes(first), keys, table_root=ROOT, broadcast_keys=broadcast_keys
     )
-    adds = shown(kept) + shown(newest_adds(later))
-    assert _by_rule(adds, shown(gone) + shown(newest_removes(later))) == EXPECTED
+    adds = shown(kept) + shown(newest_adds(newest))
+    assert _by_rule(adds, shown(gone) + shown(newest_removes(newest))) == EXPECTED
+
+
+def test_the_log_is_parsed_once_for_keys_and_actions(spark: SparkSession, actions: Actions) -> None:
+    later = keyed(actions({1: [add("a"), remove("b")]}))
+    checkpoint = newest_adds(newest_file_actions(keyed(actions({0: [add("b")]}))))
+    kept = surviving_adds(checkpoint, superseding_keys(later), table_root=ROOT, broadcast_keys=True)
+    with settings(spark, {"spark.sql.adaptive.enabled": "false"}):
+        nodes = plan(
+            kept.select("path").union(newest_adds(newest_file_actions(later)).select("path"))
+        )
+    assert [node for node in nodes if node.name == "ReusedExchange"]
 
 
 def test_the_newest_action_brings_its_own_fields(actions: Actions) -> None:
     frame = actions({3: [add("a", size=3)], 10: [add("a", size=10)], 9: [add("a", size=9)]})
-    (row,) = newest_adds(newest_file_actions(frame, table_root=ROOT)).collect()
+    (row,) = newest_adds(newest_file_actions(keyed(frame))).collect()
     assert row["size"] == 10
 
 
@@ -210,10 +228,11 @@ def test_newest_configuration_of_each_domain(actions: Actions) -> None:
 def test_nothing_runs_when_frames_are_made(spark: SparkSession, actions: Actions) -> None:
     frame = actions({0: [add("a")]})
     with no_jobs(spark):
-        newest = newest_file_actions(frame, table_root=ROOT)
+        newest = newest_file_actions(keyed(frame))
         newest_adds(newest)
         newest_removes(newest)
-        surviving_adds(newest_adds(newest), newest, table_root=ROOT, broadcast_keys=True)
+        keys = superseding_keys(keyed(frame))
+        surviving_adds(newest_adds(newest), keys, table_root=ROOT, broadcast_keys=True)
         doubled_files(frame, table_root=ROOT)
         newest_by_key(frame, action="txn", key="appId")
 
@@ -228,12 +247,12 @@ def test_the_checkpoint_is_only_filtered(
     path = str(tmp_path / "checkpoint")
     spark.createDataFrame([("a", None)], columns).write.parquet(path)
     checkpoint = spark.read.schema(columns).parquet(path)
-    newest = newest_file_actions(actions({1: [remove("a")]}), table_root=ROOT)
+    keys = superseding_keys(keyed(actions({1: [remove("a")]})))
     with settings(
         spark,
         {"spark.sql.adaptive.enabled": "false", "spark.sql.autoBroadcastJoinThreshold": "-1"},
     ):
-        frame = survivors(checkpoint, newest, table_root=ROOT, broadcast_keys=True)
+        frame = survivors(checkpoint, keys, table_root=ROOT, broadcast_keys=True)
         nodes = plan(frame)
     (scan,) = [node for node in nodes if node.name == "FileScan"]
     assert any("Join" in name for name in scan.above), "the plan was not understood"
