@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -42,8 +43,12 @@ DELETION_VECTOR_BROADCAST_BYTES = 64 * 1024 * 1024
 ones are joined by shuffle."""
 
 MAX_PARTITION_DIRECTORIES = 10_000
-"""Up to this many directories, partition values are handed to the scan with its directories;
-beyond it, and where files of one directory differ in them, they are joined by file."""
+"""Up to this many directories, partition values are handed to the scan with its directories; beyond
+it they are joined by file."""
+
+MAX_PARTITION_LAYERS = 32
+"""Up to this many tuples of partition values in one directory, each is scanned by itself; files of
+a directory with more get theirs by a join."""
 
 ROW_ID, ROW_COMMIT_VERSION = "sparkdelta:row_id", "sparkdelta:row_commit_version"
 _DIRECTORY, _DV_FILE = "directory", "file"
@@ -94,9 +99,34 @@ class FileScan:
             self._group(part, names)
             for group in groups
             if group.num_rows
-            for part, names in self._by_field_names(group)
+            for layer in self._layers(group)
+            for part, names in self._by_field_names(layer)
         ]
         return reduce(DataFrame.unionByName, frames) if frames else self._no_rows()
+
+    def _layers(self, files: pa.Table) -> list[pa.Table]:
+        """Files grouped so that in each group a directory has one tuple of partition values.
+
+        Then the values go with the directories, at no cost per row. Where rows meet their files
+        anyway, and where it would take too many groups, all stay in one.
+        """
+        names = self._partition_names
+        if not names or is_connect(self.spark) or self.with_row_tracking or _has_vectors(files):
+            return [files]
+        tuples = list(zip(*(files[name].to_pylist() for name in names), strict=True))
+        layer_of: dict[tuple[str, tuple[str | None, ...]], int] = {}
+        depth: Counter[str] = Counter()
+        layers = []
+        for file, values in zip(files["file"].to_pylist(), tuples, strict=True):
+            directory = file.rpartition("/")[0]
+            if (directory, values) not in layer_of:
+                layer_of[directory, values] = depth[directory]
+                depth[directory] += 1
+            layers.append(layer_of[directory, values])
+        if max(layers) >= MAX_PARTITION_LAYERS:
+            return [files]
+        numbers = pa.array(layers)
+        return [files.filter(pc.equal(numbers, layer)) for layer in range(max(layers) + 1)]
 
     def _by_field_names(self, files: pa.Table) -> list[tuple[pa.Table, dict[int, str]]]:
         """Files grouped by what they call their field ids, where Spark cannot be told to match ids.
@@ -123,7 +153,7 @@ class FileScan:
         ]
 
     def _group(self, files: pa.Table, names: Mapping[int, str]) -> DataFrame:
-        has_vectors = "deletionVector" in files.column_names and files["deletionVector"][0].is_valid
+        has_vectors = _has_vectors(files)
         directories = self._partition_directories(files)
         stored = self._stored_fields(names)
         scanned = scan_data_files(
@@ -292,6 +322,11 @@ class FileScan:
 
 def _split(files: pa.Table, condition: pa.Array) -> list[pa.Table]:
     return [files.filter(pc.invert(condition)), files.filter(condition)]
+
+
+def _has_vectors(files: pa.Table) -> bool:
+    """Whether the files of a group have deletion vectors: all have, or none."""
+    return "deletionVector" in files.column_names and files["deletionVector"][0].is_valid
 
 
 def quoted(name: str) -> str:

@@ -55,18 +55,30 @@ def write_table(files: Sequence[Path], root: Path, *, rows_per_file: int) -> Non
 
 def write_partitioned_table(
     files: Sequence[Path], root: Path, *, rows_per_file: int, directories: int
-) -> list[str]:
-    """A table with the same files, linked, in partition directories; their paths."""
-    adds, paths = [], []
-    for number, file in enumerate(files):
-        value = f"region-{number % directories}"
-        name = f"{PARTITION}={value}/{file.name}"
+) -> None:
+    """A table with the same files, linked, in partition directories."""
+    values = [f"region-{number % directories}" for number in range(len(files))]
+    names = [f"{PARTITION}={value}/{file.name}" for value, file in zip(values, files, strict=True)]
+    _write_linked(files, root, names, values, rows_per_file)
+
+
+def write_mixed_table(
+    files: Sequence[Path], root: Path, *, rows_per_file: int, tuples: int
+) -> None:
+    """As `write_partitioned_table`, with all files in one directory."""
+    values = [f"region-{number % tuples}" for number in range(len(files))]
+    _write_linked(files, root, [file.name for file in files], values, rows_per_file)
+
+
+def _write_linked(
+    files: Sequence[Path], root: Path, names: Sequence[str], values: Sequence[str], rows: int
+) -> None:
+    adds = []
+    for file, name, value in zip(files, names, values, strict=True):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         os.link(file, root / name)
-        adds.append(_add(name, file, rows_per_file, {PARTITION: value}))
-        paths.append(str(root / name))
+        adds.append(_add(name, file, rows, {PARTITION: value}))
     _write_commit(root, 0, [*_opening([PARTITION]), *adds])
-    return paths
 
 
 def write_deletion_vectors(

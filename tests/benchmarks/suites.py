@@ -18,6 +18,7 @@ from tests.benchmarks.data import (
     STORED,
     write_data_files,
     write_deletion_vectors,
+    write_mixed_table,
     write_partitioned_table,
     write_table,
 )
@@ -157,10 +158,20 @@ def scans(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Compari
         with_partition,
         1.05,
     )
-    with patch.object(file_scan, "MAX_PARTITION_DIRECTORIES", 0):
-        joined = read_delta(spark, str(partitioned))
+    mixed = scratch / "mixed"
+    write_mixed_table(files, mixed, rows_per_file=rows, tuples=scale.directories)
     yield from _scans(
-        stopwatch, "partition values joined", joined, discovered, with_partition, 1.15
+        stopwatch,
+        "several partitions in a directory",
+        read_delta(spark, str(mixed)),
+        discovered,
+        with_partition,
+        1.15,
+    )
+    with patch.object(file_scan, "MAX_PARTITION_LAYERS", 0):
+        joined = read_delta(spark, str(mixed))
+    yield from _scans(
+        stopwatch, "partition values joined", joined, discovered, with_partition, None
     )
     yield stopwatch.compare(
         "unpartitioned, one column, read_delta included",

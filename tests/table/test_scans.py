@@ -104,12 +104,17 @@ def _shown(spark: SparkSession, table: Path) -> list[Any]:
     return [repr(tuple(row)) for row in shown.orderBy("id").collect()]
 
 
-@pytest.mark.parametrize("how", ["directories", "more directories than allowed", "one directory"])
+@pytest.mark.parametrize(
+    "how",
+    ["directories", "more directories than allowed", "one directory", "one directory, joined"],
+)
 def test_partition_values_come_from_the_log(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """PROTOCOL.md#partition-value-serialization"""
-    _partitioned(table, one_directory=how == "one directory")
+    _partitioned(table, one_directory=how.startswith("one directory"))
+    if how.endswith("joined"):
+        monkeypatch.setattr(file_scan, "MAX_PARTITION_LAYERS", 0)
     if how == "more directories than allowed":
         monkeypatch.setattr(file_scan, "MAX_PARTITION_DIRECTORIES", 0)
     moment = 1_717_243_200_000
@@ -124,6 +129,12 @@ def test_partition_values_come_from_the_log(
     filtered = read_delta(spark, str(table), where="s = 'a b/c=d%' AND i = 1", columns=["id"])
     assert rows(filtered) == [(0,)]
     assert rows(read_delta(spark, str(table), where="d IS NULL", columns=["ID"])) == [(2,), (3,)]
+
+
+def test_tuples_of_one_directory_need_no_join(spark: SparkSession, table: Path) -> None:
+    _partitioned(table, one_directory=True)
+    nodes = plan(read_delta(spark, str(table)))
+    assert {node.name for node in nodes} <= {"Project", "ColumnarToRow", "FileScan", "Union"}
 
 
 def _decimal(text: str) -> Any:
