@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from sparkdelta.exceptions import ColumnNotFoundError, InvalidArgumentError
 from sparkdelta.frames.file_keys import absolute_path
 from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.table.distributed_scan import DistributedScan
 from sparkdelta.table.driver import read_table
 from sparkdelta.table.file_scan import (
     ROW_COMMIT_VERSION,
@@ -79,8 +80,30 @@ class Scan:
         )
         return scan.rows(self._read_files())
 
+    def _distributed_rows(self) -> DataFrame:
+        """As `_rows`, for a list of files that the driver does not hold."""
+        state = self._state
+        scan = DistributedScan(
+            spark=state.log.spark,
+            configuration=state.configuration,
+            table_root=state.log.store.table_root,
+            partition_time_zone=state.partition_time_zone,
+            version=state.log.segment.version,
+            options=state.log.options,
+            with_row_tracking=self._wants_row_tracking,
+        )
+        return scan.rows(self._file_list())
+
     def _read_files(self) -> pa.Table:
-        """What the driver must know of each file, see `FileScan.rows`."""
+        return read_table(
+            self._file_list(),
+            what="files of a scan",
+            bound=MAX_SCAN_FILES,
+            version=self._state.log.segment.version,
+        )
+
+    def _file_list(self) -> DataFrame:
+        """What a scan must know of each file, see `FileScan.rows`."""
         configuration = self._state.configuration
         has_vectors = is_supported(configuration.protocol, "deletionVectors")
         fields = ["path", "partitionValues", "size"]
@@ -106,13 +129,7 @@ class Scan:
             ]
         if self._wants_row_tracking:
             columns += [F.col("baseRowId"), F.col("defaultRowCommitVersion")]
-        frame = self._state.add_actions(*fields).select(*columns)
-        return read_table(
-            frame,
-            what="files of a scan",
-            bound=MAX_SCAN_FILES,
-            version=self._state.log.segment.version,
-        )
+        return self._state.add_actions(*fields).select(*columns)
 
     @property
     def _wants_row_tracking(self) -> bool:
