@@ -24,7 +24,7 @@ S3_SETTINGS = {
 """Hadoop's settings of S3 that count, after ``fs.s3a.`` or ``fs.s3a.bucket.NAME.``, and what they
 are to Arrow."""
 
-_NO_ENDPOINT = ("://s3.amazonaws.com", "://s3.amazonaws.com/")
+_NO_ENDPOINT = "s3.amazonaws.com"  # Hadoop's word for the one of the region
 _ANONYMOUS = "AnonymousAWSCredentialsProvider"
 _LOCATION = re.compile(
     r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):(?://(?P<authority>[^/]*))?(?P<path>.*)", re.DOTALL
@@ -132,6 +132,8 @@ def s3_arguments(name: str, settings: Mapping[str, str]) -> dict[str, str | bool
             if settings.get(prefix + setting):
                 found[setting] = settings[prefix + setting]
                 break
+    if found.get("endpoint", "").rpartition("://")[2].rstrip("/") == _NO_ENDPOINT:
+        del found["endpoint"]
     arguments: dict[str, str | bool] = {}
     for setting, value in found.items():
         argument = S3_SETTINGS[setting]
@@ -144,8 +146,6 @@ def s3_arguments(name: str, settings: Mapping[str, str]) -> dict[str, str | bool
         elif setting == "aws.credentials.provider":
             if _ANONYMOUS in value and "access.key" not in found:
                 arguments[argument] = True
-        elif setting == "endpoint" and value.endswith(_NO_ENDPOINT):
-            continue  # Hadoop's word for none: the region tells
         elif setting == "endpoint" and "://" in value:
             arguments["scheme"], _, arguments[argument] = value.partition("://")
         else:
