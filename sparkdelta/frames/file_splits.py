@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 SPLIT_BYTES = 64 * 1024 * 1024
 """The size of a split, and about that of a task: a row group as Spark writes it, compressed."""
 
-OPENING_BYTES = 1024 * 1024
+OPENING_BYTES = 256 * 1024
 """What opening a file counts for, so that a task does not get ten thousands of small ones."""
 
 MAX_SPLITS = 10_000

@@ -224,7 +224,7 @@ class _Split:
             size = source.size()
             start = descriptor.offset or 1
             if not (0 < start <= size and descriptor.size_in_bytes >= 0):
-                return decode(descriptor, source.read())
+                return decode(descriptor, source.read() or None)
             # Of a file with the vectors of many data files, no more than is needed.
             length = min(descriptor.size_in_bytes + 8, size - start)
             return decode(
