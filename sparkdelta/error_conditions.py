@@ -213,6 +213,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "{files}. Read with sparkdelta again, or copy the files to names that Spark accepts."
         ),
     ),
+    "DELTA_DATA_FILE_UNSUPPORTED": (
+        "0AKDC",
+        (
+            "Cannot read column {column} of {file} in a scan that executors do by themselves: "
+            "{problem}. Spark's own reader, which has more means, takes a list of files that fits "
+            "the driver. Select fewer files, or leave the column out."
+        ),
+    ),
     "DELTA_DELETION_VECTOR_CHECKSUM_MISMATCH": (
         "XXKDS",
         (

@@ -15,7 +15,8 @@ DeltaError
     ├── VersionsNotContiguousError, TruncatedTransactionLogError, StateRecoverError
     ├── LogFileNotFoundError, MissingPartFilesError, MalformedLogFileError
     ├── MissingCommitInfoError, MissingCommitTimestampError
-    ├── DataFileNotFoundError, DataFileNotReadError, DriverReadTooLargeError
+    ├── DataFileNotFoundError, DataFileNotReadError, DataFileUnsupportedError
+    ├── DriverReadTooLargeError
     └── DeletionVectorError
         ├── DeletionVectorChecksumError, DeletionVectorCardinalityError
         └── DeletionVectorSizeError, DeletionVectorFormatError
@@ -363,6 +364,14 @@ class DataFileNotReadError(StorageError):
     files: Sequence[str]
     version: int | None
     error_class = "DELTA_DATA_FILE_NOT_READ"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DataFileUnsupportedError(StorageError):
+    file: str
+    column: str
+    problem: str
+    error_class = "DELTA_DATA_FILE_UNSUPPORTED"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -29,6 +29,7 @@ from sparkdelta.protocol.roaring_bitmaps import (
     Chunks,
     cardinality,
     decode_chunks,
+    deleted_rows,
     encode,
 )
 
@@ -37,6 +38,7 @@ __all__ = [
     "cardinality",
     "decode",
     "decode_chunks",
+    "deleted_rows",
     "dv_file_name",
     "encode",
     "read_stored",
@@ -114,13 +116,21 @@ class DeletionVectorDescriptor:
         )
 
 
-def decode(descriptor: DeletionVectorDescriptor, content: Bytes | None = None) -> Chunks:
+def decode(
+    descriptor: DeletionVectorDescriptor,
+    content: Bytes | None = None,
+    *,
+    offset: int | None = None,
+) -> Chunks:
     """The chunks of a deletion vector, verified against its descriptor.
 
     Parameters
     ----------
     content
         All bytes of the deletion vector's file; None for an inline one.
+    offset
+        Where in `content` it is, if not where the descriptor says: for a reader that brings the
+        file's first byte and this vector alone.
 
     Raises
     ------
@@ -144,7 +154,8 @@ def decode(descriptor: DeletionVectorDescriptor, content: Bytes | None = None) -
     elif content is None:
         raise DeletionVectorSizeError(deletion_vector=name, problem="there is no file content")
     else:
-        data = read_stored(content, descriptor.offset, size, name=name)
+        place = descriptor.offset if offset is None else offset
+        data = read_stored(content, place, size, name=name)
     chunks = decode_chunks(data, name=name)
     found = cardinality(chunks)
     if found != descriptor.cardinality:

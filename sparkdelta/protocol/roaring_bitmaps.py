@@ -148,6 +148,21 @@ def cardinality(chunks: Mapping[int, Words]) -> int:
     return sum(int(_BITS_OF_BYTE[words.view(np.uint8)].sum()) for words in chunks.values())
 
 
+def deleted_rows(
+    chunks: Mapping[int, Words], first_row: int, num_rows: int
+) -> npt.NDArray[np.bool_] | None:
+    """Which of consecutive rows are deleted; None if none of them can be."""
+    first, last = first_row // _CHUNK_ROWS, (first_row + num_rows - 1) // _CHUNK_ROWS
+    numbers = range(first, last + 1)
+    if not any(number in chunks for number in numbers):
+        return None
+    none = np.zeros(_CHUNK_BYTES // 8, np.int64)
+    words = np.concatenate([chunks.get(number, none) for number in numbers]).astype("<i8")
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+    start = first_row - first * _CHUNK_ROWS
+    return bits[start : start + num_rows].view(np.bool_)
+
+
 def encode(positions: Iterable[int] | npt.NDArray[np.int64]) -> bytes:
     """The serialized bitmap of row indexes; each container takes the form that is smallest.
 

@@ -61,6 +61,15 @@ def _hadoop_configuration(spark: SparkSession, hadoop_conf: Mapping[str, str]) -
     return configuration
 
 
+def settings(
+    spark: SparkSession, names: Sequence[str], hadoop_conf: Mapping[str, str]
+) -> dict[str, str]:
+    """The Hadoop settings of these names that the session has."""
+    configuration = _hadoop_configuration(spark, hadoop_conf)
+    values = {name: configuration.get(name) for name in names}
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class HadoopLogStore:
     """`LogStore` over any Hadoop file system that the session knows."""
@@ -330,14 +339,14 @@ def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
     siblings = _siblings.setdefault(spark, {})
     if by_id not in siblings:
         siblings[by_id] = spark._jsparkSession.newSession()
-        settings = {
+        ours = {
             **_SCAN_SETTINGS,
             "spark.sql.parquet.filterPushdown": str(not by_id).lower(),
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(
                 2 * spark.sparkContext.defaultParallelism
             ),
         }
-        for key, value in settings.items():
+        for key, value in ours.items():
             siblings[by_id].conf().set(key, value)
     # In one text: a call per setting would take longer than planning a small scan.
     for setting in str(spark._jsparkSession.conf().getAll().mkString(_SEPARATOR)).split(_SEPARATOR):

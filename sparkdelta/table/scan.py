@@ -9,11 +9,19 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from sparkdelta.exceptions import ColumnNotFoundError, InvalidArgumentError
+from sparkdelta.exceptions import (
+    ColumnNotFoundError,
+    DriverReadTooLargeError,
+    InvalidArgumentError,
+)
 from sparkdelta.frames.data_skipping import DataSkipping
 from sparkdelta.frames.file_keys import absolute_path
+from sparkdelta.frames.row_group_bounds import row_group_bounds
+from sparkdelta.protocol.predicates import columns as columns_of
+from sparkdelta.protocol.predicates import is_usable
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.table.conditions import understand
+from sparkdelta.table.distributed_scan import DistributedScan
 from sparkdelta.table.driver import read_table
 from sparkdelta.table.file_scan import (
     ROW_COMMIT_VERSION,
@@ -24,8 +32,9 @@ from sparkdelta.table.file_scan import (
 )
 from sparkdelta.table.state import NUM_RECORDS, TableState
 
-MAX_SCAN_FILES = 1_000_000
-"""The files of a scan whose list comes to the driver; a scan of more is refused."""
+MAX_DRIVER_FILES = 100_000
+"""The files of a scan whose list comes to the driver, unless a scan says otherwise; executors read
+the files of a larger one without it."""
 
 _ROW_TRACKING = {
     "_metadata.row_id": (ROW_ID, "row_id"),
@@ -40,6 +49,7 @@ class Scan:
     _state: TableState = field(repr=False)
     where: str | Column | None
     columns: tuple[str, ...] | None
+    max_driver_files: int = MAX_DRIVER_FILES
 
     def files(self) -> DataFrame:
         """The data files that the scan reads: the columns of `Snapshot.add_files` but for `stats`.
@@ -56,17 +66,17 @@ class Scan:
     def to_df(self) -> DataFrame:
         """The rows, in the columns and types of the table's schema.
 
-        The list of files is read by the driver (one Spark job); the rows stay lazy, pinned to those
-        files.
+        Up to `max_driver_files` files, their list is read by the driver (one Spark job) and given
+        to Spark's own Parquet source. Beyond it, executors read the files that the plan finds, and
+        the driver learns their number and size alone. The rows are lazy, and pinned to the version.
 
         Raises
         ------
         DataFileNotFoundError
-            A file of this version is gone, as after a vacuum.
+            A file of this version is gone, as after a vacuum; found when the query runs where
+            executors read the list.
         ColumnNotFoundError
             `columns` names a column that the table does not have.
-        DriverReadTooLargeError
-            There are more than `MAX_SCAN_FILES` files.
         """
         output = self._output()
         rows = self._rows()
@@ -80,9 +90,8 @@ class Scan:
         if self.where is None:
             return None
         configuration = self._state.configuration
-        predicate = understand(self._state.log.spark, self.where, configuration)
         return DataSkipping(
-            predicate=predicate,
+            predicate=understand(self._state.log.spark, self.where, configuration),
             schema=configuration.schema,
             partition_keys=configuration.partition_keys,
             column_mapping=configuration.column_mapping,
@@ -91,6 +100,9 @@ class Scan:
         )
 
     def _rows(self) -> DataFrame:
+        files = self._read_files()
+        if files is None:
+            return self._distributed_rows()
         state = self._state
         scan = FileScan(
             spark=state.log.spark,
@@ -101,10 +113,58 @@ class Scan:
             options=state.log.options,
             with_row_tracking=self._wants_row_tracking,
         )
-        return scan.rows(self._read_files())
+        return scan.rows(files)
 
-    def _read_files(self) -> pa.Table:
-        """What the driver must know of each file, see `FileScan.rows`."""
+    def _distributed_rows(self) -> DataFrame:
+        """As `_rows`, for a list of files that the driver does not hold."""
+        state, configuration = self._state, self._state.configuration
+        partitions = frozenset(field.name for field in configuration.partition_fields)
+        scan = DistributedScan(
+            spark=state.log.spark,
+            configuration=configuration,
+            table_root=state.log.store.table_root,
+            partition_time_zone=state.partition_time_zone,
+            version=state.log.segment.version,
+            options=state.log.options,
+            with_row_tracking=self._wants_row_tracking,
+            columns=self._columns_read(),
+            bounds=()
+            if self._skipping is None
+            else row_group_bounds(self._skipping.predicate, configuration.schema, partitions),
+        )
+        return scan.rows(self._file_list())
+
+    def _columns_read(self) -> frozenset[str] | None:
+        """The columns that the result and the condition need; None for all of them."""
+        if self.columns is None:
+            return None
+        predicate = None if self._skipping is None else self._skipping.predicate
+        if predicate is not None and not is_usable(predicate):
+            return None  # Spark evaluates parts of the condition that nothing here has looked into
+        by_name = {name.lower(): name for name in self._state.configuration.schema.names}
+        asked = {
+            by_name.get(name.lower()) or by_name.get(name.split(".")[0].strip("`").lower())
+            for name in self.columns
+            if name not in _ROW_TRACKING
+        }
+        needed = set() if predicate is None else {path[0] for path in columns_of(predicate)}
+        return frozenset(name for name in asked | needed if name is not None)
+
+    def _read_files(self) -> pa.Table | None:
+        """The list of files, or None where it is longer than the driver may read."""
+        try:
+            files = read_table(
+                self._file_list().limit(self.max_driver_files + 1),
+                what="files of a scan",
+                bound=self.max_driver_files,
+                version=self._state.log.segment.version,
+            )
+        except DriverReadTooLargeError:
+            return None
+        return files
+
+    def _file_list(self) -> DataFrame:
+        """What a scan must know of each file, see `FileScan.rows`."""
         configuration = self._state.configuration
         has_vectors = is_supported(configuration.protocol, "deletionVectors")
         fields = ["path", "partitionValues", "size"]
@@ -123,19 +183,14 @@ class Scan:
         columns += [value.alias(partition_column(index)) for index, value in enumerate(values)]
         if has_vectors:
             vector = F.col("deletionVector")
+            has_vector = vector["storageType"].isNotNull()
             columns += [
-                F.when(vector["storageType"].isNotNull(), vector).alias("deletionVector"),
-                F.when(vector["storageType"].isNotNull(), F.col(NUM_RECORDS)).alias(NUM_RECORDS),
+                F.when(has_vector, vector).alias("deletionVector"),
+                F.when(has_vector, F.col(NUM_RECORDS)).alias(NUM_RECORDS),
             ]
         if self._wants_row_tracking:
             columns += [F.col("baseRowId"), F.col("defaultRowCommitVersion")]
-        frame = self._state.scan_files(*fields, skipping=self._skipping).select(*columns)
-        return read_table(
-            frame,
-            what="files of a scan",
-            bound=MAX_SCAN_FILES,
-            version=self._state.log.segment.version,
-        )
+        return self._state.scan_files(*fields, skipping=self._skipping).select(*columns)
 
     @property
     def _wants_row_tracking(self) -> bool:

@@ -24,6 +24,7 @@ from tests.benchmarks.data import (
 )
 from tests.benchmarks.logs import write_checkpoint, write_commits
 from tests.benchmarks.measurement import Comparison, Stopwatch
+from tests.support.distributed import distributed_scans
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +199,36 @@ def deletion_vectors(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Itera
         yield from _scans(stopwatch, name, table, plain, list(STORED), None, same_result=False)
 
 
+def distributed_scan(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Comparison]:
+    """Rows read by executors from a DataFrame of files, against the scan of a list of files."""
+    spark = stopwatch.spark
+    rows, root = scale.rows_per_file, scratch / "distributed"
+    files = write_data_files(spark, root, files=scale.data_files, rows_per_file=rows)
+    write_table(files, root, rows_per_file=rows)
+    write_deletion_vectors(files, root, rows_per_file=rows, fractions=[0.1])
+    one = ["amount"]
+    for version, name in ((0, "without deletion vectors"), (1, "10% deleted")):
+        native = read_delta(spark, str(root), version=version)
+
+        with distributed_scans(one):
+            narrow = read_delta(spark, str(root), version=version, columns=one)
+        with distributed_scans():
+            wide = read_delta(spark, str(root), version=version)
+        yield stopwatch.compare(
+            f"{name}, one column",
+            lambda ours=narrow: _total(ours),
+            lambda theirs=native: _total(theirs),
+            floor_name="read_delta",
+        )
+        yield stopwatch.compare(
+            f"{name}, eight columns",
+            lambda ours=wide: _all(ours),
+            lambda theirs=native: _all(theirs),
+            floor_name="read_delta",
+            target=3.0,
+        )
+
+
 def _scans(
     stopwatch: Stopwatch,
     name: str,
@@ -245,4 +276,5 @@ SUITES: dict[str, Suite] = {
     "replay": replay,
     "scans": scans,
     "deletion vectors": deletion_vectors,
+    "distributed scan": distributed_scan,
 }

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta
+from tests.support.distributed import distributed_scans
 from tests.support.log_writer import write_checkpoint, write_commit, write_v2_checkpoint
 from tests.support.reference_model import replay
 from tests.support.snapshots import paths
@@ -35,6 +36,7 @@ import json, sys
 from pyspark.sql import SparkSession
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
 from tests.connect.test_connect import described
+from tests.support.distributed import distributed_scans
 spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
     .config("spark.driver.memory", "1g").config("spark.sql.shuffle.partitions", "2")
     .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
@@ -45,6 +47,9 @@ for name, path in json.loads(sys.argv[1]).items():
         found[name] = described(spark, path)
     except DeltaError as error:
         found[name] = [type(error).__name__]
+with distributed_scans():
+    hidden = read_delta(spark, json.loads(sys.argv[1])["hidden"])
+    found["hidden, by workers"] = sorted(row["id"] for row in hidden.collect())
 spark.conf.set("spark.sql.session.timeZone", "America/New_York")
 spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
 spark.conf.set("spark.sql.caseSensitive", "true")
@@ -61,6 +66,9 @@ spark.stop()
 def described(spark: SparkSession, path: str) -> Any:
     """Rows, live files, history and detail of a table, as JSON has them."""
     rows = sorted((list(row) for row in read_delta(spark, path).collect()), key=repr)
+    with distributed_scans():
+        by_workers = read_delta(spark, path).collect()
+    assert sorted((list(row) for row in by_workers), key=repr) == rows
     snapshot = load_snapshot(spark, path)
     table = DeltaTable.forPath(spark, path)
     history = [[row["version"], row["operation"]] for row in table.history().collect()]
@@ -150,6 +158,7 @@ def test_connect_reads_what_classic_reads(
 
 def test_what_connect_cannot_read(by_connect: dict[str, Any]) -> None:
     assert by_connect["hidden"] == ["DataFileNotReadError"]
+    assert by_connect["hidden, by workers"] == [0, 1]
     assert by_connect["missing"] == ["TableNotFoundError"]
 
 

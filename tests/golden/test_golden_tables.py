@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import DeltaError, load_snapshot, read_delta
 from sparkdelta.exceptions import (
@@ -16,7 +16,9 @@ from sparkdelta.exceptions import (
 )
 from tests.golden.cases import GoldenCase, golden_cases
 from tests.golden.expected import comparable
-from tests.support.rows import assert_same_rows, parquet_rows
+from tests.support.distributed import distributed_scans
+from tests.support.rows import assert_same_rows, parquet_rows, spark_rows
+from tests.support.snapshots import raised_by
 
 CASES = golden_cases()
 REFUSALS: dict[str, tuple[type[DeltaError], ...]] = {
@@ -64,6 +66,28 @@ def test_rows(spark: SparkSession, case: GoldenCase, request: pytest.FixtureRequ
         except AssertionError as error:
             wrong.append(f"version {read.version}, columns {columns}: {error}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("case", CASES, ids=_name)
+def test_rows_of_a_distributed_scan(spark: SparkSession, case: GoldenCase) -> None:
+    """The same rows in the same columns and types as Spark's own reader gives."""
+    for read in case.reads:
+        columns = list(read.columns) if read.columns else None
+
+        def scan(version: int = read.version, columns: list[str] | None = columns) -> DataFrame:
+            return read_delta(spark, str(case.table), version=version, columns=columns)
+
+        with distributed_scans():
+            if read.expect_error is not None:
+                assert isinstance(raised_by(lambda: scan().collect()), REFUSALS[read.expect_error])
+                continue
+            ours = scan()
+        assert ours.schema == scan().schema
+        assert read.rows_file is not None
+        if case.name in DIFFERENT_ON_PURPOSE:
+            assert_same_rows(comparable(ours), spark_rows(comparable(scan())))
+        else:
+            assert_same_rows(comparable(ours), parquet_rows(read.rows_file))
 
 
 @pytest.mark.parametrize("case", CASES, ids=_name)

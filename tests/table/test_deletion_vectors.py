@@ -22,6 +22,7 @@ from sparkdelta.exceptions import (
     DeletionVectorSizeError,
 )
 from sparkdelta.table import file_scan
+from sparkdelta.table.scan import Scan
 from tests.support.log_writer import write_commit
 from tests.support.snapshots import raised_by, rows
 from tests.support.table_builder import (
@@ -36,9 +37,11 @@ from tests.support.table_builder import (
 )
 
 
-@pytest.fixture(params=["broadcast", "shuffle"], autouse=True)
+@pytest.fixture(params=["broadcast", "shuffle", "workers"], autouse=True)
 def join(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Both ways by which rows meet bitmaps."""
+    """The ways by which rows meet bitmaps."""
+    if request.param == "workers":
+        monkeypatch.setattr(Scan, "_rows", Scan._distributed_rows)
     if request.param == "shuffle":
         monkeypatch.setattr(file_scan, "DELETION_VECTOR_BROADCAST_BYTES", -1)
     return request.param
@@ -188,7 +191,7 @@ class TestDamage:
         _create(table, write_data(table, "f", ids(0, 4), deletionVector=vector))
         error = raised_by(lambda: read_delta(spark, str(table)).collect())
         assert isinstance(error, DataFileNotFoundError)
-        assert "deletion_vector" in error.file
+        assert "deletion_vector" in str(error)
 
 
 def test_an_absolute_path_with_two_slashes(spark: SparkSession, table: Path) -> None:

@@ -1,0 +1,61 @@
+"""Data files cut into splits, and splits dealt to tasks, without a list of them on the driver."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+SPLIT_BYTES = 64 * 1024 * 1024
+"""The size of a split, and about that of a task: a row group as Spark writes it, compressed."""
+
+OPENING_BYTES = 256 * 1024
+"""What opening a file counts for, so that a task does not get ten thousands of small ones."""
+
+MAX_SPLITS = 10_000
+"""The splits of one file; those of a larger one are longer."""
+
+START, END = "sparkdelta:start", "sparkdelta:end"
+
+
+def scan_cost(size: Column) -> Column:
+    """LONG, the bytes that reading files is counted as: an aggregate over their sizes."""
+    return F.coalesce(F.sum(F.greatest(size, F.lit(0)) + OPENING_BYTES), F.lit(0))
+
+
+def task_count(cost: int, *, split_bytes: int = SPLIT_BYTES) -> int:
+    """How many tasks share a cost of `scan_cost`."""
+    return max(1, min(-(-cost // split_bytes), _MAX_TASKS))
+
+
+_MAX_TASKS = 100_000
+
+
+def file_splits(files: DataFrame, *, tasks: int, split_bytes: int = SPLIT_BYTES) -> DataFrame:
+    """A row for every split of every file, spread over tasks.
+
+    Splits are dealt in turn: as they are of one size but for the small ones, tasks get about the
+    same bytes.
+
+    Parameters
+    ----------
+    files
+        size LONG, the file's bytes as the log says, and any other columns.
+    tasks
+        How many partitions to make.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `files`, then START LONG and END LONG: where a row group must begin to be
+        part of the split; END is excluded, and null in the last split of a file, so that the splits
+        hold the whole file whatever its size is.
+    """
+    size = F.greatest(F.coalesce(F.col("size"), F.lit(1)), F.lit(1))
+    step = F.greatest(F.lit(split_bytes), F.ceil(size / MAX_SPLITS)).cast("long")
+    starts = F.sequence(F.lit(0).cast("long"), size - 1, step)
+    end = F.col(START) + step
+    return (
+        files.select("*", F.explode(starts).alias(START))
+        .select("*", F.when(end < size, end).alias(END))
+        .repartition(tasks)
+    )

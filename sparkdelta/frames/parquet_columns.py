@@ -1,0 +1,280 @@
+"""The table's columns found in one Parquet file: which leaves to read, and what to make of them.
+
+References
+----------
+PROTOCOL.md#reader-requirements-for-column-mapping,
+PROTOCOL.md#reader-requirements-for-type-widening
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
+
+from sparkdelta.frames.legacy_calendar import Calendars, NotConvertibleError
+from sparkdelta.frames.parquet_schema import LIST, MAP, STRUCT, Node
+from sparkdelta.frames.parquet_values import VARIANT, Convert, arrow_field, value_converter
+from sparkdelta.frames.shredded_variants import (
+    METADATA,
+    TYPED,
+    VALUE,
+    check_shredding,
+    variant_values,
+)
+from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumns:
+    """The wanted columns in a file.
+
+    Attributes
+    ----------
+    leaves
+        Numbers of the leaves to read, in the file's order.
+    """
+
+    leaves: tuple[int, ...]
+    _columns: tuple[tuple[str, int, Convert] | None, ...]
+
+    def arrays(self, stored: pa.RecordBatch) -> list[pa.Array | None]:
+        """The wanted columns, made of what the leaves come back as; None for those that the file
+        lacks.
+        """
+        arrays: list[pa.Array | None] = []
+        for column in self._columns:
+            if column is None:
+                arrays.append(None)
+                continue
+            name, place, convert = column
+            with _named(name):
+                arrays.append(convert(stored.column(place)))
+        return arrays
+
+
+def find_columns(
+    root: Node, columns: Sequence[tuple[StructField, StructField] | None], calendars: Calendars
+) -> FileColumns:
+    """How to read the columns of a table from a file.
+
+    Parameters
+    ----------
+    columns
+        Each as the table names it, without `void`, and as data files spell it, see
+        `schema.column_mapping.physical_field`; None for one that files do not hold.
+
+    Raises
+    ------
+    NotConvertibleError
+        The file holds something else, or more than one field that may be meant.
+    """
+    nodes: list[Node | None] = []
+    found: list[Found | None] = []
+    for pair in columns:
+        wanted, stored = pair or (None, None)
+        node = None
+        if wanted is not None and stored is not None:
+            with _named(wanted.name):
+                _expect_ids(root, stored)
+                node = find_node(root.children, stored)
+                if node is not None:
+                    found.append(find_column(node, stored.dataType, wanted.dataType, calendars))
+        nodes.append(node)
+        if node is None:
+            found.append(None)
+    places = _places(root, nodes)
+    read = [
+        None
+        if pair is None or part is None or place is None
+        else (pair[0].name, place, part.convert)
+        for pair, part, place in zip(columns, found, places, strict=True)
+    ]
+    leaves = {leaf for part in found if part is not None for leaf in part.leaves}
+    return FileColumns(tuple(sorted(leaves)), tuple(read))
+
+
+def _expect_ids(root: Node, stored: StructField) -> None:
+    # Without a single id, names would be all there is to go by, and they may be of other columns.
+    if PARQUET_FIELD_ID in (stored.metadata or {}) and not root.has_ids():
+        raise NotConvertibleError("the file has no field ids, and the table maps columns by id")
+
+
+@contextmanager
+def _named(column: str) -> Iterator[None]:
+    try:
+        yield
+    except (NotConvertibleError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        named = NotConvertibleError(str(error).partition("\n")[0])
+        named.column = column
+        raise named from error
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A wanted column in a file.
+
+    Attributes
+    ----------
+    leaves
+        Numbers of the leaves to read for it.
+    convert
+        Makes the wanted array of what these leaves come back as.
+    """
+
+    leaves: frozenset[int]
+    convert: Convert
+
+
+def find_node(fields: Iterable[Node], wanted: StructField) -> Node | None:
+    """The field of a file that holds a wanted one, by its id if it has one, else by its name in any
+    case; None where the file has no such field.
+    """
+    field_id = (wanted.metadata or {}).get(PARQUET_FIELD_ID)
+    if field_id is not None:
+        found = [node for node in fields if node.field_id == field_id]
+    else:
+        found = [node for node in fields if node.name.lower() == wanted.name.lower()]
+    if len(found) > 1:
+        names = ", ".join(node.name for node in found)
+        raise NotConvertibleError(f"more than one field of the file matches it: {names}")
+    return found[0] if found else None
+
+
+def find_column(node: Node, stored: DataType, wanted: DataType, calendars: Calendars) -> Found:
+    """How to read a field of a file as a wanted type.
+
+    Parameters
+    ----------
+    stored
+        The wanted type as data files spell it, see `schema.column_mapping.physical_type`.
+    wanted
+        The same type with the table's own names.
+
+    Raises
+    ------
+    NotConvertibleError
+        The file holds something else.
+    """
+    if isinstance(wanted, StructType) and isinstance(stored, StructType):
+        _expect(node, STRUCT, wanted)
+        return _struct(node, stored, wanted, calendars)
+    if isinstance(wanted, ArrayType) and isinstance(stored, ArrayType):
+        _expect(node, LIST, wanted)
+        return _list(node, stored, wanted, calendars)
+    if isinstance(wanted, MapType) and isinstance(stored, MapType):
+        _expect(node, MAP, wanted)
+        return _map(node, stored, wanted, calendars)
+    if isinstance(wanted, VariantType):
+        _expect(node, STRUCT, wanted)
+        return _variant(node, calendars)
+    if node.leaf is None:
+        raise NotConvertibleError(
+            f"it is a {node.kind} in the file instead of {wanted.simpleString()}"
+        )
+    return Found(frozenset([node.leaf.number]), value_converter(node.leaf, wanted, calendars))
+
+
+def _expect(node: Node, kind: str, wanted: DataType) -> None:
+    if node.kind != kind:
+        raise NotConvertibleError(
+            f"it is a {node.kind} in the file instead of {wanted.simpleString()}"
+        )
+
+
+def _struct(node: Node, stored: StructType, wanted: StructType, calendars: Calendars) -> Found:
+    nodes = [find_node(node.children, field) for field in stored.fields]
+    found = [
+        None if child is None else find_column(child, part.dataType, field.dataType, calendars)
+        for child, part, field in zip(nodes, stored.fields, wanted.fields, strict=True)
+    ]
+    # Where the file has none of the fields, any leaf tells which structs are null.
+    leaves = frozenset().union(*(part.leaves for part in found if part)) or frozenset(
+        [next(node.leaves()).number]
+    )
+    places = _places(node, nodes)
+    fields = [arrow_field(field.name, field.dataType) for field in wanted.fields]
+
+    def convert(array: pa.StructArray) -> pa.Array:
+        children = [
+            pa.nulls(len(array), field.type)
+            if part is None or place is None
+            else part.convert(array.field(place))
+            for part, place, field in zip(found, places, fields, strict=True)
+        ]
+        return _structs(array, children, fields)
+
+    return Found(leaves, convert)
+
+
+def _places(parent: Node, nodes: Sequence[Node | None]) -> list[int | None]:
+    """Where fields of a file come back when they alone are read: in the file's order."""
+    wanted = [id(node) for node in nodes if node is not None]
+    if len(set(wanted)) < len(wanted):
+        raise NotConvertibleError("two columns or fields of the table are one of the file")
+    read = [id(child) for child in parent.children if id(child) in wanted]
+    return [None if node is None else read.index(id(node)) for node in nodes]
+
+
+def _structs(array: pa.Array, children: Sequence[pa.Array], fields: list[pa.Field]) -> pa.Array:
+    """Structs that are null where those of `array` are."""
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+
+
+def _list(node: Node, stored: ArrayType, wanted: ArrayType, calendars: Calendars) -> Found:
+    element = find_column(node.children[0], stored.elementType, wanted.elementType, calendars)
+    target = pa.list_(arrow_field("element", wanted.elementType))
+
+    def convert(array: pa.Array) -> pa.Array:
+        if not pa.types.is_list(array.type):  # as an Arrow schema in the footer asks for
+            array = array.cast(pa.list_(array.type.value_field))
+        return _rebuilt(array, target, element.convert(array.values))
+
+    return Found(element.leaves, convert)
+
+
+def _map(node: Node, stored: MapType, wanted: MapType, calendars: Calendars) -> Found:
+    keys = find_column(node.children[0], stored.keyType, wanted.keyType, calendars)
+    values = find_column(node.children[1], stored.valueType, wanted.valueType, calendars)
+    key = arrow_field("key", wanted.keyType).with_nullable(False)
+    value = arrow_field("value", wanted.valueType)
+    target = pa.map_(key, value)
+
+    def convert(array: pa.MapArray) -> pa.Array:
+        pairs = [keys.convert(array.keys), values.convert(array.items)]
+        return _rebuilt(array, target, pa.StructArray.from_arrays(pairs, fields=[key, value]))
+
+    return Found(keys.leaves | values.leaves, convert)
+
+
+def _rebuilt(array: pa.Array, target: pa.DataType, values: pa.Array) -> pa.Array:
+    """The same lists or maps of other values."""
+    return pa.Array.from_buffers(
+        target, len(array), array.buffers()[:2], array.null_count, array.offset, [values]
+    )
+
+
+def _variant(node: Node, calendars: Calendars) -> Found:
+    """PROTOCOL.md#variant-data-in-parquet"""
+    names = [child.name for child in node.children]
+    if METADATA not in names:
+        raise NotConvertibleError("it is no variant in the file")
+    check_shredding(node, calendars)
+
+    def convert(array: pa.StructArray) -> pa.Array:
+        parts = array.flatten()  # with the nulls of the structs
+        metadata = parts[names.index(METADATA)]
+        if TYPED in names:
+            values = variant_values(node, array, calendars)
+        else:
+            values = parts[names.index(VALUE)]
+        children = [values.cast(pa.binary()), metadata.cast(pa.binary())]
+        if any(child.null_count > array.null_count for child in children):
+            raise NotConvertibleError("it holds a variant without a value")
+        return _structs(array, children, list(VARIANT))
+
+    return Found(frozenset(leaf.number for leaf in node.leaves()), convert)

@@ -1,0 +1,249 @@
+"""Splits of data files to rows, read by Python workers: Parquet to Arrow, batch by batch.
+
+References
+----------
+PROTOCOL.md#deletion-vectors, PROTOCOL.md#reader-requirements-for-row-tracking
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
+
+from sparkdelta.exceptions import (
+    DataFileNotFoundError,
+    DataFileUnsupportedError,
+    StorageError,
+)
+from sparkdelta.frames.file_splits import END, START
+from sparkdelta.frames.legacy_calendar import NotConvertibleError, calendars
+from sparkdelta.frames.parquet_columns import FileColumns, find_columns
+from sparkdelta.frames.parquet_schema import file_schema
+from sparkdelta.frames.parquet_values import arrow_field
+from sparkdelta.frames.row_groups import RowGroup, RowGroupBound, leaf_bounds, row_groups
+from sparkdelta.protocol.deletion_vectors import (
+    DeletionVectorDescriptor,
+    decode,
+    deleted_rows,
+)
+from sparkdelta.protocol.roaring_bitmaps import Chunks
+
+BATCH_ROWS = 32 * 1024
+BATCH_BYTES = 16 * 1024 * 1024
+"""What is decoded at a time: so many rows, or fewer where the footer says that they are large."""
+
+FILE, VECTOR = "file", "deletionVector"
+
+
+class Files(Protocol):
+    """What opens files on a worker."""
+
+    def open(self, path: str) -> pa.NativeFile:
+        """A file at an absolute, decoded path; FileNotFoundError where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowColumn:
+    """A column of the rows.
+
+    Attributes
+    ----------
+    field
+        Its name, and its type without `void`.
+    stored
+        The same as data files spell it, see `schema.column_mapping.physical_field`; None where they
+        do not hold it.
+    default
+        The column of the splits whose value stands where the file has none, or None for null.
+    adds_position
+        Whether the row's position in its file is added to the default.
+    """
+
+    field: StructField
+    stored: StructField | None = None
+    default: str | None = None
+    adds_position: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitReader:
+    """How workers read splits.
+
+    Attributes
+    ----------
+    bounds
+        What rows are needed at most; others may come all the same.
+    version
+        The table's version, for messages.
+    """
+
+    files: Files
+    columns: tuple[RowColumn, ...]
+    table_root: str
+    version: int | None
+    bounds: tuple[RowGroupBound, ...] = ()
+    batch_rows: int = BATCH_ROWS
+    batch_bytes: int = BATCH_BYTES
+
+    def read(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of splits, see `split_rows`."""
+        schema = pa.schema([arrow_field(c.field.name, c.field.dataType) for c in self.columns])
+        for batch in batches:
+            for number in range(batch.num_rows):
+                yield from _Split(self, schema, batch.slice(number, 1)).rows()
+
+
+def split_rows(splits: DataFrame, reader: SplitReader) -> DataFrame:
+    """The rows of splits, without those that deletion vectors delete.
+
+    Parameters
+    ----------
+    splits
+        file STRING (absolute, decoded), deletionVector STRUCT if there may be any, START, END (see
+        `file_splits`), and the columns that defaults are taken from.
+
+    Returns
+    -------
+    DataFrame
+        The reader's columns, in its order.
+
+    Raises
+    ------
+    DataFileNotFoundError, StorageError, DataFileUnsupportedError, DeletionVectorError
+        When the query runs.
+    """
+    schema = StructType([column.field for column in reader.columns])
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return reader.read(batches)
+
+    return splits.mapInArrow(read, schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """A row of the splits, and how to read it."""
+
+    reader: SplitReader
+    schema: pa.Schema
+    split: pa.RecordBatch
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        path = self._value(FILE)
+        with self._errors(path), self.reader.files.open(path) as source:
+            file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=True)
+            columns, groups = self._plan(file)
+            if not groups:
+                return
+            deleted = self._deleted_rows()
+            for group in groups:
+                position = group.first_row
+                for stored in self._batches(file, group, columns.leaves):
+                    yield from self._made(stored, position, columns, deleted)
+                    position += stored.num_rows
+
+    def _plan(self, file: pq.ParquetFile) -> tuple[FileColumns, list[RowGroup]]:
+        root, old = file_schema(file), calendars(file.metadata.metadata)
+        pairs = [None if c.stored is None else (c.field, c.stored) for c in self.reader.columns]
+        bounds = leaf_bounds(root, [pair for pair in pairs if pair], self.reader.bounds, old)
+        groups = row_groups(file.metadata, self._value(START), self._value(END), bounds)
+        return find_columns(root, pairs, old), list(groups)
+
+    def _batches(
+        self, file: pq.ParquetFile, group: RowGroup, leaves: tuple[int, ...]
+    ) -> Iterator[pa.RecordBatch]:
+        """A row group's rows, all of them, in batches of bounded size."""
+        if not leaves:
+            for start in range(0, group.num_rows, self.reader.batch_rows):
+                count = min(self.reader.batch_rows, group.num_rows - start)
+                yield pa.RecordBatch.from_arrays([pa.nulls(count)], [""])
+            return
+        metadata = file.metadata.row_group(group.number)
+        num_bytes = sum(metadata.column(leaf).total_uncompressed_size for leaf in leaves)
+        rows = self.reader.batch_bytes * group.num_rows // max(num_bytes, 1)
+        rows = max(1, min(rows, self.reader.batch_rows))
+        yield from file.reader.iter_batches(rows, [group.number], list(leaves), use_threads=False)
+
+    def _made(
+        self,
+        stored: pa.RecordBatch,
+        position: int,
+        columns: FileColumns,
+        deleted: Chunks,
+    ) -> Iterator[pa.RecordBatch]:
+        flags = deleted_rows(deleted, position, stored.num_rows) if stored.num_rows else None
+        kept = None if flags is None else pa.array(~flags)
+        if kept is not None:
+            stored = stored.filter(kept)
+        if not stored.num_rows:
+            return
+        arrays = []
+        for column, array, target in zip(
+            self.reader.columns, columns.arrays(stored), self.schema, strict=True
+        ):
+            if array is None or column.default is not None:
+                default = self._default(column, target.type, stored.num_rows, position, kept)
+                array = default if array is None else pc.coalesce(array, default)
+            arrays.append(array)
+        yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _default(
+        self,
+        column: RowColumn,
+        target: pa.DataType,
+        count: int,
+        position: int,
+        kept: pa.Array | None,
+    ) -> pa.Array:
+        if column.default is None:
+            return pa.nulls(count, target)
+        value = self.split.column(column.default).cast(target)[0]
+        if not value.is_valid or not column.adds_position:
+            return pa.repeat(value, count)
+        positions = np.arange(position, position + (count if kept is None else len(kept)))
+        return pc.add(pa.array(positions if kept is None else positions[kept]), value)
+
+    def _deleted_rows(self) -> Chunks:
+        if VECTOR not in self.split.schema.names or self._value(VECTOR) is None:
+            return {}
+        fields = {key: value for key, value in self._value(VECTOR).items() if value is not None}
+        descriptor = DeletionVectorDescriptor.from_dict(fields)
+        path = descriptor.absolute_path(self.reader.table_root)
+        if path is None:
+            return decode(descriptor)
+        with self._errors(path), self.reader.files.open(path) as source:
+            size = source.size()
+            start = descriptor.offset or 1
+            if not (0 < start <= size and descriptor.size_in_bytes >= 0):
+                return decode(descriptor, source.read() or None)
+            # Of a file with the vectors of many data files, no more than is needed.
+            length = min(descriptor.size_in_bytes + 8, size - start)
+            return decode(
+                descriptor, source.read_at(1, 0) + source.read_at(length, start), offset=1
+            )
+
+    def _value(self, name: str) -> Any:
+        return self.split.column(name)[0].as_py()
+
+    @contextmanager
+    def _errors(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise DataFileNotFoundError(file=path, version=self.reader.version) from error
+        except NotConvertibleError as error:
+            problem = str(error)
+            raise DataFileUnsupportedError(
+                file=path, column=error.column, problem=problem
+            ) from error
+        except (pa.ArrowException, OSError) as error:
+            raise StorageError(path=path, problem=str(error).partition("\n")[0]) from error

@@ -1,0 +1,180 @@
+"""Variant values in binary: what it takes to put a shredded one together again.
+
+Functions of this module run on Spark's workers, which need not have this package.
+
+References
+----------
+PROTOCOL.md#shredded-variant-data-in-parquet
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+
+# https://github.com/apache/parquet-format/blob/master/VariantEncoding.md
+_SHORT_TEXT, _OBJECT = 1, 2
+_TRUE, _FALSE = b"\x04", b"\x08"
+_INTEGERS = ((3, "<b", 1), (4, "<h", 2), (5, "<i", 4), (6, "<q", 8))
+_DECIMALS = ((8, 9, 4), (9, 18, 8), (10, 38, 16))
+_DOUBLE, _DATE, _TIMESTAMP, _TIMESTAMP_NTZ, _FLOAT, _BINARY, _TEXT = 7, 11, 12, 13, 14, 15, 16
+_LONGEST_SHORT_TEXT = 63
+_LARGEST_SMALL_COUNT = 255
+
+
+class MalformedVariantError(ValueError):
+    """Why bytes are no variant, or parts do not make one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dictionary:
+    """The field names of a variant, from its metadata."""
+
+    names: Sequence[bytes]
+    ids: Mapping[bytes, int]
+
+    @classmethod
+    def parse(cls, metadata: bytes) -> Dictionary:
+        """From the binary form."""
+        if not metadata or metadata[0] & 0x0F != 1:
+            raise MalformedVariantError("its metadata is not of version 1")
+        width = (metadata[0] >> 6) + 1
+        size = _number(metadata, 1, width)
+        first = 1 + width * (size + 2)
+        ends = [first + _number(metadata, 1 + width * (n + 1), width) for n in range(size + 1)]
+        names = [metadata[start:end] for start, end in pairwise(ends)]
+        return cls(names, {name: number for number, name in enumerate(names)})
+
+
+def object_fields(value: bytes, dictionary: Dictionary) -> dict[bytes, bytes]:
+    """The fields of an object by name, each a value in binary."""
+    if not value or value[0] & 3 != _OBJECT:
+        raise MalformedVariantError("a part of it should be an object and is none")
+    header = value[0] >> 2
+    offset_width, id_width = (header & 3) + 1, (header >> 2 & 3) + 1
+    count_width = 4 if header >> 4 & 1 else 1
+    count = _number(value, 1, count_width)
+    ids_at = 1 + count_width
+    offsets_at = ids_at + id_width * count
+    values_at = offsets_at + offset_width * (count + 1)
+    starts = [_number(value, offsets_at + offset_width * n, offset_width) for n in range(count + 1)]
+    # Values may lie in another order than their fields.
+    ends = dict(pairwise(sorted(starts)))
+    fields = {}
+    for number in range(count):
+        name = dictionary.names[_number(value, ids_at + id_width * number, id_width)]
+        start = starts[number]
+        fields[name] = value[values_at + start : values_at + ends[start]]
+    return fields
+
+
+def make_object(fields: Mapping[bytes, bytes], dictionary: Dictionary) -> bytes:
+    """An object of fields by name, each a value in binary."""
+    names = sorted(fields)
+    unknown = [name for name in names if name not in dictionary.ids]
+    if unknown:
+        raise MalformedVariantError(f"its metadata does not name field {unknown[0]!r}")
+    ids = [dictionary.ids[name] for name in names]
+    id_width = _width(max(ids, default=0))
+    offsets, offset_width = _offsets([fields[name] for name in names])
+    is_large = len(names) > _LARGEST_SMALL_COUNT
+    header = is_large << 6 | (id_width - 1) << 4 | (offset_width - 1) << 2 | _OBJECT
+    parts = [bytes([header]), len(names).to_bytes(4 if is_large else 1, "little")]
+    parts += [number.to_bytes(id_width, "little") for number in ids]
+    return b"".join([*parts, offsets, *(fields[name] for name in names)])
+
+
+def make_array(elements: Sequence[bytes]) -> bytes:
+    """An array of values in binary."""
+    offsets, offset_width = _offsets(elements)
+    is_large = len(elements) > _LARGEST_SMALL_COUNT
+    header = is_large << 4 | (offset_width - 1) << 2 | 3
+    count = len(elements).to_bytes(4 if is_large else 1, "little")
+    return b"".join([bytes([header]), count, offsets, *elements])
+
+
+def _offsets(values: Sequence[bytes]) -> tuple[bytes, int]:
+    offsets = [0]
+    for value in values:
+        offsets.append(offsets[-1] + len(value))
+    width = _width(offsets[-1])
+    return b"".join(offset.to_bytes(width, "little") for offset in offsets), width
+
+
+def _width(number: int) -> int:
+    return max(1, (number.bit_length() + 7) // 8)
+
+
+def _number(data: bytes, position: int, width: int) -> int:
+    if position + width > len(data):
+        raise MalformedVariantError("it ends too early")
+    return int.from_bytes(data[position : position + width], "little")
+
+
+def make_boolean(value: bool) -> bytes:  # noqa: FBT001 - the value itself
+    """A boolean."""
+    return _TRUE if value else _FALSE
+
+
+def make_integer(value: int) -> bytes:
+    """An integer, in the fewest bytes that hold it."""
+    for type_id, form, width in _INTEGERS:
+        if -(1 << 8 * width - 1) <= value < 1 << 8 * width - 1:
+            return _primitive(type_id, struct.pack(form, value))
+    raise MalformedVariantError("an integer has more than 64 bits")
+
+
+def make_float(value: float) -> bytes:
+    """A number of single precision."""
+    return _primitive(_FLOAT, struct.pack("<f", value))
+
+
+def make_double(value: float) -> bytes:
+    """A number of double precision."""
+    return _primitive(_DOUBLE, struct.pack("<d", value))
+
+
+def make_decimal(value: Decimal) -> bytes:
+    """A decimal with the scale that it has."""
+    sign, digits, exponent = value.as_tuple()
+    scale = -int(exponent)
+    unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)
+    for type_id, precision, width in _DECIMALS:
+        if max(len(digits), scale) <= precision:
+            number = unscaled.to_bytes(width, "little", signed=True)
+            return _primitive(type_id, bytes([scale]) + number)
+    raise MalformedVariantError("a decimal has more than 38 digits")
+
+
+def make_date(days: int) -> bytes:
+    """A date, of days since the epoch."""
+    return _primitive(_DATE, struct.pack("<i", days))
+
+
+def make_timestamp(micros: int) -> bytes:
+    """A moment, of microseconds since the epoch."""
+    return _primitive(_TIMESTAMP, struct.pack("<q", micros))
+
+
+def make_timestamp_ntz(micros: int) -> bytes:
+    """A local time, of microseconds since 1970-01-01 00:00:00."""
+    return _primitive(_TIMESTAMP_NTZ, struct.pack("<q", micros))
+
+
+def make_binary(value: bytes) -> bytes:
+    """Bytes."""
+    return _primitive(_BINARY, struct.pack("<I", len(value)) + value)
+
+
+def make_text(value: bytes) -> bytes:
+    """A text, given in UTF-8."""
+    if len(value) <= _LONGEST_SHORT_TEXT:
+        return bytes([len(value) << 2 | _SHORT_TEXT]) + value
+    return _primitive(_TEXT, struct.pack("<I", len(value)) + value)
+
+
+def _primitive(type_id: int, data: bytes) -> bytes:
+    return bytes([type_id << 2]) + data

@@ -1,0 +1,102 @@
+"""How workers reach a storage, from Hadoop's settings."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+
+from sparkdelta.exceptions import StorageError
+from sparkdelta.storage import hadoop
+from sparkdelta.storage.worker_files import (
+    WorkerFiles,
+    bucket,
+    file_system,
+    s3_arguments,
+    setting_names,
+)
+
+
+@pytest.mark.parametrize("spelling", ["file:{}", "file://{}", "{}"])
+@pytest.mark.parametrize("name", ["f", "a b%20c#d?e", "t=12:30"])
+def test_local_files(tmp_path: Path, spelling: str, name: str) -> None:
+    (tmp_path / name).write_bytes(b"content")
+    files = pickle.loads(cloudpickle.dumps(WorkerFiles({"fs.s3a.secret.key": "secret"})))
+    with files.open(spelling.format(tmp_path / name)) as file:
+        assert file.read_at(3, 4) == b"ent"
+    with pytest.raises(FileNotFoundError):
+        files.open(spelling.format(tmp_path / "gone"))
+
+
+def test_secrets_are_not_shown() -> None:
+    assert "secret" not in repr(WorkerFiles({"fs.s3a.secret.key": "secret"}))
+
+
+@pytest.mark.parametrize("path", ["nowhere://host/f", "abfss://c@example.com/f"])
+def test_storages_without_a_reader(path: str) -> None:
+    with pytest.raises(StorageError) as raised:
+        WorkerFiles().open(path)
+    assert raised.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({}, {}),
+        (
+            {"access.key": "a", "secret.key": "s", "session.token": "t"},
+            {"access_key": "a", "secret_key": "s", "session_token": "t"},
+        ),
+        (
+            {"endpoint": "http://127.0.0.1:9000", "path.style.access": "true"},
+            {"scheme": "http", "endpoint_override": "127.0.0.1:9000",
+             "force_virtual_addressing": False},
+        ),
+        (
+            {"endpoint": "minio:9000", "connection.ssl.enabled": "false"},
+            {"scheme": "http", "endpoint_override": "minio:9000"},
+        ),
+        (
+            {"endpoint": "https://s3.amazonaws.com", "endpoint.region": "eu-west-1",
+             "path.style.access": "false", "connection.ssl.enabled": "true"},
+            {"scheme": "https", "region": "eu-west-1"},
+        ),
+        (
+            {"endpoint": "s3.amazonaws.com", "path.style.access": "true"},
+            {},
+        ),
+        (
+            {"aws.credentials.provider": "fs.s3a.AnonymousAWSCredentialsProvider"},
+            {"anonymous": True},
+        ),
+        ({"aws.credentials.provider": "org.example.Provider"}, {}),
+    ],
+)  # fmt: skip
+def test_settings_of_s3(settings: dict[str, str], wanted: dict[str, Any]) -> None:
+    assert s3_arguments("b", {f"fs.s3a.{key}": v for key, v in settings.items()}) == wanted
+    others = {f"fs.s3a.{key}": "other" for key in settings}
+    of_bucket = {f"fs.s3a.bucket.b.{key}": v for key, v in settings.items()}
+    assert s3_arguments("b", {**others, **of_bucket}) == wanted
+    assert not wanted or s3_arguments("c", of_bucket) == {}
+
+
+def test_the_file_systems_of_stores_are_made_of_settings() -> None:
+    settings = {"fs.s3a.endpoint": "http://127.0.0.1:1", "fs.s3a.access.key": "a"}
+    assert file_system("s3a", "b", {**settings, "fs.s3a.secret.key": "s"}).type_name == "s3"
+    key = {"fs.azure.account.key.account.dfs.core.windows.net": "a2V5"}
+    azure = file_system("abfss", "c@account.dfs.core.windows.net", key)
+    assert azure.type_name == "abfs"
+    assert bucket("c@account.dfs.core.windows.net") == "c"
+
+
+def test_settings_come_from_the_session(spark: SparkSession) -> None:
+    assert setting_names("file:/table") == []
+    names = setting_names("s3a://b/table")
+    given = {"fs.s3a.bucket.b.access.key": "a", "fs.s3a.secret.key": "s"}
+    found = hadoop.settings(spark, names, given)
+    assert given.items() <= found.items()
+    assert found.keys() <= set(names)

@@ -1,0 +1,35 @@
+"""Scans by executors alone, however few files there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest.mock import patch
+
+from pyspark.sql import DataFrame
+
+from sparkdelta.table.distributed_scan import DistributedScan
+from sparkdelta.table.scan import Scan
+
+
+@contextmanager
+def distributed_scans(columns: Sequence[str] | None = None) -> Iterator[None]:
+    """Make every scan of a block a distributed one.
+
+    Parameters
+    ----------
+    columns
+        Columns of the table to read at most.
+    """
+    rows = DistributedScan.rows
+
+    def narrowed(scan: DistributedScan, files: DataFrame) -> DataFrame:
+        wanted = None if columns is None else frozenset(columns)
+        return rows(replace(scan, columns=wanted or scan.columns), files)
+
+    with (
+        patch.object(Scan, "_rows", Scan._distributed_rows),
+        patch.object(DistributedScan, "rows", narrowed),
+    ):
+        yield
