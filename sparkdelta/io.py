@@ -7,6 +7,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
+from sparkdelta.table.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.time_travel import version_at_timestamp
 
@@ -20,6 +21,7 @@ def read_delta(
     where: str | Column | None = None,
     columns: list[str] | None = None,
     partition_time_zone: str = "UTC",
+    max_driver_files: int = MAX_DRIVER_FILES,
 ) -> DataFrame:
     """The rows of a Delta table, pinned to one version.
 
@@ -34,13 +36,16 @@ def read_delta(
     timestamp
         A moment to read the table as of, instead of `version`; without a zone it is UTC.
     where
-        Rows to keep, as SQL text or a Column.
+        Rows to keep, as SQL text or a Column; files without such rows are not read.
     columns
         Columns to return, in this order; all by default. ``_metadata.row_id`` and
         ``_metadata.row_commit_version`` (LONG, returned as ``row_id`` and ``row_commit_version``)
         ask for row tracking.
     partition_time_zone
         The zone of timestamp partition values that were written without one.
+    max_driver_files
+        The longest list of files that the driver may hold; executors read the files of a longer one
+        by themselves, see `Scan.to_df`.
 
     Returns
     -------
@@ -61,7 +66,7 @@ def read_delta(
     snapshot = load_snapshot(
         spark, path, version=version, timestamp=timestamp, partition_time_zone=partition_time_zone
     )
-    return snapshot.scan(where, columns).to_df()
+    return snapshot.scan(where, columns, max_driver_files=max_driver_files).to_df()
 
 
 def load_snapshot(

@@ -8,7 +8,7 @@ what                             bounded by
 protocol and metaData            the commits that hold one
 protocol, metaData and sidecars  the checkpoint's top-level file
 compactions to be left out       the compactions of a segment
-files of a scan                  `sparkdelta.table.scan.MAX_SCAN_FILES`
+files of a scan                  `Scan.max_driver_files`
 size of a scan                   one row
 keys of files                    the files of a scan
 columns of files                 the files of a scan

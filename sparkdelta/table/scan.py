@@ -152,16 +152,19 @@ class Scan:
 
     def _read_files(self) -> pa.Table | None:
         """The list of files, or None where it is longer than the driver may read."""
+        bound = self.max_driver_files
+        files = self._file_list()
+        # A limit costs a shuffle, so that the driver stops in time.
+        limited = files if self._state.has_few_files(bound) else files.limit(bound + 1)
         try:
-            files = read_table(
-                self._file_list().limit(self.max_driver_files + 1),
+            return read_table(
+                limited,
                 what="files of a scan",
-                bound=self.max_driver_files,
+                bound=bound,
                 version=self._state.log.segment.version,
             )
         except DriverReadTooLargeError:
             return None
-        return files
 
     def _file_list(self) -> DataFrame:
         """What a scan must know of each file, see `FileScan.rows`."""

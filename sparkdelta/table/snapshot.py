@@ -20,7 +20,7 @@ from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.loading import LoadedLog, extend_log, load_log
 from sparkdelta.table.log_listing import list_log_files, open_log
 from sparkdelta.table.log_reader import LogReader
-from sparkdelta.table.scan import Scan
+from sparkdelta.table.scan import MAX_DRIVER_FILES, Scan
 from sparkdelta.table.state import CachedAdds, TableState
 
 
@@ -155,7 +155,13 @@ class Snapshot:
             F.coalesce(F.sum("size"), F.lit(0)).alias("size_in_bytes"),
         )
 
-    def scan(self, where: str | Column | None = None, columns: list[str] | None = None) -> Scan:
+    def scan(
+        self,
+        where: str | Column | None = None,
+        columns: list[str] | None = None,
+        *,
+        max_driver_files: int = MAX_DRIVER_FILES,
+    ) -> Scan:
         """A read of this version.
 
         Parameters
@@ -165,8 +171,12 @@ class Snapshot:
         columns
             Columns to return, in this order; all by default. ``_metadata.row_id`` and
             ``_metadata.row_commit_version`` ask for those of row tracking.
+        max_driver_files
+            The longest list of files that the driver may hold; executors read the files of a
+            longer one by themselves.
         """
-        return Scan(self._state, where, tuple(columns) if columns is not None else None)
+        names = tuple(columns) if columns is not None else None
+        return Scan(self._state, where, names, max_driver_files)
 
     def refresh(self) -> Snapshot:
         """The latest version; reads only the commits that are new, and returns itself if none is.
@@ -190,7 +200,13 @@ class Snapshot:
             configuration, self.configuration, loaded, cached
         ):
             cached = None
-        state = replace(self._state, log=loaded.log, configuration=configuration, cached=cached)
+        state = replace(
+            self._state,
+            log=loaded.log,
+            configuration=configuration,
+            num_files=_num_files(loaded),
+            cached=cached,
+        )
         return Snapshot(loaded, state)
 
     def cache(self) -> Snapshot:
@@ -235,4 +251,9 @@ def open_snapshot(
     configuration = TableConfiguration.validate(
         loaded.protocol, loaded.metadata, path=store.table_root
     )
-    return Snapshot(loaded, TableState(loaded.log, configuration, partition_time_zone))
+    state = TableState(loaded.log, configuration, partition_time_zone, _num_files(loaded))
+    return Snapshot(loaded, state)
+
+
+def _num_files(loaded: LoadedLog) -> int | None:
+    return None if loaded.checksum is None else loaded.checksum.num_files

@@ -35,6 +35,7 @@ from sparkdelta.table.log_reader import LogReader
 
 NUM_RECORDS = "numRecords"
 _FROM_CHECKPOINT = -1
+_LEAST_BYTES_PER_FILE = 8  # in a checkpoint, where paths differ in little but their number
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,12 @@ class CachedAdds:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """What replay of a log segment gives; every method returns a lazy DataFrame.
+    """What replay of a log segment gives, as lazy DataFrames.
+
+    Attributes
+    ----------
+    num_files
+        How many live files there are, where the version checksum tells.
 
     References
     ----------
@@ -57,7 +63,19 @@ class TableState:
     log: LogReader
     configuration: TableConfiguration
     partition_time_zone: str
+    num_files: int | None = None
     cached: CachedAdds | None = None
+
+    def has_few_files(self, bound: int) -> bool:
+        """Whether there are clearly no more live files than a bound, without looking for them."""
+        if self.num_files is not None:
+            return self.num_files <= bound
+        lines, segment = self.log.local_lines, self.log.segment
+        if lines is None or self.log.sidecars:
+            return False
+        checkpoint = segment.checkpoint.files if segment.checkpoint is not None else ()
+        stored = sum(file.size_bytes for file in checkpoint) // _LEAST_BYTES_PER_FILE
+        return int(lines.num_rows) + stored <= bound
 
     def scan_files(self, *fields: str, skipping: DataSkipping | None = None) -> DataFrame:
         """The named fields of the live add actions, as in the log, and NUM_RECORDS.

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaTable
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.protocol.table_features import FEATURES
-from sparkdelta.table.scan import MAX_SCAN_FILES
+from sparkdelta.table.scan import MAX_DRIVER_FILES
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), ROOT / "tests" / "README.md"]
@@ -54,7 +54,7 @@ def test_the_readme_has_every_feature() -> None:
 
 
 def test_the_readme_has_the_bound_of_a_scan() -> None:
-    assert f"More than {MAX_SCAN_FILES:,} files" in _section("README.md", "Limits")
+    assert f"Beyond {MAX_DRIVER_FILES:,} files" in _section("README.md", "Limits")
 
 
 @pytest.mark.filterwarnings("ignore")  # delta-rs warns of its own doings

@@ -25,6 +25,7 @@ DRIVER_READS = {
     "toLocalIterator", "tail",
 }  # fmt: skip
 JVM = {"_jvm", "_jsparkSession", "_jdf", "_jsc", "_gateway", "_jc"}
+COLUMN_READER = "sparkdelta/predicates/classic_columns.py"
 SESSION_CHANGES = {"set", "unset"}
 
 
@@ -67,7 +68,9 @@ def test_rows_reach_the_driver_by_one_door() -> None:
 
 def test_one_module_knows_the_jvm() -> None:
     users = {_name(path) for path in MODULES if any(n.attr in JVM for n in _attributes(path))}
-    assert users == {"sparkdelta/storage/hadoop.py"}
+    assert users == {"sparkdelta/storage/hadoop.py", COLUMN_READER}
+    read_by_it = {n.attr for n in _attributes(ROOT / COLUMN_READER)} & JVM
+    assert read_by_it == {"_jdf"}, "it looks at the plan of a filter, and at nothing else"
 
 
 def test_nobody_sets_a_setting_of_the_users_session() -> None:

@@ -12,12 +12,11 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
 from sparkdelta.exceptions import (
-    DriverReadTooLargeError,
     LogFileNotFoundError,
     MalformedLogFileError,
 )
 from sparkdelta.storage.local import LocalLogStore
-from sparkdelta.table import loading, log_reader, scan
+from sparkdelta.table import loading, log_reader
 from tests.support.log_writer import (
     write_checkpoint,
     write_checksum,
@@ -375,16 +374,6 @@ def test_a_checkpoint_that_vanishes_before_a_read_is_planned(
     error = raised_by(lambda: snapshot.scan().to_df())
     assert isinstance(error, LogFileNotFoundError)
     assert file.name in error.file
-
-
-def test_too_many_files_for_the_driver(
-    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    create(table, add("a"), add("b"))
-    monkeypatch.setattr(scan, "MAX_SCAN_FILES", 1)
-    with pytest.raises(DriverReadTooLargeError) as raised:
-        read_delta(spark, str(table))
-    assert (raised.value.rows, raised.value.bound) == (2, 1)
 
 
 @pytest.mark.parametrize(

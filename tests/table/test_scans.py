@@ -438,3 +438,17 @@ class TestRowTracking:
         self._create(table, configuration={"delta.enableRowTracking": "false"})
         with pytest.raises(InvalidArgumentError):
             read_delta(spark, str(table), columns=self.COLUMNS)
+
+
+def test_more_files_than_the_driver_may_hold(spark: SparkSession, table: Path) -> None:
+    """The list stays with the executors, with or without a version checksum or a checkpoint."""
+    create(table, *(write_data(table, f"f{n}", ids(n, n + 1)) for n in range(4)))
+    snapshot = load_snapshot(spark, str(table))
+    few, many = (snapshot.scan(max_driver_files=bound).to_df() for bound in (4, 3))
+    assert rows(few) == rows(many) == [(0,), (1,), (2,), (3,)]
+    assert any(node.name == "MapInArrow" for node in plan(many))
+    assert not any(node.name == "MapInArrow" for node in plan(few))
+    filtered = snapshot.scan("id = 2", ["ID"], max_driver_files=1).to_df()
+    assert rows(filtered) == [(2,)]
+    unlooked = snapshot.scan("id + id = 4 AND rand() < 2", ["id"], max_driver_files=1).to_df()
+    assert rows(unlooked) == [(2,)]

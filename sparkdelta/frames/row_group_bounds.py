@@ -1,0 +1,112 @@
+"""What a predicate says of the values of single columns: the part that a Parquet reader can use."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from sparkdelta.frames.row_groups import Bound, RowGroupBound
+from sparkdelta.protocol.predicates import (
+    Column,
+    ColumnPath,
+    Comparison,
+    Expression,
+    In,
+    Literal,
+    Predicate,
+    conjuncts,
+    flipped,
+)
+from sparkdelta.schema.ordered_casts import ordered
+
+
+def row_group_bounds(
+    predicate: Predicate, schema: StructType, partition_columns: frozenset[str]
+) -> tuple[RowGroupBound, ...]:
+    """The bounds on data columns that every wanted row keeps.
+
+    Parameters
+    ----------
+    predicate
+        As `protocol.predicates.without_not` gives it.
+    """
+    lower: dict[ColumnPath, Any] = {}
+    upper: dict[ColumnPath, Any] = {}
+    for term in conjuncts(predicate):
+        path, least, greatest = _interval(term, schema)
+        if path is None or path[0] in partition_columns:
+            continue
+        if least is not None:
+            lower[path] = max(lower.get(path, least), least)
+        if greatest is not None:
+            upper[path] = min(upper.get(path, greatest), greatest)
+    paths = sorted({*lower, *upper})
+    return tuple(RowGroupBound(path, lower.get(path), upper.get(path)) for path in paths)
+
+
+def _interval(
+    term: Predicate, schema: StructType
+) -> tuple[ColumnPath | None, Bound | None, Bound | None]:
+    if isinstance(term, In):
+        values = [_bound(term.child, value, schema) for value in term.values]
+        if not isinstance(term.child, Column) or not values or None in values:
+            return None, None, None
+        known: Any = values
+        return term.child.path, min(known), max(known)
+    if not isinstance(term, Comparison):
+        return None, None, None
+    if isinstance(term.left, Literal):
+        term = flipped(term)
+    value = _bound(term.left, term.right, schema)
+    if not isinstance(term.left, Column) or value is None:
+        return None, None, None
+    has_lower = term.operator in (">", ">=", "=", "<=>")
+    has_upper = term.operator in ("<", "<=", "=", "<=>")
+    return term.left.path, value if has_lower else None, value if has_upper else None
+
+
+def _bound(column: Expression, constant: Expression, schema: StructType) -> Bound | None:
+    """The constant as a value of the column's own type; None where it is not one."""
+    if not isinstance(column, Column) or not isinstance(constant, Literal):
+        return None
+    if ordered(column, schema) is None:
+        return None
+    data_type: DataType = schema
+    for name in column.path:
+        assert isinstance(data_type, StructType)
+        data_type = data_type[name].dataType
+    return _converted(constant.value, data_type)
+
+
+def _converted(value: Any, data_type: DataType) -> Bound | None:
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(data_type, FloatType | DoubleType):
+        is_number = isinstance(value, int | float | Decimal)
+        return float(value) if is_number and not math.isnan(value) else None
+    if isinstance(data_type, IntegralType):
+        return value if isinstance(value, int) else None
+    if isinstance(data_type, DecimalType):
+        return Decimal(value) if isinstance(value, int | Decimal) else None
+    if isinstance(data_type, TimestampType | TimestampNTZType):
+        has_zone = isinstance(data_type, TimestampType)
+        is_moment = isinstance(value, datetime) and (value.tzinfo is not None) == has_zone
+        return value if is_moment else None
+    if isinstance(data_type, DateType):
+        return value if isinstance(value, date) and not isinstance(value, datetime) else None
+    return value if isinstance(data_type, StringType) and isinstance(value, str) else None
