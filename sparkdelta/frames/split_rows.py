@@ -97,9 +97,31 @@ class SplitReader:
     def read(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of splits, see `split_rows`."""
         schema = pa.schema([arrow_field(c.field.name, c.field.dataType) for c in self.columns])
-        for batch in batches:
-            for number in range(batch.num_rows):
-                yield from _Split(self, schema, batch.slice(number, 1)).rows()
+        splits = (batch.slice(n, 1) for batch in batches for n in range(batch.num_rows))
+        rows = (made for split in splits for made in _Split(self, schema, split).rows())
+        return _joined(rows, self.batch_rows // 8, self.batch_bytes // 8)
+
+
+def _joined(
+    batches: Iterator[pa.RecordBatch], enough_rows: int, enough_bytes: int
+) -> Iterator[pa.RecordBatch]:
+    """The same rows, those of small batches in fewer: each batch costs Spark some time."""
+    small: list[pa.RecordBatch] = []
+    num_rows = num_bytes = 0
+    for batch in batches:
+        small.append(batch)
+        num_rows += batch.num_rows
+        num_bytes += batch.nbytes
+        if num_rows >= enough_rows or num_bytes >= enough_bytes:
+            yield from _as_one(small)
+            small, num_rows, num_bytes = [], 0, 0
+    yield from _as_one(small)
+
+
+def _as_one(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    if len(batches) < 2:
+        return batches
+    return list(pa.Table.from_batches(batches).combine_chunks().to_batches())
 
 
 def split_rows(splits: DataFrame, reader: SplitReader) -> DataFrame:
@@ -140,7 +162,9 @@ class _Split:
     def rows(self) -> Iterator[pa.RecordBatch]:
         path = self._value(FILE)
         with self._errors(path), self.reader.files.open(path) as source:
-            file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=True)
+            # Fewer, larger requests, where one costs more than a call of the system.
+            is_remote = not path.startswith("file:")
+            file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=is_remote)
             columns, groups = self._plan(file)
             if not groups:
                 return
@@ -171,7 +195,11 @@ class _Split:
         num_bytes = sum(metadata.column(leaf).total_uncompressed_size for leaf in leaves)
         rows = self.reader.batch_bytes * group.num_rows // max(num_bytes, 1)
         rows = max(1, min(rows, self.reader.batch_rows))
-        yield from file.reader.iter_batches(rows, [group.number], list(leaves), use_threads=False)
+        wanted = [group.number], list(leaves)
+        if group.num_rows <= rows:
+            yield from file.reader.read_row_groups(*wanted, use_threads=False).to_batches()
+        else:
+            yield from file.reader.iter_batches(rows, *wanted, use_threads=False)
 
     def _made(
         self,
