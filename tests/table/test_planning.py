@@ -1,0 +1,327 @@
+"""From a condition to files: the same files from every layout of the log, and plans that skip."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta import Snapshot, load_snapshot, read_delta
+from tests.support.log_writer import (
+    ADD,
+    METADATA,
+    PROTOCOL,
+    Action,
+    log_directory,
+    set_time,
+    write_checkpoint,
+    write_commit,
+)
+from tests.support.settings import settings
+from tests.support.spark_jobs import counted_jobs, no_jobs, plan
+from tests.support.table_builder import (
+    add,
+    create,
+    field,
+    ids,
+    metadata,
+    protocol,
+    remove,
+    write_data,
+)
+
+DAYS = [f"2024-01-{day:02}" for day in range(1, 11)]
+FILES_PER_DAY = 20
+SCHEMA = (field("id", "long"), field("x", "double"), field("day", "date"))
+OPENING = [protocol(), metadata(*SCHEMA, partitioned_by=["day"])]
+_COUNTS = pa.struct([("id", pa.int64()), ("x", pa.int64())])
+_BOUNDS = pa.struct([("id", pa.int64()), ("x", pa.float64())])
+_STATS = pa.struct(
+    [
+        ("numRecords", pa.int64()),
+        ("minValues", _BOUNDS),
+        ("maxValues", _BOUNDS),
+        ("nullCount", _COUNTS),
+    ]
+)
+
+
+def file(number: int) -> Action:
+    """Ten rows of one day; ids grow with the number."""
+    low = number * 10
+    stats = {
+        "numRecords": 10,
+        "minValues": {"id": low, "x": 0.5},
+        "maxValues": {"id": low + 9, "x": 1.5},
+        "nullCount": {"id": 0, "x": 0},
+    }
+    day = DAYS[number // FILES_PER_DAY]
+    name = f"day={day}/{number:05}"
+    return add(name, partitionValues={"day": day}, stats=json.dumps(stats))
+
+
+FILES = [file(number) for number in range(len(DAYS) * FILES_PER_DAY)]
+WHERE = "day = DATE'2024-01-03' AND id BETWEEN 455 AND 472"
+WANTED = [f"day=2024-01-03/{number:05}" for number in (45, 46, 47)]
+
+
+def write_typed_checkpoint(
+    table: Path, actions: Sequence[Action], *, with_json: bool, rows_per_group: int
+) -> None:
+    """A checkpoint at version 0 with `stats_parsed` and `partitionValues_parsed`."""
+    fields = [ADD.field(index) for index in range(ADD.num_fields)]
+    typed = pa.struct(
+        [*fields, ("partitionValues_parsed", pa.struct([("day", pa.date32())])),
+         ("stats_parsed", _STATS)]
+    )  # fmt: skip
+    adds = []
+    for action in actions:
+        values = dict(action["add"])
+        day = values["partitionValues"]["day"]
+        values["partitionValues_parsed"] = {"day": dt.date.fromisoformat(day)}
+        values["stats_parsed"] = json.loads(values["stats"])
+        values["partitionValues"] = list(values["partitionValues"].items())
+        values["stats"] = values["stats"] if with_json else None
+        adds.append(values)
+    nothing: list[Any] = [None] * len(adds)
+    opening = OPENING[1]["metaData"] | {"configuration": [], "format": None}
+    columns = {
+        "add": pa.array([*adds, None, None], typed),
+        "metaData": pa.array([*nothing, opening, None], METADATA),
+        "protocol": pa.array([*nothing, None, OPENING[0]["protocol"]], PROTOCOL),
+    }
+    target = log_directory(table) / f"{0:020d}.checkpoint.parquet"
+    pq.write_table(pa.table(columns), target, row_group_size=rows_per_group)
+
+
+LAYOUTS = [
+    "commits",
+    "JSON checkpoint",
+    "typed checkpoint",
+    "typed checkpoint without JSON",
+    "tail",
+]
+
+
+def make(table: Path, layout: str) -> None:
+    """The files of `FILES` in one of `LAYOUTS`."""
+    write_commit(table, 0, [*OPENING, *FILES])
+    if layout == "JSON checkpoint":
+        write_checkpoint(table, 0, [*OPENING, *FILES])
+    elif layout.startswith("typed"):
+        has_json = not layout.endswith("without JSON")
+        write_typed_checkpoint(table, FILES, with_json=has_json, rows_per_group=20)
+    elif layout == "tail":
+        other = [remove(a["add"]["path"]) for a in FILES[40:60:2]]
+        again = [*FILES[40:60:2]]
+        write_typed_checkpoint(table, [*FILES[:50], *FILES[50:]], with_json=True, rows_per_group=20)
+        write_commit(table, 1, other)
+        write_commit(table, 2, again)
+        set_time(log_directory(table) / f"{0:020d}.json", 1)
+
+
+def kept(snapshot: Snapshot, where: Any) -> list[str]:
+    return sorted(row["path"] for row in snapshot.scan(where).files().select("path").collect())
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_same_files_from_every_layout(
+    spark: SparkSession, table: Path, layout: str, cached: bool
+) -> None:
+    make(table, layout)
+    snapshot = load_snapshot(spark, str(table))
+    if cached:
+        snapshot = snapshot.cache()
+    assert kept(snapshot, WHERE) == WANTED
+    column = (F.col("DAY") == F.lit(dt.date(2024, 1, 3))) & F.col("id").between(455, 472)
+    assert kept(snapshot, column) == WANTED
+    assert len(kept(snapshot, "id < 100 OR day > '2024-01-09'")) == 10 + FILES_PER_DAY
+    assert kept(snapshot, "id < 0") == []
+    assert len(kept(snapshot, None)) == len(FILES)
+    if cached:
+        snapshot.uncache()
+
+
+def _scan(frame: Any) -> str:
+    (text,) = [n.text for n in plan(frame) if n.name == "FileScan" and "add" in n.text]
+    return text
+
+
+def test_conditions_are_pushed_into_the_checkpoint(spark: SparkSession, table: Path) -> None:
+    make(table, "typed checkpoint")
+    files = load_snapshot(spark, str(table)).scan(WHERE).files()
+    with settings(spark, {"spark.sql.maxMetadataStringLength": "5000"}):
+        text = _scan(files.select("path"))
+    (pushed,) = text.split("PushedFilters: ")[1].split(", ReadSchema")[:1]
+    assert "Or(IsNull(add.partitionValues_parsed.day),EqualTo(" in pushed
+    assert "Or(IsNull(add.stats_parsed.minValues.id),LessThanOrEqual(" in pushed
+    assert "Or(IsNull(add.stats_parsed.maxValues.id),GreaterThanOrEqual(" in pushed
+    schema = text.split("ReadSchema: ")[1]
+    assert "stats:string" not in schema, "JSON statistics are not needed"
+    assert "partitionValues:map" not in schema
+    assert "modificationTime" not in schema
+
+
+def test_row_groups_are_skipped(spark: SparkSession, table: Path) -> None:
+    """One of ten row groups holds the day."""
+    make(table, "typed checkpoint")
+    files = load_snapshot(spark, str(table)).scan(WHERE).files().select("path")
+    assert len(files.collect()) == 3
+    text = files._jdf.queryExecution().executedPlan().toString()
+    assert "FileScan" in text
+    (metrics,) = _scan_metrics(files)
+    assert metrics <= FILES_PER_DAY + 2
+
+
+def _scan_metrics(frame: Any) -> list[int]:
+    """How many rows the scans of a frame's executed plan gave out."""
+    executed = frame._jdf.queryExecution().executedPlan()
+    found, nodes = [], [executed]
+    while nodes:
+        node = nodes.pop()
+        if node.nodeName().startswith("Scan parquet"):
+            found.append(int(node.metrics().apply("numOutputRows").value()))
+        if node.nodeName() == "AdaptiveSparkPlan":
+            nodes.append(node.executedPlan())
+        children = node.children()
+        nodes += [children.apply(index) for index in range(children.size())]
+    return found
+
+
+def test_a_table_without_a_checkpoint_is_planned_in_one_job(
+    spark: SparkSession, table: Path
+) -> None:
+    make(table, "commits")
+    snapshot = load_snapshot(spark, str(table))
+    with no_jobs(spark):
+        files = snapshot.scan(WHERE).files()
+    with counted_jobs(spark) as jobs:
+        files.select("path").collect()
+    assert jobs.count == 1
+
+
+def test_json_is_parsed_below_the_partition_filter(spark: SparkSession, table: Path) -> None:
+    """For files that are left only: Spark would otherwise parse it as a common subexpression."""
+    make(table, "JSON checkpoint")
+    files = load_snapshot(spark, str(table)).scan(WHERE).files().select("path")
+    (condition,) = [n.text for n in plan(files) if n.name == "Filter" and "from_json" in n.text]
+    assert condition.index("day") < condition.index("exists(array(from_json(")
+    assert "numRecords" in condition
+    assert "StructField(x," not in condition, "only the columns that the condition names"
+
+
+def test_rows_are_those_of_the_condition(spark: SparkSession, table: Path) -> None:
+    files = []
+    for number in range(4):
+        stats = {
+            "numRecords": 5,
+            "minValues": {"id": number * 5},
+            "maxValues": {"id": number * 5 + 4},
+        }
+        action = write_data(table, f"f{number}", ids(number * 5, number * 5 + 5))
+        action["add"]["stats"] = json.dumps(stats)
+        files.append(action)
+    create(table, *files)
+    (table / "f3").unlink()
+    frame = read_delta(spark, str(table), where="id >= 7 AND id < 12")
+    assert {row["id"] for row in frame.collect()} == set(range(7, 12))
+    assert sorted(name.rpartition("/")[2] for name in frame.inputFiles()) == ["f1", "f2"]
+
+
+@pytest.mark.parametrize(
+    "where", ["idd = 5", "id = DATE'2024-01-01'", "id", "day.month = 1", "id ="]
+)
+def test_a_wrong_condition_is_sparks_error(spark: SparkSession, table: Path, where: str) -> None:
+    make(table, "commits")
+    scan = load_snapshot(spark, str(table)).scan(where)
+    for use in (scan.files, scan.to_df):
+        with pytest.raises(AnalysisException) as raised:
+            use()
+        if where == "idd = 5":
+            assert raised.value.getCondition() == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+            assert "`id`" in str(raised.value)
+
+
+def test_statistics_have_physical_names(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#column-mapping"""
+    mapped = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-1"}
+    schema = metadata(
+        field("id", "long", metadata=mapped), configuration={"delta.columnMapping.mode": "name"}
+    )
+    files = [
+        add(f"f{n}", stats=json.dumps({"minValues": {"col-1": n}, "maxValues": {"col-1": n}}))
+        for n in range(3)
+    ]
+    write_commit(table, 0, [protocol(2, 5), schema, *files])
+    assert kept(load_snapshot(spark, str(table)), "id = 1") == ["f1"]
+
+
+GENERATED = {
+    "CAST(ts AS DATE)": ("date", [f"2024-03-{day:02}" for day in range(1, 31)]),
+    "YEAR(ts)": ("integer", [str(year) for year in range(2010, 2040)]),
+    "DATE_FORMAT(ts, 'yyyy-MM')": ("string", [f"2024-{month:02}" for month in range(1, 13)]),
+    "DATE_TRUNC('MONTH', ts)": ("timestamp", [f"2024-{m:02}-01 00:00:00" for m in range(1, 13)]),
+}
+
+
+@pytest.mark.parametrize("expression", GENERATED)
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Etc/GMT+12", "UTC"])
+def test_generated_partition_columns(
+    spark: SparkSession, table: Path, expression: str, zone: str
+) -> None:
+    """PROTOCOL.md#generated-columns: a filter on the source chooses partitions, whatever the zones
+    of writer and reader are."""
+    data_type, values = GENERATED[expression]
+    source = field("ts", "timestamp")
+    part = field("part", data_type, metadata={"delta.generationExpression": expression})
+    files = [add(value, partitionValues={"part": value}) for value in [*values, None or ""]]
+    schema = metadata(source, part, partitioned_by=["part"])
+    write_commit(table, 0, [protocol(1, 4), schema, *files])
+    snapshot = load_snapshot(spark, str(table))
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        found = kept(snapshot, "ts = TIMESTAMP'2024-03-15 12:00:00Z'")
+        after = kept(snapshot, "ts > TIMESTAMP'2024-03-15 12:00:00Z'")
+        neither = kept(snapshot, "month(ts) = 3")
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    everything = {*values, ""}
+    at_least = {v for v in values if v.startswith(("2024-03-15", "2024-03-14", "2024-03-16"))}
+    assert len(neither) == len(everything)
+    assert set(found) < everything
+    assert "" in found, "an empty text is null as a partition value"
+    assert len(found) <= 5
+    if expression == "CAST(ts AS DATE)":
+        assert at_least <= set(found)
+    assert set(found) <= set(after) < everything
+
+
+def test_year_month_and_day_in_columns_of_their_own(spark: SparkSession, table: Path) -> None:
+    parts = [
+        field(name, "integer", metadata={"delta.generationExpression": f"{name.upper()}(ts)"})
+        for name in ("year", "month", "day")
+    ]
+    schema = metadata(field("ts", "timestamp"), *parts, partitioned_by=["year", "month", "day"])
+    days = [dt.date(2023, 12, 25) + dt.timedelta(days=n) for n in range(20)]
+    files = [
+        add(str(day), partitionValues={"year": str(day.year), "month": str(day.month),
+                                       "day": str(day.day)})
+        for day in days
+    ]  # fmt: skip
+    write_commit(table, 0, [protocol(1, 4), schema, *files])
+    snapshot = load_snapshot(spark, str(table))
+    where = "ts >= TIMESTAMP'2023-12-31 12:00:00Z' AND ts < TIMESTAMP'2024-01-02 12:00:00Z'"
+    found = kept(snapshot, where)
+    assert {"2023-12-31", "2024-01-01", "2024-01-02"} <= set(found)
+    assert len(found) <= 5
