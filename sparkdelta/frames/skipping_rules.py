@@ -191,7 +191,8 @@ class SkippingRules:
                 return self._has_nulls(comparison.left)
             operator = "="
         against = self._constant(constant)
-        if against is None:
+        may_be_nan = bound.is_float and not _is_number(constant)
+        if against is None or (operator == "=" and may_be_nan):
             return None
         return _all([self._range(operator, bound, against), self._has_values(bound.path)])
 
@@ -248,6 +249,8 @@ class SkippingRules:
         if bound is None or not all(is_comparable(bound, v.data_type) for v in values):
             return None
         if len({family(v.data_type) for v in values}) > 1:
+            return None
+        if bound.is_float and not all(_is_number(v) for v in values):
             return None
         array = _array(values)
         ends = _all(

@@ -145,6 +145,7 @@ CASES: list[tuple[str, set[str], set[str]]] = [
     ("f >= 5", OF_F, OF_F),
     ("f <> 1", OF_F, OF_F),
     ("f = double('NaN')", OF_F, OF_F),
+    ("f = CAST('NaN' AS DOUBLE)", OF_F, OF_F),
     ("f > 5 AND f < 9", OF_F, FLOATS_WITH_NAN),
     ("f BETWEEN 1.5 AND 9", OF_F, {"f 1-2", *FLOATS_WITH_NAN}),
     ("f = 5", OF_F, FLOATS_WITH_NAN),
