@@ -21,8 +21,10 @@ from tests.benchmarks.data import (
     write_partitioned_table,
     write_table,
 )
-from tests.benchmarks.logs import write_checkpoint, write_commits
-from tests.benchmarks.measurement import Comparison, Stopwatch
+from tests.benchmarks.logs import CheckpointedLog, Layout, write_commits
+from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
+from tests.benchmarks.planning import planning
+from tests.benchmarks.planning_tables import FULL, SMALL, Planning
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Scale:
     data_files: int
     rows_per_file: int
     directories: int
+    planning: Planning
     deleted: tuple[float, ...] = (0.001, 0.1, 0.5)
 
 
@@ -50,6 +53,7 @@ SCALES = {
         data_files=4,
         rows_per_file=100_000,
         directories=2,
+        planning=SMALL,
     ),
     "full": Scale(
         commits=(10, 1_000),
@@ -60,10 +64,11 @@ SCALES = {
         data_files=20,
         rows_per_file=1_000_000,
         directories=5,
+        planning=FULL,
     ),
 }
 
-Suite = Callable[[Stopwatch, Scale, Path], Iterator[Comparison]]
+Suite = Callable[[Stopwatch, Scale, Path], Iterator[Comparison | NotMeasured]]
 
 
 def loading(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Comparison]:
@@ -71,7 +76,7 @@ def loading(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Compa
     spark = stopwatch.spark
     for count in scale.commits:
         root = scratch / f"commits-{count}"
-        paths = write_commits(root, commits=count)
+        paths = write_commits(spark, root, commits=count)
         text = f"spark.read.text of {count} commits, counted"
 
         def lines(paths: list[str] = paths) -> int:
@@ -92,19 +97,21 @@ def loading(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Compa
 def replay(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Comparison]:
     """The paths of the live files: checkpoint and tail, against the checkpoint's column alone."""
     spark = stopwatch.spark
-    for layout, sidecars in (
-        ("one classic file", 0),
-        (f"{scale.sidecars} sidecars", scale.sidecars),
-    ):
-        root = scratch / f"checkpoint-{sidecars}"
-        files = write_checkpoint(
-            spark,
-            root,
+    layouts: dict[Layout, str] = {
+        "classic": "one classic file",
+        "hash": f"{scale.sidecars} sidecars",
+    }
+    for layout, said in layouts.items():
+        log = CheckpointedLog(
+            layout=layout,
+            statistics="both",
             files=scale.checkpoint_files,
-            sidecars=sidecars,
+            sidecars=scale.sidecars,
             tail_commits=scale.tail_commits,
             actions_per_commit=scale.actions_per_commit,
         )
+        root = log.write_once(spark, scratch)
+        files = log.checkpoint_files(root)
         snapshot = load_snapshot(spark, str(root))
 
         def floor(files: list[str] = files) -> object:
@@ -116,9 +123,13 @@ def replay(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Compar
         def cold(root: Path = root) -> object:
             return _paths(load_snapshot(spark, str(root)).add_files())
 
-        size = f"{scale.checkpoint_files:,} files, {layout}"
+        size = f"{scale.checkpoint_files:,} files, {said}"
         yield stopwatch.compare(
-            f"{size}, snapshot at hand", live, floor, floor_name="add.path of it", target=2.5
+            f"{size}, snapshot at hand",
+            live,
+            floor,
+            floor_name="add.path of it",
+            target=at_most(2.5),
         )
         yield stopwatch.compare(
             f"{size}, load_snapshot included", cold, floor, floor_name="add.path of it"
@@ -145,7 +156,7 @@ def scans(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Compari
         read_delta(spark, str(plain)),
         spark.read.parquet(*map(str, files)),
         names,
-        1.05,
+        at_most(1.05),
     )
     with_partition = [*names[1:], PARTITION]
     discovered = spark.read.parquet(str(partitioned))
@@ -155,12 +166,12 @@ def scans(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Compari
         read_delta(spark, str(partitioned)),
         discovered,
         with_partition,
-        1.05,
+        at_most(1.05),
     )
     with patch.object(file_scan, "MAX_PARTITION_DIRECTORIES", 0):
         joined = read_delta(spark, str(partitioned))
     yield from _scans(
-        stopwatch, "partition values joined", joined, discovered, with_partition, 1.15
+        stopwatch, "partition values joined", joined, discovered, with_partition, at_most(1.15)
     )
     yield stopwatch.compare(
         "unpartitioned, one column, read_delta included",
@@ -193,7 +204,7 @@ def _scans(
     table: DataFrame,
     plain: DataFrame,
     columns: list[str],
-    target: float | None,
+    target: Target | None,
     *,
     same_result: bool = True,
 ) -> Iterator[Comparison]:
@@ -234,4 +245,5 @@ SUITES: dict[str, Suite] = {
     "replay": replay,
     "scans": scans,
     "deletion vectors": deletion_vectors,
+    "planning": lambda stopwatch, scale, scratch: planning(stopwatch, scale.planning, scratch),
 }
