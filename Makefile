@@ -39,6 +39,10 @@ test-oldest: java $(OLDEST)/.installed ## A small suite on the lowest supported 
 bench: java $(VENV)/.installed ## Benchmarks, as ratios in one run; BENCH='--scale small' for a smoke test
 	$(BIN)/python -m tests.benchmarks $(BENCH)
 
+.PHONY: bench-plan
+bench-plan: java $(VENV)/.installed ## Planning of up to 10M files, against other engines too; BENCH='--help' for options
+	$(BIN)/python -m tests.benchmarks --only planning $(BENCH)
+
 ##@ Checks
 .PHONY: check
 check: lint types imports ## Everything that reads the code without running it

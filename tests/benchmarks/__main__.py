@@ -13,39 +13,57 @@ import platform
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 import pyspark
 from pyspark.sql import SparkSession
 
-from tests.benchmarks.measurement import Comparison, Pairs, Stopwatch, as_table
-from tests.benchmarks.suites import SCALES, SUITES
+from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwatch, as_table
+from tests.benchmarks.planning import PARTS
+from tests.benchmarks.session import local_session
+from tests.benchmarks.suites import SCALES, SUITES, Scale
+
+PLANNING = "planning"
+"""The suite of `make bench-plan`: not part of `make bench`, as it takes longer than all others."""
 
 
-def main(arguments: Sequence[str] | None = None) -> list[Comparison]:
+def main(arguments: Sequence[str] | None = None) -> list[Comparison | NotMeasured]:
     """Run the suites asked for and print what they show."""
     options = _parser().parse_args(arguments)
     pairs = Pairs(first=options.pairs, close=options.close_pairs)
-    comparisons: list[Comparison] = []
+    scale = _scale(options)
+    results: list[Comparison | NotMeasured] = []
+    if options.scratch:
+        Path(options.scratch).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="sparkdelta-bench-", dir=options.scratch) as scratch:
-        spark = _spark(options, Path(scratch))
+        spark = local_session(Path(scratch), cores=options.cores, memory=options.driver_memory)
         try:
-            for name in options.only or SUITES:
+            for name in options.only or (suite for suite in SUITES if suite != PLANNING):
                 stopwatch = Stopwatch(spark, pairs, name)
-                directory = Path(scratch) / name.replace(" ", "-")
-                directory.mkdir()
-                for result in SUITES[name](stopwatch, SCALES[options.scale], directory):
-                    comparisons.append(result)
-                    _say(f"{name}: {result.name}: {result.ratio:.2f}x")
-            report = _report(options, spark, comparisons)
+                keeps = name == PLANNING and options.scratch
+                parent = Path(options.scratch) if keeps else Path(scratch)
+                directory = parent / name.replace(" ", "-")
+                directory.mkdir(exist_ok=True)
+                for result in SUITES[name](stopwatch, scale, directory):
+                    results.append(result)
+                    _say(result.summary)
+                    if options.json:
+                        report = _report(options, scale, spark, results)
+                        Path(options.json).write_text(report, encoding="utf-8")
         finally:
             spark.stop()
-    print(as_table(comparisons))
-    if options.json:
-        Path(options.json).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    return comparisons
+    print(as_table(results))
+    return results
+
+
+def _scale(options: argparse.Namespace) -> Scale:
+    scale = SCALES[options.scale]
+    chosen = replace(
+        scale.planning, most_files=options.most_files, without=tuple(options.without or ())
+    )
+    return replace(scale, planning=chosen)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,43 +77,39 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--driver-memory", default="2g")
-    parser.add_argument("--scratch", help="where to make tables for the time of the run")
+    parser.add_argument(
+        "--scratch",
+        metavar="DIR",
+        help="where to make tables; those of the planning suite stay there for the next run",
+    )
+    planning = parser.add_argument_group("the planning suite")
+    planning.add_argument(
+        "--most-files", type=int, metavar="N", help="leave out tables of more files than this"
+    )
+    planning.add_argument(
+        "--without", choices=PARTS, action="append", help="leave out a part; may be repeated"
+    )
     return parser
 
 
-def _spark(options: argparse.Namespace, scratch: Path) -> SparkSession:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = (
-        SparkSession.builder.master(f"local[{options.cores}]")
-        .appName("sparkdelta benchmarks")
-        .config("spark.driver.memory", options.driver_memory)
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", str(2 * options.cores))
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-        .config("spark.local.dir", str(scratch / "local"))
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
-
-
 def _report(
-    options: argparse.Namespace, spark: SparkSession, comparisons: Sequence[Comparison]
-) -> dict[str, object]:
-    return {
+    options: argparse.Namespace,
+    scale: Scale,
+    spark: SparkSession,
+    results: Sequence[Comparison | NotMeasured],
+) -> str:
+    report = {
         "measured_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "pyspark": pyspark.__version__,
         "machine": platform.machine(),
         "master": spark.sparkContext.master,
         "driver_memory": options.driver_memory,
-        "scale": {"name": options.scale, **asdict(SCALES[options.scale])},
-        "comparisons": [comparison.as_dict() for comparison in comparisons],
+        "scale": {"name": options.scale, **asdict(scale)},
+        "comparisons": [one.as_dict() for one in results if isinstance(one, Comparison)],
+        "not_measured": [one.as_dict() for one in results if isinstance(one, NotMeasured)],
     }
+    return json.dumps(report, indent=2) + "\n"
 
 
 def _say(text: str) -> None:

@@ -81,6 +81,24 @@ def _write_linked(
     _write_commit(root, 0, [*_opening([PARTITION]), *adds])
 
 
+def write_small_files(spark: SparkSession, root: Path, *, files: int) -> list[str]:
+    """A table of files with few rows, links to one another; their paths. Made once."""
+    paths = [root / f"part-{number:06}.parquet" for number in range(files)]
+    if not (root / "_delta_log").exists():
+        shutil.rmtree(root, ignore_errors=True)
+        root.mkdir(parents=True)
+        (original,) = write_data_files(spark, root / "original", files=1, rows_per_file=10)
+        for number, path in enumerate(paths):
+            if number % 10_000 == 0:  # file systems bound the links of one file
+                last = path
+                shutil.copy(original, path)
+            else:
+                os.link(last, path)
+        shutil.rmtree(root / "original")
+        write_table(paths, root, rows_per_file=10)
+    return [str(path) for path in paths]
+
+
 def write_deletion_vectors(
     files: Sequence[Path], root: Path, *, rows_per_file: int, fractions: Sequence[float]
 ) -> list[int]:

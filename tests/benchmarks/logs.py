@@ -1,203 +1,199 @@
-"""Logs of any length without data files: what loading and replay are measured on."""
+"""Logs of any length without data files: what loading, replay and planning are measured on."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import uuid
-from collections.abc import Iterable
-from datetime import date, timedelta
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-_SCHEMA = json.dumps(
-    {
-        "type": "struct",
-        "fields": [
-            {"name": "id", "type": "long", "nullable": True, "metadata": {}},
-            {"name": "day", "type": "date", "nullable": True, "metadata": {}},
-        ],
-    }
+from tests.benchmarks.file_actions import (
+    DAYS,
+    FIRST_DAY,
+    PARTITION,
+    ROWS,
+    TIME,
+    Statistics,
+    add_actions,
+    as_lines,
+    path_of,
+    remove_actions,
+    schema_string,
+    with_path,
 )
-_FIRST_DAY = date(2024, 1, 1)
-_DAYS = 365
-_ROWS, _BYTES, _TIME = 1000, 123_456, 1_700_000_000_000
-_CHECKPOINT_VERSION = 10
+
+Layout = Literal["classic", "hash", "sorted"]
+"""One classic file; sidecars by a hash of the path; sidecars sorted by partition, then by `id`.
+Rows of the first two are in no order, as writers that group files by a hash leave them."""
+
+SORTED_ROW_GROUP_BYTES = 8 * 1024 * 1024
+"""Of sidecars that are sorted, so that readers can skip most row groups: about 55,000 files each,
+the files of two days where the table has ten million."""
+
+_VERSION = 10
+_GENERATION = 1  # to be raised when the same parameters shall make other files
 
 
-def write_commits(root: Path, *, commits: int, files_per_commit: int = 1) -> list[str]:
-    """A table whose log is nothing but commits; the paths of the commits."""
+@dataclass(frozen=True, slots=True)
+class CheckpointedLog:
+    """A log with a checkpoint at version 10 and a tail of commits, each an update: it removes files
+    and adds as many with the same rows.
+
+    Attributes
+    ----------
+    files
+        Live files, of the checkpoint and of every version after it.
+    sidecars
+        How many, of the layouts that have sidecars.
+    actions_per_commit
+        The adds of one commit, and its removes.
+    """
+
+    layout: Layout
+    statistics: Statistics
+    files: int
+    sidecars: int
+    tail_commits: int
+    actions_per_commit: int
+
+    def write_once(self, spark: SparkSession, directory: Path) -> Path:
+        """The table below `directory`, made unless an earlier run made it there."""
+        shape = asdict(self) if self.layout != "classic" else asdict(self) | {"sidecars": 0}
+        name = "-".join(str(value) for value in (*shape.values(), f"g{_GENERATION}"))
+        root, unfinished = directory / name, directory / f"{name}.unfinished"
+        if not root.exists():
+            shutil.rmtree(unfinished, ignore_errors=True)
+            self.write(spark, unfinished)
+            unfinished.rename(root)
+        return root
+
+    def write(self, spark: SparkSession, root: Path) -> None:
+        """Make the table; executors make its checkpoint."""
+        log = root / "_delta_log"
+        log.mkdir(parents=True)
+        if self.layout == "classic":
+            self._write_classic(spark, log)
+        else:
+            self._write_sidecars(spark, log)
+        hint = {"version": _VERSION, "size": self.files + 2}
+        (log / "_last_checkpoint").write_text(json.dumps(hint), encoding="utf-8")
+        self._write_tail(spark, log)
+
+    def checkpoint_files(self, root: Path) -> list[str]:
+        """The Parquet files that hold the adds."""
+        directory = root / "_delta_log" / ("" if self.layout == "classic" else "_sidecars")
+        return sorted(str(file) for file in directory.glob("*.parquet"))
+
+    def live_paths(self, *, day: date, least: int, greatest: int) -> list[str]:
+        """What `date = day AND id BETWEEN least AND greatest` leaves of the files, sorted."""
+        first, last = least // ROWS, min(greatest // ROWS, self.files - 1)
+        wanted = (day - FIRST_DAY).days
+        numbers = range(first + (wanted - first) % DAYS, last + 1, DAYS)
+        return sorted(path_of(number, self._named(number)) for number in numbers)
+
+    def _named(self, number: int) -> int:
+        """The number in the name of the live file that has the rows of a file."""
+        replacement, other = divmod(number, self._stride)
+        replaced = other == 0 and replacement < self.tail_commits * self.actions_per_commit
+        return self.files + replacement if replaced else number
+
+    @property
+    def _stride(self) -> int:
+        return max(1, self.files // (self.tail_commits * self.actions_per_commit))
+
+    def _write_classic(self, spark: SparkSession, log: Path) -> None:
+        opening = spark.createDataFrame(
+            [(json.dumps(action),) for action in self._opening()], "action STRING"
+        )
+        first = opening.select(F.from_json("action", _TABLE_ACTIONS).alias("a")).select("a.*")
+        numbers = _numbers(spark, self.files).coalesce(1).sortWithinPartitions(F.xxhash64("n"))
+        adds = add_actions(with_path(numbers), self.statistics)
+        rows = first.unionByName(adds, allowMissingColumns=True).coalesce(1)
+        (part,) = _write_parts(rows, log.parent / "parts")
+        part.rename(log / f"{_VERSION:020}.checkpoint.parquet")
+        shutil.rmtree(log.parent / "parts")
+
+    def _write_sidecars(self, spark: SparkSession, log: Path) -> None:
+        # Numbers are shuffled, not actions: those are made where they are written.
+        numbers, options = _numbers(spark, self.files), {}
+        if self.layout == "sorted":
+            order = [F.col("n") % DAYS, F.col("n")]
+            options["parquet.block.size"] = str(SORTED_ROW_GROUP_BYTES)
+            numbers = numbers.repartitionByRange(self.sidecars, *order)
+        else:
+            order = [F.xxhash64("n")]
+            numbers = numbers.repartition(self.sidecars, *order)
+        files = with_path(numbers.sortWithinPartitions(*order))
+        rows = add_actions(files, self.statistics)
+        parts = _write_parts(rows, log.parent / "parts", options)
+        directory = log / "_sidecars"
+        directory.mkdir()
+        written = [part.rename(directory / f"{uuid.uuid4()}.parquet") for part in parts]
+        shutil.rmtree(log.parent / "parts")
+        top = [{"checkpointMetadata": {"version": _VERSION}}, *self._opening()]
+        for file in written:
+            size, modified = file.stat().st_size, file.stat().st_mtime_ns // 1_000_000
+            sidecar = {"path": file.name, "sizeInBytes": size, "modificationTime": modified}
+            top.append({"sidecar": sidecar})
+        _write_lines(log / f"{_VERSION:020}.checkpoint.{uuid.uuid4()}.json", _as_lines(top))
+
+    def _write_tail(self, spark: SparkSession, log: Path) -> None:
+        count, each = self.tail_commits * self.actions_per_commit, self.actions_per_commit
+        assert count <= self.files
+        of_old = f"id * {self._stride}"
+        replaced = _numbers(spark, count, n=of_old, named=of_old)
+        replacing = _numbers(spark, count, n=of_old, named=f"id + {self.files}")
+        adds = as_lines(add_actions(with_path(replacing), "json", data_change=True))
+        removes = as_lines(remove_actions(with_path(replaced)))
+        for commit in range(self.tail_commits):
+            part = slice(commit * each, (commit + 1) * each)
+            lines = [*_as_lines([_COMMIT_INFO]), *adds[part], *removes[part]]
+            _write_lines(log / f"{_VERSION + 1 + commit:020}.json", lines)
+
+    def _opening(self) -> list[dict[str, Any]]:
+        configuration = {
+            "delta.checkpoint.writeStatsAsJson": str(self.statistics != "struct").lower(),
+            "delta.checkpoint.writeStatsAsStruct": str(self.statistics != "json").lower(),
+        }
+        if self.layout == "classic":
+            return _opening(configuration)
+        return _opening(configuration | {"delta.checkpointPolicy": "v2"}, "v2Checkpoint")
+
+
+def write_commits(
+    spark: SparkSession, root: Path, *, commits: int, files_per_commit: int = 1
+) -> list[str]:
+    """A table whose log is nothing but commits that add files; the paths of the commits."""
     log = root / "_delta_log"
     log.mkdir(parents=True)
+    files = with_path(_numbers(spark, commits * files_per_commit))
+    adds = as_lines(add_actions(files, "json", data_change=True))
     paths = []
     for version in range(commits):
-        numbers = range(version * files_per_commit, (version + 1) * files_per_commit)
-        actions = [_commit_info(), *(_add(number) for number in numbers)]
-        paths.append(_write_commit(log, version, (_opening() if version == 0 else []) + actions))
-    return paths
+        first = _as_lines([_COMMIT_INFO, *(_opening({}) if version == 0 else [])])
+        part = slice(version * files_per_commit, (version + 1) * files_per_commit)
+        paths.append(log / f"{version:020}.json")
+        _write_lines(paths[-1], [*first, *adds[part]])
+    return [str(path) for path in paths]
 
 
-def write_checkpoint(
-    spark: SparkSession,
-    root: Path,
-    *,
-    files: int,
-    sidecars: int,
-    tail_commits: int,
-    actions_per_commit: int,
-) -> list[str]:
-    """A table with a checkpoint and a tail of commits that each add and remove files.
-
-    As many files are added as are removed, so that the number of live files stays the same.
-
-    Parameters
-    ----------
-    sidecars
-        How many sidecar files the adds are hashed to; 0 for a classic checkpoint of one file.
-
-    Returns
-    -------
-    list of str
-        The Parquet files that hold the adds.
-    """
-    log = root / "_delta_log"
-    log.mkdir(parents=True)
-    if sidecars:
-        written = _write_sidecars(spark, log, files, sidecars)
-    else:
-        written = [_write_classic(spark, log, files)]
-    hint = {"version": _CHECKPOINT_VERSION, "size": files + 2}
-    (log / "_last_checkpoint").write_text(json.dumps(hint), encoding="utf-8")
-    stride = max(1, files // (tail_commits * actions_per_commit))
-    for commit in range(tail_commits):
-        numbers = range(commit * actions_per_commit, (commit + 1) * actions_per_commit)
-        actions = [_add(files + number) for number in numbers]
-        actions += [_remove(number * stride % files) for number in numbers]
-        _write_commit(log, _CHECKPOINT_VERSION + 1 + commit, [_commit_info(), *actions])
-    return written
+_TABLE_ACTIONS = (
+    "protocol STRUCT<minReaderVersion: INT, minWriterVersion: INT>, "
+    "metaData STRUCT<id: STRING, format: STRUCT<provider: STRING, "
+    "options: MAP<STRING, STRING>>, schemaString: STRING, partitionColumns: ARRAY<STRING>, "
+    "configuration: MAP<STRING, STRING>, createdTime: BIGINT>"
+)
+_COMMIT_INFO = {"commitInfo": {"timestamp": TIME, "operation": "UPDATE", "engineInfo": "benchmark"}}
 
 
-def _write_classic(spark: SparkSession, log: Path, files: int) -> str:
-    opening = spark.createDataFrame(
-        [(json.dumps(action),) for action in _opening()], "action STRING"
-    )
-    actions = (
-        "protocol STRUCT<minReaderVersion: INT, minWriterVersion: INT>, "
-        "metaData STRUCT<id: STRING, format: STRUCT<provider: STRING, "
-        "options: MAP<STRING, STRING>>, schemaString: STRING, partitionColumns: ARRAY<STRING>, "
-        "configuration: MAP<STRING, STRING>>"
-    )
-    first = opening.select(F.from_json("action", actions).alias("a")).select("a.*")
-    rows = first.unionByName(_adds(spark, files, 1), allowMissingColumns=True).coalesce(1)
-    target = log / f"{_CHECKPOINT_VERSION:020}.checkpoint.parquet"
-    (part,) = _write_parts(rows, log.parent / "parts")
-    part.rename(target)
-    shutil.rmtree(log.parent / "parts")
-    return str(target)
-
-
-def _write_sidecars(spark: SparkSession, log: Path, files: int, sidecars: int) -> list[str]:
-    rows = _adds(spark, files, sidecars).repartition(sidecars, F.col("add.path"))
-    parts = _write_parts(rows, log.parent / "parts")
-    directory = log / "_sidecars"
-    directory.mkdir()
-    written = [part.rename(directory / f"{uuid.uuid4()}.parquet") for part in parts]
-    shutil.rmtree(log.parent / "parts")
-    top = [{"checkpointMetadata": {"version": _CHECKPOINT_VERSION}}, *_opening("v2Checkpoint")]
-    for file in written:
-        size, modified = file.stat().st_size, file.stat().st_mtime_ns // 1_000_000
-        sidecar = {"path": file.name, "sizeInBytes": size, "modificationTime": modified}
-        top.append({"sidecar": sidecar})
-    _write_lines(log / f"{_CHECKPOINT_VERSION:020}.checkpoint.{uuid.uuid4()}.json", top)
-    return [str(file) for file in written]
-
-
-def _adds(spark: SparkSession, files: int, partitions: int) -> DataFrame:
-    """As `_add`, with the statistics as JSON and as a struct, as delta-spark writes them."""
-    days = F.date_add(F.lit(_FIRST_DAY), (F.col("id") % _DAYS).cast("int"))
-    number, day = F.lpad(F.col("id").cast("string"), 9, "0"), F.col("day")
-    path = F.concat(
-        F.lit("day="), day.cast("string"), F.lit("/part-"), number, F.lit("-"),
-        F.md5(F.col("id").cast("string")), F.lit(".c000.snappy.parquet"),
-    )  # fmt: skip
-    first, last = F.col("id") * _ROWS, F.col("id") * _ROWS + _ROWS - 1
-    statistics = F.struct(
-        F.lit(_ROWS).cast("long").alias("numRecords"),
-        F.struct(first.alias("id")).alias("minValues"),
-        F.struct(last.alias("id")).alias("maxValues"),
-        F.struct(F.lit(0).cast("long").alias("id")).alias("nullCount"),
-    )
-    vector = (
-        "STRUCT<storageType: STRING, pathOrInlineDv: STRING, offset: INT, sizeInBytes: INT, "
-        "cardinality: BIGINT>"
-    )
-    add = F.struct(
-        path.alias("path"),
-        F.create_map(F.lit("day"), day.cast("string")).alias("partitionValues"),
-        F.lit(_BYTES).cast("long").alias("size"),
-        F.lit(_TIME).cast("long").alias("modificationTime"),
-        F.lit(False).alias("dataChange"),
-        F.to_json(statistics).alias("stats"),
-        F.lit(None).cast("MAP<STRING, STRING>").alias("tags"),
-        F.lit(None).cast(vector).alias("deletionVector"),
-        F.struct(day.alias("day")).alias("partitionValues_parsed"),
-        statistics.alias("stats_parsed"),
-    )
-    return spark.range(0, files, 1, partitions).withColumn("day", days).select(add.alias("add"))
-
-
-def _write_parts(frame: DataFrame, directory: Path) -> list[Path]:
-    frame.write.parquet(str(directory))
-    return sorted(directory.glob("*.parquet"))
-
-
-def _path(number: int) -> str:
-    digest = hashlib.md5(str(number).encode()).hexdigest()
-    return f"day={_day(number)}/part-{number:09}-{digest}.c000.snappy.parquet"
-
-
-def _day(number: int) -> str:
-    return (_FIRST_DAY + timedelta(days=number % _DAYS)).isoformat()
-
-
-def _add(number: int) -> dict[str, Any]:
-    first = number * _ROWS
-    statistics = {
-        "numRecords": _ROWS,
-        "minValues": {"id": first},
-        "maxValues": {"id": first + _ROWS - 1},
-        "nullCount": {"id": 0},
-    }
-    return {
-        "add": {
-            "path": _path(number),
-            "partitionValues": {"day": _day(number)},
-            "size": _BYTES,
-            "modificationTime": _TIME,
-            "dataChange": True,
-            "stats": json.dumps(statistics, separators=(",", ":")),
-        }
-    }
-
-
-def _remove(number: int) -> dict[str, Any]:
-    return {
-        "remove": {
-            "path": _path(number),
-            "deletionTimestamp": _TIME,
-            "dataChange": True,
-            "extendedFileMetadata": True,
-            "partitionValues": {"day": _day(number)},
-            "size": _BYTES,
-        }
-    }
-
-
-def _opening(*features: str) -> list[dict[str, Any]]:
+def _opening(configuration: dict[str, str], *features: str) -> list[dict[str, Any]]:
     protocol: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 2}
     if features:
         protocol = {
@@ -209,23 +205,30 @@ def _opening(*features: str) -> list[dict[str, Any]]:
     metadata = {
         "id": str(uuid.uuid4()),
         "format": {"provider": "parquet", "options": {}},
-        "schemaString": _SCHEMA,
-        "partitionColumns": ["day"],
-        "configuration": {},
+        "schemaString": schema_string(),
+        "partitionColumns": [PARTITION],
+        "configuration": configuration,
+        "createdTime": TIME,
     }
     return [{"protocol": protocol}, {"metaData": metadata}]
 
 
-def _commit_info() -> dict[str, Any]:
-    return {"commitInfo": {"timestamp": _TIME, "operation": "WRITE", "engineInfo": "benchmark"}}
+def _numbers(spark: SparkSession, count: int, *, n: str = "id", named: str = "id") -> DataFrame:
+    return spark.range(count).selectExpr(f"{n} AS n", f"{named} AS named")
 
 
-def _write_commit(log: Path, version: int, actions: Iterable[dict[str, Any]]) -> str:
-    path = log / f"{version:020}.json"
-    _write_lines(path, actions)
-    return str(path)
+def _write_parts(
+    frame: DataFrame, directory: Path, options: dict[str, str] | None = None
+) -> list[Path]:
+    # Timestamps as INT96 have no bounds in the footer.
+    fixed = {"outputTimestampType": "TIMESTAMP_MICROS", "compression": "snappy"}
+    frame.write.options(**fixed, **(options or {})).parquet(str(directory))
+    return sorted(directory.glob("*.parquet"))
 
 
-def _write_lines(path: Path, actions: Iterable[dict[str, Any]]) -> None:
-    lines = (json.dumps(action, separators=(",", ":")) + "\n" for action in actions)
-    path.write_text("".join(lines), encoding="utf-8")
+def _as_lines(actions: Sequence[dict[str, Any]]) -> list[str]:
+    return [json.dumps(action, separators=(",", ":")) for action in actions]
+
+
+def _write_lines(path: Path, lines: Sequence[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -19,6 +19,32 @@ Action = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What a ratio should be.
+
+    Attributes
+    ----------
+    most
+        The ratio not to be exceeded.
+    text
+        The same as a reader would say it.
+    """
+
+    most: float
+    text: str
+
+
+def at_most(ratio: float) -> Target:
+    """The candidate takes no more than this many times what its floor takes."""
+    return Target(ratio, f"<= {ratio:g}x")
+
+
+def faster(times: float) -> Target:
+    """The candidate is at least this many times faster than what it is compared to."""
+    return Target(1 / times, f">= {times:g}x faster")
+
+
+@dataclass(frozen=True, slots=True)
 class Pairs:
     """How many pairs to measure.
 
@@ -41,16 +67,16 @@ class Comparison:
     Attributes
     ----------
     target
-        The ratio not to be exceeded, or None where there is no aim.
+        None where there is no aim.
     jobs
-        Spark jobs that one run of the candidate starts.
+        Spark jobs that one run of the candidate starts; None where it runs in another process.
     """
 
     suite: str
     name: str
     floor_name: str
-    target: float | None
-    jobs: int
+    target: Target | None
+    jobs: int | None
     floor_seconds: tuple[float, ...]
     seconds: tuple[float, ...]
 
@@ -66,7 +92,15 @@ class Comparison:
     @property
     def is_met(self) -> bool | None:
         """Whether the target is met; None without a target."""
-        return None if self.target is None else self.ratio <= self.target
+        return None if self.target is None else self.ratio <= self.target.most
+
+    @property
+    def summary(self) -> str:
+        """The outcome in one line."""
+        return (
+            f"{self.suite}: {self.name}: {_digits(self.ratio)}x {self.floor_name} "
+            f"({median(self.seconds):.3f} s)"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """What is written to the JSON file."""
@@ -76,7 +110,7 @@ class Comparison:
             "floor": self.floor_name,
             "pairs": len(self.seconds),
             "jobs": self.jobs,
-            "target": self.target,
+            "target": None if self.target is None else self.target.text,
             "is_met": self.is_met,
             "ratio": _spread(self.ratios),
             "seconds": _spread(self.seconds),
@@ -86,12 +120,32 @@ class Comparison:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class NotMeasured:
+    """What could not be measured here, and why."""
+
+    suite: str
+    name: str
+    why: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is written to the JSON file."""
+        return {"suite": self.suite, "name": self.name, "why": self.why}
+
+    @property
+    def summary(self) -> str:
+        """The outcome in one line; of a traceback, the last line says what happened."""
+        return f"{self.suite}: {self.name}: {self.why.splitlines()[-1]}"
+
+
 def _spread(values: Sequence[float]) -> dict[str, float]:
-    return {
-        "median": round(median(values), 4),
-        "min": round(min(values), 4),
-        "max": round(max(values), 4),
-    }
+    numbers = {"median": median(values), "min": min(values), "max": max(values)}
+    return {name: float(f"{number:.5g}") for name, number in numbers.items()}
+
+
+def _short(result: object) -> str:
+    text = repr(result)
+    return text if len(text) <= 500 else f"{text[:500]}... ({len(text):,} characters)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +163,9 @@ class Stopwatch:
         floor: Action,
         *,
         floor_name: str,
-        target: float | None = None,
+        target: Target | None = None,
         same_result: bool = True,
+        counts_jobs: bool = True,
     ) -> Comparison:
         """Run both in turns, after a warm run of each.
 
@@ -118,6 +173,8 @@ class Stopwatch:
         ----------
         same_result
             Whether both must return the same.
+        counts_jobs
+            Whether the candidate's jobs are those of this session.
 
         Raises
         ------
@@ -126,9 +183,11 @@ class Stopwatch:
         """
         expected, found = floor(), candidate()
         if same_result and expected != found:
-            raise ValueError(f"{self.suite}, {name}: {found!r} instead of {expected!r}")
-        with self._jobs() as jobs:
-            candidate()
+            raise ValueError(f"{self.suite}, {name}: {_short(found)} instead of {_short(expected)}")
+        jobs: list[int] | None = None
+        if counts_jobs:
+            with self._jobs() as jobs:
+                candidate()
         floor_seconds: list[float] = []
         seconds: list[float] = []
         while len(seconds) < self._wanted(seconds, floor_seconds):
@@ -140,7 +199,7 @@ class Stopwatch:
             name=name,
             floor_name=floor_name,
             target=target,
-            jobs=len(jobs),
+            jobs=None if jobs is None else len(jobs),
             floor_seconds=tuple(floor_seconds),
             seconds=tuple(seconds),
         )
@@ -172,21 +231,32 @@ def _seconds(action: Action) -> float:
     return time.perf_counter() - start
 
 
-def as_table(comparisons: Sequence[Comparison]) -> str:
-    """The results as a Markdown table."""
+def as_table(results: Sequence[Comparison | NotMeasured]) -> str:
+    """The results as a Markdown table, and below it what could not be measured."""
     lines = [
         "| what | seconds | floor | ratio (min - max) | pairs | jobs | target |",
         "|---|---|---|---|---|---|---|",
     ]
-    for result in comparisons:
+    for result in results:
+        if isinstance(result, NotMeasured):
+            continue
         ratios = result.ratios
-        target = "" if result.target is None else f"<= {result.target}x"
-        if result.is_met is not None:
-            target += ": met" if result.is_met else ": MISSED"
+        target = ""
+        if result.target is not None:
+            target = f"{result.target.text}: {'met' if result.is_met else 'MISSED'}"
         lines.append(
             f"| {result.suite}: {result.name} | {median(result.seconds):.3f} "
             f"| {median(result.floor_seconds):.3f} ({result.floor_name}) "
-            f"| {result.ratio:.2f} ({min(ratios):.2f} - {max(ratios):.2f}) "
-            f"| {len(ratios)} | {result.jobs} | {target} |"
+            f"| {_digits(result.ratio)} ({_digits(min(ratios))} - {_digits(max(ratios))}) "
+            f"| {len(ratios)} | {'' if result.jobs is None else result.jobs} | {target} |"
         )
+    missing = [result for result in results if isinstance(result, NotMeasured)]
+    if missing:
+        lines += ["", "Not measured:"]
+        lines += [f"- {one.summary}" for one in missing]
     return "\n".join(lines)
+
+
+def _digits(ratio: float) -> str:
+    """Two decimals, and more of a small ratio."""
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"

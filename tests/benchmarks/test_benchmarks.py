@@ -6,22 +6,34 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.benchmarks.measurement import Comparison, Pairs, Stopwatch, as_table
+from tests.benchmarks.measurement import (
+    Comparison,
+    NotMeasured,
+    Pairs,
+    Stopwatch,
+    Target,
+    as_table,
+    at_most,
+    faster,
+)
+from tests.benchmarks.planning import PARTS
 from tests.benchmarks.suites import SUITES
 
 ROOT = Path(__file__).parents[2]
+OTHER_PROCESSES = ("low-memory", "delta-spark", "delta-spark-large")
 
 
-def _comparison(*seconds: float, target: float | None = None) -> Comparison:
+def _comparison(*seconds: float, target: Target | None = None) -> Comparison:
     floor = (1.0,) * len(seconds)
     return Comparison("suite", "name", "floor", target, 1, floor, seconds)
 
 
 def test_a_ratio_is_the_median_of_the_pairs() -> None:
-    result = Comparison("suite", "name", "floor", 2.0, 1, (1.0, 2.0, 4.0), (3.0, 2.0, 6.0))
+    result = Comparison("suite", "name", "floor", at_most(2), 1, (1.0, 2.0, 4.0), (3.0, 2.0, 6.0))
     assert result.ratios == [3.0, 1.0, 1.5]
     assert result.ratio == 1.5
     assert result.is_met
@@ -29,11 +41,22 @@ def test_a_ratio_is_the_median_of_the_pairs() -> None:
 
 
 def test_a_missed_target_is_said() -> None:
-    met, missed = _comparison(1.0, target=1.05), _comparison(1.1, target=1.05)
+    met, missed = _comparison(1.0, target=at_most(1.05)), _comparison(1.1, target=at_most(1.05))
     table = as_table([met, missed, _comparison(1.1)])
     assert [line.split("|")[-2].strip() for line in table.splitlines()[2:]] == [
         "<= 1.05x: met", "<= 1.05x: MISSED", "",
     ]  # fmt: skip
+
+
+def test_being_faster_is_a_target_too() -> None:
+    met, missed = _comparison(0.25, target=faster(4)), _comparison(0.26, target=faster(4))
+    assert (met.is_met, missed.is_met) == (True, False)
+    assert "| >= 4x faster: met |" in as_table([met])
+
+
+def test_what_could_not_be_measured_is_said() -> None:
+    missing = NotMeasured("suite", "another engine", "Traceback:\n  ...\nit is not here")
+    assert as_table([_comparison(1.0), missing]).endswith("- suite: another engine: it is not here")
 
 
 @pytest.mark.parametrize(("seconds", "pairs"), [(1.2, 15), (1.4, 5)])
@@ -46,13 +69,26 @@ def test_close_ratios_are_measured_longer(seconds: float, pairs: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_suite_runs(suite: str, tmp_path: Path) -> None:
+    run = _run(tmp_path, suite, *(f"--without={part}" for part in OTHER_PROCESSES))
+    assert len(run["comparisons"]) == run["printed"] > 0
+    assert not run["not_measured"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", OTHER_PROCESSES)
+def test_planning_runs_in_other_processes(part: str, tmp_path: Path) -> None:
+    run = _run(tmp_path, "planning", *(f"--without={other}" for other in PARTS if other != part))
+    # delta-spark's JARs may be missing.
+    assert run["comparisons"] or run["not_measured"][0]["name"] == "delta-spark"
+
+
+def _run(tmp_path: Path, suite: str, *arguments: str) -> dict[str, Any]:
+    """The report of a suite, and how many lines its table has."""
     report = tmp_path / "report.json"
-    arguments = ["--scale", "small", "--pairs", "1", "--close-pairs", "1", "--only", suite]
-    command = [sys.executable, "-m", "tests.benchmarks", *arguments, "--json", str(report)]
+    options = ["--scale=small", "--pairs=1", "--close-pairs=1", f"--only={suite}"]
+    places = [f"--json={report}", f"--scratch={tmp_path / 'not' / 'there'}"]
+    command = [sys.executable, "-m", "tests.benchmarks", *options, *places, *arguments]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    comparisons = json.loads(report.read_text(encoding="utf-8"))["comparisons"]
-    assert len(comparisons) == sum(
-        line.startswith(f"| {suite}:") for line in run.stdout.splitlines()
-    )
-    assert comparisons
+    printed = sum(line.startswith(f"| {suite}:") for line in run.stdout.splitlines())
+    return {**json.loads(report.read_text(encoding="utf-8")), "printed": printed}
