@@ -47,9 +47,10 @@ def test_our_own_verbs() -> None:
     both = ["version=None", "timestamp=None"]
     assert _parameters(read_delta) == [
         "spark", "path", *both, "where=None", "columns=None", "partition_time_zone='UTC'",
+        "progress=True",
     ]  # fmt: skip
     assert _parameters(load_snapshot) == [
-        "spark", "path", *both, "partition_time_zone='UTC'",
+        "spark", "path", *both, "partition_time_zone='UTC'", "progress=True",
     ]  # fmt: skip
 
 
