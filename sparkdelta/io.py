@@ -22,6 +22,7 @@ def read_delta(
     columns: list[str] | None = None,
     partition_time_zone: str = "UTC",
     max_driver_files: int = MAX_DRIVER_FILES,
+    progress: bool = True,
 ) -> DataFrame:
     """The rows of a Delta table, pinned to one version.
 
@@ -46,6 +47,9 @@ def read_delta(
     max_driver_files
         The longest list of files that the driver may hold; executors read the files of a longer one
         by themselves, see `Scan.to_df`.
+    progress
+        Whether a bar is shown once reading the log takes longer than a second; only ever in a
+        terminal or notebook, and with rich (``sparkdelta[progress]``).
 
     Returns
     -------
@@ -64,7 +68,12 @@ def read_delta(
     >>> read_delta(spark, "/data/people", version=3, where="age > 40").show()  # doctest: +SKIP
     """
     snapshot = load_snapshot(
-        spark, path, version=version, timestamp=timestamp, partition_time_zone=partition_time_zone
+        spark,
+        path,
+        version=version,
+        timestamp=timestamp,
+        partition_time_zone=partition_time_zone,
+        progress=progress,
     )
     return snapshot.scan(where, columns, max_driver_files=max_driver_files).to_df()
 
@@ -76,6 +85,7 @@ def load_snapshot(
     version: int | None = None,
     timestamp: str | datetime | None = None,
     partition_time_zone: str = "UTC",
+    progress: bool = True,
 ) -> Snapshot:
     """A table at one version: its protocol, metadata, and state as DataFrames.
 
@@ -91,4 +101,10 @@ def load_snapshot(
         raise InvalidArgumentError(argument="version", problem=f"{version!r} is not a whole number")
     if timestamp is not None:
         version = version_at_timestamp(spark, path, timestamp)
-    return open_snapshot(spark, path, version=version, partition_time_zone=partition_time_zone)
+    return open_snapshot(
+        spark,
+        path,
+        version=version,
+        partition_time_zone=partition_time_zone,
+        shows_progress=progress,
+    )

@@ -33,7 +33,16 @@ from pyspark.sql.types import (
 from sparkdelta.frames.partition_values import typed_partition_value
 from sparkdelta.frames.skipping_rules import Condition, FileFacts, SkippingRules
 from sparkdelta.frames.statistics import parse_statistics
-from sparkdelta.protocol.predicates import And, ColumnPath, Predicate, columns, conjuncts, is_usable
+from sparkdelta.protocol.predicate_text import describe
+from sparkdelta.protocol.predicates import (
+    And,
+    ColumnPath,
+    Predicate,
+    columns,
+    is_usable,
+    marked_conjuncts,
+    unusable_parts,
+)
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.column_mapping import physical_path
 from sparkdelta.schema.statistics_schema import narrowed_statistics
@@ -41,6 +50,8 @@ from sparkdelta.schema.statistics_schema import narrowed_statistics
 STATS_PARSED = "stats_parsed"
 PARTITION_VALUES_PARSED = "partitionValues_parsed"
 _MIN, _MAX, _NULLS, _RECORDS = "minValues", "maxValues", "nullCount", "numRecords"
+
+_UNDECIDED = "no minimum, maximum or null count tells"
 
 _NOT_PUSHED = (FloatType, DoubleType, BinaryType)
 # A writer parses timestamps without a zone in a zone of its own; we have our own rule.
@@ -92,6 +103,29 @@ def stored_in_checkpoint(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class TermUse:
+    """What one term of a condition is used for, besides deciding rows.
+
+    Attributes
+    ----------
+    condition
+        The term as text for people.
+    by_partition_values, by_statistics
+        What it is compared with to leave out files.
+    reason
+        Why it leaves out none; None if it does.
+    is_implied
+        Whether it only follows from the terms before it: it is about a generated partition column.
+    """
+
+    condition: str
+    by_partition_values: bool
+    by_statistics: bool
+    reason: str | None
+    is_implied: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSkipping:
     """Chooses files by one predicate.
@@ -129,6 +163,42 @@ class DataSkipping:
             if condition is not None:
                 adds = adds.filter(condition)
         return adds
+
+    def uses(self) -> tuple[TermUse, ...]:
+        """What each term of the predicate is used for."""
+        asked = set()
+
+        def partition(_: ColumnPath) -> Column:
+            asked.add("partition values")
+            return F.col(PARTITION_VALUES_PARSED)
+
+        def statistic(kind: str, path: ColumnPath) -> Condition:
+            if self._wanted_type(kind, path) is None:
+                return None
+            asked.add("statistics")
+            return F.col(STATS_PARSED)
+
+        facts = FileFacts(
+            partition=partition,
+            minimum=partial(statistic, _MIN),
+            maximum=partial(statistic, _MAX),
+            null_count=partial(statistic, _NULLS),
+            num_records=F.col(_RECORDS),
+        )
+        rules = self._rules(facts).within(self._terms(of_partitions=False))
+        uses = []
+        for term, is_implied in marked_conjuncts(self.predicate):
+            asked.clear()
+            if rules.condition(term) is None:
+                unusable = next(unusable_parts(term), None)
+                reason = _UNDECIDED if unusable is None else unusable.reason
+                uses.append(TermUse(describe(term), False, False, reason, is_implied))
+                continue
+            by_statistics = "statistics" in asked
+            # A constant is decided together with partition values.
+            by_partition = "partition values" in asked or not by_statistics
+            uses.append(TermUse(describe(term), by_partition, by_statistics, None, is_implied))
+        return tuple(uses)
 
     def pushed(self, stored: StoredFacts) -> Condition:
         """What Spark can hand to a Parquet scan, a weaker form of the other conditions."""
@@ -182,7 +252,7 @@ class DataSkipping:
         names = {field.name for _, field in self.partition_keys}
         return tuple(
             term
-            for term in conjuncts(self.predicate)
+            for term, _ in marked_conjuncts(self.predicate)
             if (is_usable(term) and all(path[0] in names for path in columns(term)))
             == of_partitions
         )

@@ -109,7 +109,7 @@ class SkippingRules:
         """
         if isinstance(predicate, And):
             terms = predicates.conjuncts(predicate)
-            inner = replace(self, bounded=self.bounded | self._bounded_above(terms))
+            inner = self.within(terms)
             return _all([inner.condition(term) for term in terms])
         if isinstance(predicate, Or):
             return _any([self.condition(term) for term in predicate.terms])
@@ -118,6 +118,10 @@ class SkippingRules:
         if self._is_constant(predicate):
             return self._partition_condition(predicate)
         return self._statistics_condition(predicate)
+
+    def within(self, terms: Sequence[Predicate]) -> SkippingRules:
+        """The rules for each of some terms that must all be true."""
+        return replace(self, bounded=self.bounded | self._bounded_above(terms))
 
     def _is_constant(self, node: Predicate | Expression) -> bool:
         """Whether all rows of a file agree on it."""

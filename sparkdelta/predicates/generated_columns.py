@@ -101,9 +101,10 @@ def with_implied(
     if isinstance(predicate, In) and len(predicate.values) <= _MAX_ALTERNATIVES:
         equals = tuple(Comparison("=", predicate.child, value) for value in predicate.values)
         implied = with_implied(Or(equals), generated, schema)
-        return predicate if implied == Or(equals) else And((predicate, implied))
+        return predicate if implied == Or(equals) else And((predicate, implied), implied=1)
     if isinstance(predicate, Comparison):
-        return And((predicate, *_implied(predicate, generated, schema)))
+        found = _implied(predicate, generated, schema)
+        return And((predicate, *found), implied=len(found))
     return predicate
 
 

@@ -12,7 +12,7 @@ written. Whatever the tree has no node for is `Unusable` and true of every file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TypeAlias
@@ -75,9 +75,16 @@ Expression: TypeAlias = Column | Literal | Cast | Call
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All terms are true."""
+    """All terms are true.
+
+    Attributes
+    ----------
+    implied
+        How many of the last terms only say what follows from the others.
+    """
 
     terms: tuple[Predicate, ...]
+    implied: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +185,19 @@ _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
     """The terms that must all be true."""
-    if isinstance(predicate, And):
-        return tuple(part for term in predicate.terms for part in conjuncts(term))
-    return (predicate,)
+    return tuple(term for term, _ in marked_conjuncts(predicate))
+
+
+def marked_conjuncts(
+    predicate: Predicate, *, is_implied: bool = False
+) -> Iterator[tuple[Predicate, bool]]:
+    """The terms that must all be true, and of each whether it only follows from others."""
+    if not isinstance(predicate, And):
+        yield predicate, is_implied
+        return
+    given = len(predicate.terms) - predicate.implied
+    for number, term in enumerate(predicate.terms):
+        yield from marked_conjuncts(term, is_implied=is_implied or number >= given)
 
 
 def flipped(comparison: Comparison) -> Comparison:
@@ -224,10 +241,15 @@ def columns(node: Predicate | Expression) -> frozenset[ColumnPath]:
 
 def is_usable(predicate: Predicate) -> bool:
     """Whether no part of it is `Unusable`."""
-    return not isinstance(predicate, Unusable) and all(
-        is_usable(child)  # type: ignore[arg-type]  # expressions have no unusable parts
-        for child in _children(predicate)
-    )
+    return next(unusable_parts(predicate), None) is None
+
+
+def unusable_parts(node: Predicate | Expression) -> Iterator[Unusable]:
+    """The parts that say nothing about files."""
+    if isinstance(node, Unusable):
+        yield node
+    for child in _children(node):
+        yield from unusable_parts(child)
 
 
 def _children(node: Predicate | Expression) -> Iterator[Predicate | Expression]:

@@ -14,6 +14,7 @@ keys of files                    the files of a scan
 columns of files                 the files of a scan
 commit timestamps                the commits that a search visits
 totals of the live files         one row
+file counts of a scan            one row
 clustering columns               one row
 ===============================  ==========================================================
 """

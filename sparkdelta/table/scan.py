@@ -20,6 +20,7 @@ from sparkdelta.frames.row_group_bounds import row_group_bounds
 from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.predicates import is_usable
 from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.table.conditions import understand
 from sparkdelta.table.distributed_scan import DistributedScan
 from sparkdelta.table.driver import read_table
@@ -30,6 +31,8 @@ from sparkdelta.table.file_scan import (
     partition_column,
     quoted,
 )
+from sparkdelta.table.progress import progress
+from sparkdelta.table.scan_report import ScanReport, counted_report, full_report
 from sparkdelta.table.state import NUM_RECORDS, TableState
 
 MAX_DRIVER_FILES = 100_000
@@ -50,6 +53,7 @@ class Scan:
     where: str | Column | None
     columns: tuple[str, ...] | None
     max_driver_files: int = MAX_DRIVER_FILES
+    _checksum: VersionChecksum | None = field(default=None, repr=False)
 
     def files(self) -> DataFrame:
         """The data files that the scan reads: the columns of `Snapshot.add_files` but for `stats`.
@@ -79,10 +83,30 @@ class Scan:
             `columns` names a column that the table does not have.
         """
         output = self._output()
-        rows = self._rows()
+        with progress(
+            self._state.log.spark, "Finding files to read", is_on=self._state.shows_progress
+        ):
+            rows = self._rows()
         if self.where is not None:
             rows = rows.filter(self.where)
         return rows.select(*output)
+
+    def report(self, *, full: bool = False) -> ScanReport:
+        """How many files and bytes are left after each step, and what each condition is used for.
+
+        Without `full` only the files that are left are counted, as `files` finds them; how many the
+        snapshot has is what its version checksum says.
+
+        Parameters
+        ----------
+        full
+            Whether to count every step. That reads all of the log.
+        """
+        spark, version = self._state.log.spark, self._state.log.segment.version
+        with progress(spark, "Counting the files of a scan", is_on=self._state.shows_progress):
+            if full:
+                return full_report(self._state, self._skipping)
+            return counted_report(self.files(), self._skipping, self._checksum, version=version)
 
     @cached_property
     def _skipping(self) -> DataSkipping | None:

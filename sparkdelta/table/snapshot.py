@@ -20,6 +20,7 @@ from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.loading import LoadedLog, extend_log, load_log
 from sparkdelta.table.log_listing import list_log_files, open_log
 from sparkdelta.table.log_reader import LogReader
+from sparkdelta.table.progress import progress
 from sparkdelta.table.scan import MAX_DRIVER_FILES, Scan
 from sparkdelta.table.state import CachedAdds, TableState
 
@@ -176,7 +177,7 @@ class Snapshot:
             longer one by themselves.
         """
         names = tuple(columns) if columns is not None else None
-        return Scan(self._state, where, names, max_driver_files)
+        return Scan(self._state, where, names, max_driver_files, self._loaded.checksum)
 
     def refresh(self) -> Snapshot:
         """The latest version; reads only the commits that are new, and returns itself if none is.
@@ -244,14 +245,22 @@ def open_snapshot(
     version: Version | None = None,
     options: Mapping[str, str] | None = None,
     partition_time_zone: str = "UTC",
+    shows_progress: bool = False,
 ) -> Snapshot:
     """Load the snapshot of a version, the latest by default."""
     store = open_log(spark, path, options)
-    loaded = load_log(spark, store, version, options or {})
+    with progress(spark, f"Loading {store.table_root}", is_on=shows_progress):
+        loaded = load_log(spark, store, version, options or {})
     configuration = TableConfiguration.validate(
         loaded.protocol, loaded.metadata, path=store.table_root
     )
-    state = TableState(loaded.log, configuration, partition_time_zone, _num_files(loaded))
+    state = TableState(
+        loaded.log,
+        configuration,
+        partition_time_zone,
+        _num_files(loaded),
+        shows_progress=shows_progress,
+    )
     return Snapshot(loaded, state)
 
 

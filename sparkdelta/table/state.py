@@ -16,6 +16,7 @@ from sparkdelta.frames.data_skipping import (
     StoredFacts,
     stored_in_checkpoint,
 )
+from sparkdelta.frames.file_marks import FileMarks
 from sparkdelta.frames.partition_values import typed_partition_values
 from sparkdelta.frames.reconciliation import (
     keyed_file_actions,
@@ -54,6 +55,10 @@ class TableState:
     ----------
     num_files
         How many live files there are, where the version checksum tells.
+    cached
+        Kept files, which stand in for the checkpoint.
+    shows_progress
+        Whether a bar is shown where a query over it takes long, see `table.progress`.
 
     References
     ----------
@@ -65,6 +70,7 @@ class TableState:
     partition_time_zone: str
     num_files: int | None = None
     cached: CachedAdds | None = None
+    shows_progress: bool = False
 
     def has_few_files(self, bound: int) -> bool:
         """Whether there are clearly no more live files than a bound, without looking for them."""
@@ -77,13 +83,15 @@ class TableState:
         stored = sum(file.size_bytes for file in checkpoint) // _LEAST_BYTES_PER_FILE
         return int(lines.num_rows) + stored <= bound
 
-    def scan_files(self, *fields: str, skipping: DataSkipping | None = None) -> DataFrame:
+    def scan_files(
+        self, *fields: str, skipping: DataSkipping | FileMarks | None = None
+    ) -> DataFrame:
         """The named fields of the live add actions, as in the log, and NUM_RECORDS.
 
         Parameters
         ----------
         skipping
-            Leaves out the files that it finds to hold no matching row.
+            Leaves out the files that it finds to hold no matching row, or marks them.
         """
         if self.cached is not None:
             adds = self._adds_since_cached(self.cached, skipping)
@@ -140,7 +148,7 @@ class TableState:
             is_local=self.log.is_local,
         )
 
-    def _live_adds(self, skipping: DataSkipping | None = None) -> DataFrame:
+    def _live_adds(self, skipping: DataSkipping | FileMarks | None = None) -> DataFrame:
         """The fields of the live add actions, and the typed columns of the checkpoint."""
         if self.log.segment.checkpoint is None:
             return _kept(newest_adds(newest_file_actions(self._keyed())), skipping, NOTHING_STORED)
@@ -152,7 +160,9 @@ class TableState:
         new = _kept(newest_adds(newest_file_actions(keyed)), skipping, NOTHING_STORED)
         return self._surviving(adds, keyed).unionByName(new, allowMissingColumns=True)
 
-    def _adds_since_cached(self, cached: CachedAdds, skipping: DataSkipping | None) -> DataFrame:
+    def _adds_since_cached(
+        self, cached: CachedAdds, skipping: DataSkipping | FileMarks | None
+    ) -> DataFrame:
         adds = _kept(cached.adds, skipping, self._stored_in_cache())
         if cached.version == self.log.segment.version:
             return adds
@@ -226,5 +236,7 @@ class TableState:
         return checkpoint.unionByName(commits)
 
 
-def _kept(adds: DataFrame, skipping: DataSkipping | None, stored: StoredFacts) -> DataFrame:
+def _kept(
+    adds: DataFrame, skipping: DataSkipping | FileMarks | None, stored: StoredFacts
+) -> DataFrame:
     return adds if skipping is None else skipping.keep(adds, stored)

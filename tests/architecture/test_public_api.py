@@ -14,6 +14,7 @@ import sparkdelta
 from sparkdelta import DeltaTable, exceptions, load_snapshot, read_delta
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.exceptions import DeltaError, from_message
+from sparkdelta.table.scan import MAX_DRIVER_FILES
 
 REFERENCE = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())["DeltaTable"]
 IMPLEMENTED = {"alias", "detail", "forPath", "history", "isDeltaTable", "toDF"}
@@ -47,10 +48,10 @@ def test_our_own_verbs() -> None:
     both = ["version=None", "timestamp=None"]
     assert _parameters(read_delta) == [
         "spark", "path", *both, "where=None", "columns=None", "partition_time_zone='UTC'",
-        "max_driver_files=100000",
+        f"max_driver_files={MAX_DRIVER_FILES}", "progress=True",
     ]  # fmt: skip
     assert _parameters(load_snapshot) == [
-        "spark", "path", *both, "partition_time_zone='UTC'",
+        "spark", "path", *both, "partition_time_zone='UTC'", "progress=True",
     ]  # fmt: skip
 
 

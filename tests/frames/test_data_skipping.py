@@ -289,3 +289,36 @@ def test_rules(spark: SparkSession, source: str, group: str) -> None:
 
 def test_every_file_is_looked_at() -> None:
     assert {name for _, looked_at, _ in CASES for name in looked_at} == set(FILES)
+
+
+# For each term what it is compared with, or the reason why nothing.
+USES = {
+    "i = 5": {"statistics"},
+    "i IS NULL": {"statistics"},
+    "p = 'a'": {"partition values"},
+    "1 = 0": {"partition values"},
+    "p = 'a' OR i = 6": {"partition values", "statistics"},
+    "d = day": {"partition values", "statistics"},
+    "i + 1 = 7": "no minimum, maximum or null count tells",
+    "c = 'B' OR c = 'C'": "no minimum, maximum or null count tells",
+    "st IS NULL": "no minimum, maximum or null count tells",
+    "i = 5 OR rand() < 2": "RAND() is not looked into",
+}
+
+
+@pytest.mark.usefixtures("spark")
+def test_uses() -> None:
+    assert {text: _use(text) for text in USES} == USES
+    both = skipping(" AND ".join(f"({text})" for text in USES)).uses()
+    assert [use.reason for use in both] == [
+        None if isinstance(use, set) else use for use in USES.values()
+    ]
+
+
+def _use(text: str) -> set[str] | str:
+    (use,) = skipping(text).uses()
+    assert not use.is_implied
+    if use.reason is not None:
+        return use.reason
+    named = {"partition values": use.by_partition_values, "statistics": use.by_statistics}
+    return {name for name, is_used in named.items() if is_used}

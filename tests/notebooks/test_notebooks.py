@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,9 @@ from tests.support.shown import shown_rows  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+LARGE = ROOT / "notebooks" / "02_plan_a_large_table.ipynb"
+SAVED_FILES, TESTED_FILES = 1_000_000, 20_000
+"""How large a log LARGE is saved with, and executed with here."""
 TIMEOUT_SECONDS = 300
 
 pytestmark = [
@@ -27,8 +31,13 @@ pytestmark = [
 ]
 
 
-def execute(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def execute(notebook: nbformat.NotebookNode, **environment: str) -> nbformat.NotebookNode:
     """Run a notebook with the interpreter that runs this, whatever kernels are installed.
+
+    Parameters
+    ----------
+    environment
+        Variables for the notebook.
 
     Returns
     -------
@@ -42,7 +51,8 @@ def execute(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         nbformat.from_dict(notebook), km=manager, timeout=TIMEOUT_SECONDS
     )
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    return client.execute(env={**os.environ, "PYTHONPATH": path}, cwd=str(ROOT / "notebooks"))
+    variables = {**os.environ, "PYTHONPATH": path, **environment}
+    return client.execute(env=variables, cwd=str(ROOT / "notebooks"))
 
 
 def _printed(notebook: nbformat.NotebookNode) -> list[str]:
@@ -54,7 +64,9 @@ def _printed(notebook: nbformat.NotebookNode) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in NOTEBOOKS if path != LARGE], ids=lambda path: path.stem
+)
 def test_notebook_prints_what_is_saved(path: Path) -> None:
     saved = nbformat.read(path, as_version=4)
     assert _printed(execute(saved)) == _printed(saved)
@@ -93,3 +105,37 @@ def test_the_quickstart_tells_its_story() -> None:
         "DELTA_VERSION_NOT_FOUND 22003",
         "the versions there are: 0 to 13",
     ]
+
+
+@pytest.mark.parametrize("files", [SAVED_FILES, TESTED_FILES])
+def test_the_large_table_tells_its_story(files: int) -> None:
+    """As it is saved, with a million files; and as it runs, with fewer."""
+    notebook = nbformat.read(LARGE, as_version=4)
+    if files == TESTED_FILES:
+        notebook = execute(notebook, SPARKDELTA_NOTEBOOK_FILES=str(files))
+    _, _, loaded, found, report, full, questions, plot, _ = _printed(notebook)
+    per_day = files // 250
+    assert loaded.split()[-2:] == ["sidecars", "8"]
+    assert shown_rows(found) == [["2024-03-01", "40", "49"]]
+    assert _files_left(report) == [f"{files:,}", "skipped", "1"]
+    assert _files_left(full) == [f"{files:,}", f"{per_day:,}", "1"]
+    assert [line.split()[0] for line in questions.splitlines()[:5]] == [
+        "1", f"{per_day:,}", "1,900", "250", f"{files:,}",
+    ]  # fmt: skip
+    assert "row filter only" in questions
+    assert plot == ""
+    kinds = [set(o["data"]) for o in _displayed(notebook)]
+    assert any("text/html" in kind for kind in kinds)
+    assert any("image/png" in kind for kind in kinds)
+
+
+def _files_left(report: str) -> list[str]:
+    """The column `files` of a printed report."""
+    names = ("in the table", "after partition values", "after statistics")
+    lines = [line for line in report.splitlines() if line.startswith(names)]
+    return [re.split(r"  +", line)[1] for line in lines]
+
+
+def _displayed(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    return [o for cell in cells for o in cell["outputs"] if "data" in o]

@@ -1,0 +1,39 @@
+"""What data skipping would do with each file, said instead of done: for reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.frames.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
+from sparkdelta.frames.skipping_rules import Condition
+
+KEPT_BY_PARTITION_VALUES = "keptByPartitionValues"
+KEPT_BY_STATISTICS = "keptByStatistics"
+
+
+@dataclass(frozen=True, slots=True)
+class FileMarks:
+    """Takes the place of the `DataSkipping` that it tells of, and leaves out no file."""
+
+    skipping: DataSkipping
+
+    def keep(self, adds: DataFrame, stored: StoredFacts = NOTHING_STORED) -> DataFrame:
+        """The add actions with two BOOLEAN columns: KEPT_BY_PARTITION_VALUES, and whether
+        statistics keep the file, too: KEPT_BY_STATISTICS.
+        """
+        by_partition = _holds(self.skipping.by_partition(stored))
+        by_statistics = _holds(self.skipping.by_statistics(stored))
+        return adds.withColumns(
+            {
+                KEPT_BY_PARTITION_VALUES: by_partition,
+                # JSON is parsed only for files that are left.
+                KEPT_BY_STATISTICS: F.when(by_partition, by_statistics).otherwise(F.lit(False)),
+            }
+        )
+
+
+def _holds(condition: Condition) -> Column:
+    return F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
