@@ -1,4 +1,9 @@
-"""What data skipping would do with each file, said instead of done: for reports."""
+"""What data skipping would do with each file, said instead of done: for reports.
+
+References
+----------
+PROTOCOL.md#per-file-statistics, PROTOCOL.md#partition-value-serialization
+"""
 
 from __future__ import annotations
 
