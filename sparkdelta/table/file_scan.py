@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
-from sparkdelta.exceptions import DataFileNotReadError
+from sparkdelta.exceptions import ColumnMappingError, DataFileNotReadError
 from sparkdelta.frames.field_names import field_names
 from sparkdelta.frames.file_rows import (
     CHUNKS,
@@ -144,6 +144,11 @@ class FileScan:
             bound=files.num_rows,
             version=self.version,
         )
+        without_ids = [row["file"] for row in rows if not row["names"]]
+        if without_ids:
+            raise ColumnMappingError(
+                problem=f"{without_ids[0]} has no field ids, and the table maps columns by id"
+            )
         spellings: dict[frozenset[tuple[int, str]], list[str]] = {}
         for row in rows:
             spellings.setdefault(frozenset(row["names"].items()), []).append(row["file"])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta
 from tests.support.distributed import distributed_scans
@@ -75,7 +76,9 @@ def described(spark: SparkSession, path: str) -> Any:
     detail = table.detail().collect()[0]
     totals = [detail["numFiles"], detail["location"]]
     filtered = read_delta(spark, path, where="id > 1", columns=["id"]).count()
-    return [snapshot.version, rows, paths(snapshot), history, totals, filtered]
+    by_column = snapshot.scan((F.col("id") > 1) & (F.col("ID") < 9))
+    kept = [by_column.to_df().count(), by_column.report().after_statistics.files]
+    return [snapshot.version, rows, paths(snapshot), history, totals, filtered, kept]
 
 
 def _tables(root: Path) -> dict[str, Path]:
@@ -122,10 +125,18 @@ def _tables(root: Path) -> dict[str, Path]:
     actions = [protocol(features=["columnMapping"]), described_, write_data(mapped, "f", data)]
     write_commit(mapped, 0, [*actions, info])
 
+    without_ids = root / "without ids"
+    by_id = metadata(
+        field("id", "long", metadata=physical), configuration={"delta.columnMapping.mode": "id"}
+    )
+    file = write_data(without_ids, "f", data)
+    write_commit(without_ids, 0, [protocol(features=["columnMapping"]), by_id, file])
+
     hidden = create(root / "hidden", write_data(root / "hidden", "_f", ids(0, 2)))
     return {
         "plain": plain, "partitioned": partitioned, "checkpointed": checkpointed, "v2": v2,
         "vectors": vectors, "mapped": mapped, "hidden": hidden, "missing": root / "missing",
+        "without ids": without_ids,
     }  # fmt: skip
 
 
@@ -160,6 +171,7 @@ def test_what_connect_cannot_read(by_connect: dict[str, Any]) -> None:
     assert by_connect["hidden"] == ["DataFileNotReadError"]
     assert by_connect["hidden, by workers"] == [0, 1]
     assert by_connect["missing"] == ["TableNotFoundError"]
+    assert by_connect["without ids"] == ["ColumnMappingError"], "never read by physical names"
 
 
 def test_settings_do_not_matter(by_connect: dict[str, Any]) -> None:
