@@ -1,4 +1,4 @@
-"""The whole error tree. A leaf says problem, cause and remedy by `error_conditions`, and its fields.
+"""The whole error tree. A leaf says problem, cause and remedy, see `error_conditions`.
 
 DeltaError
 ├── TableError
@@ -105,8 +105,7 @@ def _tree(root: type[DeltaError]) -> list[type[DeltaError]]:
 
 
 def _field_names(leaf: type[DeltaError]) -> list[str]:
-    parameters = inspect.signature(leaf).parameters.values()
-    return [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    return [n for n, p in inspect.signature(leaf).parameters.items() if p.kind is p.KEYWORD_ONLY]
 
 
 def _restore(leaf: type[DeltaError], message: str, fields: dict[str, object]) -> DeltaError:
