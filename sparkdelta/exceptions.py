@@ -1,4 +1,4 @@
-"""The whole error tree. A leaf says the problem, its cause and the remedy, and carries its fields.
+"""The whole error tree. A leaf says problem, cause and remedy, see `error_conditions`.
 
 DeltaError
 ├── TableError
@@ -14,14 +14,11 @@ DeltaError
 └── StorageError
     ├── VersionsNotContiguousError, TruncatedTransactionLogError, StateRecoverError
     ├── LogFileNotFoundError, MissingPartFilesError, MalformedLogFileError
-    ├── MissingCommitInfoError, MissingCommitTimestampError
+    ├── MissingCommitInfoError, MissingCommitTimestampError, DriverReadTooLargeError
     ├── DataFileNotFoundError, DataFileNotReadError, DataFileUnsupportedError
-    ├── DriverReadTooLargeError
     └── DeletionVectorError
         ├── DeletionVectorChecksumError, DeletionVectorCardinalityError
         └── DeletionVectorSizeError, DeletionVectorFormatError
-
-Texts and SQLSTATEs are in `error_conditions`.
 """
 
 # ruff: noqa: D101, N802, N815 - a leaf's text describes it; PySpark's names for what it has too
@@ -88,10 +85,7 @@ class DeltaError(Exception):
 
 
 def from_message(text: str) -> DeltaError | None:
-    """The error whose text is somewhere in `text`, as when a query raised it inside Spark.
-
-    Fields cannot be recovered from a text: they are None, and `message_parameters` is empty.
-    """
+    """The error that a text of Spark holds; its fields, which no text gives back, are None."""
     classes = {cls.error_class: cls for cls in _tree(DeltaError)}
     for found in _ERROR_TEXT.finditer(text):
         if leaf := classes.get(found["error_class"]):
@@ -111,8 +105,7 @@ def _tree(root: type[DeltaError]) -> list[type[DeltaError]]:
 
 
 def _field_names(leaf: type[DeltaError]) -> list[str]:
-    parameters = inspect.signature(leaf).parameters.values()
-    return [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    return [n for n, p in inspect.signature(leaf).parameters.items() if p.kind is p.KEYWORD_ONLY]
 
 
 def _restore(leaf: type[DeltaError], message: str, fields: dict[str, object]) -> DeltaError:

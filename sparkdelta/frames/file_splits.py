@@ -1,6 +1,13 @@
-"""Data files cut into splits, and splits dealt to tasks, without a list of them on the driver."""
+"""Data files cut into splits, and splits dealt to tasks, without a list of them on the driver.
+
+References
+----------
+PROTOCOL.md#data-files
+"""
 
 from __future__ import annotations
+
+import math
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -18,16 +25,18 @@ START, END = "sparkdelta:start", "sparkdelta:end"
 
 
 def scan_cost(size: Column) -> Column:
-    """LONG, the bytes that reading files is counted as: an aggregate over their sizes."""
-    return F.coalesce(F.sum(F.greatest(size, F.lit(0)) + OPENING_BYTES), F.lit(0))
+    """DOUBLE, the bytes that reading files is counted as: an aggregate over their sizes."""
+    cost = F.greatest(size, F.lit(0)).cast("double") + OPENING_BYTES
+    return F.coalesce(F.sum(cost), F.lit(0.0))
 
 
-def task_count(cost: int, *, split_bytes: int = SPLIT_BYTES) -> int:
+def task_count(cost: float, *, split_bytes: int = SPLIT_BYTES) -> int:
     """How many tasks share a cost of `scan_cost`."""
-    return max(1, min(-(-cost // split_bytes), _MAX_TASKS))
+    return max(1, min(math.ceil(cost / split_bytes), _MAX_TASKS))
 
 
 _MAX_TASKS = 100_000
+_MAX_SIZE = 1 << 62  # sums of it and a split's size are numbers still
 
 
 def file_splits(files: DataFrame, *, tasks: int, split_bytes: int = SPLIT_BYTES) -> DataFrame:
@@ -50,7 +59,7 @@ def file_splits(files: DataFrame, *, tasks: int, split_bytes: int = SPLIT_BYTES)
         part of the split; END is excluded, and null in the last split of a file, so that the splits
         hold the whole file whatever its size is.
     """
-    size = F.greatest(F.coalesce(F.col("size"), F.lit(1)), F.lit(1))
+    size = F.least(F.greatest(F.coalesce(F.col("size"), F.lit(1)), F.lit(1)), F.lit(_MAX_SIZE))
     step = F.greatest(F.lit(split_bytes), F.ceil(size / MAX_SPLITS)).cast("long")
     starts = F.sequence(F.lit(0).cast("long"), size - 1, step)
     end = F.col(START) + step

@@ -2,6 +2,10 @@
 
 Up to 1582-10-04 that calendar is the Julian one, which Spark's types do not know: a stored day
 stands for another date than its number says. The footer tells such files.
+
+References
+----------
+PROTOCOL.md#delta-data-type-to-parquet-type-mappings
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""What a Parquet file holds: its columns as a tree, down to the leaves that can be read alone."""
+"""What a Parquet file holds: its columns as a tree, down to the leaves that can be read alone.
+
+References
+----------
+PROTOCOL.md#delta-data-type-to-parquet-type-mappings
+"""
 
 from __future__ import annotations
 

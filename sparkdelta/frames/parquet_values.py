@@ -2,6 +2,10 @@
 
 Nothing is rounded, cut off or guessed: a type that Spark does not turn into the wanted one is
 refused, and so is a value that does not fit.
+
+References
+----------
+PROTOCOL.md#delta-data-type-to-parquet-type-mappings
 """
 
 from __future__ import annotations

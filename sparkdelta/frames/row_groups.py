@@ -1,4 +1,9 @@
-"""The row groups of a Parquet file that a task reads: those of its split that may be wanted."""
+"""The row groups of a Parquet file that a task reads: those of its split that may be wanted.
+
+References
+----------
+PROTOCOL.md#data-files
+"""
 
 from __future__ import annotations
 

@@ -53,19 +53,19 @@ def physical_path(
 
 def physical_type(data_type: DataType, mode: ColumnMappingMode) -> DataType:
     """The type as a data file spells it: physical names at every level and, in `id` mode, field ids
-    under the metadata key that Spark's Parquet reader looks at.
+    under the metadata key that Spark's Parquet reader looks at. All of it is nullable: what a file
+    holds is the writer's promise, and an optimizer that trusts a broken one gives wrong rows.
 
     A field without an id in `id` mode is matched by its physical name, as no file can hold its id.
     """
     if isinstance(data_type, StructType):
         return StructType([physical_field(field, mode) for field in data_type.fields])
     if isinstance(data_type, ArrayType):
-        return ArrayType(physical_type(data_type.elementType, mode), data_type.containsNull)
+        return ArrayType(physical_type(data_type.elementType, mode))
     if isinstance(data_type, MapType):
         return MapType(
             physical_type(data_type.keyType, mode),
             physical_type(data_type.valueType, mode),
-            data_type.valueContainsNull,
         )
     return data_type
 
@@ -75,9 +75,8 @@ def physical_field(field: StructField, mode: ColumnMappingMode) -> StructField:
     metadata = {}
     if mode is ColumnMappingMode.ID and COLUMN_ID in (field.metadata or {}):
         metadata[PARQUET_FIELD_ID] = field.metadata[COLUMN_ID]
-    return StructField(
-        physical_name(field, mode), physical_type(field.dataType, mode), field.nullable, metadata
-    )
+    data_type = physical_type(field.dataType, mode)
+    return StructField(physical_name(field, mode), data_type, True, metadata)
 
 
 def named_by_file(field: StructField, names: Mapping[int, str]) -> StructField:

@@ -47,6 +47,14 @@ def test_ids_in_id_mode_only() -> None:
     assert physical_field(SCHEMA["l"], ColumnMappingMode.NONE).name == "l"
 
 
+def test_nothing_of_a_file_is_promised_to_be_there() -> None:
+    inner = StructType([StructField("x", ArrayType(LongType(), False), False)])
+    declared = StructField("m", MapType(LongType(), inner, False), False)
+    nullable = StructType([StructField("x", ArrayType(LongType()))])
+    wanted = StructField("m", MapType(LongType(), nullable))
+    assert physical_field(declared, ColumnMappingMode.NONE) == wanted
+
+
 def test_a_missing_physical_name() -> None:
     with pytest.raises(ColumnMappingError):
         physical_name(StructField("x", LongType()), ColumnMappingMode.NAME)

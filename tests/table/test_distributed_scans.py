@@ -107,7 +107,7 @@ class TestPlans:
         assert "RoundRobinPartitioning(12)" in dealt
 
     def test_splits_hold_every_byte_once(self, spark: SparkSession) -> None:
-        sizes = [0, 1, 9, 10, 11, 35, None, -5, 10**15]
+        sizes = [0, 1, 9, 10, 11, 35, None, -5, 10**15, 2**63 - 1]
         files = spark.createDataFrame([(str(n), n) for n in sizes], "file STRING, size LONG")
         splits = file_splits.file_splits(files, tasks=2, split_bytes=10)
         found: dict[str, list[tuple[int, int | None]]] = {}
@@ -250,6 +250,32 @@ class TestTypes:
         hexadecimal = [rows(frame.select(F.hex("s"))) for frame in (
             read_delta(spark, str(table)), _distributed(spark, table))]  # fmt: skip
         assert hexadecimal == [[("61",), ("FFFE",)]] * 2
+
+    def test_moments_with_and_without_a_zone(self, spark: SparkSession, table: Path) -> None:
+        moments = [dt.datetime(2024, 3, 10, 7, 30), None, dt.datetime(1500, 1, 1)]
+        data = pa.table(
+            {
+                "n": pa.array(moments, pa.timestamp("us", "UTC")),
+                "t": pa.array(moments, pa.timestamp("ms")),
+            }
+        )
+        self._write(table, [field("t", "timestamp"), field("n", "timestamp_ntz")], data)
+        _assert_same(spark, table)
+
+    def test_void_within_others(self, spark: SparkSession, table: Path) -> None:
+        inner = struct_of(field("v", "void"), field("x", "integer"))
+        schema = [field("o", inner), field("l", array_of(inner)), field("v", array_of("void"))]
+        x = pa.struct([("x", pa.int32())])
+        data = pa.table(
+            {
+                "o": pa.array([{"x": 1}, None], x),
+                "l": pa.array([[{"x": 1}, None], None], pa.list_(x)),
+            }
+        )
+        self._write(table, schema, data)
+        native, ours = read_delta(spark, str(table)), _distributed(spark, table)
+        assert ours.schema == native.schema
+        assert rows(ours) == rows(native) == [(None,) * 3, ((None, 1), [(None, 1), None], None)]
 
     def test_columns_of_nulls_and_of_another_case(self, spark: SparkSession, table: Path) -> None:
         data = pa.table({"ID": pa.array([1]), "N": pa.nulls(1)})

@@ -25,6 +25,7 @@ from sparkdelta.exceptions import (
     InvalidPartitionValueError,
 )
 from sparkdelta.table import file_scan
+from sparkdelta.table.scan import Scan
 from tests.support.log_writer import write_commit
 from tests.support.settings import settings
 from tests.support.snapshots import SPARK_ERRORS, rows
@@ -42,6 +43,14 @@ from tests.support.table_builder import (
     struct_of,
     write_data,
 )
+
+
+@pytest.fixture(params=["spark", "workers"])
+def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Spark's own reader of a list of files, and Python workers."""
+    if request.param == "workers":
+        monkeypatch.setattr(Scan, "_rows", Scan._distributed_rows)
+    return request.param
 
 
 def test_a_full_scan_is_sparks_own(spark: SparkSession, table: Path) -> None:
@@ -104,6 +113,7 @@ def _shown(spark: SparkSession, table: Path) -> list[Any]:
     return [repr(tuple(row)) for row in shown.orderBy("id").collect()]
 
 
+@pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize(
     "how",
     ["directories", "more directories than allowed", "one directory", "one directory, joined"],
@@ -175,6 +185,7 @@ def _encoded(name: str) -> str:
     return quote(name, safe="/=:+")
 
 
+@pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("absolute", ["/abs", "file:/", "file:///"])
 def test_absolute_paths(spark: SparkSession, table: Path, tmp_path: Path, absolute: str) -> None:
     outside = write_data(tmp_path / "else where", "f g", ids(0, 2))
@@ -234,6 +245,7 @@ class TestMissingFiles:
             read_delta(spark, str(table)).collect()
 
 
+@pytest.mark.usefixtures("reader")
 def test_columns_and_cases(spark: SparkSession, table: Path) -> None:
     schema = (field("Id", "long"), field("a b.c", "string"), field("late", "integer"))
     old = pa.table({"ID": pa.array([1]), "a b.c": ["x"], "dropped": [True], "_change_type": ["i"]})
@@ -249,6 +261,7 @@ def test_columns_and_cases(spark: SparkSession, table: Path) -> None:
     assert rows(read_delta(spark, str(table), columns=[]).select(F.lit(1))) == [(1,)]
 
 
+@pytest.mark.usefixtures("reader")
 def test_an_empty_table(spark: SparkSession, table: Path) -> None:
     create(table)
     frame = read_delta(spark, str(table))
@@ -267,6 +280,7 @@ def test_nullability_is_as_declared(spark: SparkSession, table: Path) -> None:
     assert struct["a"].dataType.containsNull is False
 
 
+@pytest.mark.usefixtures("reader")
 class TestColumnMapping:
     """PROTOCOL.md#column-mapping"""
 
@@ -399,6 +413,7 @@ class TestColumnMapping:
         assert rows(frame) == [(1, (2, "z"), [(2, "z")], {"k": (2, "z")})]
 
 
+@pytest.mark.usefixtures("reader")
 class TestRowTracking:
     """PROTOCOL.md#reader-requirements-for-row-tracking"""
 
