@@ -76,7 +76,7 @@ def described(spark: SparkSession, path: str) -> Any:
     detail = table.detail().collect()[0]
     totals = [detail["numFiles"], detail["location"]]
     filtered = read_delta(spark, path, where="id > 1", columns=["id"]).count()
-    by_column = snapshot.scan((F.col("id") > 1) & (F.col("ID") < 9))
+    by_column = snapshot.scan((F.col("id") > 1) & (F.col("id") < 9))
     kept = [by_column.to_df().count(), by_column.report().after_statistics.files]
     return [snapshot.version, rows, paths(snapshot), history, totals, filtered, kept]
 
