@@ -8,6 +8,7 @@ OLDEST  ?= .venv-oldest
 BIN     := $(VENV)/bin
 SUDO    := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TESTS   ?=
+WORKERS ?= 2
 
 ##@ Start here
 .PHONY: demo
@@ -16,7 +17,7 @@ demo: java $(VENV)/.demo ## Replay the logs of two real tables and explain each 
 
 .PHONY: test
 test: java $(VENV)/.installed ## The tests, but for the corpus, the oracles' long runs and benchmarks
-	$(BIN)/python -m pytest -m "not slow and not conformance and not oracle" $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not conformance and not oracle" $(TESTS)
 
 ##@ More tests
 .PHONY: conformance
