@@ -34,7 +34,7 @@ notebooks: java $(VENV)/.installed ## Execute the notebooks
 
 .PHONY: test-oldest
 test-oldest: java $(OLDEST)/.installed ## A small suite on the lowest supported pyspark
-	$(OLDEST)/bin/python -m pytest -m "not slow and not conformance and not oracle and not notebook" tests/golden tests/table/test_loading.py
+	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not conformance and not oracle and not notebook" -k "not distributed" tests/golden tests/table/test_loading.py
 
 .PHONY: bench
 bench: java $(VENV)/.installed ## Benchmarks, as ratios in one run; BENCH='--scale small' for a smoke test

@@ -215,7 +215,7 @@ class TableState:
             return parsed
         stored = self._stored().statistics
         assert stored is not None
-        in_checkpoint = conform(F.col(STATS_PARSED), stored=stored, wanted=statistics)
+        in_checkpoint = conform(STATS_PARSED, stored=stored, wanted=statistics)
         return F.coalesce(in_checkpoint, parsed)
 
     def _num_records(self, adds: DataFrame) -> Column:

@@ -26,7 +26,7 @@ def reader(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Corp
         "read": corpus_reader.start_rows,
         "snapshot": corpus_reader.start_facts,
         "counted_files": corpus_reader.start_num_files,
-        "scanned": corpus_reader.start_num_scanned,
+        "scanned": corpus_reader.start_rows,
         "counted_tombstones": corpus_reader.start_num_tombstones,
     }
     for item in request.session.items:

@@ -49,6 +49,7 @@ class CorpusReader:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="conformance")
         self._futures: dict[tuple[str, Query], Future[Any]] = {}
         self._snapshots: dict[Query, Any] = {}
+        self._num_scanned: dict[Query, int] = {}
         self._locks: dict[Query, Lock] = {}
         self._lock = Lock()
 
@@ -60,9 +61,6 @@ class CorpusReader:
 
     def start_num_files(self, query: Query) -> Future[int]:
         return self._start("num_files", query, self._count_files)
-
-    def start_num_scanned(self, query: Query) -> Future[int]:
-        return self._start("num_scanned", query, self._count_scanned)
 
     def start_num_tombstones(self, query: Query) -> Future[int]:
         return self._start("num_tombstones", query, self._count_tombstones)
@@ -80,8 +78,9 @@ class CorpusReader:
         return self.start_num_files(query).result()
 
     def num_scanned(self, query: Query) -> int:
-        """Return the number of files that a scan keeps."""
-        return self.start_num_scanned(query).result()
+        """Return the number of data files that the rows of a query were read from."""
+        self.rows(query)
+        return self._num_scanned[query]
 
     def num_tombstones(self, query: Query) -> int:
         """Return the number of remove actions that a version still holds."""
@@ -98,7 +97,10 @@ class CorpusReader:
         return future
 
     def _read(self, query: Query) -> pa.Table:
-        return spark_rows(self._frame(query))
+        frame = self._frame(query)
+        files = [name for name in frame.inputFiles() if "/deletion_vector_" not in name]
+        self._num_scanned[query] = len(files)
+        return spark_rows(frame)
 
     def _frame(self, query: Query) -> DataFrame:
         at_once = query.version is None and query.where is None and query.columns is None
@@ -141,10 +143,6 @@ class CorpusReader:
 
     def _count_files(self, query: Query) -> int:
         count: int = self._snapshot(query).add_files().count()
-        return count
-
-    def _count_scanned(self, query: Query) -> int:
-        count: int = self._snapshot(query).scan(where=query.where).files().count()
         return count
 
     def _count_tombstones(self, query: Query) -> int:

@@ -88,7 +88,7 @@ def test_a_checkpoints_struct_by_name(spark: SparkSession, statistics: StructTyp
     moment = datetime(2024, 6, 1)
     rows = [((( 3,), ((7,), 1, "no number", moment), 9),), (None,)]  # fmt: skip
     frame = spark.createDataFrame(rows, StructType().add("s", stored))
-    parsed = frame.select(conform(F.col("s"), stored=stored, wanted=statistics).alias("s"))
+    parsed = frame.select(conform("s", stored=stored, wanted=statistics).alias("s"))
     assert parsed.schema["s"].dataType.names == statistics.names
     found = parsed.select("s.numRecords", "s.minValues.o.x", "s.minValues.i", "s.nullCount.b")
     assert found.collect() == [(9, 7, None, 3), (None, None, None, None)]
