@@ -472,6 +472,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow  # two minutes
 def test_a_hundred_thousand_files_under_a_small_result_size(tmp_path: Path) -> None:
     """Their list does not fit the driver, so executors read it; linked to one file, each with its
     own partition value."""
