@@ -33,6 +33,7 @@ from sparkdelta.protocol.predicates import (
     flipped,
 )
 from sparkdelta.schema.ordered_casts import ordered
+from sparkdelta.schema.table_schema import type_of_path
 
 
 def row_group_bounds(
@@ -86,11 +87,7 @@ def _bound(column: Expression, constant: Expression, schema: StructType) -> Boun
         return None
     if ordered(column, schema) is None:
         return None
-    data_type: DataType = schema
-    for name in column.path:
-        assert isinstance(data_type, StructType)
-        data_type = data_type[name].dataType
-    return _converted(constant.value, data_type)
+    return _converted(constant.value, type_of_path(schema, column.path))
 
 
 def _converted(value: Any, data_type: DataType) -> Bound | None:

@@ -6,6 +6,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType, TimestampType
 
+from sparkdelta.schema.table_schema import quoted
+
 _JSON_OPTIONS = {"mode": "PERMISSIVE", "timeZone": "UTC"}
 
 
@@ -26,7 +28,7 @@ def conform(column: str, *, stored: DataType, wanted: DataType) -> Column:
     cast, and null where it does not fit: statistics may be missing, but never wrong.
     """
     # In one text: a call into the JVM for every field would take longer than to plan the rest.
-    return F.expr(_conformed(_quoted(column), stored, wanted))
+    return F.expr(_conformed(quoted(column), stored, wanted))
 
 
 def _conformed(value: str, stored: DataType | None, wanted: DataType) -> str:
@@ -40,14 +42,10 @@ def _conformed(value: str, stored: DataType | None, wanted: DataType) -> str:
     parts = []
     for field in wanted.fields:
         name = spelled.get(field.name, field.name)
-        inner = _conformed(f"{value}.{_quoted(name)}", fields.get(name), field.dataType)
-        parts.append(f"{inner} AS {_quoted(field.name)}")
+        inner = _conformed(f"{value}.{quoted(name)}", fields.get(name), field.dataType)
+        parts.append(f"{inner} AS {quoted(field.name)}")
     present = f"{value} IS NOT NULL" if isinstance(stored, StructType) else "FALSE"
     return f"CASE WHEN {present} THEN struct({', '.join(parts)}) END"
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
 
 
 def _type_name(data_type: DataType) -> str:

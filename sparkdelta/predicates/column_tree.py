@@ -8,21 +8,20 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
-from sparkdelta.predicates.names import UnusableError, unusable
+from sparkdelta.predicates.names import UnusableError
 from sparkdelta.protocol.predicates import (
     FUNCTIONS,
     And,
     Call,
     Comparison,
     Expression,
-    In,
     IsNull,
-    Literal,
     Not,
     Or,
     Predicate,
     Truth,
     Unusable,
+    one_of,
 )
 
 _COMPARISONS = {"=", "<=>", "<", "<=", ">", ">="}
@@ -56,7 +55,7 @@ class ColumnTree(ABC):
         try:
             return self._atom(node, name, arguments)
         except UnusableError as error:
-            return unusable(str(node), error)
+            return Unusable(str(node), error.reason)
         except RecursionError:
             return Unusable(str(node)[:200], "it is nested too deeply")
 
@@ -70,9 +69,7 @@ class ColumnTree(ABC):
             return Not(IsNull(self.expression(arguments[0])))
         if name == "in":
             child, *values = (self.expression(argument) for argument in arguments)
-            if all(isinstance(value, Literal) for value in values):
-                return In(child, tuple(value for value in values if isinstance(value, Literal)))
-            return Or(tuple(Comparison("=", child, value) for value in values))
+            return one_of(child, values)
         return Truth(self.expression(node))
 
     def expression(self, node: Any) -> Expression:

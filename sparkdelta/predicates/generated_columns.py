@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.predicates.names import UnusableError, type_of_path
+from sparkdelta.predicates.names import UnusableError
 from sparkdelta.predicates.sql_text import parse_expression
 from sparkdelta.protocol.predicates import (
     And,
@@ -41,6 +41,7 @@ from sparkdelta.protocol.predicates import (
     columns,
     flipped,
 )
+from sparkdelta.schema.table_schema import type_of_path
 
 GENERATION_EXPRESSION = "delta.generationExpression"
 

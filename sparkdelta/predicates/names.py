@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.sql.types import DataType, StructField, StructType
 
-from sparkdelta.protocol.predicates import Column, ColumnPath, Expression, Unusable
+from sparkdelta.protocol.predicates import Column, Expression
 
 
 class UnusableError(Exception):
@@ -15,11 +15,6 @@ class UnusableError(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-def unusable(text: str, error: UnusableError) -> Unusable:
-    """The part of a condition that a parser gave up on."""
-    return Unusable(text, error.reason)
 
 
 def find_column(schema: StructType, names: Sequence[str]) -> Column:
@@ -52,12 +47,3 @@ def extract_field(schema: StructType, child: Expression, name: str) -> Column:
     if not isinstance(child, Column):
         raise UnusableError("a field of something else than a column")
     return find_column(schema, [*child.path, name])
-
-
-def type_of_path(schema: StructType, path: ColumnPath) -> DataType:
-    """The type of a column that `find_column` found."""
-    data_type: DataType = schema
-    for name in path:
-        assert isinstance(data_type, StructType)
-        data_type = data_type[name].dataType
-    return data_type

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from sparkdelta.exceptions import InvalidPartitionValueError
 from sparkdelta.predicates.literals import decimal_literal
-from sparkdelta.predicates.names import UnusableError, extract_field, find_column, unusable
+from sparkdelta.predicates.names import UnusableError, extract_field, find_column
 from sparkdelta.protocol.partition_values import parse_partition_value
 from sparkdelta.protocol.predicates import (
     FUNCTIONS,
@@ -22,7 +22,6 @@ from sparkdelta.protocol.predicates import (
     Cast,
     Comparison,
     Expression,
-    In,
     IsNull,
     Literal,
     Not,
@@ -30,6 +29,7 @@ from sparkdelta.protocol.predicates import (
     Predicate,
     Truth,
     Unusable,
+    one_of,
 )
 
 
@@ -55,14 +55,9 @@ def parse_condition(text: str, schema: StructType, *, time_zone: str) -> Predica
         The session's, for timestamps written without one.
     """
     try:
-        (tree,) = parse(text, dialect=_SparkText)
-    except (SqlglotError, ValueError, RecursionError) as error:
-        problem = str(error).partition("\n")[0]
-        return Unusable(text, f"sqlglot cannot parse it: {problem}")
-    if tree is None:
-        return Unusable(text, "it is empty")
-    try:
-        return _Condition(schema, time_zone, text).predicate(tree)
+        return _Condition(schema, time_zone, text).predicate(_parsed(text))
+    except UnusableError as error:
+        return Unusable(text, error.reason)
     except RecursionError:
         return Unusable(text, "it is nested too deeply")
 
@@ -75,13 +70,18 @@ def parse_expression(text: str, schema: StructType, *, time_zone: str) -> Expres
     UnusableError
         It has no place in the tree.
     """
+    return _Condition(schema, time_zone, text).expression(_parsed(text))
+
+
+def _parsed(text: str) -> exp.Expr:
     try:
         (tree,) = parse(text, dialect=_SparkText)
     except (SqlglotError, ValueError, RecursionError) as error:
-        raise UnusableError(f"sqlglot cannot parse it: {error}") from error
+        problem = str(error).partition("\n")[0]
+        raise UnusableError(f"sqlglot cannot parse it: {problem}") from error
     if tree is None:
         raise UnusableError("it is empty")
-    return _Condition(schema, time_zone, text).expression(tree)
+    return tree
 
 
 def parse_type_name(text: str) -> str:
@@ -154,7 +154,7 @@ class _Condition:
         try:
             return self._atom(node)
         except UnusableError as error:
-            return unusable(_shown(node), error)
+            return Unusable(_shown(node), error.reason)
 
     def _between(self, node: exp.Between) -> Predicate:
         if node.args.get("symmetric"):
@@ -190,10 +190,7 @@ class _Condition:
         if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
             raise UnusableError("IN of something else than a list")
         child = self.expression(node.this)
-        values = [self.expression(value) for value in node.expressions]
-        if all(isinstance(value, Literal) for value in values):
-            return In(child, tuple(value for value in values if isinstance(value, Literal)))
-        return Or(tuple(Comparison("=", child, value) for value in values))
+        return one_of(child, [self.expression(value) for value in node.expressions])
 
     def expression(self, node: exp.Expr) -> Expression:
         """The value of a node, or UnusableError."""

@@ -11,7 +11,7 @@ written. Whatever the tree has no node for is `Unusable` and true of every file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -198,6 +198,14 @@ def marked_conjuncts(
     given = len(predicate.terms) - predicate.implied
     for number, term in enumerate(predicate.terms):
         yield from marked_conjuncts(term, is_implied=is_implied or number >= given)
+
+
+def one_of(child: Expression, values: Sequence[Expression]) -> Predicate:
+    """The child is one of the values, literals or not."""
+    literals = tuple(value for value in values if isinstance(value, Literal))
+    if len(literals) == len(values):
+        return In(child, literals)
+    return Or(tuple(Comparison("=", child, value) for value in values))
 
 
 def flipped(comparison: Comparison) -> Comparison:

@@ -12,7 +12,6 @@ import re
 from dataclasses import dataclass, replace
 
 from pyspark.sql.types import (
-    DataType,
     DateType,
     DoubleType,
     FloatType,
@@ -24,6 +23,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.protocol.predicates import FUNCTIONS, Call, Cast, Column, ColumnPath, Expression
+from sparkdelta.schema.table_schema import type_of_path
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
@@ -91,11 +91,7 @@ def ordered(expression: Expression, schema: StructType) -> Ordered | None:
 
 
 def _ordered_column(path: ColumnPath, schema: StructType) -> Ordered | None:
-    data_type: DataType = schema
-    for name in path:
-        if not isinstance(data_type, StructType):
-            return None
-        data_type = data_type[name].dataType
+    data_type = type_of_path(schema, path)
     if isinstance(data_type, StringType):
         # Bounds are in binary order; a collation has another one. CHAR and VARCHAR are texts too.
         is_binary = getattr(data_type, "collation", _BINARY_COLLATION) == _BINARY_COLLATION
@@ -164,11 +160,7 @@ def type_of(expression: Expression, schema: StructType) -> str | None:
     Any number's type may stand for another's: what matters is the family.
     """
     if isinstance(expression, Column):
-        data_type: DataType = schema
-        for name in expression.path:
-            assert isinstance(data_type, StructType)
-            data_type = data_type[name].dataType
-        return data_type.simpleString()
+        return type_of_path(schema, expression.path).simpleString()
     if isinstance(expression, Call):
         fixed = FUNCTIONS[expression.function]
         types = [type_of(argument, schema) for argument in expression.arguments]

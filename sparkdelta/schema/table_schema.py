@@ -106,6 +106,20 @@ def partition_fields(schema: StructType, partition_columns: tuple[str, ...]) -> 
     return fields
 
 
+def type_of_path(schema: StructType, path: tuple[str, ...]) -> DataType:
+    """The type of a column, or of a field inside it, as the schema spells their names."""
+    data_type: DataType = schema
+    for name in path:
+        assert isinstance(data_type, StructType)
+        data_type = data_type[name].dataType
+    return data_type
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark resolves it whatever characters it has."""
+    return f"`{name.replace('`', '``')}`"
+
+
 def as_nullable(data_type: DataType) -> DataType:
     """The same type, nullable at every level and without field metadata: what a Parquet scan
     yields.

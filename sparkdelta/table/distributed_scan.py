@@ -20,7 +20,7 @@ from sparkdelta.frames.split_rows import FILE, VECTOR, RowColumn, SplitReader, s
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.schema.column_mapping import physical_field
-from sparkdelta.schema.table_schema import as_nullable, without_void
+from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
 from sparkdelta.storage.worker_files import WorkerFiles, setting_names
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.driver import read_rows
@@ -28,7 +28,6 @@ from sparkdelta.table.file_scan import (
     ROW_COMMIT_VERSION,
     ROW_ID,
     partition_column,
-    quoted,
     visible_metadata,
 )
 from sparkdelta.table.sessions import is_connect

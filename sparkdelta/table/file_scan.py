@@ -30,7 +30,7 @@ from sparkdelta.frames.partition_values import typed_partition_value
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.column_mapping import named_by_file, physical_field
-from sparkdelta.schema.table_schema import as_nullable, without_void
+from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
 from sparkdelta.storage.parquet import PartitionDirectories, is_hidden
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.data_files import scan_data_files
@@ -332,11 +332,6 @@ def _split(files: pa.Table, condition: pa.Array) -> list[pa.Table]:
 def _has_vectors(files: pa.Table) -> bool:
     """Whether the files of a group have deletion vectors: all have, or none."""
     return "deletionVector" in files.column_names and files["deletionVector"][0].is_valid
-
-
-def quoted(name: str) -> str:
-    """A column's name as Spark resolves it whatever characters it has."""
-    return f"`{name.replace('`', '``')}`"
 
 
 def visible_metadata(field: StructField) -> dict[str, object]:

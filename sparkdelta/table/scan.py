@@ -21,6 +21,7 @@ from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.predicates import is_usable
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.conditions import understand
 from sparkdelta.table.distributed_scan import DistributedScan
 from sparkdelta.table.driver import read_table
@@ -29,7 +30,6 @@ from sparkdelta.table.file_scan import (
     ROW_ID,
     FileScan,
     partition_column,
-    quoted,
 )
 from sparkdelta.table.progress import progress
 from sparkdelta.table.scan_report import ScanReport, counted_report, full_report
