@@ -147,6 +147,10 @@ class DataSkipping:
     statistics: StructType
     time_zone: str
 
+    @property
+    def partition_columns(self) -> frozenset[str]:
+        return frozenset(field.name for _, field in self.partition_keys)
+
     def keep(self, adds: DataFrame, stored: StoredFacts = NOTHING_STORED) -> DataFrame:
         """The add actions whose files may hold a matching row; columns as they come.
 
@@ -232,24 +236,22 @@ class DataSkipping:
         narrowed = self._narrowed(predicate)
         if narrowed is None or not stored.has_json or self._has_all(stored, narrowed):
             return self._rules(self._facts(stored, None)).condition(predicate)
-        if (
-            self._rules(self._facts(stored, F.lit(None).cast(narrowed))).condition(predicate)
-            is None
-        ):
-            return None
         # Inside a lambda, because there Spark parses only where it comes to: as a common
         # subexpression it would parse the JSON of files that were dropped before.
         parsed = parse_statistics(F.col("stats"), statistics=narrowed)
 
-        def matches(json: Column) -> Column:
-            condition = self._rules(self._facts(stored, json)).condition(predicate)
-            assert condition is not None
-            return condition
+        condition: Condition = None
 
-        return F.exists(F.array(parsed), matches)
+        def matches(json: Column) -> Column:
+            nonlocal condition
+            condition = self._rules(self._facts(stored, json)).condition(predicate)
+            return F.lit(True) if condition is None else condition
+
+        exists = F.exists(F.array(parsed), matches)
+        return None if condition is None else exists
 
     def _terms(self, *, of_partitions: bool) -> tuple[Predicate, ...]:
-        names = {field.name for _, field in self.partition_keys}
+        names = self.partition_columns
         return tuple(
             term
             for term, _ in marked_conjuncts(self.predicate)
@@ -258,8 +260,7 @@ class DataSkipping:
         )
 
     def _rules(self, facts: FileFacts) -> SkippingRules:
-        names = frozenset(field.name for _, field in self.partition_keys)
-        return SkippingRules(self.schema, names, facts)
+        return SkippingRules(self.schema, self.partition_columns, facts)
 
     def _facts(self, stored: StoredFacts, json: Column | None) -> FileFacts:
         def fact(kind: str, path: ColumnPath) -> Condition:

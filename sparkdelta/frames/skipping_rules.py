@@ -129,18 +129,22 @@ class SkippingRules:
 
     def _partition_condition(self, predicate: Predicate) -> Condition:
         """Partition values are those of every row: the predicate itself decides."""
-        found = {path: self.facts.partition(path) for path in columns(predicate)}
-        known = {path: column for path, column in found.items() if column is not None}
-        if len(known) < len(found):
+        known = self._partition_values(predicate)
+        if known is None:
             return None
         exact = truth(predicate, known.__getitem__)
-        if not self.facts.is_pushed or not known:
+        if not self.facts.is_pushed or not known or isinstance(predicate, IsNull):
             return exact
-        is_simple = isinstance(predicate, Comparison | In) and predicate_is_simple(predicate)
-        if isinstance(predicate, IsNull) or not is_simple:
-            return exact if isinstance(predicate, IsNull) else None
+        if not _is_simple(predicate):
+            return None
         (leaf,) = known.values()
         return leaf.isNull() | exact
+
+    def _partition_values(self, node: Predicate | Expression) -> dict[ColumnPath, Column] | None:
+        """The values of all columns of a constant; None where one is not known."""
+        found = {path: self.facts.partition(path) for path in columns(node)}
+        known = {path: column for path, column in found.items() if column is not None}
+        return known if len(known) == len(found) else None
 
     def _statistics_condition(self, predicate: Predicate) -> Condition:
         if isinstance(predicate, Comparison):
@@ -201,9 +205,8 @@ class SkippingRules:
         return _all([self._range(operator, bound, against), self._has_values(bound.path)])
 
     def _constant(self, expression: Expression) -> Condition:
-        found = {path: self.facts.partition(path) for path in columns(expression)}
-        known = {path: column for path, column in found.items() if column is not None}
-        if len(known) < len(found) or (known and self.facts.is_pushed):
+        known = self._partition_values(expression)
+        if known is None or (known and self.facts.is_pushed):
             return None
         return value(expression, known.__getitem__)
 
@@ -303,10 +306,12 @@ class SkippingRules:
         return frozenset(found)
 
 
-def predicate_is_simple(predicate: Comparison | In) -> bool:
+def _is_simple(predicate: Predicate) -> bool:
     """Whether it compares one bare column with literals, as Parquet filters can."""
     if isinstance(predicate, In):
         return isinstance(predicate.child, predicates.Column)
+    if not isinstance(predicate, Comparison):
+        return False
     sides = (predicate.left, predicate.right)
     return predicate.operator != "<=>" and (
         sum(isinstance(side, predicates.Column) for side in sides) == 1

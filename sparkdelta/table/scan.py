@@ -141,11 +141,10 @@ class Scan:
 
     def _distributed_rows(self) -> DataFrame:
         """As `_rows`, for a list of files that the driver does not hold."""
-        state, configuration = self._state, self._state.configuration
-        partitions = frozenset(field.name for field in configuration.partition_fields)
+        state, skipping = self._state, self._skipping
         scan = DistributedScan(
             spark=state.log.spark,
-            configuration=configuration,
+            configuration=state.configuration,
             table_root=state.log.store.table_root,
             partition_time_zone=state.partition_time_zone,
             version=state.log.segment.version,
@@ -153,8 +152,8 @@ class Scan:
             with_row_tracking=self._wants_row_tracking,
             columns=self._columns_read(),
             bounds=()
-            if self._skipping is None
-            else row_group_bounds(self._skipping.predicate, configuration.schema, partitions),
+            if skipping is None
+            else row_group_bounds(skipping.predicate, skipping.schema, skipping.partition_columns),
         )
         return scan.rows(self._file_list())
 

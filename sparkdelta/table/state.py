@@ -115,13 +115,12 @@ class TableState:
 
     def removes(self) -> DataFrame:
         """The tombstones, expired ones included."""
-        field = StructField("remove", REMOVE)
-        keyed = self._keyed()
         if self.log.segment.checkpoint is None:
-            return newest_removes(newest_file_actions(keyed))
-        removes = self.log.checkpoint_file_actions(field)
+            return newest_removes(newest_file_actions(self._keyed()))
+        removes = self.log.checkpoint_file_actions(StructField("remove", REMOVE))
         if not self.log.has_commits:
             return removes
+        keyed = self._keyed()
         survivors = surviving_removes(
             removes,
             superseding_keys(keyed),
