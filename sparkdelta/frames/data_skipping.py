@@ -16,8 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -30,9 +29,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.frames.partition_values import typed_partition_value
+from sparkdelta.frames.partition_values import partition_value, typed_partition_value
 from sparkdelta.frames.skipping_rules import Condition, FileFacts, SkippingRules
-from sparkdelta.frames.statistics import parse_statistics
+from sparkdelta.frames.statistics import parsed_statistics
 from sparkdelta.protocol.predicate_text import describe
 from sparkdelta.protocol.predicates import (
     And,
@@ -45,11 +44,14 @@ from sparkdelta.protocol.predicates import (
 )
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.column_mapping import physical_path
+from sparkdelta.schema.sql_text import type_text
 from sparkdelta.schema.statistics_schema import narrowed_statistics
+from sparkdelta.schema.table_schema import quoted
 
 STATS_PARSED = "stats_parsed"
 PARTITION_VALUES_PARSED = "partitionValues_parsed"
 _MIN, _MAX, _NULLS, _RECORDS = "minValues", "maxValues", "nullCount", "numRecords"
+_IN_JSON = "parsed"
 
 _UNDECIDED = "no minimum, maximum or null count tells"
 
@@ -172,22 +174,22 @@ class DataSkipping:
         """What each term of the predicate is used for."""
         asked = set()
 
-        def partition(_: ColumnPath) -> Column:
+        def partition(_: ColumnPath) -> str:
             asked.add("partition values")
-            return F.col(PARTITION_VALUES_PARSED)
+            return PARTITION_VALUES_PARSED
 
         def statistic(kind: str, path: ColumnPath) -> Condition:
             if self._wanted_type(kind, path) is None:
                 return None
             asked.add("statistics")
-            return F.col(STATS_PARSED)
+            return STATS_PARSED
 
         facts = FileFacts(
             partition=partition,
             minimum=partial(statistic, _MIN),
             maximum=partial(statistic, _MAX),
             null_count=partial(statistic, _NULLS),
-            num_records=F.col(_RECORDS),
+            num_records=_RECORDS,
         )
         rules = self._rules(facts).within(self._terms(of_partitions=False))
         uses = []
@@ -228,7 +230,7 @@ class DataSkipping:
         condition = self._rules(facts).condition(And(self._terms(of_partitions=True)))
         if condition is None or not stored.partition_values:
             return condition
-        return F.col(PARTITION_VALUES_PARSED).isNull() | condition
+        return f"({PARTITION_VALUES_PARSED} IS NULL OR {condition})"
 
     def by_statistics(self, stored: StoredFacts) -> Condition:
         """The other terms."""
@@ -236,19 +238,13 @@ class DataSkipping:
         narrowed = self._narrowed(predicate)
         if narrowed is None or not stored.has_json or self._has_all(stored, narrowed):
             return self._rules(self._facts(stored, None)).condition(predicate)
+        condition = self._rules(self._facts(stored, _IN_JSON)).condition(predicate)
+        if condition is None:
+            return None
         # Inside a lambda, because there Spark parses only where it comes to: as a common
         # subexpression it would parse the JSON of files that were dropped before.
-        parsed = parse_statistics(F.col("stats"), statistics=narrowed)
-
-        condition: Condition = None
-
-        def matches(json: Column) -> Column:
-            nonlocal condition
-            condition = self._rules(self._facts(stored, json)).condition(predicate)
-            return F.lit(True) if condition is None else condition
-
-        exists = F.exists(F.array(parsed), matches)
-        return None if condition is None else exists
+        parsed = parsed_statistics("stats", statistics=narrowed)
+        return f"`exists`(array({parsed}), {_IN_JSON} -> {condition})"
 
     def _terms(self, *, of_partitions: bool) -> tuple[Predicate, ...]:
         names = self.partition_columns
@@ -262,7 +258,7 @@ class DataSkipping:
     def _rules(self, facts: FileFacts) -> SkippingRules:
         return SkippingRules(self.schema, self.partition_columns, facts)
 
-    def _facts(self, stored: StoredFacts, json: Column | None) -> FileFacts:
+    def _facts(self, stored: StoredFacts, json: str | None) -> FileFacts:
         def fact(kind: str, path: ColumnPath) -> Condition:
             return self._statistic(stored, json, kind, path)
 
@@ -274,12 +270,13 @@ class DataSkipping:
             num_records=fact(_RECORDS, ()),
         )
 
-    def _partition_value(self, stored: StoredFacts, path: ColumnPath) -> Column:
+    def _partition_value(self, stored: StoredFacts, path: ColumnPath) -> str:
         if path[0] in stored.partition_values:
-            return F.col(PARTITION_VALUES_PARSED)[stored.partition_values[path[0]]]
+            return f"{PARTITION_VALUES_PARSED}.{quoted(stored.partition_values[path[0]])}"
         key, field = next(entry for entry in self.partition_keys if entry[1].name == path[0])
-        text = F.try_element_at("partitionValues", F.lit(key))
-        return typed_partition_value(text, field, time_zone=self.time_zone)
+        return typed_partition_value(
+            partition_value("partitionValues", key), field, time_zone=self.time_zone
+        )
 
     def _stored_partition(self, stored: StoredFacts, path: ColumnPath) -> Condition:
         field = next(field for _, field in self.partition_keys if field.name == path[0])
@@ -288,15 +285,13 @@ class DataSkipping:
         return self._partition_value(stored, path)
 
     def _statistic(
-        self, stored: StoredFacts, json: Column | None, kind: str, path: ColumnPath
+        self, stored: StoredFacts, json: str | None, kind: str, path: ColumnPath
     ) -> Condition:
         in_struct = self._stored_statistic(stored, kind, path)
         if json is None or self._wanted_type(kind, path) is None:
             return in_struct
-        in_json = json
-        for name in (kind, *self._physical(path)):
-            in_json = in_json[name]
-        return in_json if in_struct is None else F.coalesce(in_struct, in_json)
+        in_json = ".".join([json, *map(quoted, (kind, *self._physical(path)))])
+        return in_json if in_struct is None else f"coalesce({in_struct}, {in_json})"
 
     def _stored_statistic(
         self, stored: StoredFacts, kind: str, path: ColumnPath, *, is_pushed: bool = False
@@ -305,14 +300,14 @@ class DataSkipping:
         found: DataType | None = stored.statistics
         if wanted is None or found is None:
             return None
-        column = F.col(STATS_PARSED)
+        column = STATS_PARSED
         for name in (_spelled(found, kind), *self._physical(path)):
             if not isinstance(found, StructType) or name not in found.names:
                 return None
-            found, column = found[name].dataType, column[name]
+            found, column = found[name].dataType, f"{column}.{quoted(name)}"
         if found == wanted:
             return None if is_pushed and isinstance(wanted, _NOT_PUSHED) else column
-        return None if is_pushed else column.try_cast(wanted)
+        return None if is_pushed else f"TRY_CAST({column} AS {type_text(wanted)})"
 
     def _wanted_type(self, kind: str, path: ColumnPath) -> DataType | None:
         wanted: DataType = self.statistics

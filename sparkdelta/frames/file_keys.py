@@ -2,57 +2,69 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from sparkdelta.protocol.file_paths import scheme_and_authority
+from sparkdelta.schema.sql_text import text_literal
 
 
-def canonical_path(path: Column, *, table_root: str) -> Column:
+def canonical_path(path: str, *, table_root: str) -> str:
     """Equal for all spellings of one path in the log; see `protocol.file_paths.canonical_path`.
+
+    Parameters
+    ----------
+    path
+        STRING, in SQL, as what is returned.
 
     References
     ----------
     PROTOCOL.md#add-file-and-remove-file
     """
     # url_decode is for forms: it takes "+" for a blank. A malformed escape stays as it is.
-    decoded = F.when(
-        F.contains(path, F.lit("%")),
-        F.coalesce(F.try_url_decode(F.replace(path, F.lit("+"), F.lit("%2B"))), path),
-    ).otherwise(path)
-    root, slash = scheme_and_authority(table_root), F.lit("/")
+    decoded = (
+        f"CASE WHEN contains({path}, '%') "
+        f"THEN coalesce(try_url_decode(replace({path}, '+', '%2B')), {path}) ELSE {path} END"
+    )
+    root = text_literal(f"{scheme_and_authority(table_root)}/")
     return (
-        F.when(F.startswith(path, F.lit("/")), F.concat(F.lit(f"{root}/"), F.ltrim(decoded, slash)))
-        .when(F.startswith(path, F.lit("file:/")), F.regexp_replace(decoded, "^file:/+", "file:/"))
-        .otherwise(decoded)
+        f"CASE WHEN startswith({path}, '/') THEN concat({root}, ltrim('/', {decoded})) "
+        f"WHEN startswith({path}, 'file:/') THEN regexp_replace({decoded}, '^file:/+', 'file:/') "
+        f"ELSE {decoded} END"
     )
 
 
-def deletion_vector_id(deletion_vector: Column) -> Column:
+def deletion_vector_id(deletion_vector: str) -> str:
     """`deletionVector.uniqueId`, and an empty string where there is no deletion vector.
+
+    Parameters
+    ----------
+    deletion_vector
+        STRUCT, in SQL, as what is returned.
 
     References
     ----------
     PROTOCOL.md#derived-fields
     """
-    offset = deletion_vector["offset"]
-    return F.coalesce(
-        F.concat(
-            deletion_vector["storageType"],
-            deletion_vector["pathOrInlineDv"],
-            F.when(offset.isNotNull(), F.concat(F.lit("@"), offset.cast("string"))).otherwise(""),
-        ),
-        F.lit(""),
+    vector = f"({deletion_vector})"
+    offset = f"CAST({vector}.offset AS string)"
+    return (
+        f"coalesce(concat({vector}.storageType, {vector}.pathOrInlineDv, "
+        f"coalesce(concat('@', {offset}), '')), '')"
     )
 
 
-def absolute_path(path: Column, *, table_root: str) -> Column:
+def absolute_path(path: str, *, table_root: str) -> str:
     """Where a file of the log is: its path, decoded, under the table's root unless it is absolute.
+
+    Parameters
+    ----------
+    path
+        STRING, in SQL, as what is returned.
 
     References
     ----------
     PROTOCOL.md#add-file-and-remove-file
     """
     canonical = canonical_path(path, table_root=table_root)
-    is_absolute = F.rlike(path, F.lit("^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)"))
-    return F.when(is_absolute, canonical).otherwise(F.concat(F.lit(f"{table_root}/"), canonical))
+    return (
+        f"CASE WHEN regexp_like({path}, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)') THEN {canonical} "
+        f"ELSE concat({text_literal(f'{table_root}/')}, {canonical}) END"
+    )

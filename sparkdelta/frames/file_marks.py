@@ -41,4 +41,4 @@ class FileMarks:
 
 
 def _holds(condition: Condition) -> Column:
-    return F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
+    return F.lit(True) if condition is None else F.expr(f"coalesce({condition}, FALSE)")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import MalformedLogFileError
+from sparkdelta.schema.sql_text import from_json_text, text_literal
 
 _CORRUPT = "_corrupt_record"
+_HAS_TEXT = f"regexp_like(line, {text_literal(chr(92) + 'S')})"
 
 
 def parse_log_lines(lines: DataFrame, *, actions: StructType, few: bool = False) -> DataFrame:
@@ -45,36 +46,31 @@ def parse_log_lines(lines: DataFrame, *, actions: StructType, few: bool = False)
     )
     # Spark's parser stops after the first object. Inside an array, with a key to come, a line that
     # is cut short or followed by anything else is not valid JSON or not one element.
-    document = F.concat(F.lit('{"action":['), "line", F.lit('],"whole":true}'))
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT, "timeZone": "UTC"}
+    document = """concat('{"action":[', line, '],"whole":true}')"""
+    json = from_json_text(
+        document, parsed, mode="PERMISSIVE", columnNameOfCorruptRecord=_CORRUPT, timeZone="UTC"
+    )
     # A check in a filter would be skipped for lines that an earlier condition rejects. Here no
     # column can be had without it, and the parse is evaluated once.
-    action = F.transform(F.array(F.from_json(document, parsed, options)), _checked)
-    lines = lines.filter(_has_text())
+    action = f"transform(array({json}), parsed -> {_checked('parsed')})"
+    lines = lines.filter(_HAS_TEXT)
     if few:
-        whole = lines.select("version", F.get(action, F.lit(0)).alias("action"))
-        return whole.select("version", "action.*")
+        return lines.selectExpr("version", f"get({action}, 0) AS action").select(
+            "version", "action.*"
+        )
     # The generator keeps filters above it, and is not pruned away by count().
-    return lines.select("version", F.inline(action))
+    return lines.selectExpr("version", f"inline({action})")
 
 
-def _checked(parsed: Column) -> Column:
-    problem = F.concat(
-        F.lit(f"[{MalformedLogFileError.error_class}] Version "),
-        F.col("version").cast("string"),
-        F.lit(
-            " of the log holds a line that is not one complete JSON action. The file was cut short "
-            "or changed after it was committed. Restore it from a backup, or read a version before "
-            "it. The line begins with: "
-        ),
-        F.substring("line", 1, 200),
+def _checked(parsed: str) -> str:
+    problem = (
+        f"concat('[{MalformedLogFileError.error_class}] Version ', CAST(version AS string), "
+        "' of the log holds a line that is not one complete JSON action. The file was cut short or "
+        "changed after it was committed. Restore it from a backup, or read a version before it. "
+        "The line begins with: ', substring(line, 1, 200))"
     )
-    action = F.get(parsed["action"], F.lit(0))
-    is_one = parsed[_CORRUPT].isNull() & parsed["whole"] & (F.size(parsed["action"]) == 1)
-    is_whole = F.coalesce(is_one & action.isNotNull() & F.is_valid_utf8("line"), F.lit(False))
+    action = f"get({parsed}.action, 0)"
+    is_one = f"{parsed}.{_CORRUPT} IS NULL AND {parsed}.whole AND size({parsed}.action) = 1"
+    is_whole = f"coalesce({is_one} AND {action} IS NOT NULL AND is_valid_utf8(line), FALSE)"
     # Blank lines are left out before, but a filter above may be evaluated before that.
-    return F.when(is_whole, action).when(_has_text(), F.raise_error(problem))
-
-
-def _has_text() -> Column:
-    return F.rlike("line", F.lit(r"\S"))
+    return f"CASE WHEN {is_whole} THEN {action} WHEN {_HAS_TEXT} THEN raise_error({problem}) END"

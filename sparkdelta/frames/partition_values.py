@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -17,24 +15,40 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.exceptions import InvalidPartitionValueError
+from sparkdelta.schema.sql_text import text_literal, type_text
+from sparkdelta.schema.table_schema import quoted
 
 _HAS_ZONE = r":\d{2}(\.\d+)?\s*(Z|UTC|[+-]\d{1,2}(:?\d{2}){0,2})$"
 _DATE_ONLY = r"^[+-]?\d{4,6}-\d{1,2}-\d{1,2}$"
 _HAS_DATE = r"^\s*[+-]?\d{4,6}-"  # a time alone would be cast to that time of today
+_ESCAPE = r"\u00"
 _ESCAPED_BYTES = r"^(\\u00[0-9A-Fa-f]{2})+$"
 
 
-def typed_partition_values(
-    partition_values: Column, fields: Sequence[tuple[str, StructField]], *, time_zone: str
-) -> list[Column]:
-    """A typed column for every partition column.
+def partition_value(partition_values: str, key: str) -> str:
+    """The text of one partition column, in SQL.
 
     Parameters
     ----------
     partition_values
-        MAP<STRING, STRING> of an add or remove action.
+        MAP<STRING, STRING> of an add or remove action, in SQL.
+    key
+        The column's physical name.
+    """
+    return f"try_element_at({partition_values}, {text_literal(key)})"
+
+
+def typed_partition_values(
+    partition_values: str, fields: Sequence[tuple[str, StructField]], *, time_zone: str
+) -> str:
+    """A struct with a typed field for every partition column, in SQL.
+
+    Parameters
+    ----------
+    partition_values
+        MAP<STRING, STRING> of an add or remove action, in SQL.
     fields
-        The key in the map (the physical name) and the table's field, whose name the column gets.
+        The key in the map (the physical name) and the table's field, whose name the field gets.
     time_zone
         The zone of timestamps written without one.
 
@@ -42,53 +56,60 @@ def typed_partition_values(
     ----------
     PROTOCOL.md#partition-value-serialization
     """
-    return [
-        typed_partition_value(
-            F.try_element_at(partition_values, F.lit(key)), field, time_zone=time_zone
-        ).alias(field.name)
+    typed = (
+        typed_partition_value(partition_value(partition_values, key), field, time_zone=time_zone)
+        + f" AS {quoted(field.name)}"
         for key, field in fields
-    ]
+    )
+    return f"struct({', '.join(typed)})"
 
 
-def typed_partition_value(text: Column, field: StructField, *, time_zone: str) -> Column:
-    """The value of one partition column; null for null and the empty string.
+def typed_partition_value(text: str, field: StructField, *, time_zone: str) -> str:
+    """The value of one partition column, in SQL; null for null and the empty string.
 
     A text that is no value of the type fails the query (`InvalidPartitionValueError`).
+
+    Parameters
+    ----------
+    text
+        STRING, in SQL.
     """
-    value = _parse(text, field.dataType, time_zone)
-    problem = F.concat(
-        F.lit(
-            f"[{InvalidPartitionValueError.error_class}] Partition column {field.name!r} of type "
-            f"{field.dataType.simpleString()} has a value in the log that is not of this type. The "
-            "file was committed by a faulty writer; commit it again with a right value: "
-        ),
-        text,
+    value = _parsed(text, field.dataType, time_zone)
+    problem = text_literal(
+        f"[{InvalidPartitionValueError.error_class}] Partition column {field.name!r} of type "
+        f"{field.dataType.simpleString()} has a value in the log that is not of this type. The "
+        "file was committed by a faulty writer; commit it again with a right value: "
     )
-    return (
-        F.when(text.isNull() | (text == ""), F.lit(None))
-        .when(value.isNull(), F.raise_error(problem))
-        .otherwise(value)
-        .cast(field.dataType)
+    typed = (
+        f"CASE WHEN {text} IS NULL OR {text} = '' THEN NULL "
+        f"WHEN {value} IS NULL THEN raise_error(concat({problem}, {text})) ELSE {value} END"
     )
+    return f"CAST({typed} AS {type_text(field.dataType)})"
 
 
-def _parse(text: Column, data_type: DataType, time_zone: str) -> Column:
+def _parsed(text: str, data_type: DataType, time_zone: str) -> str:
     if isinstance(data_type, StringType):
         return text
     if isinstance(data_type, BinaryType):
-        hexadecimal = F.regexp_replace(text, r"\\u00", "")
-        return F.when(F.rlike(text, F.lit(_ESCAPED_BYTES)), F.unhex(hexadecimal)).otherwise(
-            text.cast("binary")
+        hexadecimal = f"replace({text}, {text_literal(_ESCAPE)}, '')"
+        return (
+            f"CASE WHEN {_matches(text, _ESCAPED_BYTES)} THEN unhex({hexadecimal}) "
+            f"ELSE CAST({text} AS binary) END"
         )
     if isinstance(data_type, TimestampType):
         # A zone in the text makes the cast independent of the session's zone.
-        midnight = F.when(F.rlike(text, F.lit(_DATE_ONLY)), F.lit(" 00:00:00")).otherwise("")
-        zoned = F.concat(text, midnight, F.lit(f" {time_zone}"))
-        value = F.when(F.rlike(text, F.lit(_HAS_ZONE)), text).otherwise(zoned).try_cast(data_type)
-        return F.when(F.rlike(text, F.lit(_HAS_DATE)), value)
+        midnight = f"CASE WHEN {_matches(text, _DATE_ONLY)} THEN ' 00:00:00' ELSE '' END"
+        zoned = f"concat({text}, {midnight}, {text_literal(f' {time_zone}')})"
+        whole = f"CASE WHEN {_matches(text, _HAS_ZONE)} THEN {text} ELSE {zoned} END"
+        value = f"TRY_CAST({whole} AS timestamp_ltz)"
+        return f"CASE WHEN {_matches(text, _HAS_DATE)} THEN {value} END"
     if isinstance(data_type, TimestampNTZType):
-        value = F.regexp_replace(text, "Z$", "").try_cast(data_type)
-        return F.when(F.rlike(text, F.lit(_HAS_DATE)), value)
+        value = f"TRY_CAST(regexp_replace({text}, 'Z$', '') AS timestamp_ntz)"
+        return f"CASE WHEN {_matches(text, _HAS_DATE)} THEN {value} END"
     if isinstance(data_type, BooleanType):
-        return F.when(F.lower(text) == "true", True).when(F.lower(text) == "false", False)
-    return text.try_cast(data_type)
+        return f"CASE lower({text}) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END"
+    return f"TRY_CAST({text} AS {type_text(data_type)})"
+
+
+def _matches(text: str, pattern: str) -> str:
+    return f"regexp_like({text}, {text_literal(pattern)})"

@@ -16,7 +16,7 @@ PROTOCOL.md#action-reconciliation
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
@@ -37,12 +37,10 @@ def keyed_file_actions(actions: DataFrame, *, table_root: str, is_local: bool) -
     is_local
         Whether it is one partition already.
     """
-    keyed = actions.select(
-        "version",
-        "add",
-        "remove",
-        canonical_path(F.coalesce("add.path", "remove.path"), table_root=table_root).alias(_PATH),
-    ).filter(F.col(_PATH).isNotNull())
+    path = canonical_path("coalesce(add.path, remove.path)", table_root=table_root)
+    keyed = actions.selectExpr("version", "add", "remove", f"{path} AS {_PATH}").filter(
+        f"{_PATH} IS NOT NULL"
+    )
     return keyed if is_local else keyed.repartition(_PATH)
 
 
@@ -63,12 +61,11 @@ def newest_file_actions(keyed: DataFrame) -> DataFrame:
         One row per logical file: version, add, remove, and key columns. Adds that a later add of
         the same path with another deletion vector replaced are kept, as keys only.
     """
-    of_file = Window.partitionBy(_PATH, _DV).orderBy(F.desc("version"), F.desc(_IS_ADD))
-    of_path = Window.partitionBy(_PATH)
-    last_add = F.max(F.when(F.col(_IS_ADD), F.col("version"))).over(of_path)
+    of_file = f"PARTITION BY {_PATH}, {_DV} ORDER BY version DESC, {_IS_ADD} DESC"
+    last_add = f"max(CASE WHEN {_IS_ADD} THEN version END) OVER (PARTITION BY {_PATH})"
     return (
         _identified(keyed)
-        .select("*", F.row_number().over(of_file).alias("_rank"), last_add.alias(_PATH_ADDED))
+        .selectExpr("*", f"row_number() OVER ({of_file}) AS _rank", f"{last_add} AS {_PATH_ADDED}")
         .filter("_rank = 1")
         .drop("_rank")
     )
@@ -88,15 +85,10 @@ def superseding_keys(keyed: DataFrame) -> DataFrame:
 def _identified(keyed: DataFrame) -> DataFrame:
     # Users of one frame share its exchange only if they ask for the same columns of it: hence the
     # add as a whole, and its version, although they could be known not to be null.
-    vector = F.coalesce("add.deletionVector", "remove.deletionVector")
-    is_add = F.col("version").isNotNull() & F.col("add").isNotNull() & F.col("add.path").isNotNull()
-    return keyed.select(
-        "version",
-        "add",
-        "remove",
-        _PATH,
-        deletion_vector_id(vector).alias(_DV),
-        is_add.alias(_IS_ADD),
+    vector = deletion_vector_id("coalesce(add.deletionVector, remove.deletionVector)")
+    is_add = "version IS NOT NULL AND add IS NOT NULL AND add.path IS NOT NULL"
+    return keyed.selectExpr(
+        "version", "add", "remove", _PATH, f"{vector} AS {_DV}", f"{is_add} AS {_IS_ADD}"
     )
 
 
@@ -120,13 +112,12 @@ def doubled_files(actions: DataFrame, *, table_root: str) -> DataFrame:
 
 def newest_adds(newest: DataFrame) -> DataFrame:
     """The add actions of `newest_file_actions` that are live after it: one row per path."""
-    live = F.col(_IS_ADD) & (F.col("version") == F.col(_PATH_ADDED))
-    return newest.filter(live).select("add.*")
+    return newest.filter(f"{_IS_ADD} AND version = {_PATH_ADDED}").select("add.*")
 
 
 def newest_removes(newest: DataFrame) -> DataFrame:
     """The remove actions of `newest_file_actions`: its tombstones."""
-    return newest.filter(~F.col(_IS_ADD)).select("remove.*")
+    return newest.filter(f"NOT {_IS_ADD}").select("remove.*")
 
 
 def surviving_adds(
@@ -143,7 +134,7 @@ def surviving_adds(
     broadcast_keys
         Whether the keys are known to be few enough; else Spark chooses.
     """
-    superseded = (F.col(_DV) == F.col(f"c{_DV}")) | F.col(_IS_ADD)
+    superseded = f"({_DV} = c{_DV} OR {_IS_ADD})"
     return _surviving(
         checkpoint_adds, keys, superseded, table_root=table_root, broadcast_keys=broadcast_keys
     )
@@ -153,7 +144,7 @@ def surviving_removes(
     checkpoint_removes: DataFrame, keys: DataFrame, *, table_root: str, broadcast_keys: bool
 ) -> DataFrame:
     """The tombstones of a checkpoint that the commits after it say nothing about."""
-    superseded = F.col(_DV) == F.col(f"c{_DV}")
+    superseded = f"{_DV} = c{_DV}"
     return _surviving(
         checkpoint_removes, keys, superseded, table_root=table_root, broadcast_keys=broadcast_keys
     )
@@ -162,19 +153,19 @@ def surviving_removes(
 def _surviving(
     checkpoint: DataFrame,
     keys: DataFrame,
-    superseded: Column,
+    superseded: str,
     *,
     table_root: str,
     broadcast_keys: bool,
 ) -> DataFrame:
-    keyed = checkpoint.select(
+    keyed = checkpoint.selectExpr(
         "*",
-        canonical_path(F.col("path"), table_root=table_root).alias(f"c{_PATH}"),
-        deletion_vector_id(F.col("deletionVector")).alias(f"c{_DV}"),
+        f"{canonical_path('path', table_root=table_root)} AS c{_PATH}",
+        f"{deletion_vector_id('deletionVector')} AS c{_DV}",
     )
     return keyed.join(
         F.broadcast(keys) if broadcast_keys else keys,
-        (F.col(f"c{_PATH}") == F.col(_PATH)) & superseded,
+        F.expr(f"c{_PATH} = {_PATH} AND {superseded}"),
         "left_anti",
     ).drop(f"c{_PATH}", f"c{_DV}")
 

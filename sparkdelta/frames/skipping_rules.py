@@ -18,14 +18,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import reduce
 from typing import TypeAlias
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.frames.predicate_values import compare, literal, truth, value
+from sparkdelta.frames.predicate_values import literal, truth, value
 from sparkdelta.protocol import predicates
 from sparkdelta.protocol.predicates import (
     And,
@@ -45,8 +42,10 @@ from sparkdelta.protocol.predicates import (
     is_usable,
 )
 from sparkdelta.schema.ordered_casts import Ordered, family, is_comparable, ordered, type_of
+from sparkdelta.schema.sql_text import simple_type_text, text_literal
 
-Condition: TypeAlias = Column | None
+Condition: TypeAlias = str | None
+"""In Spark SQL."""
 
 _MILLISECOND_LESS = "INTERVAL '999' MICROSECOND"
 _MAX_ALTERNATIVES = 8
@@ -138,9 +137,9 @@ class SkippingRules:
         if not _is_simple(predicate):
             return None
         (leaf,) = known.values()
-        return leaf.isNull() | exact
+        return _any([_is_null(leaf), exact])
 
-    def _partition_values(self, node: Predicate | Expression) -> dict[ColumnPath, Column] | None:
+    def _partition_values(self, node: Predicate | Expression) -> dict[ColumnPath, str] | None:
         """The values of all columns of a constant; None where one is not known."""
         found = {path: self.facts.partition(path) for path in columns(node)}
         known = {path: column for path, column in found.items() if column is not None}
@@ -176,14 +175,14 @@ class SkippingRules:
         if not isinstance(child, predicates.Column):
             return None
         null_count = self.facts.null_count(child.path)
-        return None if null_count is None else null_count.isNull() | (null_count > 0)
+        return None if null_count is None else _or_unknown(f"{null_count} > 0", null_count)
 
     def _has_values(self, path: ColumnPath) -> Condition:
         """Whether a row may be not null. With wide bounds too: nulls of deleted rows count."""
         null_count, records = self.facts.null_count(path), self.facts.num_records
         if null_count is None or records is None or self.facts.is_pushed:
             return None
-        return null_count.isNull() | records.isNull() | (null_count < records)
+        return _or_unknown(f"{null_count} < {records}", null_count, records)
 
     def _comparison(self, comparison: Comparison) -> Condition:
         operator, constant = comparison.operator, comparison.right
@@ -210,26 +209,26 @@ class SkippingRules:
             return None
         return value(expression, known.__getitem__)
 
-    def _range(self, operator: str, bound: Ordered, against: Column) -> Condition:
+    def _range(self, operator: str, bound: Ordered, against: str) -> Condition:
         least, greatest = self._bounds(bound)
         if bound.is_float and operator in (">", ">=", "<>") and bound.path not in self.bounded:
             return None  # a NaN is greater than any number, and no finite maximum excludes it
         if operator == "<>":
             if bound.is_inexact or least is None or greatest is None or self.facts.is_pushed:
                 return None
-            other = (least != against) | (greatest != against)
-            return least.isNull() | greatest.isNull() | other
+            other = f"{least} <> {against} OR {greatest} <> {against}"
+            return _or_unknown(other, least, greatest)
         low = high = None
         if operator in ("<", "<=", "=") and least is not None:
-            low = _or_unknown(least, compare("<" if operator == "<" else "<=", least, against))
-            if bound.is_float:
-                low = low | F.isnan(least)
+            below = f"{least} {'<' if operator == '<' else '<='} {against}"
+            low = _or_unknown(f"{below} OR isnan({least})" if bound.is_float else below, least)
         if operator in (">", ">=", "=") and greatest is not None:
             # Timestamps are cut to milliseconds: the true maximum may be a little greater.
             limit = against
             if bound.family in ("timestamp", "timestamp_ntz"):
-                limit = against.cast(bound.data_type) - F.expr(_MILLISECOND_LESS)
-            high = _or_unknown(greatest, compare(">" if operator == ">" else ">=", greatest, limit))
+                limit = f"({_cast(against, bound.data_type)} - {_MILLISECOND_LESS})"
+            above = f"{greatest} {'>' if operator == '>' else '>='} {limit}"
+            high = _or_unknown(above, greatest)
         return _all([low, high])
 
     def _bounds(self, bound: Ordered) -> tuple[Condition, Condition]:
@@ -238,17 +237,17 @@ class SkippingRules:
         if self.facts.is_pushed and (bound.is_float or bound.casts):
             return None, None
         for data_type in bound.casts:
-            least = None if least is None else least.cast(data_type)
-            greatest = None if greatest is None else greatest.cast(data_type)
+            least = None if least is None else _cast(least, data_type)
+            greatest = None if greatest is None else _cast(greatest, data_type)
         if bound.spreads_days:
-            least = None if least is None else F.date_sub(least, 1)
-            greatest = None if greatest is None else F.date_add(greatest, 1)
+            least = None if least is None else f"date_sub({least}, 1)"
+            greatest = None if greatest is None else f"date_add({greatest}, 1)"
         return least, greatest
 
     def _in(self, predicate: In) -> Condition:
         values = tuple(v for v in predicate.values if v.value is not None)
         if not values:
-            return F.lit(False)
+            return "FALSE"
         if len(values) <= _MAX_ALTERNATIVES:
             equals = [Comparison("=", predicate.child, constant) for constant in values]
             return _any([self.condition(equal) for equal in equals])
@@ -262,16 +261,16 @@ class SkippingRules:
         array = _array(values)
         ends = _all(
             [
-                self._range("<=", bound, F.array_max(array)),
-                self._range(">=", replace(bound, is_float=False), F.array_min(array)),
+                self._range("<=", bound, f"array_max({array})"),
+                self._range(">=", replace(bound, is_float=False), f"array_min({array})"),
                 self._has_values(bound.path),
             ]
         )
         least, greatest = self._bounds(bound)
         if self.facts.is_pushed or bound.is_inexact or least is None or greatest is None:
             return ends
-        inside = F.exists(array, lambda one: (least <= one) & (one <= greatest))
-        return _all([ends, least.isNull() | greatest.isNull() | inside])
+        inside = f"`exists`({array}, one -> {least} <= one AND one <= {greatest})"
+        return _all([ends, _or_unknown(inside, least, greatest)])
 
     def _not_in(self, predicate: In) -> Condition:
         values = tuple(v for v in predicate.values if v.value is not None)
@@ -286,8 +285,8 @@ class SkippingRules:
         least, greatest = self._bounds(bound)
         if least is None or greatest is None or len({family(v.data_type) for v in values}) > 1:
             return None
-        excluded = (least == greatest) & F.exists(_array(values), lambda one: one == least)
-        return _all([~F.coalesce(excluded, F.lit(False)), self._has_values(bound.path)])
+        excluded = f"{least} = {greatest} AND `exists`({_array(values)}, one -> one = {least})"
+        return _all([f"(NOT coalesce({excluded}, FALSE))", self._has_values(bound.path)])
 
     def _bounded_above(self, terms: Sequence[Predicate]) -> frozenset[ColumnPath]:
         found = set()
@@ -321,16 +320,24 @@ def _is_simple(predicate: Predicate) -> bool:
 
 def _all(conditions: Sequence[Condition]) -> Condition:
     known = [condition for condition in conditions if condition is not None]
-    return reduce(Column.__and__, known) if known else None
+    return f"({' AND '.join(known)})" if known else None
 
 
 def _any(conditions: Sequence[Condition]) -> Condition:
     known = [condition for condition in conditions if condition is not None]
-    return reduce(Column.__or__, known) if len(known) == len(conditions) else None
+    return f"({' OR '.join(known)})" if len(known) == len(conditions) else None
 
 
-def _or_unknown(bound: Column, condition: Column) -> Column:
-    return bound.isNull() | condition
+def _or_unknown(condition: str, *facts: str) -> str:
+    return f"({' OR '.join([*map(_is_null, facts), condition])})"
+
+
+def _is_null(fact: str) -> str:
+    return f"{fact} IS NULL"
+
+
+def _cast(child: str, simple_type: str) -> str:
+    return f"CAST({child} AS {simple_type_text(simple_type)})"
 
 
 def _is_number(expression: Expression) -> bool:
@@ -339,13 +346,13 @@ def _is_number(expression: Expression) -> bool:
     return not (isinstance(expression.value, float) and math.isnan(expression.value))
 
 
-def _array(values: Sequence[Literal]) -> Column:
+def _array(values: Sequence[Literal]) -> str:
     """Many constants of one family as an array, in one literal where JSON can say them."""
     kinds = {v.data_type for v in values}
     if len(kinds) == 1 and kinds <= {"int", "bigint", "smallint", "tinyint", "string", "date"}:
         texts = [v.value.isoformat() if isinstance(v.value, date) else v.value for v in values]
-        return F.from_json(F.lit(json.dumps(texts)), f"array<{kinds.pop()}>")
-    return F.array(*[literal(v) for v in values])
+        return f"from_json({text_literal(json.dumps(texts))}, 'array<{kinds.pop()}>')"
+    return f"array({', '.join(map(literal, values))})"
 
 
 def _prefix_range(expression: Expression, *, exact_only: bool) -> Predicate | None:

@@ -106,9 +106,9 @@ class DistributedScan:
         """What workers must know of each file, with typed partition values."""
         needed = {column.default for column in columns}
         partitions = [
-            typed_partition_value(F.col(name), field, time_zone=self.partition_time_zone).alias(
-                name
-            )
+            F.expr(
+                typed_partition_value(quoted(name), field, time_zone=self.partition_time_zone)
+            ).alias(name)
             for name, field in self._partitions.values()
             if name in needed
         ]

@@ -249,9 +249,9 @@ class FileScan:
 
     def _typed_partition_columns(self) -> list[Column]:
         return [
-            typed_partition_value(F.col(name), field, time_zone=self.partition_time_zone).alias(
-                name
-            )
+            F.expr(
+                typed_partition_value(quoted(name), field, time_zone=self.partition_time_zone)
+            ).alias(name)
             for name, field in zip(
                 self._partition_names, self.configuration.partition_fields, strict=True
             )

@@ -199,7 +199,7 @@ class Scan:
         if self._wants_row_tracking:
             fields += ["baseRowId", "defaultRowCommitVersion"]
         root = self._state.log.store.table_root
-        file = absolute_path(F.col("path"), table_root=root)
+        file = F.expr(absolute_path("path", table_root=root))
         # As text: the scan types them beside their files, without another way through Arrow.
         values = [
             F.try_element_at("partitionValues", F.lit(key))

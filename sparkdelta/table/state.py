@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -28,7 +29,7 @@ from sparkdelta.frames.reconciliation import (
     surviving_adds,
     surviving_removes,
 )
-from sparkdelta.frames.statistics import conform, parse_statistics
+from sparkdelta.frames.statistics import conformed, parsed_statistics
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
 from sparkdelta.table.configuration import TableConfiguration
@@ -47,7 +48,7 @@ class CachedAdds:
     adds: DataFrame
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableState:
     """What replay of a log segment gives, as lazy DataFrames.
 
@@ -115,19 +116,19 @@ class TableState:
 
     def removes(self) -> DataFrame:
         """The tombstones, expired ones included."""
+        new = newest_removes(self._newest)
         if self.log.segment.checkpoint is None:
-            return newest_removes(newest_file_actions(self._keyed()))
+            return new
         removes = self.log.checkpoint_file_actions(StructField("remove", REMOVE))
         if not self.log.has_commits:
             return removes
-        keyed = self._keyed()
         survivors = surviving_removes(
             removes,
-            superseding_keys(keyed),
+            self._superseding,
             table_root=self.log.store.table_root,
             broadcast_keys=self.log.broadcasts_keys,
         )
-        return survivors.unionByName(newest_removes(newest_file_actions(keyed)))
+        return survivors.unionByName(new)
 
     def transactions(self) -> DataFrame:
         """The latest `txn` of each application."""
@@ -139,7 +140,21 @@ class TableState:
         latest = newest_by_key(actions, action="domainMetadata", key="domain")
         return latest.filter("NOT coalesce(removed, false)")
 
-    def _keyed(self, above: Version | None = None) -> DataFrame:
+    # Frames of the commits are kept: to build them takes longer than to plan what uses them.
+
+    @cached_property
+    def _keyed(self) -> DataFrame:
+        return self._keyed_above(None)
+
+    @cached_property
+    def _newest(self) -> DataFrame:
+        return newest_file_actions(self._keyed)
+
+    @cached_property
+    def _superseding(self) -> DataFrame:
+        return superseding_keys(self._keyed)
+
+    def _keyed_above(self, above: Version | None) -> DataFrame:
         """The file actions of the commits above a version."""
         return keyed_file_actions(
             self.log.commit_actions("add", "remove", above=above),
@@ -149,15 +164,15 @@ class TableState:
 
     def _live_adds(self, skipping: DataSkipping | FileMarks | None = None) -> DataFrame:
         """The fields of the live add actions, and the typed columns of the checkpoint."""
+        new = _kept(newest_adds(self._newest), skipping, NOTHING_STORED)
         if self.log.segment.checkpoint is None:
-            return _kept(newest_adds(newest_file_actions(self._keyed())), skipping, NOTHING_STORED)
+            return new
         adds = self.log.checkpoint_file_actions(self._add_field())
         adds = _kept(adds, skipping, self._stored())
         if not self.log.has_commits:
             return adds
-        keyed = self._keyed()
-        new = _kept(newest_adds(newest_file_actions(keyed)), skipping, NOTHING_STORED)
-        return self._surviving(adds, keyed).unionByName(new, allowMissingColumns=True)
+        survivors = self._surviving(adds, self._superseding)
+        return survivors.unionByName(new, allowMissingColumns=True)
 
     def _adds_since_cached(
         self, cached: CachedAdds, skipping: DataSkipping | FileMarks | None
@@ -165,14 +180,15 @@ class TableState:
         adds = _kept(cached.adds, skipping, self._stored_in_cache())
         if cached.version == self.log.segment.version:
             return adds
-        keyed = self._keyed(above=cached.version)
+        keyed = self._keyed_above(cached.version)
         new = _kept(newest_adds(newest_file_actions(keyed)), skipping, NOTHING_STORED)
-        return self._surviving(adds, keyed).unionByName(self._typed(new, with_json=False))
+        survivors = self._surviving(adds, superseding_keys(keyed))
+        return survivors.unionByName(self._typed(new, with_json=False))
 
-    def _surviving(self, adds: DataFrame, keyed: DataFrame) -> DataFrame:
+    def _surviving(self, adds: DataFrame, keys: DataFrame) -> DataFrame:
         return surviving_adds(
             adds,
-            superseding_keys(keyed),
+            keys,
             table_root=self.log.store.table_root,
             broadcast_keys=self.log.broadcasts_keys,
         )
@@ -195,27 +211,26 @@ class TableState:
 
     def _typed(self, adds: DataFrame, *, with_json: bool) -> DataFrame:
         kept = [name for name in ADD.names if with_json or name != "stats"]
-        typed = typed_partition_values(
-            F.col("partitionValues"),
+        partition_values = typed_partition_values(
+            "partitionValues",
             self.configuration.partition_keys,
             time_zone=self.partition_time_zone,
         )
-        partition_values = F.struct(*typed) if typed else F.struct()
-        return adds.select(
+        return adds.selectExpr(
             *kept,
-            partition_values.alias(PARTITION_VALUES_PARSED),
-            self._statistics(adds).alias(STATS_PARSED),
+            f"{partition_values} AS {PARTITION_VALUES_PARSED}",
+            f"{self._statistics(adds)} AS {STATS_PARSED}",
         )
 
-    def _statistics(self, adds: DataFrame) -> Column:
+    def _statistics(self, adds: DataFrame) -> str:
         statistics = self.configuration.statistics
-        parsed = parse_statistics(F.col("stats"), statistics=statistics)
+        parsed = parsed_statistics("stats", statistics=statistics)
         if STATS_PARSED not in adds.columns:
             return parsed
         stored = self._stored().statistics
         assert stored is not None
-        in_checkpoint = conform(STATS_PARSED, stored=stored, wanted=statistics)
-        return F.coalesce(in_checkpoint, parsed)
+        in_checkpoint = conformed(STATS_PARSED, stored=stored, wanted=statistics)
+        return f"coalesce({in_checkpoint}, {parsed})"
 
     def _num_records(self, adds: DataFrame) -> Column:
         in_json = F.get_json_object("stats", "$.numRecords").try_cast("long")

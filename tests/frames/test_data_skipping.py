@@ -270,7 +270,7 @@ def _keeps(rules: DataSkipping, stored: StoredFacts) -> Column:
     keeps = F.lit(True)
     for condition in conditions:
         if condition is not None:
-            keeps = keeps & F.coalesce(condition, F.lit(False))
+            keeps = keeps & F.coalesce(F.expr(condition), F.lit(False))
     return keeps
 
 

@@ -24,8 +24,8 @@ ROOTS = ["file:/t", "file:/my table", "s3a://bucket/t", "s3a://bucket", "hdfs://
 def test_columns_follow_the_values(spark: SparkSession, root: str) -> None:
     """PROTOCOL.md#add-file-and-remove-file"""
     frame = spark.createDataFrame([(path,) for path in PATHS], "path STRING")
-    keys = canonical_path(F.col("path"), table_root=root)
-    places = absolute_path(F.col("path"), table_root=root)
+    keys = F.expr(canonical_path("path", table_root=root))
+    places = F.expr(absolute_path("path", table_root=root))
     found = {row[0]: (row[1], row[2]) for row in frame.select("path", keys, places).collect()}
     assert found == {
         path: (file_paths.canonical_path(path, root), file_paths.resolve(root, path))
@@ -47,5 +47,5 @@ def test_unique_ids_of_deletion_vectors(spark: SparkSession) -> None:
         "dv STRUCT<storageType: STRING, pathOrInlineDv: STRING, offset: INT>",
     )
     expected = [DeletionVectorDescriptor(*v, 1, 1).unique_id for v in vectors]
-    ids = [row[0] for row in frame.select(deletion_vector_id(F.col("dv"))).collect()]
+    ids = [row[0] for row in frame.select(F.expr(deletion_vector_id("dv"))).collect()]
     assert ids == [*expected, ""]

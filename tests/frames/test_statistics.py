@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.frames.statistics import conform, parse_statistics
+from sparkdelta.frames.statistics import conformed, parsed_statistics
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.statistics_schema import statistics_schema
 
@@ -46,7 +46,7 @@ def _stats(**fields: Any) -> str:
 def test_statistics_from_json(spark: SparkSession, statistics: StructType) -> None:
     """PROTOCOL.md#per-file-statistics"""
     frame = spark.createDataFrame([(_stats(tightBounds=False),)], "stats STRING")
-    parsed = frame.select(parse_statistics(F.col("stats"), statistics=statistics).alias("s"))
+    parsed = frame.select(F.expr(parsed_statistics("stats", statistics=statistics)).alias("s"))
     low = "s.minValues."
     (row,) = parsed.select(
         "s.numRecords", "s.tightBounds", "s.nullCount.i", "s.nullCount.b", "s.nullCount.s",
@@ -65,7 +65,7 @@ def test_what_does_not_parse_is_unknown(spark: SparkSession, statistics: StructT
     """Statistics are optional: never an error, never a wrong bound."""
     texts = [None, "", "{", "not", "[]", '{"numRecords":"x","minValues":{"i":"y","f":2.5}}']
     frame = spark.createDataFrame([(text,) for text in texts], "stats STRING")
-    parsed = frame.select(parse_statistics(F.col("stats"), statistics=statistics).alias("s"))
+    parsed = frame.select(F.expr(parsed_statistics("stats", statistics=statistics)).alias("s"))
     rows = parsed.select("s.numRecords", "s.minValues.i").collect()
     assert all(value is None for row in rows for value in row)
 
@@ -76,7 +76,7 @@ def test_floats_that_are_no_numbers(spark: SparkSession) -> None:
     frame = spark.createDataFrame(
         [(json.dumps({"maxValues": {"f": text}}),) for text in texts], "stats STRING"
     )
-    found = frame.select(parse_statistics(F.col("stats"), statistics=schema)["maxValues"]["f"])
+    found = frame.select(F.expr(parsed_statistics("stats", statistics=schema))["maxValues"]["f"])
     assert [str(row[0]) for row in found.collect()] == ["nan", "inf", "-inf"]
 
 
@@ -88,7 +88,7 @@ def test_a_checkpoints_struct_by_name(spark: SparkSession, statistics: StructTyp
     moment = datetime(2024, 6, 1)
     rows = [((( 3,), ((7,), 1, "no number", moment), 9),), (None,)]  # fmt: skip
     frame = spark.createDataFrame(rows, StructType().add("s", stored))
-    parsed = frame.select(conform("s", stored=stored, wanted=statistics).alias("s"))
+    parsed = frame.select(F.expr(conformed("s", stored=stored, wanted=statistics)).alias("s"))
     assert parsed.schema["s"].dataType.names == statistics.names
     found = parsed.select("s.numRecords", "s.minValues.o.x", "s.minValues.i", "s.nullCount.b")
     assert found.collect() == [(9, 7, None, 3), (None, None, None, None)]

@@ -153,7 +153,7 @@ def _keeps(text: str, stored: StoredFacts) -> Column:
         skipping.by_statistics(stored),
     ):
         if condition is not None:
-            keeps = keeps & F.coalesce(condition, F.lit(False))
+            keeps = keeps & F.coalesce(F.expr(condition), F.lit(False))
     return keeps
 
 
