@@ -19,24 +19,37 @@ _CHUNK = "sparkdelta:chunk"
 _WORDS = "sparkdelta:words"
 
 
-def file_key(uri: Column) -> Column:
-    """The key by which a row meets its file: a hash is cheaper to compare than a URI."""
+def uri_key(uri: Column) -> Column:
+    """A key by which a row meets its file: a hash is cheaper to compare than a URI."""
     return F.xxhash64(uri)
 
 
-def with_file(rows: DataFrame, metadata: Column) -> DataFrame:
+def stamp_key(size_bytes: int, modification_time_ms: int) -> int:
+    """A key of the file's size and modification time, which cost a row nothing to tell.
+
+    Two files may have the same.
+    """
+    key = (size_bytes << 20 ^ modification_time_ms * 1000) & (2**64 - 1)
+    return key - 2**64 if key >= 2**63 else key
+
+
+def with_file(rows: DataFrame, metadata: Column, *, by_stamp: bool) -> DataFrame:
     """The rows of a Parquet scan with the key of their file and their position in it.
 
     Parameters
     ----------
     metadata
-        STRUCT<file_path STRING, row_index LONG, ...>, the scan's hidden column.
+        STRUCT<file_path STRING, file_size LONG, file_modification_time TIMESTAMP, row_index LONG>,
+        the scan's hidden column.
+    by_stamp
+        Whether the key is `stamp_key`, else `uri_key`.
     """
-    return rows.select(
-        "*",
-        file_key(metadata["file_path"]).alias(_ROW_FILE_KEY),
-        metadata["row_index"].alias(ROW_INDEX),
-    )
+    if by_stamp:
+        moment = F.unix_micros(metadata["file_modification_time"])
+        key = F.shiftleft(metadata["file_size"], 20).bitwiseXOR(moment)
+    else:
+        key = uri_key(metadata["file_path"])
+    return rows.select("*", key.alias(_ROW_FILE_KEY), metadata["row_index"].alias(ROW_INDEX))
 
 
 def meet_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataFrame:
@@ -71,9 +84,9 @@ def without_deleted_rows(rows: DataFrame, bitmaps: DataFrame) -> DataFrame:
     rows
         As `meet_files` gives them.
     bitmaps
-        FILE STRING and CHUNKS.
+        FILE_KEY LONG and CHUNKS.
     """
-    chunks = chunk_rows(bitmaps.select(file_key(F.col(FILE)).alias("file_key"), CHUNKS), CHUNKS)
+    chunks = chunk_rows(bitmaps.select(F.col(FILE_KEY).alias("file_key"), CHUNKS), CHUNKS)
     chunks = chunks.select(
         F.col("file_key").alias(_CHUNK_FILE_KEY),
         F.col("chunk").cast("long").alias(_CHUNK),

@@ -53,12 +53,16 @@ class ParquetRelation:
     taken_up
         URIs of the files that the scan reads: Spark leaves out files that are gone and hidden
         names.
+    stamps
+        Of each of these, its size in bytes and modification time in milliseconds as `metadata` will
+        say them; None where that is not known.
     """
 
     rows: DataFrame
     metadata: Column
     taken_up: Sequence[str]
     empty: Sequence[str] = ()
+    stamps: Sequence[tuple[int, int]] | None = None
 
 
 def is_hidden(path: str) -> bool:

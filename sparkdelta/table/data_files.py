@@ -35,11 +35,15 @@ class DataFiles:
         STRUCT<file_path STRING, row_index LONG, ...> of each row.
     uris
         For every file, the URI by which `_metadata.file_path` names it.
+    stamps
+        For every file, its size and modification time (ms) as `metadata` says them; None where
+        that is not known.
     """
 
     rows: DataFrame
     metadata: Column
     uris: Mapping[str, str]
+    stamps: Mapping[str, tuple[int, int]] | None
 
 
 def scan_data_files(
@@ -98,7 +102,11 @@ def scan_data_files(
     if missing:
         raise DataFileNotFoundError(file=missing[0], version=version)
     found_uris = {file: uri for file, uri in uris.items() if uri is not None}
-    return DataFiles(relation.rows, relation.metadata, found_uris)
+    stamps = None
+    if relation.stamps is not None:
+        by_uri = dict(zip(map(plain_path, relation.taken_up), relation.stamps, strict=True))
+        stamps = {file: by_uri[uri] for file, uri in found_uris.items()}
+    return DataFiles(relation.rows, relation.metadata, found_uris, stamps)
 
 
 def _relation(

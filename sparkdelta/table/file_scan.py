@@ -20,8 +20,9 @@ from sparkdelta.frames.file_rows import (
     FILE,
     FILE_KEY,
     ROW_INDEX,
-    file_key,
     meet_files,
+    stamp_key,
+    uri_key,
     with_file,
     without_deleted_rows,
 )
@@ -33,7 +34,7 @@ from sparkdelta.schema.column_mapping import named_by_file, physical_field
 from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
 from sparkdelta.storage.parquet import PartitionDirectories, is_hidden
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.data_files import scan_data_files
+from sparkdelta.table.data_files import DataFiles, scan_data_files
 from sparkdelta.table.deletion_vector_files import decoded_bytes, read_bitmaps
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.sessions import is_connect
@@ -173,10 +174,9 @@ class FileScan:
         joins_partitions = bool(self._partition_names) and directories is None
         rows = scanned.rows
         if has_vectors or self.with_row_tracking or joins_partitions:
-            uris = pa.array([scanned.uris[file] for file in files["file"].to_pylist()])
-            known = files.drop_columns(["file", "size"]).append_column(FILE, uris)
+            known = _with_keys(files, scanned)
             of_files = self._of_files(known, joins_partitions=joins_partitions)
-            rows = with_file(rows, scanned.metadata)
+            rows = with_file(rows, scanned.metadata, by_stamp=FILE_KEY in known.column_names)
             if has_vectors:
                 rows = self._without_deleted(rows, known, of_files)
             else:
@@ -184,8 +184,18 @@ class FileScan:
         return rows.select(*self._logical_columns(stored))
 
     def _of_files(self, known: pa.Table, *, joins_partitions: bool) -> DataFrame:
-        """What rows must learn from the log about their file, a row per file."""
-        columns = [F.col(FILE), file_key(F.col(FILE)).alias(FILE_KEY)]
+        """What rows must learn from the log about their file, a row per file.
+
+        Parameters
+        ----------
+        known
+            As `_with_keys` gives them.
+        """
+        has_keys = FILE_KEY in known.column_names
+        columns = [
+            F.col(FILE),
+            F.col(FILE_KEY) if has_keys else uri_key(F.col(FILE)).alias(FILE_KEY),
+        ]
         if joins_partitions:
             columns += self._typed_partition_columns()
         if self.with_row_tracking:
@@ -194,6 +204,8 @@ class FileScan:
             [c for c in ("deletionVector", "numRecords") if c in known.column_names]
         )
         of_files = self.spark.createDataFrame(local).select(*columns)
+        if has_keys:
+            return of_files
         keys = read_rows(
             of_files.select(FILE_KEY),
             what="keys of files",
@@ -212,10 +224,10 @@ class FileScan:
             version=self.version,
             options=self.options,
         ).select(F.col("file").alias(FILE), F.col("chunks").alias(CHUNKS))
+        with_bitmaps = bitmaps.join(F.broadcast(of_files), FILE).drop(FILE)
         if decoded_bytes(known) > DELETION_VECTOR_BROADCAST_BYTES:
             met = meet_files(rows, of_files.drop(FILE), has_bitmaps=False)
-            return without_deleted_rows(met, bitmaps)
-        with_bitmaps = bitmaps.join(F.broadcast(of_files), FILE).drop(FILE)
+            return without_deleted_rows(met, with_bitmaps)
         return meet_files(rows, with_bitmaps, has_bitmaps=True)
 
     def _partition_directories(self, files: pa.Table) -> PartitionDirectories | None:
@@ -327,6 +339,19 @@ class FileScan:
 
 def _split(files: pa.Table, condition: pa.Array) -> list[pa.Table]:
     return [files.filter(pc.invert(condition)), files.filter(condition)]
+
+
+def _with_keys(files: pa.Table, scanned: DataFiles) -> pa.Table:
+    """The files with FILE, and with FILE_KEY where their stamps tell them apart."""
+    names = files["file"].to_pylist()
+    uris = pa.array([scanned.uris[name] for name in names])
+    known = files.drop_columns(["file", "size"]).append_column(FILE, uris)
+    if scanned.stamps is None:
+        return known
+    keys = [stamp_key(*scanned.stamps[name]) for name in names]
+    if len(set(keys)) < len(keys):
+        return known
+    return known.append_column(FILE_KEY, pa.array(keys, pa.int64()))
 
 
 def _has_vectors(files: pa.Table) -> bool:
