@@ -221,6 +221,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "the driver. Select fewer files, or leave the column out."
         ),
     ),
+    "DELTA_STORE_NOT_WRITABLE": (
+        "0AKDC",
+        (
+            "Cannot write the log of {path}, and nothing was written. {reason}: two writers could "
+            "both commit the same version, and one would be lost. {remedy}."
+        ),
+    ),
     "DELTA_DELETION_VECTOR_CHECKSUM_MISMATCH": (
         "XXKDS",
         (

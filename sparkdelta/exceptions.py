@@ -16,6 +16,7 @@ DeltaError
     ├── LogFileNotFoundError, MissingPartFilesError, MalformedLogFileError
     ├── MissingCommitInfoError, MissingCommitTimestampError, DriverReadTooLargeError
     ├── DataFileNotFoundError, DataFileNotReadError, DataFileUnsupportedError
+    ├── StoreNotWritableError
     └── DeletionVectorError
         ├── DeletionVectorChecksumError, DeletionVectorCardinalityError
         └── DeletionVectorSizeError, DeletionVectorFormatError
@@ -365,6 +366,14 @@ class DataFileUnsupportedError(StorageError):
     column: str
     problem: str
     error_class = "DELTA_DATA_FILE_UNSUPPORTED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StoreNotWritableError(StorageError):
+    path: str
+    reason: str
+    remedy: str
+    error_class = "DELTA_STORE_NOT_WRITABLE"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -19,6 +19,7 @@ Version: TypeAlias = int
 LOG_DIRECTORY = "_delta_log"
 SIDECAR_DIRECTORY = "_sidecars"
 LAST_CHECKPOINT = "_last_checkpoint"
+_STAGING = ".sparkdelta-"
 
 _MAX_VERSION = 2**63 - 1
 
@@ -168,6 +169,26 @@ def version_checksum_name(version: Version) -> str:
 def compaction_name(start: Version, end: Version) -> str:
     """The name of the log compaction of the commits from `start` to `end`."""
     return f"{start:020d}.{end:020d}.compacted.json"
+
+
+def staging_directory(uuid: str) -> str:
+    """The name, within the log directory, of where files of the log are made before they are named.
+
+    Engines and Spark's listings leave out names that begin with a dot.
+
+    Examples
+    --------
+    >>> staging_directory("3a0d65cd-4056-49b8-937b-95f9e3ee90e5")
+    '.sparkdelta-3a0d65cd-4056-49b8-937b-95f9e3ee90e5'
+    """
+    name = f"{_STAGING}{uuid}"
+    assert is_staging_directory(name)
+    return name
+
+
+def is_staging_directory(name: str) -> bool:
+    """Whether a directory is one of `staging_directory`, which may be deleted with all it holds."""
+    return re.fullmatch(re.escape(_STAGING) + _UUID, name) is not None
 
 
 def listing_prefix(version: Version) -> str:
