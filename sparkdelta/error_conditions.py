@@ -60,11 +60,20 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "{features}. Read it with an engine that has them, or drop the features there."
         ),
     ),
+    "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE": (
+        "56038",
+        (
+            "Cannot write {path}, and nothing was written. It requires table features for which "
+            "{what} are not implemented here: {features} ({reasons}). Write with an engine that "
+            "has them, or drop the features there."
+        ),
+    ),
     "DELTA_INVALID_PROTOCOL_VERSION": (
         "KD004",
         (
-            "Cannot read {path}. It requires reader version {reader_version} (writer version "
-            "{writer_version}), and versions 1 to 3 can be read. Upgrade to a newer release."
+            "Cannot use {path}. It requires reader version {reader_version} and writer version "
+            "{writer_version}, and readers 1 to 3 and writers 1 to 7 are implemented. Upgrade to "
+            "a newer release."
         ),
     ),
     "DELTA_INVALID_PROTOCOL": (

@@ -6,7 +6,8 @@ DeltaError
 │   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
 │   └── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
 ├── ProtocolError
-│   ├── UnsupportedReaderFeaturesError, InvalidProtocolVersionError, InvalidProtocolError
+│   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError
+│   ├── InvalidProtocolVersionError, InvalidProtocolError
 │   └── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
 ├── SchemaError
 │   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
@@ -191,6 +192,15 @@ class UnsupportedReaderFeaturesError(ProtocolError):
     path: str
     features: Sequence[str]
     error_class = "DELTA_UNSUPPORTED_FEATURES_FOR_READ"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnsupportedWriterFeaturesError(ProtocolError):
+    path: str
+    features: Sequence[str]
+    what: str
+    reasons: str
+    error_class = "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
