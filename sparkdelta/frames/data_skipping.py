@@ -44,11 +44,10 @@ from sparkdelta.protocol.predicates import (
     unusable_parts,
 )
 from sparkdelta.protocol.table_properties import ColumnMappingMode
+from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.schema.column_mapping import physical_path
-from sparkdelta.schema.statistics_schema import narrowed_statistics
+from sparkdelta.schema.statistics_schema import covers, narrowed_statistics, spelled
 
-STATS_PARSED = "stats_parsed"
-PARTITION_VALUES_PARSED = "partitionValues_parsed"
 _MIN, _MAX, _NULLS, _RECORDS = "minValues", "maxValues", "nullCount", "numRecords"
 
 _UNDECIDED = "no minimum, maximum or null count tells"
@@ -306,7 +305,7 @@ class DataSkipping:
         if wanted is None or found is None:
             return None
         column = F.col(STATS_PARSED)
-        for name in (_spelled(found, kind), *self._physical(path)):
+        for name in (spelled(found, kind), *self._physical(path)):
             if not isinstance(found, StructType) or name not in found.names:
                 return None
             found, column = found[name].dataType, column[name]
@@ -331,28 +330,8 @@ class DataSkipping:
         return narrowed_statistics(self.statistics, paths)
 
     def _has_all(self, stored: StoredFacts, narrowed: StructType) -> bool:
-        return stored.statistics is not None and _covers(stored.statistics, narrowed)
+        return stored.statistics is not None and covers(stored.statistics, narrowed)
 
 
 def _unknown(_: ColumnPath) -> Condition:
     return None
-
-
-def _spelled(statistics: DataType, kind: str) -> str:
-    """The appendix of the protocol spells nullCount as nullCounts, and some writers follow it."""
-    names = statistics.names if isinstance(statistics, StructType) else []
-    return "nullCounts" if kind == _NULLS and kind not in names and "nullCounts" in names else kind
-
-
-def _covers(stored: StructType, wanted: StructType) -> bool:
-    """Whether every leaf of the wanted type is stored, in whatever type."""
-    for field in wanted.fields:
-        name = _spelled(stored, field.name)
-        if name not in stored.names:
-            return False
-        inner = stored[name].dataType
-        if isinstance(field.dataType, StructType) and not (
-            isinstance(inner, StructType) and _covers(inner, field.dataType)
-        ):
-            return False
-    return True

@@ -10,8 +10,6 @@ from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.frames.data_skipping import (
     NOTHING_STORED,
-    PARTITION_VALUES_PARSED,
-    STATS_PARSED,
     DataSkipping,
     StoredFacts,
     stored_in_checkpoint,
@@ -31,6 +29,7 @@ from sparkdelta.frames.reconciliation import (
 from sparkdelta.frames.statistics import conform, parse_statistics
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
+from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log_reader import LogReader
 
