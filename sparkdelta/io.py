@@ -1,4 +1,4 @@
-"""Our own verbs: reading a table and loading its snapshots."""
+"""Our own verbs: reading a table, loading its snapshots, and the upkeep of its log."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormat
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.time_travel import version_at_timestamp
+from sparkdelta.table.version_checksum import ChecksumResult, add_version_checksum
+from sparkdelta.table.writable import open_writable
 
 
 def read_delta(
@@ -108,3 +110,23 @@ def load_snapshot(
         partition_time_zone=partition_time_zone,
         shows_progress=progress,
     )
+
+
+def write_version_checksum(
+    spark: SparkSession, path: str, *, version: int | None = None
+) -> ChecksumResult:
+    """Write the version checksum (`.crc`) of a version, the latest by default.
+
+    It is computed from the checksum of the version before and the one commit where these tell it
+    exactly, else from the state. One that is there already is left alone.
+
+    Raises
+    ------
+    DeltaError
+        The log cannot be read, or may not be written by this engine; nothing was written.
+
+    References
+    ----------
+    PROTOCOL.md#version-checksum-file
+    """
+    return add_version_checksum(open_writable(spark, path, version=version))

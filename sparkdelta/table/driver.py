@@ -13,7 +13,10 @@ size of a scan                   one row
 keys of files                    the files of a scan
 columns of files                 the files of a scan
 commit timestamps                the commits that a search visits
-totals of the live files         one row
+totals of the live files         one row per pair of bins
+totals of one commit             one row per pair of bins
+provenance of one commit         one row
+actions of a version checksum    `protocol.version_checksum.MAX_TRANSACTIONS` and others
 file counts of a scan            one row
 clustering columns               one row
 ===============================  ==========================================================

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from sparkdelta.frames.version_checksum import file_bins
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.log_files import LogFileKind, Version, listing_prefix
 from sparkdelta.protocol.log_segment import LogSegment, extend_log_segment
@@ -155,6 +156,16 @@ class Snapshot:
             F.count("*").alias("num_files"),
             F.coalesce(F.sum("size"), F.lit(0)).alias("size_in_bytes"),
         )
+
+    def file_bins(self, size_boundaries: Sequence[int]) -> DataFrame:
+        """The live files by bins of their sizes and deleted rows, see `protocol.file_totals`. Lazy.
+
+        References
+        ----------
+        PROTOCOL.md#file-size-histogram-schema
+        """
+        files = self._state.scan_files("size", "deletionVector")
+        return file_bins(files, size_boundaries=size_boundaries)
 
     def scan(
         self,

@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 
 import sparkdelta
-from sparkdelta import DeltaTable, exceptions, load_snapshot, read_delta
+from sparkdelta import (
+    DeltaTable,
+    exceptions,
+    load_snapshot,
+    read_delta,
+    write_version_checksum,
+)
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.exceptions import DeltaError, from_message
 from sparkdelta.table.scan import MAX_DRIVER_FILES
@@ -35,6 +41,7 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
+        "write_version_checksum",
     }  # fmt: skip
     public = {
         name
@@ -53,6 +60,7 @@ def test_our_own_verbs() -> None:
     assert _parameters(load_snapshot) == [
         "spark", "path", *both, "partition_time_zone='UTC'", "progress=True",
     ]  # fmt: skip
+    assert _parameters(write_version_checksum) == ["spark", "path", "version=None"]
 
 
 @pytest.mark.parametrize("name", sorted(IMPLEMENTED))
