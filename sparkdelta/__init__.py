@@ -1,7 +1,7 @@
 """Delta Lake on Spark without a JAR: the transaction log protocol as DataFrame transformations."""
 
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.io import load_snapshot, read_delta, write_version_checksum
+from sparkdelta.io import load_snapshot, read_delta, write_checkpoint, write_version_checksum
 from sparkdelta.table.scan import Scan
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.tables import DeltaTable
@@ -13,5 +13,6 @@ __all__ = [
     "Snapshot",
     "load_snapshot",
     "read_delta",
+    "write_checkpoint",
     "write_version_checksum",
 ]

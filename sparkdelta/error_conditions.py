@@ -237,6 +237,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "both commit the same version, and one would be lost. {remedy}."
         ),
     ),
+    "DELTA_CHECKPOINT_SNAPSHOT_MISMATCH": (
+        "XXKDS",
+        (
+            "No checkpoint of version {version} of {path} was published. It would have {found} "
+            "live files, and its version checksum or state says {expected}. Look for the wrong one "
+            "of the two before the next attempt; the table reads as before."
+        ),
+    ),
     "DELTA_DELETION_VECTOR_CHECKSUM_MISMATCH": (
         "XXKDS",
         (

@@ -17,7 +17,7 @@ DeltaError
     ├── LogFileNotFoundError, MissingPartFilesError, MalformedLogFileError
     ├── MissingCommitInfoError, MissingCommitTimestampError, DriverReadTooLargeError
     ├── DataFileNotFoundError, DataFileNotReadError, DataFileUnsupportedError
-    ├── StoreNotWritableError
+    ├── StoreNotWritableError, CheckpointMismatchError
     └── DeletionVectorError
         ├── DeletionVectorChecksumError, DeletionVectorCardinalityError
         └── DeletionVectorSizeError, DeletionVectorFormatError
@@ -384,6 +384,15 @@ class StoreNotWritableError(StorageError):
     reason: str
     remedy: str
     error_class = "DELTA_STORE_NOT_WRITABLE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CheckpointMismatchError(StorageError):
+    path: str
+    version: int
+    expected: int
+    found: int
+    error_class = "DELTA_CHECKPOINT_SNAPSHOT_MISMATCH"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -6,7 +6,10 @@ from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
+from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, Layout
+from sparkdelta.table.checkpointer import WrittenCheckpoint
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.time_travel import version_at_timestamp
@@ -99,8 +102,7 @@ def load_snapshot(
     """
     if version is not None and timestamp is not None:
         raise TimeTravelMultipleFormatsError()
-    if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
-        raise InvalidArgumentError(argument="version", problem=f"{version!r} is not a whole number")
+    _checked(version)
     if timestamp is not None:
         version = version_at_timestamp(spark, path, timestamp)
     return open_snapshot(
@@ -130,3 +132,81 @@ def write_version_checksum(
     PROTOCOL.md#version-checksum-file
     """
     return add_version_checksum(open_writable(spark, path, version=version))
+
+
+def write_checkpoint(
+    spark: SparkSession,
+    path: str,
+    *,
+    version: int | None = None,
+    kind: str | None = None,
+    layout: Layout = "clustered",
+    incremental: bool = True,
+    adds_per_sidecar: int = ADDS_PER_SIDECAR,
+    compression: str = "snappy",
+    progress: bool = True,
+) -> WrittenCheckpoint:
+    """Write the checkpoint of a version: executors do it, nothing of the log passes the driver.
+
+    Parameters
+    ----------
+    spark
+        A classic session.
+    path
+        The table's root.
+    version
+        The latest by default.
+    kind
+        ``classic``; ``v2-json`` or ``v2-parquet``, named by a UUID; or ``v2-classic``. By default
+        what the table's ``delta.checkpointPolicy`` says; V2 then means JSON, of which one in a
+        hundred versions has the classic name instead, for old clients to see.
+    layout
+        ``clustered``: files are ordered by partition values, then by their statistics, and a
+        condition on them reads a few of the sidecars; ``hash``: files are spread by their paths.
+    incremental
+        Whether a V2 checkpoint takes over the sidecars of the last one that are still right.
+    adds_per_sidecar
+        How many files a sidecar of a V2 checkpoint describes, about.
+    compression
+        A codec of Spark's Parquet writer.
+    progress
+        Whether a bar is shown where it takes long, see `read_delta`.
+
+    Returns
+    -------
+    WrittenCheckpoint
+        What was written. `is_written` is False where a checkpoint was there that is never
+        replaced, or is as good.
+
+    Raises
+    ------
+    DeltaError
+        The table, or its storage, cannot be written by this engine; or what was written does not
+        agree with the version (`CheckpointMismatchError`), then nothing is published.
+
+    Examples
+    --------
+    >>> write_checkpoint(spark, "/data/people").num_adds  # doctest: +SKIP
+    3
+
+    References
+    ----------
+    PROTOCOL.md#checkpoints
+    """
+    return checkpoint(
+        spark,
+        path,
+        version=_checked(version),
+        kind=kind,
+        layout=layout,
+        incremental=incremental,
+        adds_per_sidecar=adds_per_sidecar,
+        compression=compression,
+        shows_progress=progress,
+    )
+
+
+def _checked(version: int | None) -> int | None:
+    if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
+        raise InvalidArgumentError(argument="version", problem=f"{version!r} is not a whole number")
+    return version

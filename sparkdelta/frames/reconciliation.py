@@ -159,6 +159,26 @@ def surviving_removes(
     )
 
 
+def superseded_actions(
+    checkpoint_actions: DataFrame,
+    keys: DataFrame,
+    *,
+    are_adds: bool,
+    table_root: str,
+    broadcast_keys: bool,
+) -> DataFrame:
+    """The adds or removes of a checkpoint that do not survive the commits after it."""
+    superseded = F.col(_DV) == F.col(f"c{_DV}")
+    return _surviving(
+        checkpoint_actions,
+        keys,
+        superseded | F.col(_IS_ADD) if are_adds else superseded,
+        table_root=table_root,
+        broadcast_keys=broadcast_keys,
+        join="left_semi",
+    )
+
+
 def _surviving(
     checkpoint: DataFrame,
     keys: DataFrame,
@@ -166,6 +186,7 @@ def _surviving(
     *,
     table_root: str,
     broadcast_keys: bool,
+    join: str = "left_anti",
 ) -> DataFrame:
     keyed = checkpoint.select(
         "*",
@@ -175,7 +196,7 @@ def _surviving(
     return keyed.join(
         F.broadcast(keys) if broadcast_keys else keys,
         (F.col(f"c{_PATH}") == F.col(_PATH)) & superseded,
-        "left_anti",
+        join,
     ).drop(f"c{_PATH}", f"c{_DV}")
 
 

@@ -152,6 +152,15 @@ class Sidecar:
             tags=_strings_by_name(document.get("tags")),
         )
 
+    def to_dict(self) -> dict[str, object]:
+        """The wire form."""
+        return {
+            "path": self.path,
+            "sizeInBytes": self.size_in_bytes,
+            "modificationTime": self.modification_time,
+            "tags": dict(self.tags),
+        }
+
 
 def _present(**fields: object) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value is not None}

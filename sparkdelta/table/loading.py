@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField
 
 from sparkdelta.exceptions import LogFileNotFoundError, StateRecoverError
 from sparkdelta.frames.reconciliation import doubled_files
-from sparkdelta.protocol.actions import Metadata, Protocol
+from sparkdelta.protocol.actions import Metadata, Protocol, Sidecar
 from sparkdelta.protocol.file_paths import decode_path
 from sparkdelta.protocol.log_files import LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment
@@ -83,11 +83,8 @@ def _load(
         rows = _checkpoint_rows(log)
         protocol = protocol or _one(rows, "protocol", Protocol.from_dict)
         metadata = metadata or _one(rows, "metaData", Metadata.from_dict)
-        sidecars = [row["sidecar"]["path"] for row in rows if row["sidecar"] is not None]
-        # They always reside in the log's own directory, so only the name counts.
-        log = replace(
-            log, sidecars=tuple(decode_path(path).rpartition("/")[2] for path in sidecars)
-        )
+        sidecars = (row["sidecar"] for row in rows if row["sidecar"] is not None)
+        log = replace(log, sidecars=tuple(_sidecar(row) for row in sidecars))
     if protocol is None or metadata is None:
         what = "protocol" if protocol is None else "metadata"
         raise StateRecoverError(what=what, version=segment.version, path=store.table_root)
@@ -184,6 +181,12 @@ def _checkpoint_rows(log: LogReader) -> list[Row]:
         bound=_MAX_SIDECARS,
         version=log.segment.version,
     )
+
+
+def _sidecar(row: Row) -> Sidecar:
+    """They always reside in the log's own directory, so only the name counts."""
+    sidecar = Sidecar.from_dict(row.asDict(recursive=True))
+    return replace(sidecar, path=decode_path(sidecar.path).rpartition("/")[2])
 
 
 def _one(

@@ -86,6 +86,11 @@ class Snapshot:
         """The reader of this version's log segment."""
         return self._loaded.log
 
+    @property
+    def state(self) -> TableState:
+        """What replay of the segment gives."""
+        return self._state
+
     @cached_property
     def timestamp(self) -> int | None:
         """When this version was committed, in milliseconds since the epoch.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -27,6 +28,7 @@ from sparkdelta.frames.reconciliation import (
     surviving_removes,
 )
 from sparkdelta.frames.statistics import conform, parse_statistics
+from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
@@ -112,14 +114,25 @@ class TableState:
             return self._adds_since_cached(self.cached, skipping)
         return self._typed(self._live_adds(skipping), with_json=with_json)
 
+    def adds_as_stored(self) -> tuple[DataFrame, StoredFacts]:
+        """The live adds as in the log, with the typed columns that the checkpoint has; and which
+        these are.
+        """
+        has_checkpoint = self.log.segment.checkpoint is not None
+        return self._live_adds(), self._stored() if has_checkpoint else NOTHING_STORED
+
+    def with_sidecars(self, chosen: Sequence[Sidecar]) -> TableState:
+        """What replay would give if the checkpoint had these sidecars alone."""
+        return replace(self, log=replace(self.log, chosen=tuple(chosen)), cached=None)
+
     def removes(self) -> DataFrame:
         """The tombstones, expired ones included."""
         if self.log.segment.checkpoint is None:
-            return newest_removes(newest_file_actions(self._keyed()))
+            return newest_removes(newest_file_actions(self.keyed_commits()))
         removes = self.log.checkpoint_file_actions(StructField("remove", REMOVE))
         if not self.log.has_commits:
             return removes
-        keyed = self._keyed()
+        keyed = self.keyed_commits()
         survivors = surviving_removes(
             removes,
             superseding_keys(keyed),
@@ -138,7 +151,7 @@ class TableState:
         latest = newest_by_key(actions, action="domainMetadata", key="domain")
         return latest.filter("NOT coalesce(removed, false)")
 
-    def _keyed(self, above: Version | None = None) -> DataFrame:
+    def keyed_commits(self, above: Version | None = None) -> DataFrame:
         """The file actions of the commits above a version."""
         return keyed_file_actions(
             self.log.commit_actions("add", "remove", above=above),
@@ -149,12 +162,14 @@ class TableState:
     def _live_adds(self, skipping: DataSkipping | FileMarks | None = None) -> DataFrame:
         """The fields of the live add actions, and the typed columns of the checkpoint."""
         if self.log.segment.checkpoint is None:
-            return _kept(newest_adds(newest_file_actions(self._keyed())), skipping, NOTHING_STORED)
+            return _kept(
+                newest_adds(newest_file_actions(self.keyed_commits())), skipping, NOTHING_STORED
+            )
         adds = self.log.checkpoint_file_actions(self._add_field())
         adds = _kept(adds, skipping, self._stored())
         if not self.log.has_commits:
             return adds
-        keyed = self._keyed()
+        keyed = self.keyed_commits()
         new = _kept(newest_adds(newest_file_actions(keyed)), skipping, NOTHING_STORED)
         return self._surviving(adds, keyed).unionByName(new, allowMissingColumns=True)
 
@@ -164,7 +179,7 @@ class TableState:
         adds = _kept(cached.adds, skipping, self._stored_in_cache())
         if cached.version == self.log.segment.version:
             return adds
-        keyed = self._keyed(above=cached.version)
+        keyed = self.keyed_commits(above=cached.version)
         new = _kept(newest_adds(newest_file_actions(keyed)), skipping, NOTHING_STORED)
         return self._surviving(adds, keyed).unionByName(self._typed(new, with_json=False))
 
