@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import get_args
 
@@ -11,11 +12,13 @@ from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.checkpoint_kinds import checkpoint_kind
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, CheckpointContents, Layout
-from sparkdelta.table.checkpointer import Checkpointer, WrittenCheckpoint
+from sparkdelta.table.checkpointer import Checkpointer, ReuseFailed, WrittenCheckpoint
 from sparkdelta.table.log_listing import open_log
 from sparkdelta.table.progress import progress
 from sparkdelta.table.sessions import writing_session
 from sparkdelta.table.writable import open_writable
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def checkpoint(
@@ -44,22 +47,28 @@ def checkpoint(
     if adds_per_sidecar < 1:
         problem = f"{adds_per_sidecar} is less than 1"
         raise InvalidArgumentError(argument="adds_per_sidecar", problem=problem)
+    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     open_log(spark, path).check_writable()
     with (
         writing_session(spark) as session,
         progress(session, f"Checkpoint of {path}", is_on=shows_progress),
     ):
-        snapshot = open_writable(session, path, version=version)
-        contents = CheckpointContents.of(
-            snapshot,
-            layout=layout,
-            now_ms=time.time_ns() // 1_000_000 if now_ms is None else now_ms,
-            adds_per_sidecar=adds_per_sidecar,
-        )
-        return Checkpointer(
-            contents=contents,
-            kind=checkpoint_kind(kind, snapshot.protocol, snapshot.properties),
-            is_kind_asked=kind is not None,
-            is_incremental=incremental,
-            compression=compression,
-        ).write()
+
+        def written(*, is_incremental: bool) -> WrittenCheckpoint:
+            snapshot = open_writable(session, path, version=version)
+            contents = CheckpointContents.of(
+                snapshot, layout=layout, now_ms=now, adds_per_sidecar=adds_per_sidecar
+            )
+            return Checkpointer(
+                contents=contents,
+                kind=checkpoint_kind(kind, snapshot.protocol, snapshot.properties),
+                is_kind_asked=kind is not None,
+                is_incremental=is_incremental,
+                compression=compression,
+            ).write()
+
+        try:
+            return written(is_incremental=incremental)
+        except ReuseFailed as problem:
+            _LOGGER.warning("A full checkpoint instead of an incremental one: %r", problem)
+            return written(is_incremental=False)

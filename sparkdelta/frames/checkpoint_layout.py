@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     DataType,
     DoubleType,
     FloatType,
+    StringType,
     StructField,
     StructType,
     TimestampNTZType,
@@ -60,8 +61,7 @@ class FileOrder:
     @property
     def ranged_partition_keys(self) -> list[tuple[str, StructField]]:
         """The partition columns of which a range can be told."""
-        keys = self.schema.partition_keys
-        return [key for key in keys if not isinstance(key[1].dataType, (*_NOT_RANGED, *_ZONED))]
+        return [key for key in self.schema.partition_keys if is_ranged(key[1].dataType)]
 
     @property
     def ranged_statistics(self) -> StructType:
@@ -100,6 +100,12 @@ class FileOrder:
         values = [self.partition_value(key, field) for key, field in self.schema.partition_keys]
         bounds = [leaf(self.statistics(), "minValues", path) for path in self.leading]
         return [*values, *bounds, F.col("add")["path"]]
+
+
+def is_ranged(data_type: DataType) -> bool:
+    """Whether a range of partition values of this type says what all readers agree on."""
+    is_collated = isinstance(data_type, StringType) and data_type != StringType()
+    return not is_collated and not isinstance(data_type, (*_NOT_RANGED, *_ZONED))
 
 
 def hashed(rows: DataFrame, partitions: int) -> DataFrame:

@@ -176,7 +176,7 @@ class DataSkipping:
             return F.col(PARTITION_VALUES_PARSED)
 
         def statistic(kind: str, path: ColumnPath) -> Condition:
-            if self._wanted_type(kind, path) is None:
+            if self.wanted_type(kind, path) is None:
                 return None
             asked.add("statistics")
             return F.col(STATS_PARSED)
@@ -290,22 +290,22 @@ class DataSkipping:
         self, stored: StoredFacts, json: Column | None, kind: str, path: ColumnPath
     ) -> Condition:
         in_struct = self._stored_statistic(stored, kind, path)
-        if json is None or self._wanted_type(kind, path) is None:
+        if json is None or self.wanted_type(kind, path) is None:
             return in_struct
         in_json = json
-        for name in (kind, *self._physical(path)):
+        for name in (kind, *self.physical(path)):
             in_json = in_json[name]
         return in_json if in_struct is None else F.coalesce(in_struct, in_json)
 
     def _stored_statistic(
         self, stored: StoredFacts, kind: str, path: ColumnPath, *, is_pushed: bool = False
     ) -> Condition:
-        wanted = self._wanted_type(kind, path)
+        wanted = self.wanted_type(kind, path)
         found: DataType | None = stored.statistics
         if wanted is None or found is None:
             return None
         column = F.col(STATS_PARSED)
-        for name in (spelled(found, kind), *self._physical(path)):
+        for name in (spelled(found, kind), *self.physical(path)):
             if not isinstance(found, StructType) or name not in found.names:
                 return None
             found, column = found[name].dataType, column[name]
@@ -313,20 +313,22 @@ class DataSkipping:
             return None if is_pushed and isinstance(wanted, _NOT_PUSHED) else column
         return None if is_pushed else column.try_cast(wanted)
 
-    def _wanted_type(self, kind: str, path: ColumnPath) -> DataType | None:
+    def wanted_type(self, kind: str, path: ColumnPath) -> DataType | None:
+        """The type of one of the statistics of a column; None if there is none to compare with."""
         wanted: DataType = self.statistics
-        for name in (kind, *self._physical(path)):
+        for name in (kind, *self.physical(path)):
             if not isinstance(wanted, StructType) or name not in wanted.names:
                 return None
             wanted = wanted[name].dataType
         is_leaf = not isinstance(wanted, StructType | BooleanType)
         return wanted if is_leaf else None
 
-    def _physical(self, path: ColumnPath) -> ColumnPath:
+    def physical(self, path: ColumnPath) -> ColumnPath:
+        """The names of a column in statistics."""
         return physical_path(self.schema, path, self.column_mapping)
 
     def _narrowed(self, predicate: Predicate) -> StructType | None:
-        paths = [self._physical(path) for path in columns(predicate)]
+        paths = [self.physical(path) for path in columns(predicate)]
         return narrowed_statistics(self.statistics, paths)
 
     def _has_all(self, stored: StoredFacts, narrowed: StructType) -> bool:

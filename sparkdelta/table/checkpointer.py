@@ -29,6 +29,7 @@ from sparkdelta.protocol.checkpoint_kinds import (
     needs_classic_name,
 )
 from sparkdelta.protocol.log_files import LogFileKind, Version, listing_prefix
+from sparkdelta.protocol.sidecar_reuse import Reuse
 from sparkdelta.table.checkpoint_contents import CheckpointContents
 from sparkdelta.table.checkpoint_files import StagedCheckpoint, stage_classic, stage_top_level
 from sparkdelta.table.checkpoint_hint import update_hint
@@ -39,7 +40,7 @@ from sparkdelta.table.sidecar_files import (
     publish_sidecars,
     stage_sidecars,
 )
-from sparkdelta.table.sidecar_reuse import Reuse, plan_reuse
+from sparkdelta.table.sidecar_reuse import plan_reuse
 from sparkdelta.table.staging import Staging, staging
 
 _LOGGER = logging.getLogger(__name__)
@@ -83,8 +84,8 @@ class WrittenCheckpoint:
         return self.file is not None
 
 
-class _SidecarsGoneError(Exception):
-    """Sidecars to be taken over were deleted."""
+class ReuseFailed(Exception):  # noqa: N818 - it never reaches the user
+    """What was to be taken over is gone, or does not add up: a full checkpoint must be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +114,8 @@ class Checkpointer:
         ------
         CheckpointMismatchError
             What was written is not the version; nothing was published.
+        ReuseFailed
+            A full checkpoint is to be written, of a snapshot that is loaded anew.
         """
         started = time.monotonic()
         if self.kind.has_classic_name and self._has_classic_name():
@@ -122,11 +125,10 @@ class Checkpointer:
             return self._nothing()
         try:
             written = self._write(plan)
-        except (_SidecarsGoneError, CheckpointMismatchError) as problem:
+        except CheckpointMismatchError as error:
             if plan is None:
                 raise
-            _LOGGER.warning("A full checkpoint instead of an incremental one: %r", problem)
-            written = self._write(None)
+            raise ReuseFailed from error
         except FileExistsError:  # another writer was first to the classic name
             return self._nothing()
         written = replace(written, seconds=round(time.monotonic() - started, 3))
@@ -193,7 +195,7 @@ class Checkpointer:
             raise
         try:
             self._require(sidecars.kept)
-        except _SidecarsGoneError:
+        except ReuseFailed:
             store.delete([staged.name])
             delete_sidecars(store, sidecars.new)
             raise
@@ -202,7 +204,7 @@ class Checkpointer:
         """See that sidecars of the last checkpoint are still there in their full size."""
         store = self.contents.snapshot.log.store
         if sidecars and (missing := missing_sidecars(store, sidecars)):
-            raise _SidecarsGoneError(missing)
+            raise ReuseFailed(missing)
 
     def _v2_kind(self, num_sidecars: int) -> CheckpointKind:
         if self.is_kind_asked:

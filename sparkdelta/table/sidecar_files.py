@@ -12,11 +12,11 @@ from sparkdelta.frames.checkpoint_rows import checkpoint_rows
 from sparkdelta.frames.sidecar_summaries import sidecar_summaries, summarized_type
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY
+from sparkdelta.protocol.sidecar_reuse import Reuse
 from sparkdelta.protocol.sidecar_tags import SidecarTags
 from sparkdelta.storage.log_store import FileEntry, LogStore
 from sparkdelta.table.checkpoint_contents import CheckpointContents
 from sparkdelta.table.driver import read_rows
-from sparkdelta.table.sidecar_reuse import Reuse
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.state import TableState
 

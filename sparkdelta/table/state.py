@@ -34,6 +34,7 @@ from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log_reader import LogReader
+from sparkdelta.table.sidecar_pruning import possible_sidecars
 
 NUM_RECORDS = "numRecords"
 _FROM_CHECKPOINT = -1
@@ -165,13 +166,20 @@ class TableState:
             return _kept(
                 newest_adds(newest_file_actions(self.keyed_commits())), skipping, NOTHING_STORED
             )
-        adds = self.log.checkpoint_file_actions(self._add_field())
+        adds = self._log_of(skipping).checkpoint_file_actions(self._add_field())
         adds = _kept(adds, skipping, self._stored())
         if not self.log.has_commits:
             return adds
         keyed = self.keyed_commits()
         new = _kept(newest_adds(newest_file_actions(keyed)), skipping, NOTHING_STORED)
         return self._surviving(adds, keyed).unionByName(new, allowMissingColumns=True)
+
+    def _log_of(self, skipping: DataSkipping | FileMarks | None) -> LogReader:
+        """The log without the sidecars that cannot matter."""
+        log = self.log
+        if not isinstance(skipping, DataSkipping) or not log.sidecars or log.chosen is not None:
+            return log
+        return replace(log, chosen=tuple(possible_sidecars(log, skipping)))
 
     def _adds_since_cached(
         self, cached: CachedAdds, skipping: DataSkipping | FileMarks | None
