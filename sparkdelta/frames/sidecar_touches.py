@@ -56,6 +56,8 @@ def sidecars_in_range(sidecars: DataFrame, keyed: DataFrame, order: FileOrder) -
 
 def _inside(value: Column, key: str) -> Column:
     least, greatest = F.col("ranges")["minValues"][key], F.col("ranges")["maxValues"][key]
-    nulls = F.col("ranges")["nullCount"][key]
+    nulls, files = F.col("ranges")["nullCount"][key], F.col("ranges")["numRecords"]
+    has_values = nulls.isNull() | files.isNull() | (nulls < files)
     in_range = (least.isNull() | (least <= value)) & (greatest.isNull() | (value <= greatest))
+    in_range = has_values & in_range
     return F.when(value.isNull(), nulls.isNull() | (nulls > 0)).otherwise(in_range)

@@ -19,6 +19,11 @@ provenance of one commit         one row
 actions of a version checksum    `protocol.version_checksum.MAX_TRANSACTIONS` and others
 file counts of a scan            one row
 clustering columns               one row
+size of a checkpoint             one row
+what was written to a checkpoint one row
+what was written to sidecars     one row per new sidecar
+sidecars that commits may touch  the sidecars of a checkpoint
+sidecars that may match          the sidecars of a checkpoint; no Spark job
 ===============================  ==========================================================
 """
 

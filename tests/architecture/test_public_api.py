@@ -16,10 +16,12 @@ from sparkdelta import (
     exceptions,
     load_snapshot,
     read_delta,
+    write_checkpoint,
     write_version_checksum,
 )
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.exceptions import DeltaError, from_message
+from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 
 REFERENCE = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())["DeltaTable"]
@@ -41,6 +43,7 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
+        "write_checkpoint",
         "write_version_checksum",
     }  # fmt: skip
     public = {
@@ -59,6 +62,10 @@ def test_our_own_verbs() -> None:
     ]  # fmt: skip
     assert _parameters(load_snapshot) == [
         "spark", "path", *both, "partition_time_zone='UTC'", "progress=True",
+    ]  # fmt: skip
+    assert _parameters(write_checkpoint) == [
+        "spark", "path", "version=None", "kind=None", "layout='clustered'", "incremental=True",
+        f"adds_per_sidecar={ADDS_PER_SIDECAR}", "compression='snappy'", "progress=True",
     ]  # fmt: skip
     assert _parameters(write_version_checksum) == ["spark", "path", "version=None"]
 

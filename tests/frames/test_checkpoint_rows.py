@@ -60,6 +60,10 @@ def rows_of(frame: DataFrame, schema: CheckpointSchema = SCHEMA, **stored: Any) 
     return add_rows(frame, schema=schema, stored=facts, time_zone="UTC")
 
 
+def type_of(rows: DataFrame) -> str:
+    return rows.schema["add"].dataType.simpleString()
+
+
 def bound(statistics: Mapping[str, Any]) -> tuple[Any, ...]:
     low = statistics["minValues"]
     return (
@@ -84,15 +88,20 @@ def test_json_statistics_become_a_struct_too(spark: SparkSession) -> None:
 @pytest.mark.usefixtures("hostile")
 def test_a_struct_becomes_text_exactly(spark: SparkSession) -> None:
     """Not a microsecond is lost, whatever the session's zone and formats are."""
-    parsed = parse_statistics(F.lit(TEXT), statistics=STATISTICS).alias("s")
-    frame = spark.range(1).select(parsed)
-    text = frame.select(statistics_text(F.col("s"), statistics=STATISTICS).alias("text"))
-    (row,) = text.collect()
+    values = {
+        "i": "1", "s": "'é'", "d": "DATE'0001-01-01'", "m": "12345678901234567.125BD", "f": "1.5D",
+        "t": "TIMESTAMP_LTZ'2024-06-01 12:34:56.789123Z'", "o": "named_struct('x', 7L)",
+        "n": "TIMESTAMP_NTZ'1582-10-04 00:00:00.5'", "nothing": "CAST(NULL AS STRING)",
+    }  # fmt: skip
+    low = F.struct(*(F.expr(value).alias(name) for name, value in values.items()))
+    frame = spark.range(1).select(F.struct(F.lit(5).alias("numRecords"), low.alias("minValues")))
+    (column,) = frame.schema.fields
+    assert isinstance(column.dataType, StructType)
+    text = statistics_text(F.col(column.name), statistics=column.dataType)
+    (row,) = frame.select(text.alias("text")).collect()
     document = json.loads(row["text"], parse_float=str)
     again = {**BOUNDS, "m": "12345678901234567.125", "f": "1.5"}
-    assert document["minValues"] == again
-    assert document["nullCount"] == {"i": 0, "o": {"x": 2}}
-    assert "tightBounds" not in document
+    assert document == {"numRecords": 5, "minValues": again}
 
 
 def test_statistics_in_one_form_are_converted_never_lost(spark: SparkSession) -> None:
@@ -115,7 +124,7 @@ def test_statistics_in_one_form_are_converted_never_lost(spark: SparkSession) ->
 def test_without_both_there_are_no_statistics(spark: SparkSession) -> None:
     schema = replace(SCHEMA, with_json=False, with_struct=False)
     assert set(schema.add.names) == set(ADD.names) - {"stats"}
-    assert rows_of(adds(spark, stats=TEXT), schema).schema["add"].dataType == schema.add
+    assert type_of(rows_of(adds(spark, stats=TEXT), schema)) == schema.add.simpleString()
 
 
 def test_text_that_says_more_than_a_struct_wins(spark: SparkSession) -> None:
@@ -128,7 +137,7 @@ def test_text_that_says_more_than_a_struct_wins(spark: SparkSession) -> None:
     frame = adds(spark).withColumn("stats_parsed", stored)
     (row,) = rows_of(frame, statistics=narrow).collect()
     assert row["add"]["stats_parsed"]["minValues"]["i"] == 1
-    assert json.loads(row["add"]["stats"]) == {"numRecords": 5, "minValues": {"i": 1, "o": {}}}
+    assert json.loads(row["add"]["stats"]) == {"numRecords": 5, "minValues": {"i": 1}}
 
 
 def test_the_appendixs_null_counts(spark: SparkSession) -> None:
@@ -218,4 +227,4 @@ def test_rows_have_all_columns(spark: SparkSession, removes: Callable[..., DataF
 
 def test_nothing_stored_is_a_fact(spark: SparkSession) -> None:
     rows = add_rows(adds(spark), schema=SCHEMA, stored=NOTHING_STORED, time_zone="UTC")
-    assert rows.schema["add"].dataType == SCHEMA.add
+    assert type_of(rows) == SCHEMA.add.simpleString()
