@@ -7,9 +7,14 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkdelta.commands.checkpoint import checkpoint
+from sparkdelta.commands.compact_log import compact_commits
+from sparkdelta.commands.verify import Verification, verify_table
 from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
+from sparkdelta.protocol.table_features import Writing
 from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, Layout
 from sparkdelta.table.checkpointer import WrittenCheckpoint
+from sparkdelta.table.log_compaction import CompactionResult
+from sparkdelta.table.metadata_cleanup import CleanupResult, clean_metadata
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.time_travel import version_at_timestamp
@@ -131,7 +136,7 @@ def write_version_checksum(
     ----------
     PROTOCOL.md#version-checksum-file
     """
-    return add_version_checksum(open_writable(spark, path, version=version))
+    return add_version_checksum(open_writable(spark, path, version=_checked(version)))
 
 
 def write_checkpoint(
@@ -206,7 +211,104 @@ def write_checkpoint(
     )
 
 
-def _checked(version: int | None) -> int | None:
+def compact_log(
+    spark: SparkSession, path: str, *, start: int | None = None, end: int | None = None
+) -> CompactionResult:
+    """Write a log compaction file for the commits from `start` to `end`, both included.
+
+    One Spark job; no action passes the driver beyond what loading a version needs. One that is
+    there already is left alone.
+
+    Parameters
+    ----------
+    start
+        By default the version after the newest checkpoint not newer than `end`; with less than two
+        commits after it there is nothing to do.
+    end
+        By default the latest version.
+
+    Raises
+    ------
+    DeltaError
+        The range is none, a commit of it is missing, or the log may not be written by this engine;
+        nothing was written.
+
+    References
+    ----------
+    PROTOCOL.md#log-compaction-files
+    """
+    return compact_commits(spark, path, start=_checked(start, "start"), end=_checked(end, "end"))
+
+
+def clean_log(
+    spark: SparkSession, path: str, *, dry_run: bool = False, now_ms: int | None = None
+) -> CleanupResult:
+    """Delete what of the log is older than `delta.logRetentionDuration` and no version within it
+    needs: commits, checkpoints, version checksums, compactions and sidecars.
+
+    Nothing goes without a complete checkpoint at or below the newest commit that has expired, or
+    where `delta.enableExpiredLogCleanup` is false; the result says why.
+
+    Parameters
+    ----------
+    dry_run
+        Whether only to say what would be deleted.
+    now_ms
+        The time to count from in milliseconds since the epoch, this moment by default.
+
+    Raises
+    ------
+    DeltaError
+        The log cannot be read, or may not be cleaned by this engine; nothing was deleted.
+
+    References
+    ----------
+    PROTOCOL.md#metadata-cleanup
+    """
+    snapshot = open_writable(spark, path, writing=Writing.CLEANUP)
+    return clean_metadata(snapshot, dry_run=dry_run, now_ms=now_ms)
+
+
+def verify(
+    spark: SparkSession, path: str, *, version: int | None = None, footers: bool = False
+) -> Verification:
+    """Look for everything in a table that is not as its log says. Nothing is changed.
+
+    The log has every commit; the version can be replayed; its version checksum says what replay
+    does; every complete checkpoint agrees with replay of the log before it, as far as that is still
+    there; every live data file and deletion vector exists, with the logged size.
+
+    Parameters
+    ----------
+    version
+        The version whose files are looked for, the latest by default; of the log, what is newer is
+        left alone.
+    footers
+        Whether to open every data file and compare its number of rows with `numRecords`.
+
+    Returns
+    -------
+    Verification
+        `is_clean`, the findings as a DataFrame, `as_dict()`; printed, it is a report.
+
+    Raises
+    ------
+    DeltaError
+        There is no table. What is wrong with one is a finding, not an error.
+
+    Examples
+    --------
+    >>> print(verify(spark, "/data/people"))  # doctest: +SKIP
+    file:/data/people, version 12: clean
+
+    References
+    ----------
+    PROTOCOL.md#state-validation
+    """
+    return verify_table(spark, path, version=_checked(version), footers=footers)
+
+
+def _checked(version: int | None, argument: str = "version") -> int | None:
     if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
-        raise InvalidArgumentError(argument="version", problem=f"{version!r} is not a whole number")
+        raise InvalidArgumentError(argument=argument, problem=f"{version!r} is not a whole number")
     return version

@@ -15,17 +15,27 @@ def canonical_path(path: Column, *, table_root: str) -> Column:
     ----------
     PROTOCOL.md#add-file-and-remove-file
     """
-    # url_decode is for forms: it takes "+" for a blank. A malformed escape stays as it is.
-    decoded = F.when(
-        F.contains(path, F.lit("%")),
-        F.coalesce(F.try_url_decode(F.replace(path, F.lit("+"), F.lit("%2B"))), path),
-    ).otherwise(path)
+    decoded = decoded_path(path)
     root, slash = scheme_and_authority(table_root), F.lit("/")
     return (
         F.when(F.startswith(path, F.lit("/")), F.concat(F.lit(f"{root}/"), F.ltrim(decoded, slash)))
         .when(F.startswith(path, F.lit("file:/")), F.regexp_replace(decoded, "^file:/+", "file:/"))
         .otherwise(decoded)
     )
+
+
+def decoded_path(path: Column) -> Column:
+    """The path that a URI of the log stands for; see `protocol.file_paths.decode_path`.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    # url_decode is for forms: it takes "+" for a blank. A malformed escape stays as it is.
+    return F.when(
+        F.contains(path, F.lit("%")),
+        F.coalesce(F.try_url_decode(F.replace(path, F.lit("+"), F.lit("%2B"))), path),
+    ).otherwise(path)
 
 
 def deletion_vector_id(deletion_vector: Column) -> Column:

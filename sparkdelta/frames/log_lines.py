@@ -11,7 +11,9 @@ from sparkdelta.exceptions import MalformedLogFileError
 _CORRUPT = "_corrupt_record"
 
 
-def parse_log_lines(lines: DataFrame, *, actions: StructType, few: bool = False) -> DataFrame:
+def parse_log_lines(
+    lines: DataFrame, *, actions: StructType, few: bool = False, keep_line: bool = False
+) -> DataFrame:
     """One row per line of the log, with each of the wanted actions in a column of its own.
 
     A line that is not exactly one JSON object of the right types fails the query, whatever columns
@@ -26,6 +28,8 @@ def parse_log_lines(lines: DataFrame, *, actions: StructType, few: bool = False)
     few
         Whether to parse in projections and filters alone, which Spark evaluates without a job where
         the lines are local data, but each filter anew.
+    keep_line
+        Whether to return the line too; not with `few`.
 
     Returns
     -------
@@ -55,7 +59,7 @@ def parse_log_lines(lines: DataFrame, *, actions: StructType, few: bool = False)
         whole = lines.select("version", F.get(action, F.lit(0)).alias("action"))
         return whole.select("version", "action.*")
     # The generator keeps filters above it, and is not pruned away by count().
-    return lines.select("version", F.inline(action))
+    return lines.select("version", *(["line"] if keep_line else []), F.inline(action))
 
 
 def _checked(parsed: Column) -> Column:

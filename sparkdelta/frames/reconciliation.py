@@ -37,12 +37,15 @@ def keyed_file_actions(actions: DataFrame, *, table_root: str, is_local: bool) -
     is_local
         Whether it is one partition already.
     """
-    keyed = actions.select(
-        "version",
-        "add",
-        "remove",
-        canonical_path(F.coalesce("add.path", "remove.path"), table_root=table_root).alias(_PATH),
-    ).filter(F.col(_PATH).isNotNull())
+    path = canonical_path(F.coalesce("add.path", "remove.path"), table_root=table_root)
+    return keyed_actions(actions, path, is_local=is_local)
+
+
+def keyed_actions(actions: DataFrame, key: Column, *, is_local: bool) -> DataFrame:
+    """As `keyed_file_actions`, by any key: what has none is left out."""
+    keyed = actions.select("version", "add", "remove", key.alias(_PATH)).filter(
+        F.col(_PATH).isNotNull()
+    )
     return keyed if is_local else keyed.repartition(_PATH)
 
 
@@ -122,6 +125,12 @@ def newest_adds(newest: DataFrame) -> DataFrame:
     """The add actions of `newest_file_actions` that are live after it: one row per path."""
     live = F.col(_IS_ADD) & (F.col("version") == F.col(_PATH_ADDED))
     return newest.filter(live).select("add.*")
+
+
+def newest_actions(newest: DataFrame) -> DataFrame:
+    """add STRUCT, remove STRUCT: `newest_adds` and `newest_removes` in one, a row for each."""
+    live = ~F.col(_IS_ADD) | (F.col("version") == F.col(_PATH_ADDED))
+    return newest.filter(live).select("add", "remove")
 
 
 def newest_removes(newest: DataFrame) -> DataFrame:

@@ -18,6 +18,7 @@ Version: TypeAlias = int
 
 LOG_DIRECTORY = "_delta_log"
 SIDECAR_DIRECTORY = "_sidecars"
+STAGED_COMMIT_DIRECTORY = "_staged_commits"
 LAST_CHECKPOINT = "_last_checkpoint"
 _STAGING = ".sparkdelta-"
 
@@ -137,6 +138,17 @@ def parse_log_file(
     )
 
 
+def staged_commit_version(name: str) -> Version | None:
+    """The version of a file of `STAGED_COMMIT_DIRECTORY`; None for a foreign file.
+
+    References
+    ----------
+    PROTOCOL.md#terminology-commits
+    """
+    match = re.fullmatch(rf"{_VERSION}\.{_UUID}\.json", name)
+    return None if match is None else int(match["version"])
+
+
 def _is_possible(
     kind: LogFileKind, version: int, end_version: int = 0, part: int = 1, num_parts: int = 1
 ) -> bool:
@@ -189,6 +201,11 @@ def staging_directory(uuid: str) -> str:
 def is_staging_directory(name: str) -> bool:
     """Whether a directory is one of `staging_directory`, which may be deleted with all it holds."""
     return re.fullmatch(re.escape(_STAGING) + _UUID, name) is not None
+
+
+def is_temporary_file(name: str) -> bool:
+    """Whether a file is one that a store writes before it gets its name in the log."""
+    return re.fullmatch(re.escape(_STAGING) + _UUID + r"\.tmp", name) is not None
 
 
 def listing_prefix(version: Version) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from sparkdelta.exceptions import InvalidArgumentError
 
 DELETED_FILE_RETENTION = "delta.deletedFileRetentionDuration"
+LOG_RETENTION = "delta.logRetentionDuration"
 SET_TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
 
 _UNITS_MS = {
@@ -73,3 +74,13 @@ def transaction_retention_ms(configuration: Mapping[str, str]) -> int | None:
     """How long a transaction identifier is kept after its last update; None for ever."""
     text = configuration.get(SET_TRANSACTION_RETENTION)
     return None if text is None else interval_ms(SET_TRANSACTION_RETENTION, text)
+
+
+def log_retention_ms(configuration: Mapping[str, str]) -> int:
+    """How long a version can be travelled to after the next one, by default 30 days.
+
+    References
+    ----------
+    PROTOCOL.md#metadata-cleanup
+    """
+    return interval_ms(LOG_RETENTION, configuration.get(LOG_RETENTION, "interval 30 days"))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from sparkdelta.protocol.actions import Metadata, Protocol
+from sparkdelta.protocol.file_paths import canonical_path
 from sparkdelta.protocol.file_totals import (
     DELETED_BOUNDARIES,
     FileSizeHistogram,
@@ -157,6 +158,64 @@ def latest_by_key(
         return None
     latest = {action[key]: action for action in (*known, *new)}
     return [action for action in latest.values() if action.get("removed") is not True]
+
+
+def differences(
+    recorded: VersionChecksum, computed: VersionChecksum, *, table_root: str
+) -> dict[str, tuple[object, object]]:
+    """What a checksum says otherwise than the state: by field, the recorded and the computed value.
+
+    What either does not say is no difference.
+
+    Parameters
+    ----------
+    computed
+        With a histogram of the recorded boundaries.
+
+    References
+    ----------
+    PROTOCOL.md#state-validation
+    """
+    left, right = _comparable(recorded, table_root), _comparable(computed, table_root)
+    return {
+        name: (left[name], right[name])
+        for name in left
+        if left[name] is not None and right[name] is not None and left[name] != right[name]
+    }
+
+
+def _comparable(checksum: VersionChecksum, table_root: str) -> dict[str, object]:
+    """The fields of a checksum by their wire names, in no order that does not count."""
+    protocol = checksum.protocol
+    return {
+        "txnId": checksum.txn_id,
+        "tableSizeBytes": checksum.table_size_bytes,
+        "numFiles": checksum.num_files,
+        "numDeletedRecordsOpt": checksum.num_deleted_records,
+        "numDeletionVectorsOpt": checksum.num_deletion_vectors,
+        "inCommitTimestampOpt": checksum.in_commit_timestamp,
+        "setTransactions": _keyed(checksum.transactions, "appId", "version"),
+        "domainMetadata": _keyed(checksum.domain_metadata, "domain", "configuration"),
+        "metadata": checksum.metadata,
+        "protocol": protocol
+        and (
+            protocol.min_reader_version,
+            protocol.min_writer_version,
+            sorted(protocol.reader_features or ()),
+            sorted(protocol.writer_features or ()),
+        ),
+        "fileSizeHistogram": checksum.file_sizes,
+        "deletedRecordCountsHistogramOpt": checksum.deleted_counts,
+        "allFiles": checksum.all_files
+        and sorted(
+            (canonical_path(str(file["path"]), table_root), str(file.get("size")))
+            for file in checksum.all_files
+        ),
+    }
+
+
+def _keyed(actions: Iterable[WireAction] | None, key: str, value: str) -> dict[str, object] | None:
+    return None if actions is None else {str(a[key]): a.get(value) for a in actions}
 
 
 def serialize_version_checksum(checksum: VersionChecksum) -> bytes:

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import StoreNotWritableError
-from sparkdelta.protocol.log_files import LOG_DIRECTORY
+from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory
 from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found, texts
 from sparkdelta.storage.log_store import (
     FileEntry,
@@ -97,11 +97,18 @@ class HadoopLogStore:
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(checked_name(name))
 
+    def staging_directories(self) -> list[FileEntry]:
+        return [
+            FileEntry(entry.name, 0, entry.modification_time_ms)
+            for entry in self._list("", directories=True)
+            if is_staging_directory(entry.name)
+        ]
+
     def delete_directory(self, name: str) -> None:
         path = self._path(checked_staging_directory(name))
         self._file_system(path).delete(path, True)
 
-    def _list(self, name: str) -> list[FileEntry]:
+    def _list(self, name: str, *, directories: bool = False) -> list[FileEntry]:
         jvm: Any = self.spark._jvm
         directory = self._path(name)
         try:
@@ -114,15 +121,15 @@ class HadoopLogStore:
         found = list(_FILE_STATUS.finditer(texts(jvm, statuses)))
         if len(found) == len(statuses):
             listing = [
-                FileEntry(_name(match["path"]), int(match["length"]), int(match["modified"]))
+                FileEntry(_name(match["path"]), int(match["length"] or 0), int(match["modified"]))
                 for match in found
-                if match["directory"] == "false"
+                if match["directory"] == str(directories).lower()
             ]
         else:
             listing = [
                 FileEntry(status.getPath().getName(), status.getLen(), status.getModificationTime())
                 for status in statuses
-                if status.isFile()
+                if status.isDirectory() == directories
             ]
         return sorted(listing, key=lambda entry: entry.name)
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from sparkdelta.exceptions import StoreNotWritableError
-from sparkdelta.protocol.log_files import LOG_DIRECTORY
+from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory
 from sparkdelta.storage.log_store import (
     FileEntry,
     checked_name,
@@ -72,6 +72,13 @@ class LocalLogStore:
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(self._path(checked_name(name)))
 
+    def staging_directories(self) -> list[FileEntry]:
+        return [
+            FileEntry(entry.name, 0, entry.modification_time_ms)
+            for entry in self._list(self._directory, directories=True)
+            if is_staging_directory(entry.name)
+        ]
+
     def delete_directory(self, name: str) -> None:
         with suppress(FileNotFoundError):
             shutil.rmtree(self._path(checked_staging_directory(name)))
@@ -83,13 +90,13 @@ class LocalLogStore:
     def _path(self, name: str) -> str:
         return os.path.join(self._directory, name)
 
-    def _list(self, directory: str) -> list[FileEntry]:
+    def _list(self, directory: str, *, directories: bool = False) -> list[FileEntry]:
         listing = []
         try:
             with os.scandir(directory) as entries:
                 for entry in entries:
                     with suppress(FileNotFoundError):  # deleted or renamed meanwhile
-                        if entry.is_file():
+                        if entry.is_dir() if directories else entry.is_file():
                             listing.append(_file_entry(entry.name, entry.stat()))
         except (FileNotFoundError, NotADirectoryError):
             return []

@@ -10,7 +10,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory
+from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory, is_temporary_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,9 @@ class LogStore(Protocol):
         A missing directory is empty.
         """
 
+    def staging_directories(self) -> list[FileEntry]:
+        """The staging directories, ordered by name; their size is 0."""
+
     def delete_directory(self, name: str) -> None:
         """Delete a staging directory with all it holds; one that is not there is no error."""
 
@@ -118,7 +121,9 @@ def checked_staging_directory(name: str) -> str:
 
 def temporary_name() -> str:
     """A new name in the log directory that listings of engines leave out."""
-    return f".sparkdelta-{uuid4()}.tmp"
+    name = f".sparkdelta-{uuid4()}.tmp"
+    assert is_temporary_file(name)
+    return name
 
 
 def log_path(table_root: str, name: str) -> str:

@@ -16,6 +16,10 @@ commit timestamps                the commits that a search visits
 totals of the live files         one row per pair of bins
 totals of one commit             one row per pair of bins
 provenance of one commit         one row
+findings of a verification       `commands.verify.MAX_FINDINGS`
+number of findings               one row
+a missing sidecar                one row
+sidecars to be deleted           the files in `_sidecars`
 actions of a version checksum    `protocol.version_checksum.MAX_TRANSACTIONS` and others
 file counts of a scan            one row
 clustering columns               one row

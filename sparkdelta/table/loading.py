@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -41,17 +41,23 @@ class LoadedLog:
 
 
 def load_log(
-    spark: SparkSession, store: LogStore, version: Version | None, options: Mapping[str, str]
+    spark: SparkSession,
+    store: LogStore,
+    version: Version | None,
+    options: Mapping[str, str],
+    without: Collection[str] = (),
 ) -> LoadedLog:
     """Find and load the segment of a version, the latest by default.
+
+    Files named in `without` are taken for not there.
 
     Where a file of the segment vanishes meanwhile, as when log cleanup runs, the log is listed once
     more.
     """
     try:
-        return _load(spark, store, version, options)
+        return _load(spark, store, version, options, without)
     except LogFileNotFoundError:
-        return _load(spark, store, version, options)
+        return _load(spark, store, version, options, without)
 
 
 def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
@@ -65,12 +71,16 @@ def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
 
 
 def _load(
-    spark: SparkSession, store: LogStore, version: Version | None, options: Mapping[str, str]
+    spark: SparkSession,
+    store: LogStore,
+    version: Version | None,
+    options: Mapping[str, str],
+    without: Collection[str],
 ) -> LoadedLog:
-    segment = find_log_segment(store, version=version)
+    segment = find_log_segment(store, version=version, without=without)
     options = read_options(store, options)  # only now does every store know its root
     log = LogReader.open(spark, store, segment, options)
-    broken: list[str] = []
+    broken = [*without]
     while found := _broken_compactions(log):
         broken += found
         segment = find_log_segment(store, version=segment.version, without=broken)

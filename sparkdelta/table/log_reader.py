@@ -14,10 +14,10 @@ from pyspark.sql.types import StructField, StructType
 from sparkdelta.exceptions import DataFileNotReadError, LogFileNotFoundError, MalformedLogFileError
 from sparkdelta.frames.log_lines import parse_log_lines
 from sparkdelta.protocol.actions import Sidecar
-from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, Version
+from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment
 from sparkdelta.protocol.sidecar_tags import may_hold
-from sparkdelta.schema.action_schemas import ADD, actions
+from sparkdelta.schema.action_schemas import ADD, SIDECAR, actions
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
 from sparkdelta.table.driver import our_errors
@@ -212,6 +212,20 @@ class LogReader:
         add = schema["add"].dataType if "add" in schema.names else None
         return add if isinstance(add, StructType) else None
 
+    def named_sidecars(self, checkpoints: Sequence[LogFile]) -> DataFrame:
+        """path STRING of the sidecars that checkpoint files name; V1 checkpoints name none."""
+        fields = StructType([StructField("sidecar", SIDECAR)])
+        texts = [file for file in checkpoints if file.extension == "json"]
+        names = [
+            file.name
+            for file in checkpoints
+            if file.extension != "json" and file.kind is not LogFileKind.MULTI_PART_CHECKPOINT
+        ]
+        rows = parse_log_lines(self.lines_of(texts), actions=fields).select("sidecar")
+        if names:
+            rows = rows.unionByName(self._parquet(names, fields))
+        return rows.filter(F.col("sidecar.path").isNotNull()).select("sidecar.path")
+
     def _parquet(self, names: Sequence[str], schema: StructType) -> DataFrame:
         if not names:
             return self.spark.createDataFrame([], schema)
@@ -259,12 +273,15 @@ def local_lines(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(table)
 
 
+_LAST_NUMBER = r"(\d{20})\.(?:compacted\.|checkpoint\.[0-9a-fA-F-]+\.)?json$"
+
+
 def _executor_lines(
     spark: SparkSession, store: LogStore, files: Sequence[LogFile], options: Mapping[str, str]
 ) -> DataFrame:
     paths = [log_path(store.table_root, file.name) for file in files]
     # The version a file's actions belong to is the last number of its name.
-    version = F.regexp_extract("_metadata.file_name", r"(\d{20})\.(compacted\.)?json$", 1)
+    version = F.regexp_extract("_metadata.file_name", _LAST_NUMBER, 1)
     text = spark.read.options(**options, **_TEXT_OPTIONS).text(paths)
     return text.select(version.cast("long").alias("version"), F.col("value").alias("line"))
 

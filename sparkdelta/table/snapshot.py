@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -262,11 +262,15 @@ def open_snapshot(
     options: Mapping[str, str] | None = None,
     partition_time_zone: str = "UTC",
     shows_progress: bool = False,
+    without: Collection[str] = (),
 ) -> Snapshot:
-    """Load the snapshot of a version, the latest by default."""
+    """Load the snapshot of a version, the latest by default.
+
+    Checkpoints, compactions and version checksums named in `without` are taken for not there.
+    """
     store = open_log(spark, path, options)
     with progress(spark, f"Loading {store.table_root}", is_on=shows_progress):
-        loaded = load_log(spark, store, version, options or {})
+        loaded = load_log(spark, store, version, options or {}, without)
     configuration = TableConfiguration.validate(
         loaded.protocol, loaded.metadata, path=store.table_root
     )

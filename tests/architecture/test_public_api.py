@@ -13,9 +13,12 @@ import pytest
 import sparkdelta
 from sparkdelta import (
     DeltaTable,
+    clean_log,
+    compact_log,
     exceptions,
     load_snapshot,
     read_delta,
+    verify,
     write_checkpoint,
     write_version_checksum,
 )
@@ -43,8 +46,7 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
-        "write_checkpoint",
-        "write_version_checksum",
+        "clean_log", "compact_log", "verify", "write_checkpoint", "write_version_checksum",
     }  # fmt: skip
     public = {
         name
@@ -67,6 +69,9 @@ def test_our_own_verbs() -> None:
         "spark", "path", "version=None", "kind=None", "layout='clustered'", "incremental=True",
         f"adds_per_sidecar={ADDS_PER_SIDECAR}", "compression='snappy'", "progress=True",
     ]  # fmt: skip
+    assert _parameters(clean_log) == ["spark", "path", "dry_run=False", "now_ms=None"]
+    assert _parameters(compact_log) == ["spark", "path", "start=None", "end=None"]
+    assert _parameters(verify) == ["spark", "path", "version=None", "footers=False"]
     assert _parameters(write_version_checksum) == ["spark", "path", "version=None"]
 
 

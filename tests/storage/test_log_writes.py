@@ -176,6 +176,15 @@ def test_a_subdirectory_is_listed(store: LogStore) -> None:
     assert store.list_directory("nothing") == []
 
 
+def test_staging_directories_are_listed(store: LogStore, log: Path) -> None:
+    staging = staging_directory(str(uuid4()))
+    (log / staging).mkdir()
+    os.utime(log / staging, (7, 7))
+    (log / staging_directory(str(uuid4()))).write_text("a file")
+    [entry] = store.staging_directories()
+    assert (entry.name, entry.size_bytes, entry.modification_time_ms) == (staging, 0, 7000)
+
+
 def test_files_are_deleted(store: LogStore, log: Path) -> None:
     name = "00000000000000000000.json"
     store.delete([name, "gone", "_sidecars/s.parquet", "gone/too"])
@@ -256,6 +265,7 @@ def test_connect_is_refused() -> None:
         lambda: store.publish("x", "y"),
         lambda: store.delete(["x"]),
         lambda: store.list_directory("x"),
+        lambda: store.staging_directories(),
         lambda: store.delete_directory("x"),
     ):
         with pytest.raises(StorageError):
