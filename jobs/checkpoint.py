@@ -8,47 +8,39 @@ arguments are wrong.
 from __future__ import annotations
 
 import argparse
-import json
-import logging
 import sys
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
+import job
 from pyspark.sql import SparkSession
 
 import sparkdelta
-from sparkdelta import DeltaError
 from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the job and return its exit code."""
-    options = _parser().parse_args(arguments)
-    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s")
-    logging.getLogger("sparkdelta").setLevel(logging.INFO)
-    spark = SparkSession.builder.appName(f"checkpoint of {options.path}").getOrCreate()
-    try:
-        written = sparkdelta.write_checkpoint(
-            spark,
-            options.path,
-            version=options.version,
-            kind=options.kind,
-            layout=options.layout,
-            incremental=not options.full,
-            adds_per_sidecar=options.adds_per_sidecar,
-            compression=options.compression,
-        )
-    except DeltaError as error:
-        print(error, file=sys.stderr)
-        print(json.dumps({"path": options.path, "error": error.error_class}))
-        return 1
-    print(json.dumps({"path": options.path, "is_written": written.is_written, **asdict(written)}))
-    return 0
+    return job.run(_parser(), arguments, _checkpoint)
+
+
+def _checkpoint(spark: SparkSession, options: Namespace) -> tuple[Mapping[str, object], int]:
+    written = sparkdelta.write_checkpoint(
+        spark,
+        options.path,
+        version=options.version,
+        kind=options.kind,
+        layout=options.layout,
+        incremental=not options.full,
+        adds_per_sidecar=options.adds_per_sidecar,
+        compression=options.compression,
+    )
+    return {"is_written": written.is_written, **asdict(written)}, job.DONE
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="checkpoint.py", description=__doc__)
-    parser.add_argument("path", help="the table's root, as any path that Spark reads")
+    parser = job.parser(__doc__)
     parser.add_argument("--version", type=int, help="the version; the latest by default")
     parser.add_argument(
         "--kind",
