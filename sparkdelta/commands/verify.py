@@ -39,7 +39,8 @@ from sparkdelta.table.version_checksum import checksum_of_state
 _LOGGER = logging.getLogger(__name__)
 
 MAX_FINDINGS = 1000
-"""Up to so many findings of a check are brought to the driver; of more, only their number."""
+"""Up to so many findings of a check are brought to the driver; of more, only their number, or that
+there are more."""
 
 LOG, STATE, CHECKSUM, CHECKPOINT, FILES = "log", "state", "version checksum", "checkpoint", "files"
 
@@ -223,7 +224,9 @@ class _Run:
                 return None
             differing = _differing(stored, replay)
             rows = read_rows(
-                differing.limit(MAX_FINDINGS), what="findings of a verification", bound=MAX_FINDINGS
+                differing.limit(MAX_FINDINGS + 1),
+                what="findings of a verification",
+                bound=MAX_FINDINGS + 1,
             )
         except DeltaError as error:
             return [(CHECKPOINT, shown, error.message)]
@@ -235,7 +238,10 @@ class _Run:
             )
             if differs
         ]
-        return wrong + [(CHECKPOINT, shown, f"{row['path']}: {row['problem']}") for row in rows]
+        if len(rows) > MAX_FINDINGS:
+            wrong.append((CHECKPOINT, shown, f"differs in more than {MAX_FINDINGS} actions"))
+        wrong += [(CHECKPOINT, shown, f"{r['path']}: {r['problem']}") for r in rows[:MAX_FINDINGS]]
+        return wrong
 
     def _open(self, version: Version, without: list[str]) -> Snapshot:
         return open_snapshot(

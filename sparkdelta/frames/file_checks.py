@@ -89,12 +89,9 @@ def file_findings(files: DataFrame, checker: FileChecker) -> DataFrame:
 
 
 def _findings(row: dict[str, Any], checker: FileChecker) -> list[tuple[str, str, str]]:
-    found = []
-    path, size = row["file"], checker.files.size(row["file"])
-    if size is None:
-        found.append((DATA_FILE, path, "is missing"))
-    elif size != row["size"]:
-        found.append((DATA_FILE, path, f"has {size} bytes instead of {row['size']}"))
+    found, path = [], row["file"]
+    if problem := _file_problem(row, checker):
+        found.append((DATA_FILE, path, problem))
     elif checker.with_footers and (problem := _footer_problem(row, checker)):
         found.append((FOOTER, path, problem))
     if row["deletionVector"] is not None:
@@ -102,6 +99,16 @@ def _findings(row: dict[str, Any], checker: FileChecker) -> list[tuple[str, str,
         if problem:
             found.append((DELETION_VECTOR, vector, f"{problem} (of {path})"))
     return found
+
+
+def _file_problem(row: dict[str, Any], checker: FileChecker) -> str | None:
+    try:
+        size = checker.files.size(row["file"])
+    except OSError as error:
+        return f"cannot be looked at: {error}"
+    if size is None:
+        return "is missing"
+    return None if size == row["size"] else f"has {size} bytes instead of {row['size']}"
 
 
 def _footer_problem(row: dict[str, Any], checker: FileChecker) -> str | None:
@@ -126,16 +133,23 @@ def _vector_problem(fields: dict[str, Any], checker: FileChecker) -> tuple[str, 
         return str(fields["pathOrInlineDv"]), error.message
     if path is None:
         return "inline", None
+    try:
+        return path, _stored_vector_problem(path, fields, checker)
+    except OSError as error:
+        return path, f"cannot be looked at: {error}"
+
+
+def _stored_vector_problem(path: str, fields: dict[str, Any], checker: FileChecker) -> str | None:
     size, offset = checker.files.size(path), fields["offset"] or 0
     if size is None:
-        return path, "is missing"
+        return "is missing"
     end = offset + fields["sizeInBytes"] + _FRAME_BYTES
     if size < end:
-        return path, f"has {size} bytes, and the vector ends at {end}"
+        return f"has {size} bytes, and the vector ends at {end}"
     with checker.files.open(path) as file:
         file.seek(offset)
         stored = int.from_bytes(file.read(_PREFIX_BYTES), "big")
     if stored != fields["sizeInBytes"]:
         expected = fields["sizeInBytes"]
-        return path, f"holds {stored} bytes at {offset} instead of {expected}"
-    return path, None
+        return f"holds {stored} bytes at {offset} instead of {expected}"
+    return None

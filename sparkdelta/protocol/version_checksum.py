@@ -254,7 +254,7 @@ def serialize_version_checksum(checksum: VersionChecksum) -> bytes:
         "allFiles": checksum.all_files,
     }
     present = {name: value for name, value in document.items() if value is not None}
-    return json.dumps(present, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(present, separators=(",", ":")).encode()
 
 
 def parse_version_checksum(data: bytes) -> VersionChecksum | None:
