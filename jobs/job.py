@@ -36,8 +36,10 @@ def run(
     """Parse, make one library call, print its result; return the exit code."""
     options = arguments_parser.parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s")
-    logging.getLogger("sparkdelta").setLevel(logging.INFO)
+    logger = logging.getLogger("sparkdelta")
+    logger.setLevel(logging.INFO)
     spark = SparkSession.builder.appName(f"sparkdelta {options.path}").getOrCreate()
+    logger.info("%s of %s", arguments_parser.prog, options.path)
     try:
         result, code = call(spark, options)
     except DeltaError as error:

@@ -125,7 +125,8 @@ def write_version_checksum(
     """Write the version checksum (`.crc`) of a version, the latest by default.
 
     It is computed from the checksum of the version before and the one commit where these tell it
-    exactly, else from the state. One that is there already is left alone.
+    exactly, else from the state. One that is there already is left alone. Up to 100 transactions,
+    10 domains and 50 files are listed in it; a longer list is left out.
 
     Raises
     ------
