@@ -44,6 +44,10 @@ bench: java $(VENV)/.installed ## Benchmarks, as ratios in one run; BENCH='--sca
 bench-plan: java $(VENV)/.installed ## Planning of up to 10M files, against other engines too; BENCH='--help' for options
 	$(BIN)/python -m tests.benchmarks --only planning $(BENCH)
 
+.PHONY: bench-checkpoint
+bench-checkpoint: java $(VENV)/.installed ## Writing checkpoints of 1M files, or 10M: BENCH='--most-files 10000000'
+	$(BIN)/python -m tests.benchmarks --only checkpoints $(BENCH)
+
 ##@ Checks
 .PHONY: check
 check: lint types imports ## Everything that reads the code without running it

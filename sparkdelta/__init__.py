@@ -1,9 +1,29 @@
 """Delta Lake on Spark without a JAR: the transaction log protocol as DataFrame transformations."""
 
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.io import load_snapshot, read_delta
+from sparkdelta.io import (
+    clean_log,
+    compact_log,
+    load_snapshot,
+    read_delta,
+    verify,
+    write_checkpoint,
+    write_version_checksum,
+)
 from sparkdelta.table.scan import Scan
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.tables import DeltaTable
 
-__all__ = ["DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta"]
+__all__ = [
+    "DeltaError",
+    "DeltaTable",
+    "Scan",
+    "Snapshot",
+    "clean_log",
+    "compact_log",
+    "load_snapshot",
+    "read_delta",
+    "verify",
+    "write_checkpoint",
+    "write_version_checksum",
+]

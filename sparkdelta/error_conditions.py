@@ -60,11 +60,20 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "{features}. Read it with an engine that has them, or drop the features there."
         ),
     ),
+    "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE": (
+        "56038",
+        (
+            "Cannot write {path}, and nothing was written. It requires table features for which "
+            "{what} are not implemented here: {features} ({reasons}). Write with an engine that "
+            "has them, or drop the features there."
+        ),
+    ),
     "DELTA_INVALID_PROTOCOL_VERSION": (
         "KD004",
         (
-            "Cannot read {path}. It requires reader version {reader_version} (writer version "
-            "{writer_version}), and versions 1 to 3 can be read. Upgrade to a newer release."
+            "Cannot use {path}. It requires reader version {reader_version} and writer version "
+            "{writer_version}, and readers 1 to 3 and writers 1 to 7 are implemented. Upgrade to "
+            "a newer release."
         ),
     ),
     "DELTA_INVALID_PROTOCOL": (
@@ -219,6 +228,21 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "Cannot read column {column} of {file} in a scan that executors do by themselves: "
             "{problem}. Spark's own reader, which has more means, takes a list of files that fits "
             "the driver. Select fewer files, or leave the column out."
+        ),
+    ),
+    "DELTA_STORE_NOT_WRITABLE": (
+        "0AKDC",
+        (
+            "Cannot write the log of {path}, and nothing was written. {reason}: two writers could "
+            "both commit the same version, and one would be lost. {remedy}."
+        ),
+    ),
+    "DELTA_CHECKPOINT_SNAPSHOT_MISMATCH": (
+        "XXKDS",
+        (
+            "No checkpoint of version {version} of {path} was published. It would have {found} "
+            "live files, and its version checksum or state says {expected}. Look for the wrong one "
+            "of the two before the next attempt; the table reads as before."
         ),
     ),
     "DELTA_DELETION_VECTOR_CHECKSUM_MISMATCH": (

@@ -6,7 +6,8 @@ DeltaError
 │   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
 │   └── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
 ├── ProtocolError
-│   ├── UnsupportedReaderFeaturesError, InvalidProtocolVersionError, InvalidProtocolError
+│   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError
+│   ├── InvalidProtocolVersionError, InvalidProtocolError
 │   └── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
 ├── SchemaError
 │   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
@@ -16,6 +17,7 @@ DeltaError
     ├── LogFileNotFoundError, MissingPartFilesError, MalformedLogFileError
     ├── MissingCommitInfoError, MissingCommitTimestampError, DriverReadTooLargeError
     ├── DataFileNotFoundError, DataFileNotReadError, DataFileUnsupportedError
+    ├── StoreNotWritableError, CheckpointMismatchError
     └── DeletionVectorError
         ├── DeletionVectorChecksumError, DeletionVectorCardinalityError
         └── DeletionVectorSizeError, DeletionVectorFormatError
@@ -193,6 +195,15 @@ class UnsupportedReaderFeaturesError(ProtocolError):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class UnsupportedWriterFeaturesError(ProtocolError):
+    path: str
+    features: Sequence[str]
+    what: str
+    reasons: str
+    error_class = "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidProtocolVersionError(ProtocolError):
     path: str
     reader_version: int
@@ -365,6 +376,23 @@ class DataFileUnsupportedError(StorageError):
     column: str
     problem: str
     error_class = "DELTA_DATA_FILE_UNSUPPORTED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StoreNotWritableError(StorageError):
+    path: str
+    reason: str
+    remedy: str
+    error_class = "DELTA_STORE_NOT_WRITABLE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CheckpointMismatchError(StorageError):
+    path: str
+    version: int
+    expected: int
+    found: int
+    error_class = "DELTA_CHECKPOINT_SNAPSHOT_MISMATCH"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -8,7 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
+
+# How long an example takes is no property of the code: a busy machine would fail good tests.
+settings.register_profile("sparkdelta", deadline=None)
+settings.load_profile("sparkdelta")
 
 
 @pytest.fixture(scope="session")

@@ -43,13 +43,12 @@ from sparkdelta.protocol.predicates import (
     unusable_parts,
 )
 from sparkdelta.protocol.table_properties import ColumnMappingMode
+from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.schema.column_mapping import physical_path
 from sparkdelta.schema.sql_text import type_text
-from sparkdelta.schema.statistics_schema import narrowed_statistics
+from sparkdelta.schema.statistics_schema import covers, narrowed_statistics, spelled
 from sparkdelta.schema.table_schema import quoted
 
-STATS_PARSED = "stats_parsed"
-PARTITION_VALUES_PARSED = "partitionValues_parsed"
 _MIN, _MAX, _NULLS, _RECORDS = "minValues", "maxValues", "nullCount", "numRecords"
 _IN_JSON = "parsed"
 
@@ -179,7 +178,7 @@ class DataSkipping:
             return PARTITION_VALUES_PARSED
 
         def statistic(kind: str, path: ColumnPath) -> Condition:
-            if self._wanted_type(kind, path) is None:
+            if self.wanted_type(kind, path) is None:
                 return None
             asked.add("statistics")
             return STATS_PARSED
@@ -288,20 +287,20 @@ class DataSkipping:
         self, stored: StoredFacts, json: str | None, kind: str, path: ColumnPath
     ) -> Condition:
         in_struct = self._stored_statistic(stored, kind, path)
-        if json is None or self._wanted_type(kind, path) is None:
+        if json is None or self.wanted_type(kind, path) is None:
             return in_struct
-        in_json = ".".join([json, *map(quoted, (kind, *self._physical(path)))])
+        in_json = ".".join([json, *map(quoted, (kind, *self.physical(path)))])
         return in_json if in_struct is None else f"coalesce({in_struct}, {in_json})"
 
     def _stored_statistic(
         self, stored: StoredFacts, kind: str, path: ColumnPath, *, is_pushed: bool = False
     ) -> Condition:
-        wanted = self._wanted_type(kind, path)
+        wanted = self.wanted_type(kind, path)
         found: DataType | None = stored.statistics
         if wanted is None or found is None:
             return None
         column = STATS_PARSED
-        for name in (_spelled(found, kind), *self._physical(path)):
+        for name in (spelled(found, kind), *self.physical(path)):
             if not isinstance(found, StructType) or name not in found.names:
                 return None
             found, column = found[name].dataType, f"{column}.{quoted(name)}"
@@ -309,45 +308,27 @@ class DataSkipping:
             return None if is_pushed and isinstance(wanted, _NOT_PUSHED) else column
         return None if is_pushed else f"TRY_CAST({column} AS {type_text(wanted)})"
 
-    def _wanted_type(self, kind: str, path: ColumnPath) -> DataType | None:
+    def wanted_type(self, kind: str, path: ColumnPath) -> DataType | None:
+        """The type of one of the statistics of a column; None if there is none to compare with."""
         wanted: DataType = self.statistics
-        for name in (kind, *self._physical(path)):
+        for name in (kind, *self.physical(path)):
             if not isinstance(wanted, StructType) or name not in wanted.names:
                 return None
             wanted = wanted[name].dataType
         is_leaf = not isinstance(wanted, StructType | BooleanType)
         return wanted if is_leaf else None
 
-    def _physical(self, path: ColumnPath) -> ColumnPath:
+    def physical(self, path: ColumnPath) -> ColumnPath:
+        """The names of a column in statistics."""
         return physical_path(self.schema, path, self.column_mapping)
 
     def _narrowed(self, predicate: Predicate) -> StructType | None:
-        paths = [self._physical(path) for path in columns(predicate)]
+        paths = [self.physical(path) for path in columns(predicate)]
         return narrowed_statistics(self.statistics, paths)
 
     def _has_all(self, stored: StoredFacts, narrowed: StructType) -> bool:
-        return stored.statistics is not None and _covers(stored.statistics, narrowed)
+        return stored.statistics is not None and covers(stored.statistics, narrowed)
 
 
 def _unknown(_: ColumnPath) -> Condition:
     return None
-
-
-def _spelled(statistics: DataType, kind: str) -> str:
-    """The appendix of the protocol spells nullCount as nullCounts, and some writers follow it."""
-    names = statistics.names if isinstance(statistics, StructType) else []
-    return "nullCounts" if kind == _NULLS and kind not in names and "nullCounts" in names else kind
-
-
-def _covers(stored: StructType, wanted: StructType) -> bool:
-    """Whether every leaf of the wanted type is stored, in whatever type."""
-    for field in wanted.fields:
-        name = _spelled(stored, field.name)
-        if name not in stored.names:
-            return False
-        inner = stored[name].dataType
-        if isinstance(field.dataType, StructType) and not (
-            isinstance(inner, StructType) and _covers(inner, field.dataType)
-        ):
-            return False
-    return True

@@ -18,16 +18,31 @@ def canonical_path(path: str, *, table_root: str) -> str:
     ----------
     PROTOCOL.md#add-file-and-remove-file
     """
-    # url_decode is for forms: it takes "+" for a blank. A malformed escape stays as it is.
-    decoded = (
-        f"CASE WHEN contains({path}, '%') "
-        f"THEN coalesce(try_url_decode(replace({path}, '+', '%2B')), {path}) ELSE {path} END"
-    )
+    decoded = decoded_path(path)
     root = text_literal(f"{scheme_and_authority(table_root)}/")
     return (
         f"CASE WHEN startswith({path}, '/') THEN concat({root}, ltrim('/', {decoded})) "
         f"WHEN startswith({path}, 'file:/') THEN regexp_replace({decoded}, '^file:/+', 'file:/') "
         f"ELSE {decoded} END"
+    )
+
+
+def decoded_path(path: str) -> str:
+    """The path that a URI of the log stands for; see `protocol.file_paths.decode_path`.
+
+    Parameters
+    ----------
+    path
+        STRING, in SQL, as what is returned.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    # url_decode is for forms: it takes "+" for a blank. A malformed escape stays as it is.
+    return (
+        f"CASE WHEN contains({path}, '%') "
+        f"THEN coalesce(try_url_decode(replace({path}, '+', '%2B')), {path}) ELSE {path} END"
     )
 
 

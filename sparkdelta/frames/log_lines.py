@@ -12,7 +12,9 @@ _CORRUPT = "_corrupt_record"
 _HAS_TEXT = f"regexp_like(line, {text_literal(chr(92) + 'S')})"
 
 
-def parse_log_lines(lines: DataFrame, *, actions: StructType, few: bool = False) -> DataFrame:
+def parse_log_lines(
+    lines: DataFrame, *, actions: StructType, few: bool = False, keep_line: bool = False
+) -> DataFrame:
     """One row per line of the log, with each of the wanted actions in a column of its own.
 
     A line that is not exactly one JSON object of the right types fails the query, whatever columns
@@ -27,6 +29,8 @@ def parse_log_lines(lines: DataFrame, *, actions: StructType, few: bool = False)
     few
         Whether to parse in projections and filters alone, which Spark evaluates without a job where
         the lines are local data, but each filter anew.
+    keep_line
+        Whether to return the line too; not with `few`.
 
     Returns
     -------
@@ -59,7 +63,8 @@ def parse_log_lines(lines: DataFrame, *, actions: StructType, few: bool = False)
             "version", "action.*"
         )
     # The generator keeps filters above it, and is not pruned away by count().
-    return lines.selectExpr("version", f"inline({action})")
+    line = ["line"] if keep_line else []
+    return lines.selectExpr("version", *line, f"inline({action})")
 
 
 def _checked(parsed: str) -> str:

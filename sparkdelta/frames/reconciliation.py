@@ -22,6 +22,8 @@ from pyspark.sql import functions as F
 from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
 
 _PATH, _DV, _IS_ADD, _PATH_ADDED = "_path", "_dv", "_is_add", "_path_added"
+_SUPERSEDED_ADD = f"({_DV} = c{_DV} OR {_IS_ADD})"
+_SUPERSEDED_REMOVE = f"{_DV} = c{_DV}"
 
 
 def keyed_file_actions(actions: DataFrame, *, table_root: str, is_local: bool) -> DataFrame:
@@ -38,7 +40,12 @@ def keyed_file_actions(actions: DataFrame, *, table_root: str, is_local: bool) -
         Whether it is one partition already.
     """
     path = canonical_path("coalesce(add.path, remove.path)", table_root=table_root)
-    keyed = actions.selectExpr("version", "add", "remove", f"{path} AS {_PATH}").filter(
+    return keyed_actions(actions, path, is_local=is_local)
+
+
+def keyed_actions(actions: DataFrame, key: str, *, is_local: bool) -> DataFrame:
+    """As `keyed_file_actions`, by any key, in SQL: what has none is left out."""
+    keyed = actions.selectExpr("version", "add", "remove", f"{key} AS {_PATH}").filter(
         f"{_PATH} IS NOT NULL"
     )
     return keyed if is_local else keyed.repartition(_PATH)
@@ -115,6 +122,12 @@ def newest_adds(newest: DataFrame) -> DataFrame:
     return newest.filter(f"{_IS_ADD} AND version = {_PATH_ADDED}").select("add.*")
 
 
+def newest_actions(newest: DataFrame) -> DataFrame:
+    """add STRUCT, remove STRUCT: `newest_adds` and `newest_removes` in one, a row for each."""
+    live = f"NOT {_IS_ADD} OR version = {_PATH_ADDED}"
+    return newest.filter(live).select("add", "remove")
+
+
 def newest_removes(newest: DataFrame) -> DataFrame:
     """The remove actions of `newest_file_actions`: its tombstones."""
     return newest.filter(f"NOT {_IS_ADD}").select("remove.*")
@@ -134,9 +147,8 @@ def surviving_adds(
     broadcast_keys
         Whether the keys are known to be few enough; else Spark chooses.
     """
-    superseded = f"({_DV} = c{_DV} OR {_IS_ADD})"
     return _surviving(
-        checkpoint_adds, keys, superseded, table_root=table_root, broadcast_keys=broadcast_keys
+        checkpoint_adds, keys, _SUPERSEDED_ADD, table_root=table_root, broadcast_keys=broadcast_keys
     )
 
 
@@ -144,9 +156,31 @@ def surviving_removes(
     checkpoint_removes: DataFrame, keys: DataFrame, *, table_root: str, broadcast_keys: bool
 ) -> DataFrame:
     """The tombstones of a checkpoint that the commits after it say nothing about."""
-    superseded = f"{_DV} = c{_DV}"
     return _surviving(
-        checkpoint_removes, keys, superseded, table_root=table_root, broadcast_keys=broadcast_keys
+        checkpoint_removes,
+        keys,
+        _SUPERSEDED_REMOVE,
+        table_root=table_root,
+        broadcast_keys=broadcast_keys,
+    )
+
+
+def superseded_actions(
+    checkpoint_actions: DataFrame,
+    keys: DataFrame,
+    *,
+    are_adds: bool,
+    table_root: str,
+    broadcast_keys: bool,
+) -> DataFrame:
+    """The adds or removes of a checkpoint that do not survive the commits after it."""
+    return _surviving(
+        checkpoint_actions,
+        keys,
+        _SUPERSEDED_ADD if are_adds else _SUPERSEDED_REMOVE,
+        table_root=table_root,
+        broadcast_keys=broadcast_keys,
+        join="left_semi",
     )
 
 
@@ -157,6 +191,7 @@ def _surviving(
     *,
     table_root: str,
     broadcast_keys: bool,
+    join: str = "left_anti",
 ) -> DataFrame:
     keyed = checkpoint.selectExpr(
         "*",
@@ -166,7 +201,7 @@ def _surviving(
     return keyed.join(
         F.broadcast(keys) if broadcast_keys else keys,
         F.expr(f"c{_PATH} = {_PATH} AND {superseded}"),
-        "left_anti",
+        join,
     ).drop(f"c{_PATH}", f"c{_DV}")
 
 

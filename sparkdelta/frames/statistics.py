@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from pyspark.sql.types import DataType, StructType
+from collections.abc import Iterator
+
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from sparkdelta.schema.sql_text import from_json_text, type_text
 from sparkdelta.schema.table_schema import quoted
+
+_TEMPORAL = (DateType, TimestampType, TimestampNTZType)
 
 
 def parsed_statistics(stats: str, *, statistics: StructType) -> str:
@@ -19,13 +29,56 @@ def parsed_statistics(stats: str, *, statistics: StructType) -> str:
     return from_json_text(stats, statistics, mode="PERMISSIVE", timeZone="UTC")
 
 
+def statistics_text(column: str, *, statistics: StructType) -> str:
+    """A struct of statistics as the JSON text that `add.stats` holds, exact to the microsecond, in
+    SQL.
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
+    """
+    options = "map('ignoreNullFields', 'true', 'timeZone', 'UTC')"
+    if not any(isinstance(leaf, _TEMPORAL) for leaf in _leaves(statistics)):
+        return f"to_json({column}, {options})"
+    # Moments become texts before, by means that know neither a time zone nor a format of the
+    # session. Inside a lambda, so that the struct is computed once.
+    texts = f"transform(array({column}), value -> {_texts('value', statistics)})"
+    return f"CASE WHEN {column} IS NOT NULL THEN to_json(get({texts}, 0), {options}) END"
+
+
+def _leaves(data_type: DataType) -> Iterator[DataType]:
+    if isinstance(data_type, StructType):
+        for field in data_type.fields:
+            yield from _leaves(field.dataType)
+    else:
+        yield data_type
+
+
+def _texts(value: str, data_type: DataType) -> str:
+    if isinstance(data_type, StructType):
+        fields = (
+            f"{_texts(f'{value}.{quoted(f.name)}', f.dataType)} AS {quoted(f.name)}"
+            for f in data_type.fields
+        )
+        return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(fields)}) END"
+    if isinstance(data_type, DateType):
+        return f"CAST({value} AS string)"
+    if isinstance(data_type, TimestampType):
+        epoch = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+        local = f"timestampadd(MICROSECOND, unix_micros({value}), {epoch})"
+        return f"concat(replace(CAST({local} AS string), ' ', 'T'), 'Z')"
+    if isinstance(data_type, TimestampNTZType):
+        return f"replace(CAST({value} AS string), ' ', 'T')"
+    return value
+
+
 def conformed(column: str, *, stored: DataType, wanted: DataType) -> str:
     """A struct column of a checkpoint with the fields of `wanted`, matched by name, in SQL.
 
     A field that was not stored is null; a leaf of another type, as from before a type change, is
     cast, and null where it does not fit: statistics may be missing, but never wrong.
     """
-    return _conformed(quoted(column), stored, wanted)
+    return quoted(column) if stored == wanted else _conformed(quoted(column), stored, wanted)
 
 
 def _conformed(value: str, stored: DataType | None, wanted: DataType) -> str:

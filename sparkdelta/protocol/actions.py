@@ -34,6 +34,10 @@ class Format:
             options=_strings_by_name(document.get("options")),
         )
 
+    def to_dict(self) -> dict[str, object]:
+        """The wire form."""
+        return {"provider": self.provider, "options": dict(self.options)}
+
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
@@ -63,6 +67,15 @@ class Protocol:
             min_writer_version=_protocol_version(document, "minWriterVersion", path),
             reader_features=_strings(document.get("readerFeatures")),
             writer_features=_strings(document.get("writerFeatures")),
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """The wire form; feature lists only where there are any."""
+        return _present(
+            minReaderVersion=self.min_reader_version,
+            minWriterVersion=self.min_writer_version,
+            readerFeatures=None if self.reader_features is None else list(self.reader_features),
+            writerFeatures=None if self.writer_features is None else list(self.writer_features),
         )
 
 
@@ -101,6 +114,19 @@ class Metadata:
             created_time=_optional_integer(document.get("createdTime")),
         )
 
+    def to_dict(self) -> dict[str, object]:
+        """The wire form, without the optional fields that are not set."""
+        return _present(
+            id=self.id,
+            name=self.name,
+            description=self.description,
+            format=self.format.to_dict(),
+            schemaString=self.schema_string,
+            partitionColumns=list(self.partition_columns),
+            configuration=dict(self.configuration),
+            createdTime=self.created_time,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
@@ -125,6 +151,19 @@ class Sidecar:
             modification_time=_optional_integer(document.get("modificationTime")) or 0,
             tags=_strings_by_name(document.get("tags")),
         )
+
+    def to_dict(self) -> dict[str, object]:
+        """The wire form."""
+        return {
+            "path": self.path,
+            "sizeInBytes": self.size_in_bytes,
+            "modificationTime": self.modification_time,
+            "tags": dict(self.tags),
+        }
+
+
+def _present(**fields: object) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _protocol_version(document: Mapping[str, object], name: str, path: str) -> int:

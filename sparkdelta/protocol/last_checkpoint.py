@@ -70,6 +70,29 @@ def parse_last_checkpoint(data: bytes) -> LastCheckpointHint | None:
     )
 
 
+def last_checkpoint_bytes(document: Mapping[str, object], *, optional: Sequence[str] = ()) -> bytes:
+    """The content of `_last_checkpoint`, with its checksum.
+
+    Parameters
+    ----------
+    document
+        Without a checksum.
+    optional
+        Fields to leave out, one after the other, for as long as delta-spark would compute another
+        checksum, which makes it try again for seconds before it lists the log.
+
+    References
+    ----------
+    PROTOCOL.md#last-checkpoint-file-schema, PROTOCOL.md#json-checksum
+    """
+    kept = dict(document)
+    for name in optional:
+        if checksum(kept) == _spark_checksum(kept):
+            break
+        kept.pop(name, None)
+    return json.dumps({**kept, _CHECKSUM: checksum(kept)}, separators=(",", ":")).encode()
+
+
 def canonical_json(value: object) -> str:
     """The canonical form of a JSON document, without its top level checksum.
 

@@ -18,7 +18,9 @@ Version: TypeAlias = int
 
 LOG_DIRECTORY = "_delta_log"
 SIDECAR_DIRECTORY = "_sidecars"
+STAGED_COMMIT_DIRECTORY = "_staged_commits"
 LAST_CHECKPOINT = "_last_checkpoint"
+_STAGING = ".sparkdelta-"
 
 _MAX_VERSION = 2**63 - 1
 
@@ -136,6 +138,17 @@ def parse_log_file(
     )
 
 
+def staged_commit_version(name: str) -> Version | None:
+    """The version of a file of `STAGED_COMMIT_DIRECTORY`; None for a foreign file.
+
+    References
+    ----------
+    PROTOCOL.md#terminology-commits
+    """
+    match = re.fullmatch(rf"{_VERSION}\.{_UUID}\.json", name)
+    return None if match is None else int(match["version"])
+
+
 def _is_possible(
     kind: LogFileKind, version: int, end_version: int = 0, part: int = 1, num_parts: int = 1
 ) -> bool:
@@ -168,6 +181,31 @@ def version_checksum_name(version: Version) -> str:
 def compaction_name(start: Version, end: Version) -> str:
     """The name of the log compaction of the commits from `start` to `end`."""
     return f"{start:020d}.{end:020d}.compacted.json"
+
+
+def staging_directory(uuid: str) -> str:
+    """The name, within the log directory, of where files of the log are made before they are named.
+
+    Engines and Spark's listings leave out names that begin with a dot.
+
+    Examples
+    --------
+    >>> staging_directory("3a0d65cd-4056-49b8-937b-95f9e3ee90e5")
+    '.sparkdelta-3a0d65cd-4056-49b8-937b-95f9e3ee90e5'
+    """
+    name = f"{_STAGING}{uuid}"
+    assert is_staging_directory(name)
+    return name
+
+
+def is_staging_directory(name: str) -> bool:
+    """Whether a directory is one of `staging_directory`, which may be deleted with all it holds."""
+    return re.fullmatch(re.escape(_STAGING) + _UUID, name) is not None
+
+
+def is_temporary_file(name: str) -> bool:
+    """Whether a file is one that a store writes before it gets its name in the log."""
+    return re.fullmatch(re.escape(_STAGING) + _UUID + r"\.tmp", name) is not None
 
 
 def listing_prefix(version: Version) -> str:

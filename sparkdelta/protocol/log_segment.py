@@ -140,7 +140,8 @@ def select_log_segment(
     version
         The latest that the listing shows by default.
     without
-        Names of compactions and checkpoint files that were found broken.
+        Names of compactions and checkpoint files that were found broken, or of these and version
+        checksums that are to be checked themselves.
 
     Raises
     ------
@@ -228,6 +229,24 @@ def readable_commits(files: Iterable[LogFile], *, path: str) -> list[LogFile]:
     return [listing.commits[v] for v in sorted(listing.commits) if v >= earliest]
 
 
+def missing_commits(files: Iterable[LogFile]) -> list[tuple[Version, Version]]:
+    """The gaps among the commits that the log should have: first and last version of each.
+
+    It should have all from version 0, or from the one after its oldest complete checkpoint, to the
+    latest; what metadata cleanup has left below is no matter.
+
+    References
+    ----------
+    PROTOCOL.md#delta-log-entries-1, PROTOCOL.md#metadata-cleanup
+    """
+    listing = _Listing.of(files, without=())
+    start = 0 if 0 in listing.commits else min(listing.checkpoints, default=-1) + 1
+    known = [start - 1, *sorted(v for v in listing.commits if v >= start)]
+    latest = max((v for v in listing.checkpoints if v > known[-1]), default=known[-1])
+    gaps = [(a + 1, b - 1) for a, b in pairwise([*known, latest + 1])]
+    return [gap for gap in gaps if gap[0] <= gap[1]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Listing:
     commits: Mapping[Version, LogFile]
@@ -246,7 +265,8 @@ class _Listing:
             if file.kind is LogFileKind.COMMIT:
                 commits[file.version] = file
             elif file.kind is LogFileKind.VERSION_CHECKSUM:
-                checksums[file.version] = file
+                if file.name not in without:
+                    checksums[file.version] = file
             elif file.name in without:
                 left_out = True
             elif file.kind is LogFileKind.COMPACTION:
@@ -256,7 +276,7 @@ class _Listing:
         return cls(
             commits=commits,
             compactions=compactions,
-            checkpoints=_complete_checkpoints(checkpoint_files),
+            checkpoints=complete_checkpoints(checkpoint_files),
             checkpoint_files=checkpoint_files,
             checksums=checksums,
             left_out=left_out,
@@ -284,7 +304,18 @@ class _Listing:
         return None if newest is None else self.checkpoints[newest]
 
 
-def _complete_checkpoints(files: Iterable[LogFile]) -> dict[Version, Checkpoint]:
+def complete_checkpoints(files: Iterable[LogFile]) -> dict[Version, Checkpoint]:
+    """The checkpoint to use of each version that has a complete one.
+
+    Parameters
+    ----------
+    files
+        Checkpoint files, in any order.
+
+    References
+    ----------
+    PROTOCOL.md#checkpoints
+    """
     candidates: dict[tuple[Version, str | int | None], list[LogFile]] = {}
     for file in files:
         # The parts of one attempt share their number of parts; any other checkpoint is one file.

@@ -1,4 +1,4 @@
-"""Table features: which there are, which a table supports, and whether it can be read.
+"""Table features: which there are, which a table supports, whether it can be read and written.
 
 References
 ----------
@@ -8,17 +8,30 @@ PROTOCOL.md#table-features, PROTOCOL.md#valid-feature-names-in-table-features
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from sparkdelta.exceptions import (
     CatalogManagedTableError,
     InvalidProtocolError,
     InvalidProtocolVersionError,
     UnsupportedReaderFeaturesError,
+    UnsupportedWriterFeaturesError,
 )
 from sparkdelta.protocol.actions import Protocol
 
 READER_FEATURES_VERSION = 3
 WRITER_FEATURES_VERSION = 7
+
+
+class Writing(Enum):
+    """What is written to a log."""
+
+    LOG_FILES = "checkpoints, version checksums and log compactions"
+    CLEANUP = "the deletion of old log files"
+    COMMIT = "commits"
+
+
+ALL_WRITING = frozenset(Writing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +48,9 @@ class TableFeature:
         The versions that imply it without feature lists; None where only the lists can name it.
     readable
         Whether a table that has it can be read here; `reason` says why not.
+    writable
+        What a table that has it can be written here; `reason` says why not all. What data files and
+        their rows must respect is no matter of the log, see `write_support`.
     """
 
     name: str
@@ -43,13 +59,18 @@ class TableFeature:
     min_reader_version: int | None = None
     min_writer_version: int | None = None
     readable: bool = True
+    writable: frozenset[Writing] = ALL_WRITING
     reason: str = ""
 
 
-def _writer(name: str, *aliases: str, version: int | None = None) -> TableFeature:
-    return TableFeature(
-        name, aliases, min_writer_version=version, reason="readers need not know it"
-    )
+def _writer(
+    name: str,
+    *aliases: str,
+    version: int | None = None,
+    writable: frozenset[Writing] = ALL_WRITING,
+    reason: str = "readers need not know it",
+) -> TableFeature:
+    return TableFeature(name, aliases, min_writer_version=version, writable=writable, reason=reason)
 
 
 def _reader(name: str, *aliases: str) -> TableFeature:
@@ -57,9 +78,12 @@ def _reader(name: str, *aliases: str) -> TableFeature:
 
 
 def _unreadable(name: str, *aliases: str, reason: str) -> TableFeature:
-    return TableFeature(name, aliases, reader_writer=True, readable=False, reason=reason)
+    return TableFeature(
+        name, aliases, reader_writer=True, readable=False, writable=_NOTHING, reason=reason
+    )
 
 
+_NOTHING: frozenset[Writing] = frozenset()
 _NOT_IN_PROTOCOL = "not part of the protocol's text"
 
 FEATURES: dict[str, TableFeature] = {
@@ -95,10 +119,22 @@ FEATURES: dict[str, TableFeature] = {
         _writer("icebergWriterCompatV3"),
         _writer("clustering"),
         _writer("inCommitTimestamp", "inCommitTimestamp-preview"),
-        _writer("checkpointProtection"),
-        _writer("coordinatedCommits-preview"),
+        _writer(
+            "checkpointProtection",
+            writable=ALL_WRITING - {Writing.CLEANUP},
+            reason="old checkpoints may be all that tells which features old versions need",
+        ),
+        _writer(
+            "coordinatedCommits-preview",
+            writable=_NOTHING,
+            reason="only the coordinator knows which commits are part of the table",
+        ),
         _writer("materializePartitionColumns"),
-        _writer("redirectWriterOnly-preview"),
+        _writer(
+            "redirectWriterOnly-preview",
+            writable=_NOTHING,
+            reason="writers must write to another table",
+        ),
         _writer("collations", "collations-preview"),
         _unreadable(
             "catalogManaged",
@@ -193,6 +229,57 @@ def check_readable(protocol: Protocol, *, path: str) -> None:
     missing = tuple(name for name in names if not _is_readable(name))
     if missing:
         raise UnsupportedReaderFeaturesError(path=path, features=missing)
+
+
+def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.COMMIT) -> None:
+    """Refuse a table whose log cannot be written here.
+
+    Features that only bind data writes are no obstacle: a checkpoint repeats what was committed.
+
+    Raises
+    ------
+    InvalidProtocolVersionError, InvalidProtocolError, CatalogManagedTableError,
+    UnsupportedReaderFeaturesError
+        As of `check_readable`, and for the writer's side: who writes a table must also read it.
+    UnsupportedWriterFeaturesError
+        Naming every feature that is not implemented.
+
+    References
+    ----------
+    PROTOCOL.md#writer-version-requirements, PROTOCOL.md#table-features
+    """
+    check_readable(protocol, path=path)
+    if not 1 <= protocol.min_writer_version <= WRITER_FEATURES_VERSION:
+        raise InvalidProtocolVersionError(
+            path=path,
+            reader_version=protocol.min_reader_version,
+            writer_version=protocol.min_writer_version,
+        )
+    if protocol.min_writer_version < WRITER_FEATURES_VERSION:
+        return
+    if protocol.writer_features is None:
+        raise InvalidProtocolError(path=path, problem="Writer version 7 has no writerFeatures")
+    names = dict.fromkeys(protocol.writer_features)
+    missing = tuple(name for name in names if not _is_writable(name, writing))
+    if missing:
+        raise UnsupportedWriterFeaturesError(
+            path=path, features=missing, what=writing.value, reasons=_reasons(missing)
+        )
+    only_read = tuple(name for name in protocol.reader_features or () if name not in names)
+    if only_read:
+        problem = f"readerFeatures names what writerFeatures does not: {', '.join(only_read)}"
+        raise InvalidProtocolError(path=path, problem=problem)
+
+
+def _is_writable(name: str, writing: Writing) -> bool:
+    feature = FEATURES.get(canonical_feature(name))
+    return feature is not None and writing in feature.writable
+
+
+def _reasons(names: tuple[str, ...]) -> str:
+    """Why each feature is refused, as far as it is known."""
+    known = (FEATURES.get(canonical_feature(name)) for name in names)
+    return "; ".join(f"{f.name}: {f.reason}" for f in known if f) or "they are unknown"
 
 
 def _is_readable(name: str) -> bool:

@@ -8,22 +8,253 @@ PROTOCOL.md#version-checksum-file-schema
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from sparkdelta.protocol.actions import Metadata, Protocol
-from sparkdelta.protocol.table_features import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
+from sparkdelta.protocol.file_paths import canonical_path
+from sparkdelta.protocol.file_totals import (
+    DELETED_BOUNDARIES,
+    FileSizeHistogram,
+    FileTotals,
+    whole_numbers,
+)
+from sparkdelta.protocol.table_features import (
+    READER_FEATURES_VERSION,
+    WRITER_FEATURES_VERSION,
+    is_supported,
+)
+
+MAX_TRANSACTIONS = 100
+MAX_DOMAINS = 10
+MAX_FILES = 50
+"""Up to so many transactions, domains and files a checksum lists them; with more of a kind, that
+list is absent. They are delta-spark's limits."""
+
+FILE_PRESERVING_OPERATIONS = frozenset(
+    {
+        "CREATE OR REPLACE TABLE AS SELECT",
+        "CREATE TABLE AS SELECT",
+        "DELETE",
+        "MERGE",
+        "OPTIMIZE",
+        "REPLACE TABLE AS SELECT",
+        "STREAMING UPDATE",
+        "TRUNCATE",
+        "UPDATE",
+        "WRITE",
+    }
+)
+"""Operations whose commits add only files that are not live, and remove only files that are.
+
+Others may speak of a live file once more (new statistics, row ids) or of one that is gone, and what
+they change cannot be told from the commit alone.
+"""
+
+WireAction: TypeAlias = Mapping[str, object]
+"""An action in its JSON form, without its kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionChecksum:
-    """What a version checksum says; None for what it does not say, or not reliably."""
+    """What a version checksum says; None for what it does not say, or not reliably.
+
+    Attributes
+    ----------
+    transactions, domain_metadata, all_files
+        All that are live at this version, in their wire form, or None.
+    file_sizes
+        `fileSizeHistogram`, or `histogramOpt` as it was called before the protocol had a name.
+    deleted_counts
+        `deletedRecordCountsHistogramOpt`, by `protocol.file_totals.DELETED_BOUNDARIES`.
+    """
 
     protocol: Protocol | None = None
     metadata: Metadata | None = None
     num_files: int | None = None
     table_size_bytes: int | None = None
     in_commit_timestamp: int | None = None
+    txn_id: str | None = None
+    transactions: tuple[WireAction, ...] | None = None
+    domain_metadata: tuple[WireAction, ...] | None = None
+    all_files: tuple[WireAction, ...] | None = None
+    file_sizes: FileSizeHistogram | None = None
+    num_deletion_vectors: int | None = None
+    num_deleted_records: int | None = None
+    deleted_counts: tuple[int, ...] | None = None
+
+    @property
+    def totals(self) -> FileTotals | None:
+        """All totals of the live files; None where one is missing.
+
+        Without deletion vectors in the protocol there are none, and checksums leave out what they
+        would say of them.
+        """
+        if self.num_files is None or self.table_size_bytes is None or self.file_sizes is None:
+            return None
+        vectors = self.num_deletion_vectors, self.num_deleted_records, self.deleted_counts
+        if self.protocol is not None and not is_supported(self.protocol, "deletionVectors"):
+            none = (self.num_files, *(0 for _ in DELETED_BOUNDARIES[1:]))
+            vectors = (vectors[0] or 0, vectors[1] or 0, vectors[2] or none)
+        count, records, histogram = vectors
+        if count is None or records is None or histogram is None:
+            return None
+        return FileTotals(
+            num_files=self.num_files,
+            size_bytes=self.table_size_bytes,
+            num_deletion_vectors=count,
+            num_deleted_records=records,
+            sizes=self.file_sizes,
+            deleted_counts=histogram,
+        )
+
+    def with_totals(self, totals: FileTotals) -> VersionChecksum:
+        """The checksum with the totals of its live files."""
+        return replace(
+            self,
+            num_files=totals.num_files,
+            table_size_bytes=totals.size_bytes,
+            file_sizes=totals.sizes,
+            num_deletion_vectors=totals.num_deletion_vectors,
+            num_deleted_records=totals.num_deleted_records,
+            deleted_counts=totals.deleted_counts,
+        )
+
+    def with_actions(
+        self,
+        *,
+        transactions: Sequence[WireAction] | None,
+        domain_metadata: Sequence[WireAction] | None,
+        all_files: Sequence[WireAction] | None,
+    ) -> VersionChecksum:
+        """The checksum with its lists of actions, each complete or, beyond its limit, absent."""
+        return replace(
+            self,
+            transactions=_limited(transactions, "appId", MAX_TRANSACTIONS),
+            domain_metadata=_limited(domain_metadata, "domain", MAX_DOMAINS),
+            all_files=_limited(all_files, "path", MAX_FILES),
+        )
+
+
+def _limited(
+    actions: Sequence[WireAction] | None, key: str, limit: int
+) -> tuple[WireAction, ...] | None:
+    if actions is None or len(actions) > limit:
+        return None
+    return tuple(sorted(actions, key=lambda action: str(action.get(key))))
+
+
+def latest_by_key(
+    known: Iterable[WireAction] | None, new: Iterable[WireAction], *, key: str
+) -> list[WireAction] | None:
+    """The transactions or live domains after a commit; None where they were not known before it.
+
+    References
+    ----------
+    PROTOCOL.md#action-reconciliation
+    """
+    if known is None:
+        return None
+    latest = {action[key]: action for action in (*known, *new)}
+    return [action for action in latest.values() if action.get("removed") is not True]
+
+
+def differences(
+    recorded: VersionChecksum, computed: VersionChecksum, *, table_root: str
+) -> dict[str, tuple[object, object]]:
+    """What a checksum says otherwise than the state: by field, the recorded and the computed value.
+
+    What either does not say is no difference.
+
+    Parameters
+    ----------
+    computed
+        With a histogram of the recorded boundaries.
+
+    References
+    ----------
+    PROTOCOL.md#state-validation
+    """
+    left, right = _comparable(recorded, table_root), _comparable(computed, table_root)
+    return {
+        name: (left[name], right[name])
+        for name in left
+        if left[name] is not None and right[name] is not None and left[name] != right[name]
+    }
+
+
+def _comparable(checksum: VersionChecksum, table_root: str) -> dict[str, object]:
+    """The fields of a checksum by their wire names, in no order that does not count."""
+    protocol = checksum.protocol
+    return {
+        "txnId": checksum.txn_id,
+        "tableSizeBytes": checksum.table_size_bytes,
+        "numFiles": checksum.num_files,
+        "numDeletedRecordsOpt": checksum.num_deleted_records,
+        "numDeletionVectorsOpt": checksum.num_deletion_vectors,
+        "inCommitTimestampOpt": checksum.in_commit_timestamp,
+        "setTransactions": _keyed(checksum.transactions, "appId", "version"),
+        "domainMetadata": _keyed(checksum.domain_metadata, "domain", "configuration"),
+        "metadata": checksum.metadata,
+        "protocol": protocol
+        and (
+            protocol.min_reader_version,
+            protocol.min_writer_version,
+            sorted(protocol.reader_features or ()),
+            sorted(protocol.writer_features or ()),
+        ),
+        "fileSizeHistogram": checksum.file_sizes,
+        "deletedRecordCountsHistogramOpt": checksum.deleted_counts,
+        "allFiles": checksum.all_files
+        and sorted(
+            (canonical_path(str(file["path"]), table_root), str(file.get("size")))
+            for file in checksum.all_files
+        ),
+    }
+
+
+def _keyed(actions: Iterable[WireAction] | None, key: str, value: str) -> dict[str, object] | None:
+    return None if actions is None else {str(a[key]): a.get(value) for a in actions}
+
+
+def serialize_version_checksum(checksum: VersionChecksum) -> bytes:
+    """The file's content; what the checksum does not say is left out.
+
+    Raises
+    ------
+    ValueError
+        A required field is missing.
+
+    References
+    ----------
+    PROTOCOL.md#version-checksum-file-schema
+    """
+    if checksum.protocol is None or checksum.metadata is None:
+        raise ValueError("a version checksum has a protocol and a metaData")
+    if checksum.num_files is None or checksum.table_size_bytes is None:
+        raise ValueError("a version checksum has numFiles and tableSizeBytes")
+    document = {
+        "txnId": checksum.txn_id,
+        "tableSizeBytes": checksum.table_size_bytes,
+        "numFiles": checksum.num_files,
+        "numDeletedRecordsOpt": checksum.num_deleted_records,
+        "numDeletionVectorsOpt": checksum.num_deletion_vectors,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "inCommitTimestampOpt": checksum.in_commit_timestamp,
+        "setTransactions": checksum.transactions,
+        "domainMetadata": checksum.domain_metadata,
+        "metadata": checksum.metadata.to_dict(),
+        "protocol": checksum.protocol.to_dict(),
+        "fileSizeHistogram": checksum.file_sizes and checksum.file_sizes.to_dict(),
+        "deletedRecordCountsHistogramOpt": (
+            checksum.deleted_counts and {"deletedRecordCounts": checksum.deleted_counts}
+        ),
+        "allFiles": checksum.all_files,
+    }
+    present = {name: value for name, value in document.items() if value is not None}
+    return json.dumps(present, separators=(",", ":")).encode()
 
 
 def parse_version_checksum(data: bytes) -> VersionChecksum | None:
@@ -43,13 +274,35 @@ def parse_version_checksum(data: bytes) -> VersionChecksum | None:
     if not isinstance(document, dict):
         return None
     counts = (_integer(document.get("numProtocol")), _integer(document.get("numMetadata")))
+    sizes = document.get("fileSizeHistogram", document.get("histogramOpt"))
+    txn_id = document.get("txnId")
     return VersionChecksum(
         protocol=_complete_protocol(document.get("protocol")) if counts == (1, 1) else None,
         metadata=_complete_metadata(document.get("metadata")) if counts == (1, 1) else None,
         num_files=_integer(document.get("numFiles")),
         table_size_bytes=_integer(document.get("tableSizeBytes")),
         in_commit_timestamp=_integer(document.get("inCommitTimestampOpt")),
+        txn_id=txn_id if isinstance(txn_id, str) else None,
+        transactions=_actions(document.get("setTransactions"), "appId"),
+        domain_metadata=_actions(document.get("domainMetadata"), "domain"),
+        all_files=_actions(document.get("allFiles"), "path"),
+        file_sizes=FileSizeHistogram.from_dict(sizes),
+        num_deletion_vectors=_integer(document.get("numDeletionVectorsOpt")),
+        num_deleted_records=_integer(document.get("numDeletedRecordsOpt")),
+        deleted_counts=_deleted_counts(document.get("deletedRecordCountsHistogramOpt")),
     )
+
+
+def _actions(value: object, key: str) -> tuple[WireAction, ...] | None:
+    if not isinstance(value, list):
+        return None
+    complete = all(isinstance(item, dict) and isinstance(item.get(key), str) for item in value)
+    return tuple(value) if complete else None
+
+
+def _deleted_counts(value: object) -> tuple[int, ...] | None:
+    counts = whole_numbers(value.get("deletedRecordCounts")) if isinstance(value, dict) else None
+    return counts if counts is not None and len(counts) == len(DELETED_BOUNDARIES) else None
 
 
 def _complete_protocol(document: object) -> Protocol | None:

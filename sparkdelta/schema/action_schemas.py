@@ -90,6 +90,9 @@ SIDECAR = _struct(
 )
 """PROTOCOL.md#sidecar-file-information"""
 
+CHECKPOINT_METADATA = _struct(version=LongType(), tags=STRING_MAP)
+"""PROTOCOL.md#checkpoint-metadata"""
+
 ACTIONS = _struct(
     add=ADD,
     remove=REMOVE,

@@ -105,3 +105,27 @@ def _only(data_type: StructType, paths: Sequence[tuple[str, ...]]) -> StructType
             if kept is not None:
                 fields.append(StructField(field.name, kept))
     return StructType(fields) if fields else None
+
+
+def spelled(statistics: DataType, kind: str) -> str:
+    """The appendix of the protocol spells nullCount as nullCounts, and some writers follow it."""
+    names = statistics.names if isinstance(statistics, StructType) else []
+    return "nullCounts" if kind == "nullCount" and _only_plural(names) else kind
+
+
+def _only_plural(names: Sequence[str]) -> bool:
+    return "nullCounts" in names and "nullCount" not in names
+
+
+def covers(stored: StructType, wanted: StructType) -> bool:
+    """Whether every leaf of the wanted type is stored, in whatever type."""
+    for field in wanted.fields:
+        name = spelled(stored, field.name)
+        if name not in stored.names:
+            return False
+        inner = stored[name].dataType
+        if isinstance(field.dataType, StructType) and not (
+            isinstance(inner, StructType) and covers(inner, field.dataType)
+        ):
+            return False
+    return True

@@ -2,6 +2,8 @@
 storage.
 """
 
+# ruff: noqa: ARG002 - arguments of verbs that are refused
+
 from __future__ import annotations
 
 import errno
@@ -13,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from sparkdelta.exceptions import StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.storage.log_store import FileEntry, log_path
 from sparkdelta.storage.parquet import ParquetRelation
@@ -75,6 +78,38 @@ class ConnectLogStore:
             raise
         contents = {row["path"].rpartition("/")[2]: bytes(row["content"]) for row in rows}
         return [contents[name] for name in names]
+
+    def check_writable(self) -> None:
+        raise self._refusal()
+
+    def put_if_absent(self, name: str, data: bytes) -> None:
+        raise self._refusal()
+
+    def overwrite(self, name: str, data: bytes) -> None:
+        raise self._refusal()
+
+    def publish(self, source: str, name: str) -> None:
+        raise self._refusal()
+
+    def delete(self, names: Sequence[str]) -> None:
+        raise self._refusal()
+
+    def list_directory(self, name: str) -> list[FileEntry]:
+        raise self._refusal()
+
+    def staging_directories(self) -> list[FileEntry]:
+        raise self._refusal()
+
+    def delete_directory(self, name: str) -> None:
+        raise self._refusal()
+
+    def _refusal(self) -> StoreNotWritableError:
+        return StoreNotWritableError(
+            path=self.path,
+            reason="A client of Spark Connect reads the log through the server, which has no way "
+            "to write a file without overwriting",
+            remedy="Write from a classic Spark session",
+        )
 
     def _files(self, paths: list[str]) -> DataFrame:
         reader = self.spark.read.format("binaryFile").schema(_BINARY_FILE)

@@ -1,6 +1,7 @@
 """Spark's own Hadoop file systems and scans, through the JVM of classic Spark.
 
-The only module that may touch `spark._jvm`. Nothing here changes a setting of the user's session.
+With `hadoop_log.py` the only module that may touch `spark._jvm`. Nothing here changes a setting of
+the user's session.
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ import errno
 import re
 import weakref
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -20,17 +19,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
-from sparkdelta.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
-from sparkdelta.storage.log_store import FileEntry, log_path
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
-
-_READ_THREADS = 16
-_FILE_STATUS = re.compile(
-    r"FileStatus\{path=(?P<path>.*?); isDirectory=(?P<directory>true|false)"
-    r"(?:; length=(?P<length>\d+).*?)?; modification_time=(?P<modified>\d+);",
-    re.DOTALL,
-)
 
 # Greedy: whatever the path looks like, the last such fields are the status's own.
 _STAMP = re.compile(
@@ -56,11 +46,12 @@ def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> s
     """The path as Spark names it: with scheme and authority, decoded, without a trailing slash."""
     jvm: Any = spark._jvm
     hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
-    file_system = hadoop_path.getFileSystem(_hadoop_configuration(spark, hadoop_conf))
+    file_system = hadoop_path.getFileSystem(hadoop_configuration(spark, hadoop_conf))
     return str(file_system.makeQualified(hadoop_path).toString())
 
 
-def _hadoop_configuration(spark: SparkSession, hadoop_conf: Mapping[str, str]) -> Any:
+def hadoop_configuration(spark: SparkSession, hadoop_conf: Mapping[str, str]) -> Any:
+    """Hadoop's configuration of the session, with these settings above it."""
     configuration = spark._jsparkSession.sessionState().newHadoopConf()
     for key, value in hadoop_conf.items():
         configuration.set(key, value)
@@ -71,80 +62,14 @@ def settings(
     spark: SparkSession, names: Sequence[str], hadoop_conf: Mapping[str, str]
 ) -> dict[str, str]:
     """The Hadoop settings of these names that the session has."""
-    configuration = _hadoop_configuration(spark, hadoop_conf)
+    configuration = hadoop_configuration(spark, hadoop_conf)
     values = {name: configuration.get(name) for name in names}
     return {name: str(value) for name, value in values.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class HadoopLogStore:
-    """`LogStore` over any Hadoop file system that the session knows."""
-
-    spark: SparkSession
-    table_root: str
-    hadoop_conf: Mapping[str, str]
-
-    def list_from(self, start: str = "") -> list[FileEntry]:
-        jvm: Any = self.spark._jvm
-        directory = self._path(f"{self.table_root}/{LOG_DIRECTORY}")
-        try:
-            statuses = self._file_system(directory).listStatus(directory)
-        except Py4JJavaError as error:
-            if _is_not_found(error):
-                return []
-            raise
-        # One call brings the whole listing; three calls a file would cost a second per 1,000 files.
-        found = list(_FILE_STATUS.finditer(_texts(jvm, statuses)))
-        if len(found) == len(statuses):
-            listing = [
-                FileEntry(_name(match["path"]), int(match["length"]), int(match["modified"]))
-                for match in found
-                if match["directory"] == "false"
-            ]
-        else:
-            listing = [
-                FileEntry(status.getPath().getName(), status.getLen(), status.getModificationTime())
-                for status in statuses
-                if status.isFile()
-            ]
-        return sorted(
-            (entry for entry in listing if entry.name >= start), key=lambda entry: entry.name
-        )
-
-    def read(self, names: Sequence[str]) -> list[bytes]:
-        if len(names) < 2:
-            return [self._read(name) for name in names]
-        with ThreadPoolExecutor(min(_READ_THREADS, len(names))) as threads:
-            return list(threads.map(self._read, names))
-
-    def _read(self, name: str) -> bytes:
-        jvm: Any = self.spark._jvm
-        path = self._path(log_path(self.table_root, name))
-        try:
-            stream = self._file_system(path).open(path)
-            try:
-                return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
-            finally:
-                stream.close()
-        except Py4JJavaError as error:
-            if _is_not_found(error):
-                raise FileNotFoundError(errno.ENOENT, "no such file in the log", name) from error
-            raise
-
-    def _path(self, path: str) -> Any:
-        jvm: Any = self.spark._jvm
-        return jvm.org.apache.hadoop.fs.Path(path)
-
-    def _file_system(self, path: Any) -> Any:
-        return path.getFileSystem(_hadoop_configuration(self.spark, self.hadoop_conf))
-
-
-def _is_not_found(error: Py4JJavaError) -> bool:
+def is_not_found(error: Py4JJavaError) -> bool:
+    """Whether a file is not there."""
     return "FileNotFoundException" in str(error.java_exception.getClass().getName())
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def parquet_relation(
@@ -197,7 +122,7 @@ def parquet_relation(
         sibling,
     )
     rows = ClassicDataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
-    taken_up = _texts(jvm, index.inputFiles()).splitlines()
+    taken_up = texts(jvm, index.inputFiles()).splitlines()
     stamps = _stamps(index, len(taken_up))
     if stamps is not None:
         empty = [file for file, (size, _) in zip(taken_up, stamps, strict=True) if size == 0]
@@ -290,7 +215,7 @@ def _whole_file(spark: SparkSession, file: str, configuration: Any) -> tuple[str
     try:
         status = path.getFileSystem(configuration).getFileStatus(path)
     except Py4JJavaError as error:
-        if _is_not_found(error):
+        if is_not_found(error):
             raise FileNotFoundError(errno.ENOENT, "no such data file", file) from error
         raise
     spark_path = jvm.org.apache.spark.paths.SparkPath.fromPath(path)
@@ -322,7 +247,7 @@ def _partition_specification(
     return jvm.scala.Option.apply(specification)
 
 
-def _texts(jvm: Any, array: Any) -> str:
+def texts(jvm: Any, array: Any) -> str:
     """The texts of an array's elements, a line each, in one call instead of one per element."""
     wrapper = getattr(getattr(jvm.scala.collection.immutable, "ArraySeq$"), "MODULE$")
     return str(wrapper.unsafeWrapArray(array).mkString("\n"))

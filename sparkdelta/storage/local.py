@@ -1,44 +1,178 @@
-"""The log on a file system of the driver's own machine, read without the JVM."""
+"""The log on a file system of the driver's own machine, without the JVM."""
 
 from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from sparkdelta.protocol.log_files import LOG_DIRECTORY
-from sparkdelta.storage.log_store import FileEntry
+from sparkdelta.exceptions import StoreNotWritableError
+from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory
+from sparkdelta.storage.log_store import (
+    FileEntry,
+    checked_name,
+    checked_staging_directory,
+    temporary_name,
+)
+
+_NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalLogStore:
-    """`LogStore` over ``file:`` paths."""
+    """`LogStore` over ``file:`` paths.
+
+    The atomic primitive is a hard link: it never replaces a file, and what it names is complete and
+    on disk. Before a name is given to new bytes, Hadoop's checksum file of the name is deleted:
+    Hadoop would find the new bytes damaged.
+    """
 
     table_root: str
+
+    def list_from(self, start: str = "") -> list[FileEntry]:
+        return [entry for entry in self._list(self._directory) if entry.name >= start]
+
+    def read(self, names: Sequence[str]) -> list[bytes]:
+        return [self._read(name) for name in names]
+
+    def check_writable(self) -> None:
+        """Any local path will do; whether the file system has hard links shows in the first one."""
+
+    def put_if_absent(self, name: str, data: bytes) -> None:
+        temporary = self._write_temporary(checked_name(name), data)
+        try:
+            self._link(temporary, name)
+        finally:
+            os.unlink(temporary)
+
+    def overwrite(self, name: str, data: bytes) -> None:
+        temporary = self._write_temporary(checked_name(name), data)
+        path = self._path(name)
+        _delete_checksum(path)
+        os.replace(temporary, path)
+        _sync(os.path.dirname(path))
+
+    def publish(self, source: str, name: str) -> None:
+        self._make_directory_of(checked_name(name))
+        path = self._path(checked_name(source))
+        try:
+            _sync(path)
+        except FileNotFoundError as error:
+            raise _not_found(source) from error
+        self._link(path, name)
+        _delete(path)
+
+    def delete(self, names: Sequence[str]) -> None:
+        for path in [self._path(checked_name(name)) for name in names]:
+            _delete(path)
+
+    def list_directory(self, name: str) -> list[FileEntry]:
+        return self._list(self._path(checked_name(name)))
+
+    def staging_directories(self) -> list[FileEntry]:
+        return [
+            FileEntry(entry.name, 0, entry.modification_time_ms)
+            for entry in self._list(self._directory, directories=True)
+            if is_staging_directory(entry.name)
+        ]
+
+    def delete_directory(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(self._path(checked_staging_directory(name)))
 
     @property
     def _directory(self) -> str:
         return os.path.join(self.table_root.removeprefix("file:"), LOG_DIRECTORY)
 
-    def list_from(self, start: str = "") -> list[FileEntry]:
+    def _path(self, name: str) -> str:
+        return os.path.join(self._directory, name)
+
+    def _list(self, directory: str, *, directories: bool = False) -> list[FileEntry]:
+        listing = []
         try:
-            with os.scandir(self._directory) as entries:
-                files = [entry for entry in entries if entry.name >= start and entry.is_file()]
-                listing = [_file_entry(entry.name, entry.stat()) for entry in files]
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    with suppress(FileNotFoundError):  # deleted or renamed meanwhile
+                        if entry.is_dir() if directories else entry.is_file():
+                            listing.append(_file_entry(entry.name, entry.stat()))
         except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(listing, key=lambda entry: entry.name)
 
-    def read(self, names: Sequence[str]) -> list[bytes]:
-        return [self._read(name) for name in names]
-
     def _read(self, name: str) -> bytes:
         try:
-            with open(os.path.join(self._directory, name), "rb") as file:
+            with open(self._path(name), "rb") as file:
                 return file.read()
         except FileNotFoundError as error:
-            raise FileNotFoundError(errno.ENOENT, "no such file in the log", name) from error
+            raise _not_found(name) from error
+
+    def _write_temporary(self, name: str, data: bytes) -> str:
+        """Write all of a file beside its later place; it counts once it has its name."""
+        self._make_directory_of(name)
+        temporary = os.path.join(self._directory, temporary_name())
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        return temporary
+
+    def _link(self, source: str, name: str) -> None:
+        path = self._path(name)
+        if not os.path.exists(path):
+            _delete_checksum(path)
+        try:
+            os.link(source, path)
+        except FileExistsError as error:
+            raise FileExistsError(errno.EEXIST, "already in the log", name) from error
+        except OSError as error:
+            if error.errno not in _NO_HARD_LINKS:
+                raise
+            raise StoreNotWritableError(
+                path=self.table_root,
+                reason="Its file system has no hard links, so no name is given without overwriting",
+                remedy="Write to another file system",
+            ) from error
+        _sync(os.path.dirname(path))
+
+    def _make_directory_of(self, name: str) -> None:
+        directory = os.path.dirname(self._path(name))
+        missing = []
+        while not os.path.isdir(directory):
+            missing.append(directory)
+            directory = os.path.dirname(directory)
+        for directory in reversed(missing):
+            with suppress(FileExistsError):
+                os.mkdir(directory)
+            _sync(os.path.dirname(directory))
+
+
+def _delete(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+    _delete_checksum(path)
+
+
+def _delete_checksum(path: str) -> None:
+    """Delete the file in which Hadoop keeps the checksum of another."""
+    directory, name = os.path.split(path)
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(directory, f".{name}.crc"))
+
+
+def _sync(path: str) -> None:
+    """Bring a file's bytes, or a directory's names, to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _not_found(name: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, "no such file in the log", name)
 
 
 def _file_entry(name: str, stat: os.stat_result) -> FileEntry:

@@ -1,12 +1,16 @@
-"""What the engine asks of a storage: list the log in order, read small files whole."""
+"""What the engine asks of a storage: list the log in order, read and write small files whole, and
+never overwrite a commit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
+from uuid import uuid4
 
-from sparkdelta.protocol.log_files import LOG_DIRECTORY
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory, is_temporary_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,9 @@ class FileEntry:
 
 class LogStore(Protocol):
     """The `_delta_log` directory of one table.
+
+    Names are relative to that directory. Those that verbs below `check_writable` take are refused
+    if they lead out of it.
 
     Attributes
     ----------
@@ -45,6 +52,78 @@ class LogStore(Protocol):
         FileNotFoundError
             A file is not there; its `filename` is the name asked for.
         """
+
+    def check_writable(self) -> None:
+        """Refuse a store that has no way to write, so that nothing is written in vain.
+
+        Raises
+        ------
+        StoreNotWritableError
+            Also of the verbs that write.
+        """
+
+    def put_if_absent(self, name: str, data: bytes) -> None:
+        """Write a new file in one step: no reader sees a part of it, and of many writers one wins.
+
+        Raises
+        ------
+        FileExistsError
+            It is there; its `filename` is the name. Nothing was written.
+        """
+
+    def overwrite(self, name: str, data: bytes) -> None:
+        """Write or replace a file in one step."""
+
+    def publish(self, source: str, name: str) -> None:
+        """Give a file that Spark wrote its final name, in one step, without overwriting.
+
+        Raises
+        ------
+        FileExistsError
+            A file of that name is there; its `filename` is the name.
+        FileNotFoundError
+            `source` is not there; its `filename` is `source`.
+        """
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete files; one that is not there is no error."""
+
+    def list_directory(self, name: str) -> list[FileEntry]:
+        """All files of a subdirectory, ordered by name; their names are without the directory.
+
+        A missing directory is empty.
+        """
+
+    def staging_directories(self) -> list[FileEntry]:
+        """The staging directories, ordered by name; their size is 0."""
+
+    def delete_directory(self, name: str) -> None:
+        """Delete a staging directory with all it holds; one that is not there is no error."""
+
+
+def checked_name(name: str) -> str:
+    """The name of a file or directory within the log, refused if it leads anywhere else."""
+    if not set(name.split("/")).isdisjoint(("", ".", "..")) or "\0" in name:
+        raise InvalidArgumentError(
+            argument="name", problem=f"{name!r} does not stay within the log directory."
+        )
+    return name
+
+
+def checked_staging_directory(name: str) -> str:
+    """The name of a staging directory; any other is refused: its files would be deleted."""
+    if not is_staging_directory(name):
+        raise InvalidArgumentError(
+            argument="name", problem=f"{name!r} is not a staging directory, and may hold a table."
+        )
+    return name
+
+
+def temporary_name() -> str:
+    """A new name in the log directory that listings of engines leave out."""
+    name = f".sparkdelta-{uuid4()}.tmp"
+    assert is_temporary_file(name)
+    return name
 
 
 def log_path(table_root: str, name: str) -> str:

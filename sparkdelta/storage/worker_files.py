@@ -57,6 +57,22 @@ class WorkerFiles:
         StorageError
             Workers have no way to it.
         """
+        system, within = self._locate(path)
+        return system.open_input_file(within)
+
+    def size(self, path: str) -> int | None:
+        """The bytes of a file at an absolute, decoded path; None where there is none.
+
+        Raises
+        ------
+        StorageError
+            Workers have no way to it.
+        """
+        system, within = self._locate(path)
+        found = system.get_file_info(within)
+        return int(found.size) if found.is_file else None
+
+    def _locate(self, path: str) -> tuple[pyarrow.fs.FileSystem, str]:
         match = _LOCATION.fullmatch(path)
         scheme, authority, name = match.groups("") if match else ("file", "", path)
         key = scheme.lower(), authority
@@ -68,7 +84,7 @@ class WorkerFiles:
                     path=path, problem=f"the workers cannot open {scheme}: {error}"
                 ) from error
         within = name if key[0] in _LOCAL_NAMES else f"{bucket(authority)}{name}"
-        return self._opened[key].open_input_file(within)
+        return self._opened[key], within
 
 
 _LOCAL_NAMES = ("file", "hdfs", "viewfs")

@@ -85,7 +85,7 @@ class DistributedScan:
         columns = self._row_columns()
         splits = file_splits(self._known(files, columns), tasks=self._task_count(files))
         reader = SplitReader(
-            files=self._worker_files(),
+            files=worker_files(self.spark, self.table_root, self.options),
             columns=tuple(columns) or (RowColumn(_NOTHING),),
             table_root=self.table_root,
             version=self.version,
@@ -180,14 +180,15 @@ class DistributedScan:
         tracking = [ROW_ID, ROW_COMMIT_VERSION] if self.with_row_tracking else []
         return columns + [F.col(name) for name in tracking]
 
-    def _worker_files(self) -> WorkerFiles:
-        """The reader of the table's storage, set up as Hadoop is on the driver."""
-        names = setting_names(self.table_root)
-        if is_connect(self.spark) or not names:
-            return WorkerFiles({name: self.options[name] for name in names if name in self.options})
-        from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
 
-        return WorkerFiles(hadoop.settings(self.spark, names, self.options))
+def worker_files(spark: SparkSession, table_root: str, options: Mapping[str, str]) -> WorkerFiles:
+    """The reader of a table's storage for workers, set up as Hadoop is on the driver."""
+    names = setting_names(table_root)
+    if is_connect(spark) or not names:
+        return WorkerFiles({name: options[name] for name in names if name in options})
+    from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
+
+    return WorkerFiles(hadoop.settings(spark, names, options))
 
 
 def _transferable(column: str, data_type: DataType) -> DataType:

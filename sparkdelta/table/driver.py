@@ -13,9 +13,21 @@ size of a scan                   one row
 keys of files                    the files of a scan
 columns of files                 the files of a scan
 commit timestamps                the commits that a search visits
-totals of the live files         one row
+totals of the live files         one row per pair of bins
+totals of one commit             one row per pair of bins
+provenance of one commit         one row
+findings of a verification       `commands.verify.MAX_FINDINGS`
+number of findings               one row
+a missing sidecar                one row
+sidecars to be deleted           the files in `_sidecars`
+actions of a version checksum    `protocol.version_checksum.MAX_TRANSACTIONS` and others
 file counts of a scan            one row
 clustering columns               one row
+size of a checkpoint             one row
+what was written to a checkpoint one row
+what was written to sidecars     one row per new sidecar
+sidecars that commits may touch  the sidecars of a checkpoint
+sidecars that may match          the sidecars of a checkpoint; no Spark job
 ===============================  ==========================================================
 """
 

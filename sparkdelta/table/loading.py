@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField
 
 from sparkdelta.exceptions import LogFileNotFoundError, StateRecoverError
 from sparkdelta.frames.reconciliation import doubled_files
-from sparkdelta.protocol.actions import Metadata, Protocol
+from sparkdelta.protocol.actions import Metadata, Protocol, Sidecar
 from sparkdelta.protocol.file_paths import decode_path
 from sparkdelta.protocol.log_files import LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment
@@ -41,17 +41,23 @@ class LoadedLog:
 
 
 def load_log(
-    spark: SparkSession, store: LogStore, version: Version | None, options: Mapping[str, str]
+    spark: SparkSession,
+    store: LogStore,
+    version: Version | None,
+    options: Mapping[str, str],
+    without: Collection[str] = (),
 ) -> LoadedLog:
     """Find and load the segment of a version, the latest by default.
+
+    Files named in `without` are taken for not there.
 
     Where a file of the segment vanishes meanwhile, as when log cleanup runs, the log is listed once
     more.
     """
     try:
-        return _load(spark, store, version, options)
+        return _load(spark, store, version, options, without)
     except LogFileNotFoundError:
-        return _load(spark, store, version, options)
+        return _load(spark, store, version, options, without)
 
 
 def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
@@ -65,12 +71,16 @@ def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
 
 
 def _load(
-    spark: SparkSession, store: LogStore, version: Version | None, options: Mapping[str, str]
+    spark: SparkSession,
+    store: LogStore,
+    version: Version | None,
+    options: Mapping[str, str],
+    without: Collection[str],
 ) -> LoadedLog:
-    segment = find_log_segment(store, version=version)
+    segment = find_log_segment(store, version=version, without=without)
     options = read_options(store, options)  # only now does every store know its root
     log = LogReader.open(spark, store, segment, options)
-    broken: list[str] = []
+    broken = [*without]
     while found := _broken_compactions(log):
         broken += found
         segment = find_log_segment(store, version=segment.version, without=broken)
@@ -83,11 +93,8 @@ def _load(
         rows = _checkpoint_rows(log)
         protocol = protocol or _one(rows, "protocol", Protocol.from_dict)
         metadata = metadata or _one(rows, "metaData", Metadata.from_dict)
-        sidecars = [row["sidecar"]["path"] for row in rows if row["sidecar"] is not None]
-        # They always reside in the log's own directory, so only the name counts.
-        log = replace(
-            log, sidecars=tuple(decode_path(path).rpartition("/")[2] for path in sidecars)
-        )
+        sidecars = (row["sidecar"] for row in rows if row["sidecar"] is not None)
+        log = replace(log, sidecars=tuple(_sidecar(row) for row in sidecars))
     if protocol is None or metadata is None:
         what = "protocol" if protocol is None else "metadata"
         raise StateRecoverError(what=what, version=segment.version, path=store.table_root)
@@ -184,6 +191,12 @@ def _checkpoint_rows(log: LogReader) -> list[Row]:
         bound=_MAX_SIDECARS,
         version=log.segment.version,
     )
+
+
+def _sidecar(row: Row) -> Sidecar:
+    """They always reside in the log's own directory, so only the name counts."""
+    sidecar = Sidecar.from_dict(row.asDict(recursive=True))
+    return replace(sidecar, path=decode_path(sidecar.path).rpartition("/")[2])
 
 
 def _one(

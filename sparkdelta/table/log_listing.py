@@ -33,7 +33,8 @@ def open_log(
     """The store of a table's log, by the kind of session and the path's scheme."""
     if is_connect(spark):
         return ConnectLogStore(spark, path)
-    from sparkdelta.storage.hadoop import HadoopLogStore, qualify  # needs py4j: classic Spark only
+    from sparkdelta.storage.hadoop import qualify  # needs py4j: classic Spark only
+    from sparkdelta.storage.hadoop_log import HadoopLogStore
 
     root = qualify(spark, path, hadoop_conf or {})
     if root.startswith("file:"):

@@ -13,9 +13,11 @@ from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.exceptions import DataFileNotReadError, LogFileNotFoundError, MalformedLogFileError
 from sparkdelta.frames.log_lines import parse_log_lines
-from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, Version
+from sparkdelta.protocol.actions import Sidecar
+from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment
-from sparkdelta.schema.action_schemas import actions
+from sparkdelta.protocol.sidecar_tags import may_hold
+from sparkdelta.schema.action_schemas import ADD, SIDECAR, actions
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
 from sparkdelta.table.driver import our_errors
@@ -43,8 +45,10 @@ class LogReader:
     Attributes
     ----------
     sidecars
-        The names of the sidecar files of the segment's checkpoint; file actions are there, or else
-        in the checkpoint's own files.
+        The sidecar files of the segment's checkpoint, by their names alone; file actions are there,
+        or else in the checkpoint's own files.
+    chosen
+        Those of the sidecars whose file actions are read; None for all.
     commit_lines
         version LONG, line STRING of `segment.deltas`.
     """
@@ -55,7 +59,8 @@ class LogReader:
     options: Mapping[str, str]
     commit_lines: DataFrame
     local_lines: pa.Table | None
-    sidecars: tuple[str, ...] = ()
+    sidecars: tuple[Sidecar, ...] = ()
+    chosen: tuple[Sidecar, ...] | None = None
     _stored_types: dict[str, StructType | None] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -67,7 +72,7 @@ class LogReader:
             lines = _executor_lines(spark, store, segment.deltas, options)
             return cls(spark, store, segment, options, lines, None)
         table = read_lines(store, segment.deltas)
-        return cls(spark, store, segment, options, _local_lines(spark, table), table)
+        return cls(spark, store, segment, options, local_lines(spark, table), table)
 
     def extended(self, segment: LogSegment) -> LogReader:
         """The reader of a segment that has further commits on the same checkpoint; reads only
@@ -81,7 +86,7 @@ class LogReader:
         return replace(
             self,
             segment=segment,
-            commit_lines=_local_lines(self.spark, table),
+            commit_lines=local_lines(self.spark, table),
             local_lines=table,
         )
 
@@ -89,7 +94,7 @@ class LogReader:
         """version LONG, line STRING of any commits of the log."""
         if _size(commits) > DRIVER_LOG_BYTES:
             return _executor_lines(self.spark, self.store, commits, self.options)
-        return _local_lines(self.spark, read_lines(self.store, commits))
+        return local_lines(self.spark, read_lines(self.store, commits))
 
     @property
     def has_commits(self) -> bool:
@@ -154,19 +159,33 @@ class LogReader:
         assert checkpoint is not None
         if checkpoint.is_json:
             table = read_lines(self.store, checkpoint.files)
-            lines = _local_lines(self.spark, table)
+            lines = local_lines(self.spark, table)
             return parse_log_lines(lines, actions=StructType(list(fields))).drop("version")
         return self._parquet([file.name for file in checkpoint.files], StructType(list(fields)))
 
     def checkpoint_file_actions(self, field: StructField) -> DataFrame:
         """The fields of a file action (`add` or `remove`) in the checkpoint or its sidecars."""
         if self.sidecars:
-            frame = self._parquet(
-                [f"{SIDECAR_DIRECTORY}/{name}" for name in self.sidecars], StructType([field])
-            )
+            names = [
+                f"{SIDECAR_DIRECTORY}/{sidecar.path}"
+                for sidecar in (self.sidecars if self.chosen is None else self.chosen)
+                if may_hold(sidecar.tags, field.name)
+            ]
+            frame = self._parquet(names, StructType([field]))
         else:
             frame = self.checkpoint_actions(field)
         return frame.filter(F.col(f"{field.name}.path").isNotNull()).select(f"{field.name}.*")
+
+    def sidecar_keys(self, action: str, sidecars: Sequence[Sidecar]) -> DataFrame:
+        """path STRING, deletionVector STRUCT of the adds or removes in some sidecars, and file
+        STRING: which one.
+        """
+        key = StructType([ADD["path"], ADD["deletionVector"]])
+        names = [f"{SIDECAR_DIRECTORY}/{sidecar.path}" for sidecar in sidecars]
+        rows = self._parquet(names, StructType([StructField(action, key)]))
+        file = rows.metadataColumn("_metadata")["file_name"] if names else F.lit("")
+        present = rows.filter(F.col(f"{action}.path").isNotNull())
+        return present.select(f"{action}.*", file.alias("file"))
 
     def stored_add_type(self) -> StructType | None:
         """The type of `add` in the checkpoint's Parquet files, from one file's footer.
@@ -181,7 +200,7 @@ class LogReader:
         checkpoint = self.segment.checkpoint
         assert checkpoint is not None
         if self.sidecars:
-            name = f"{SIDECAR_DIRECTORY}/{self.sidecars[0]}"
+            name = f"{SIDECAR_DIRECTORY}/{self.sidecars[0].path}"
         elif checkpoint.is_json:
             return None
         else:
@@ -193,7 +212,23 @@ class LogReader:
         add = schema["add"].dataType if "add" in schema.names else None
         return add if isinstance(add, StructType) else None
 
+    def named_sidecars(self, checkpoints: Sequence[LogFile]) -> DataFrame:
+        """path STRING of the sidecars that checkpoint files name; V1 checkpoints name none."""
+        fields = StructType([StructField("sidecar", SIDECAR)])
+        texts = [file for file in checkpoints if file.extension == "json"]
+        names = [
+            file.name
+            for file in checkpoints
+            if file.extension != "json" and file.kind is not LogFileKind.MULTI_PART_CHECKPOINT
+        ]
+        rows = parse_log_lines(self.lines_of(texts), actions=fields).select("sidecar")
+        if names:
+            rows = rows.unionByName(self._parquet(names, fields))
+        return rows.filter(F.col("sidecar.path").isNotNull()).select("sidecar.path")
+
     def _parquet(self, names: Sequence[str], schema: StructType) -> DataFrame:
+        if not names:
+            return self.spark.createDataFrame([], schema)
         paths = [log_path(self.store.table_root, name) for name in names]
         hidden = [path for path in paths if is_hidden(path)]
         if hidden:
@@ -231,10 +266,14 @@ def _split(store: LogStore, file: LogFile, data: bytes) -> pa.Table:
     return pa.table([pa.repeat(pa.scalar(version, pa.int64()), len(lines)), lines], schema=_LINES)
 
 
-def _local_lines(spark: SparkSession, table: pa.Table) -> DataFrame:
+def local_lines(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """The lines of `read_lines` as a frame that costs no job."""
     if table.num_rows == 0:  # which Spark Connect does not take as an Arrow table
         return spark.createDataFrame([], "version LONG, line STRING")
     return spark.createDataFrame(table)
+
+
+_LAST_NUMBER = r"(\d{20})\.(?:compacted\.|checkpoint\.[0-9a-fA-F-]+\.)?json$"
 
 
 def _executor_lines(
@@ -242,7 +281,7 @@ def _executor_lines(
 ) -> DataFrame:
     paths = [log_path(store.table_root, file.name) for file in files]
     # The version a file's actions belong to is the last number of its name.
-    version = F.regexp_extract("_metadata.file_name", r"(\d{20})\.(compacted\.)?json$", 1)
+    version = F.regexp_extract("_metadata.file_name", _LAST_NUMBER, 1)
     text = spark.read.options(**options, **_TEXT_OPTIONS).text(paths)
     return text.select(version.cast("long").alias("version"), F.col("value").alias("line"))
 

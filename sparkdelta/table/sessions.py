@@ -1,6 +1,9 @@
-"""Which kind of Spark session this is, and how its failures look."""
+"""Which kind of Spark session this is, how its failures look, and the sessions of our own."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -19,3 +22,45 @@ else:
 def is_connect(spark: SparkSession) -> bool:
     """Whether the session is a client of Spark Connect, which has no JVM at hand."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+_WRITING = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.parquet.fieldId.write.enabled": "false",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.filterPushdown": "true",
+    "spark.sql.files.maxRecordsPerFile": "0",
+    "spark.sql.sources.commitProtocolClass": (
+        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+    ),
+}
+"""What files of the log depend on and Spark's writers take from nowhere but a session."""
+
+
+@contextmanager
+def writing_session(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session beside the user's that writes the same files whatever the user has set.
+
+    It has the user's settings of Hadoop and of the number of partitions.
+    """
+    sibling = spark.newSession()
+    for key, value in spark.conf.getAll.items():
+        if not key.startswith("spark.") or key == "spark.sql.shuffle.partitions":
+            sibling.conf.set(key, value)
+    for key, value in _WRITING.items():
+        sibling.conf.set(key, value)
+    before = SparkSession.getActiveSession()
+    try:
+        yield sibling
+    finally:
+        if before is not None:  # PySpark makes the session active that makes a frame
+            before.createDataFrame([], "nothing INT")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from sparkdelta.frames.version_checksum import file_bins
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.log_files import LogFileKind, Version, listing_prefix
 from sparkdelta.protocol.log_segment import LogSegment, extend_log_segment
@@ -85,6 +86,11 @@ class Snapshot:
         """The reader of this version's log segment."""
         return self._loaded.log
 
+    @property
+    def state(self) -> TableState:
+        """What replay of the segment gives."""
+        return self._state
+
     @cached_property
     def timestamp(self) -> int | None:
         """When this version was committed, in milliseconds since the epoch.
@@ -155,6 +161,16 @@ class Snapshot:
             F.count("*").alias("num_files"),
             F.coalesce(F.sum("size"), F.lit(0)).alias("size_in_bytes"),
         )
+
+    def file_bins(self, size_boundaries: Sequence[int]) -> DataFrame:
+        """The live files by bins of their sizes and deleted rows, see `protocol.file_totals`. Lazy.
+
+        References
+        ----------
+        PROTOCOL.md#file-size-histogram-schema
+        """
+        files = self._state.scan_files("size", "deletionVector")
+        return file_bins(files, size_boundaries=size_boundaries)
 
     def scan(
         self,
@@ -246,11 +262,15 @@ def open_snapshot(
     options: Mapping[str, str] | None = None,
     partition_time_zone: str = "UTC",
     shows_progress: bool = False,
+    without: Collection[str] = (),
 ) -> Snapshot:
-    """Load the snapshot of a version, the latest by default."""
+    """Load the snapshot of a version, the latest by default.
+
+    Checkpoints, compactions and version checksums named in `without` are taken for not there.
+    """
     store = open_log(spark, path, options)
     with progress(spark, f"Loading {store.table_root}", is_on=shows_progress):
-        loaded = load_log(spark, store, version, options or {})
+        loaded = load_log(spark, store, version, options or {}, without)
     configuration = TableConfiguration.validate(
         loaded.protocol, loaded.metadata, path=store.table_root
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
@@ -11,8 +12,6 @@ from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.frames.data_skipping import (
     NOTHING_STORED,
-    PARTITION_VALUES_PARSED,
-    STATS_PARSED,
     DataSkipping,
     StoredFacts,
     stored_in_checkpoint,
@@ -30,10 +29,13 @@ from sparkdelta.frames.reconciliation import (
     surviving_removes,
 )
 from sparkdelta.frames.statistics import conformed, parsed_statistics
+from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
+from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log_reader import LogReader
+from sparkdelta.table.sidecar_pruning import possible_sidecars
 
 NUM_RECORDS = "numRecords"
 _FROM_CHECKPOINT = -1
@@ -114,6 +116,17 @@ class TableState:
             return self._adds_since_cached(self.cached, skipping)
         return self._typed(self._live_adds(skipping), with_json=with_json)
 
+    def adds_as_stored(self) -> tuple[DataFrame, StoredFacts]:
+        """The live adds as in the log, with the typed columns that the checkpoint has; and which
+        these are.
+        """
+        has_checkpoint = self.log.segment.checkpoint is not None
+        return self._live_adds(), self._stored() if has_checkpoint else NOTHING_STORED
+
+    def with_sidecars(self, chosen: Sequence[Sidecar]) -> TableState:
+        """What replay would give if the checkpoint had these sidecars alone."""
+        return replace(self, log=replace(self.log, chosen=tuple(chosen)), cached=None)
+
     def removes(self) -> DataFrame:
         """The tombstones, expired ones included."""
         new = newest_removes(self._newest)
@@ -143,16 +156,17 @@ class TableState:
     # Frames of the commits are kept: to build them takes longer than to plan what uses them.
 
     @cached_property
-    def _keyed(self) -> DataFrame:
+    def keyed_commits(self) -> DataFrame:
+        """The file actions of the commits, as `keyed_file_actions` gives them."""
         return self._keyed_above(None)
 
     @cached_property
     def _newest(self) -> DataFrame:
-        return newest_file_actions(self._keyed)
+        return newest_file_actions(self.keyed_commits)
 
     @cached_property
     def _superseding(self) -> DataFrame:
-        return superseding_keys(self._keyed)
+        return superseding_keys(self.keyed_commits)
 
     def _keyed_above(self, above: Version | None) -> DataFrame:
         """The file actions of the commits above a version."""
@@ -167,12 +181,19 @@ class TableState:
         new = _kept(newest_adds(self._newest), skipping, NOTHING_STORED)
         if self.log.segment.checkpoint is None:
             return new
-        adds = self.log.checkpoint_file_actions(self._add_field())
+        adds = self._log_of(skipping).checkpoint_file_actions(self._add_field())
         adds = _kept(adds, skipping, self._stored())
         if not self.log.has_commits:
             return adds
         survivors = self._surviving(adds, self._superseding)
         return survivors.unionByName(new, allowMissingColumns=True)
+
+    def _log_of(self, skipping: DataSkipping | FileMarks | None) -> LogReader:
+        """The log without the sidecars that cannot matter."""
+        log = self.log
+        if not isinstance(skipping, DataSkipping) or not log.sidecars or log.chosen is not None:
+            return log
+        return replace(log, chosen=tuple(possible_sidecars(log, skipping)))
 
     def _adds_since_cached(
         self, cached: CachedAdds, skipping: DataSkipping | FileMarks | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
 from pyspark.sql import SparkSession
@@ -16,6 +16,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.commit_timestamps import strictly_increasing, version_at_or_before
 from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.protocol.log_segment import readable_commits
+from sparkdelta.protocol.table_properties import InCommitTimestamps
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit_times import (
     commit_timestamp,
@@ -102,8 +103,7 @@ def version_at_timestamp(
     version = loaded.log.segment.version
     listing = [file for file in list_log_files(store) if file.version <= version]
     commits = readable_commits(listing, path=store.table_root)
-    inside = [file for file in commits if has_in_commit_timestamp(in_commit, file.version)]
-    outside = commits[: len(commits) - len(inside)]
+    inside, outside = _by_kind_of_time(commits, in_commit)
     times = strictly_increasing(file_times(outside))
     if not inside and times:
         latest = times[-1][1]
@@ -111,11 +111,7 @@ def version_at_timestamp(
         raise TimestampGreaterThanCommitError(
             timestamp=timestamp, latest=latest, path=store.table_root
         )
-    bound = in_commit.enablement_timestamp
-    if inside and (bound is None or moment >= bound):
-        found = _last_in_commit(spark, store, inside, moment)
-    else:
-        found = version_at_or_before(times, moment)
+    found = newest_commit_at(spark, store, commits, in_commit, moment)
     if found is None:
         earliest = times[0][1] if times else in_commit_timestamp(spark, store, inside[0])
         raise TimestampEarlierThanCommitRetentionError(
@@ -124,8 +120,41 @@ def version_at_timestamp(
     return found
 
 
+def newest_commit_at(
+    spark: SparkSession,
+    store: LogStore,
+    commits: Sequence[LogFile],
+    in_commit: InCommitTimestamps,
+    moment_ms: int,
+) -> Version | None:
+    """The version of the newest commit not newer than a moment; None if all are.
+
+    Parameters
+    ----------
+    commits
+        In order, without gaps.
+
+    References
+    ----------
+    PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
+    """
+    inside, outside = _by_kind_of_time(commits, in_commit)
+    bound = in_commit.enablement_timestamp
+    if inside and (bound is None or moment_ms >= bound):
+        return _last_in_commit(spark, store, inside, moment_ms)
+    return version_at_or_before(strictly_increasing(file_times(outside)), moment_ms)
+
+
+def _by_kind_of_time(
+    commits: Sequence[LogFile], in_commit: InCommitTimestamps
+) -> tuple[Sequence[LogFile], Sequence[LogFile]]:
+    """The commits that hold their timestamps, and those before them."""
+    inside = [file for file in commits if has_in_commit_timestamp(in_commit, file.version)]
+    return inside, commits[: len(commits) - len(inside)]
+
+
 def _last_in_commit(
-    spark: SparkSession, store: LogStore, commits: list[LogFile], moment: int
+    spark: SparkSession, store: LogStore, commits: Sequence[LogFile], moment: int
 ) -> Version | None:
     """Binary search over in-commit timestamps, which grow with the version."""
     low, high = 0, len(commits)

@@ -11,9 +11,20 @@ from typing import Any
 import pytest
 
 import sparkdelta
-from sparkdelta import DeltaTable, exceptions, load_snapshot, read_delta
+from sparkdelta import (
+    DeltaTable,
+    clean_log,
+    compact_log,
+    exceptions,
+    load_snapshot,
+    read_delta,
+    verify,
+    write_checkpoint,
+    write_version_checksum,
+)
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.exceptions import DeltaError, from_message
+from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 
 REFERENCE = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())["DeltaTable"]
@@ -35,6 +46,7 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
+        "clean_log", "compact_log", "verify", "write_checkpoint", "write_version_checksum",
     }  # fmt: skip
     public = {
         name
@@ -53,6 +65,14 @@ def test_our_own_verbs() -> None:
     assert _parameters(load_snapshot) == [
         "spark", "path", *both, "partition_time_zone='UTC'", "progress=True",
     ]  # fmt: skip
+    assert _parameters(write_checkpoint) == [
+        "spark", "path", "version=None", "kind=None", "layout='clustered'", "incremental=True",
+        f"adds_per_sidecar={ADDS_PER_SIDECAR}", "compression='snappy'", "progress=True",
+    ]  # fmt: skip
+    assert _parameters(clean_log) == ["spark", "path", "dry_run=False", "now_ms=None"]
+    assert _parameters(compact_log) == ["spark", "path", "start=None", "end=None"]
+    assert _parameters(verify) == ["spark", "path", "version=None", "footers=False"]
+    assert _parameters(write_version_checksum) == ["spark", "path", "version=None"]
 
 
 @pytest.mark.parametrize("name", sorted(IMPLEMENTED))

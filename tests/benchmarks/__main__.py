@@ -20,13 +20,16 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
+from tests.benchmarks.checkpoints import CHECKPOINT_PARTS
 from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwatch, as_table
 from tests.benchmarks.planning import PARTS
 from tests.benchmarks.session import local_session
 from tests.benchmarks.suites import SCALES, SUITES, Scale
 
-PLANNING = "planning"
-"""The suite of `make bench-plan`: not part of `make bench`, as it takes longer than all others."""
+OF_LARGE_TABLES = ("planning", "checkpoints")
+"""The suites of `make bench-plan` and `make bench-checkpoint`: not part of `make bench`, as each
+takes longer than all others. They share tables.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Comparison | NotMeasured]:
@@ -40,11 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> list[Comparison | NotMeasure
     with tempfile.TemporaryDirectory(prefix="sparkdelta-bench-", dir=options.scratch) as scratch:
         spark = local_session(Path(scratch), cores=options.cores, memory=options.driver_memory)
         try:
-            for name in options.only or (suite for suite in SUITES if suite != PLANNING):
+            for name in options.only or (suite for suite in SUITES if suite not in OF_LARGE_TABLES):
                 stopwatch = Stopwatch(spark, pairs, name)
-                keeps = name == PLANNING and options.scratch
+                keeps = name in OF_LARGE_TABLES and options.scratch
                 parent = Path(options.scratch) if keeps else Path(scratch)
-                directory = parent / name.replace(" ", "-")
+                folder = OF_LARGE_TABLES[0] if name in OF_LARGE_TABLES else name
+                directory = parent / folder.replace(" ", "-")
                 directory.mkdir(exist_ok=True)
                 for result in SUITES[name](stopwatch, scale, directory):
                     results.append(result)
@@ -82,12 +86,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="where to make tables; those of the planning suite stay there for the next run",
     )
-    planning = parser.add_argument_group("the planning suite")
+    planning = parser.add_argument_group("the suites planning and checkpoints")
     planning.add_argument(
-        "--most-files", type=int, metavar="N", help="leave out tables of more files than this"
+        "--most-files",
+        type=int,
+        metavar="N",
+        help="leave out tables of more files; those of the largest are written only with this",
     )
     planning.add_argument(
-        "--without", choices=PARTS, action="append", help="leave out a part; may be repeated"
+        "--without",
+        choices=[*PARTS, *CHECKPOINT_PARTS],
+        action="append",
+        help="leave out a part; may be repeated",
     )
     return parser
 

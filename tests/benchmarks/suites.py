@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta import Snapshot, load_snapshot, read_delta
 from sparkdelta.table import file_scan
+from tests.benchmarks.checkpoints import checkpoints
 from tests.benchmarks.data import (
     PARTITION,
     STORED,
@@ -288,5 +289,8 @@ SUITES: dict[str, Suite] = {
     "scans": scans,
     "deletion vectors": deletion_vectors,
     "distributed scan": distributed_scan,
+    "checkpoints": lambda stopwatch, scale, scratch: checkpoints(
+        stopwatch, scale.planning, scratch
+    ),
     "planning": lambda stopwatch, scale, scratch: planning(stopwatch, scale.planning, scratch),
 }

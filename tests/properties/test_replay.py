@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from sparkdelta import load_snapshot
+from sparkdelta import compact_log, load_snapshot
 from sparkdelta.table import log_reader
 from tests.support.log_writer import (
     Action,
@@ -173,6 +173,7 @@ def _assert_equal(many: list[dict[int, list[Action]]], found: Any, wanted: Any) 
     compacted=st.one_of(
         st.none(), st.tuples(st.integers(0, VERSIONS - 1), st.integers(0, VERSIONS - 1))
     ),
+    by_us=st.booleans(),
     version=st.integers(0, VERSIONS - 1),
     on_driver=st.booleans(),
 )
@@ -182,6 +183,7 @@ def test_frames_replay_as_the_model_does(
     checkpoint: int | None,
     kind: str,
     compacted: tuple[int, int] | None,
+    by_us: bool,
     version: int,
     on_driver: bool,
 ) -> None:
@@ -197,8 +199,11 @@ def test_frames_replay_as_the_model_does(
             _write_checkpoint(table, checkpoint, kind, replay(commits, until=checkpoint))
         if compacted is not None and compacted[0] < compacted[1]:
             first, last = compacted
-            merged = compaction([commits[v] for v in range(first, last + 1)])
-            write_compaction(table, first, last, merged)
+            if by_us:
+                assert compact_log(spark, str(table), start=first, end=last).written
+            else:
+                merged = compaction([commits[v] for v in range(first, last + 1)])
+                write_compaction(table, first, last, merged)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(log_reader, "DRIVER_LOG_BYTES", 1 << 40 if on_driver else -1)
             snapshot = load_snapshot(spark, str(table), version=version)

@@ -11,6 +11,7 @@ from sparkdelta.protocol.last_checkpoint import (
     LastCheckpointHint,
     canonical_json,
     checksum,
+    last_checkpoint_bytes,
     parse_last_checkpoint,
 )
 
@@ -143,3 +144,28 @@ def test_what_is_written_with_a_checksum_is_read_back(document, version):
 @given(st.binary(max_size=60))
 def test_bytes_never_raise(data):
     parse_last_checkpoint(data)
+
+
+def test_what_is_written_is_read_back():
+    """PROTOCOL.md#last-checkpoint-file-schema"""
+    data = last_checkpoint_bytes({"version": 7, "size": 3, "numOfAddFiles": 1, "sizeInBytes": 9})
+    assert parse_last_checkpoint(data) == LastCheckpointHint(
+        version=7, size=3, size_in_bytes=9, num_of_add_files=1
+    )
+    document = json.loads(data)
+    assert document["checksum"] == checksum(document)
+
+
+def test_what_delta_spark_would_not_believe_is_left_out():
+    """It sorts element 10 of an array before element 1."""
+    many, few = {"names": ["x"] * 11}, {"names": ["x"] * 10}
+    optional = ("v2Checkpoint", "checkpointSchema")
+    kept = json.loads(last_checkpoint_bytes({"version": 7, "v2Checkpoint": few}, optional=optional))
+    assert kept["v2Checkpoint"] == few
+    data = last_checkpoint_bytes(
+        {"version": 7, "v2Checkpoint": many, "checkpointSchema": few}, optional=optional
+    )
+    document = json.loads(data)
+    assert "v2Checkpoint" not in document
+    assert document["checkpointSchema"] == few
+    assert document["checksum"] == checksum(document)

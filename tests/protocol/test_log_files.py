@@ -9,8 +9,10 @@ from sparkdelta.protocol.log_files import (
     classic_checkpoint_name,
     commit_name,
     compaction_name,
+    is_staging_directory,
     listing_prefix,
     parse_log_file,
+    staging_directory,
     version_checksum_name,
 )
 
@@ -121,3 +123,14 @@ def test_compaction_names_are_read_back(pair):
 def test_a_listing_from_the_prefix_has_the_version_and_later_ones(version, other):
     for name in (commit_name, classic_checkpoint_name, version_checksum_name):
         assert (name(other) >= listing_prefix(version)) == (other >= version)
+
+
+def test_staging_directories():
+    name = staging_directory("3a0d65cd-4056-49b8-937b-95f9e3ee90e5")
+    assert name == ".sparkdelta-3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
+    assert is_staging_directory(name)
+    assert parse_log_file(name) is None
+    for other in ("_sidecars", name[:-1], name + "/x", name.replace(".", "_", 1), name + "\n", ""):
+        assert not is_staging_directory(other)
+    with pytest.raises(AssertionError):
+        staging_directory("../x")

@@ -7,12 +7,15 @@ from sparkdelta.exceptions import (
     InvalidProtocolError,
     InvalidProtocolVersionError,
     UnsupportedReaderFeaturesError,
+    UnsupportedWriterFeaturesError,
 )
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.table_features import (
     FEATURES,
+    Writing,
     canonical_feature,
     check_readable,
+    check_writable,
     is_supported,
 )
 
@@ -69,6 +72,7 @@ def test_the_registry_is_consistent():
         assert feature.name == name
         assert feature.reason
         assert feature.readable or feature.reader_writer
+        assert feature.readable or not feature.writable
 
 
 @pytest.mark.parametrize(
@@ -182,3 +186,95 @@ def test_features_without_a_version_need_a_list():
     assert not is_supported(Protocol(2, 6), "rowTracking")
     assert not is_supported(Protocol(2, 6, ("deletionVectors",)), "deletionVectors")
     assert not is_supported(tables("deletionVectors"), "neverHeardOf")
+
+
+BINDING_DATA_ONLY = [
+    "appendOnly",
+    "invariants",
+    "checkConstraints",
+    "changeDataFeed",
+    "generatedColumns",
+    "identityColumns",
+    "allowColumnDefaults",
+    "rowTracking",
+    "icebergCompatV1",
+    "icebergCompatV2",
+    "clustering",
+    "collations",
+]
+
+
+def writes(*features):
+    return Protocol(1, 7, None, features)
+
+
+@pytest.mark.parametrize("name", [*BINDING_DATA_ONLY, "domainMetadata", "inCommitTimestamp"])
+@pytest.mark.parametrize("writing", Writing)
+def test_what_binds_data_alone_does_not_stop_the_log(name, writing):
+    check_writable(writes(name), path="/t", writing=writing)
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_what_can_be_read_can_be_maintained(name):
+    check_writable(tables(name), path="/t", writing=Writing.LOG_FILES)
+
+
+@pytest.mark.parametrize("writer", range(1, 7))
+def test_old_writer_versions_are_writable(writer):
+    """Writer Version Requirements"""
+    check_writable(Protocol(1, writer), path="/t")
+
+
+@pytest.mark.parametrize("writer", [0, 8, 99, -1])
+def test_unknown_writer_versions(writer):
+    with pytest.raises(InvalidProtocolVersionError) as raised:
+        check_writable(Protocol(1, writer, None, ()), path="/t")
+    assert raised.value.writer_version == writer
+
+
+def test_every_feature_that_cannot_be_written_is_named():
+    names = ("new1", "appendOnly", "coordinatedCommits-preview", "AppendOnly", "new1")
+    with pytest.raises(UnsupportedWriterFeaturesError) as raised:
+        check_writable(writes(*names), path="/t")
+    assert raised.value.features == ("new1", "coordinatedCommits-preview", "AppendOnly")
+    assert "only the coordinator" in raised.value.reasons
+    assert raised.value.error_class == "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"
+
+
+@pytest.mark.parametrize("name", ["catalogManaged", "catalogOwned-preview", "geospatial", "x"])
+def test_what_cannot_be_read_cannot_be_written(name):
+    with pytest.raises((CatalogManagedTableError, UnsupportedReaderFeaturesError)):
+        check_writable(tables(name), path="/t")
+
+
+@pytest.mark.parametrize("name", ["coordinatedCommits-preview", "redirectWriterOnly-preview"])
+@pytest.mark.parametrize("writing", Writing)
+def test_tables_that_others_write(name, writing):
+    with pytest.raises(UnsupportedWriterFeaturesError):
+        check_writable(writes(name), path="/t", writing=writing)
+
+
+def test_protected_checkpoints_are_not_cleaned_up():
+    check_writable(writes("checkpointProtection"), path="/t")
+    check_writable(writes("checkpointProtection"), path="/t", writing=Writing.LOG_FILES)
+    with pytest.raises(UnsupportedWriterFeaturesError):
+        check_writable(writes("checkpointProtection"), path="/t", writing=Writing.CLEANUP)
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        Protocol(1, 7, None, None),
+        Protocol(3, 7, ("deletionVectors",), ()),
+        Protocol(3, 7, ("deletionVectors",), ("v2Checkpoint",)),
+        Protocol(3, 6, (), ()),
+    ],
+)
+def test_feature_lists_must_agree(protocol):
+    """A reader-writer feature is in both lists."""
+    with pytest.raises(InvalidProtocolError):
+        check_writable(protocol, path="/t")
+
+
+def test_names_may_differ_between_preview_and_final():
+    check_writable(Protocol(2, 7, None, ("columnMapping", "typeWidening-preview")), path="/t")

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkdelta.protocol.actions import Format, Metadata, Protocol
-from sparkdelta.protocol.version_checksum import VersionChecksum, parse_version_checksum
+from sparkdelta.protocol.version_checksum import (
+    VersionChecksum,
+    latest_by_key,
+    parse_version_checksum,
+    serialize_version_checksum,
+)
 
 METADATA = {
     "id": "af23c9d7-fff1-4a5a-a2c8-55c59bd782aa",
@@ -58,6 +63,7 @@ def test_a_complete_checksum():
         num_files=2,
         table_size_bytes=100,
         in_commit_timestamp=7,
+        txn_id="x",
     )
 
 
@@ -121,3 +127,95 @@ def test_numbers_of_another_type_are_not_believed(value):
 @given(st.binary(max_size=60))
 def test_bytes_never_raise(data):
     parse_version_checksum(data)
+
+
+HISTOGRAM = {"sortedBinBoundaries": [0, 10], "fileCounts": [1, 1], "totalBytes": [1, 99]}
+FULL = {
+    **CHECKSUM,
+    "numDeletedRecordsOpt": 3,
+    "numDeletionVectorsOpt": 1,
+    "setTransactions": [{"appId": "a", "version": 1}],
+    "domainMetadata": [{"domain": "d", "configuration": "", "removed": False}],
+    "fileSizeHistogram": HISTOGRAM,
+    "deletedRecordCountsHistogramOpt": {"deletedRecordCounts": [1, 1, 0, 0, 0, 0, 0, 0, 0, 0]},
+    "allFiles": [{"path": "x", "partitionValues": {"p": None}, "size": 1}],
+}
+
+
+def test_all_of_it_comes_back():
+    """PROTOCOL.md#version-checksum-file-schema"""
+    written = json.loads(serialize_version_checksum(parse(FULL)))
+    assert written == without(FULL, "unknown")
+
+
+def test_only_what_is_known_is_written():
+    written = json.loads(serialize_version_checksum(parse(CHECKSUM)))
+    assert written == without(CHECKSUM, "unknown")
+
+
+@pytest.mark.parametrize("name", ["protocol", "metadata", "numFiles", "tableSizeBytes"])
+def test_what_is_required_cannot_be_left_out(name):
+    with pytest.raises(ValueError, match=name[:4]):
+        serialize_version_checksum(parse(without(FULL, name)))
+
+
+def test_the_histogram_by_its_old_name():
+    document = {**without(FULL, "fileSizeHistogram"), "histogramOpt": HISTOGRAM}
+    assert parse(document).file_sizes == parse(FULL).file_sizes is not None
+
+
+@pytest.mark.parametrize("name", ["setTransactions", "domainMetadata", "allFiles"])
+@pytest.mark.parametrize("value", [None, {}, [{}], [7], [{"path": 1}]])
+def test_a_list_is_complete_or_not_believed(name, value):
+    found = parse({**FULL, name: value})
+    lists = found.transactions, found.domain_metadata, found.all_files
+    assert [item is None for item in lists].count(True) == 1
+
+
+def test_lists_have_limits():
+    checksum = VersionChecksum()
+    many = checksum.with_actions(
+        transactions=[{"appId": str(n)} for n in range(101)],
+        domain_metadata=[{"domain": str(n)} for n in range(11)],
+        all_files=[{"path": str(n)} for n in range(51)],
+    )
+    assert many == checksum
+    most = checksum.with_actions(
+        transactions=[{"appId": str(n)} for n in range(100)],
+        domain_metadata=[{"domain": str(n)} for n in range(10)],
+        all_files=[{"path": str(n)} for n in range(50)],
+    )
+    assert (len(most.transactions), len(most.domain_metadata), len(most.all_files)) == (100, 10, 50)
+
+
+def test_totals_are_all_there_or_none():
+    assert parse(FULL).totals.deleted_counts == (1, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+    for name in ("numFiles", "fileSizeHistogram", "numDeletedRecordsOpt", "numDeletionVectorsOpt"):
+        assert parse(without(FULL, name)).totals is None
+    assert checksum_with(parse(FULL).totals) == parse(FULL)
+
+
+def checksum_with(totals):
+    return parse(FULL).with_totals(totals)
+
+
+def test_without_deletion_vectors_in_the_protocol_there_are_none():
+    plain = {"minReaderVersion": 1, "minWriterVersion": 2}
+    document = {**CHECKSUM, "fileSizeHistogram": HISTOGRAM, "protocol": plain}
+    totals = parse(document).totals
+    assert (totals.num_deletion_vectors, totals.deleted_counts[0]) == (0, 2)
+    assert parse({**document, "protocol": PROTOCOL}).totals is None
+
+
+def test_the_latest_action_of_a_key_counts():
+    """PROTOCOL.md#action-reconciliation"""
+    known = [{"appId": "a", "version": 1}, {"appId": "b", "version": 1}]
+    new = [{"appId": "a", "version": 2}]
+    assert latest_by_key(known, new, key="appId") == [new[0], known[1]]
+    assert latest_by_key(None, new, key="appId") is None
+
+
+def test_a_removed_domain_is_not_live():
+    known = [{"domain": "d", "removed": False}, {"domain": "e", "removed": False}]
+    removed = [{"domain": "d", "removed": True}]
+    assert latest_by_key(known, removed, key="domain") == [known[1]]

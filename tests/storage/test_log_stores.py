@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta.storage.hadoop import HadoopLogStore, qualify
+from sparkdelta.storage.hadoop import qualify
+from sparkdelta.storage.hadoop_log import HadoopLogStore
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import FileEntry, LogStore
 from sparkdelta.table.log_listing import open_log

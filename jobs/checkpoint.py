@@ -1,0 +1,72 @@
+"""Write a checkpoint of a Delta table: spark-submit jobs/checkpoint.py /path/to/table
+
+The result is one line of JSON on standard output; what happens is told on standard error. Exit
+codes: 0 a checkpoint was written, or one that is as good is there; 1 it could not be written; 2 the
+arguments are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import job
+from pyspark.sql import SparkSession
+
+import sparkdelta
+from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the job and return its exit code."""
+    return job.run(_parser(), arguments, _checkpoint)
+
+
+def _checkpoint(spark: SparkSession, options: Namespace) -> tuple[Mapping[str, object], int]:
+    written = sparkdelta.write_checkpoint(
+        spark,
+        options.path,
+        version=options.version,
+        kind=options.kind,
+        layout=options.layout,
+        incremental=not options.full,
+        adds_per_sidecar=options.adds_per_sidecar,
+        compression=options.compression,
+    )
+    return {"is_written": written.is_written, **asdict(written)}, job.DONE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = job.parser(__doc__)
+    parser.add_argument("--version", type=int, help="the version; the latest by default")
+    parser.add_argument(
+        "--kind",
+        choices=("classic", "v2-classic", "v2-json", "v2-parquet"),
+        help="spec and name; by default what delta.checkpointPolicy of the table says",
+    )
+    parser.add_argument(
+        "--layout",
+        choices=("clustered", "hash"),
+        default="clustered",
+        help="clustered: ordered by partition values and statistics, so that selective reads open "
+        "few sidecars; hash: spread by path, in a little less time",
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="take over no sidecar of the last checkpoint"
+    )
+    parser.add_argument(
+        "--adds-per-sidecar",
+        type=int,
+        default=ADDS_PER_SIDECAR,
+        metavar="N",
+        help="how many live files a sidecar describes, about (%(default)s)",
+    )
+    parser.add_argument("--compression", default="snappy", help="of Parquet files (%(default)s)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""Compacting a range of commits."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.table.log_compaction import CompactionResult, compact
+from sparkdelta.table.log_listing import open_log
+from sparkdelta.table.sessions import writing_session
+from sparkdelta.table.writable import open_writable
+
+
+def compact_commits(
+    spark: SparkSession, path: str, *, start: Version | None = None, end: Version | None = None
+) -> CompactionResult:
+    """Write a log compaction file, see `sparkdelta.compact_log`.
+
+    References
+    ----------
+    PROTOCOL.md#log-compaction-files
+    """
+    open_log(spark, path).check_writable()
+    with writing_session(spark) as session:
+        snapshot = open_writable(session, path, version=end)
+        checkpoint = snapshot.segment.checkpoint
+        after = 0 if checkpoint is None else checkpoint.version + 1
+        first, last = after if start is None else start, snapshot.version
+        if start is None and first >= last:
+            return CompactionResult(first, last)
+        if not 0 <= first < last:
+            problem = f"{first} is not a version before {last}, the end of the range"
+            raise InvalidArgumentError(argument="start", problem=problem)
+        return compact(snapshot, first, last)

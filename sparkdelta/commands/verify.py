@@ -1,0 +1,350 @@
+"""Whether a table is what its log says: `verify`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.exceptions import (
+    DeltaError,
+    TruncatedTransactionLogError,
+    VersionNotFoundError,
+    VersionsNotContiguousError,
+)
+from sparkdelta.frames.file_checks import FINDINGS, FileChecker, file_findings
+from sparkdelta.frames.file_keys import absolute_path
+from sparkdelta.frames.state_differences import (
+    add_facts,
+    disagreements,
+    domain_facts,
+    remove_facts,
+    transaction_facts,
+)
+from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES
+from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, commit_name
+from sparkdelta.protocol.log_segment import Checkpoint, complete_checkpoints, missing_commits
+from sparkdelta.protocol.retention import transaction_retention_ms
+from sparkdelta.protocol.version_checksum import differences, parse_version_checksum
+from sparkdelta.table.distributed_scan import worker_files
+from sparkdelta.table.driver import read_rows
+from sparkdelta.table.log_listing import list_log_files, open_log
+from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.version_checksum import checksum_of_state
+
+_LOGGER = logging.getLogger(__name__)
+
+MAX_FINDINGS = 1000
+"""Up to so many findings of a check are brought to the driver; of more, only their number, or that
+there are more."""
+
+LOG, STATE, CHECKSUM, CHECKPOINT, FILES = "log", "state", "version checksum", "checkpoint", "files"
+
+_FILES_PER_TASK = 1000
+_MOST_TASKS = 10_000
+_NOT_REBUILT = (VersionNotFoundError, TruncatedTransactionLogError, VersionsNotContiguousError)
+
+Finding = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One of the checks of a verification.
+
+    Attributes
+    ----------
+    looked_at
+        How many things it looked at: commits, fields, checkpoints, files.
+    found
+        How many findings there are.
+    shown
+        The findings, as (check, path, problem): all of them up to `MAX_FINDINGS`.
+    """
+
+    name: str
+    looked_at: int
+    found: int = 0
+    shown: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What `sparkdelta.verify` found; printed, it is a report.
+
+    Attributes
+    ----------
+    version
+        The verified one; None where it cannot be reconstructed.
+    findings
+        check STRING, path STRING, problem STRING: a DataFrame of all findings, of local data unless
+        a check has more than `MAX_FINDINGS`.
+    """
+
+    path: str
+    version: Version | None
+    checks: tuple[Check, ...]
+    findings: DataFrame = field(repr=False)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found."""
+        return not any(check.found for check in self.checks)
+
+    def as_dict(self) -> dict[str, object]:
+        """As plain values, for JSON."""
+        return {
+            "path": self.path,
+            "version": self.version,
+            "clean": self.is_clean,
+            "checks": {c.name: {"checked": c.looked_at, "findings": c.found} for c in self.checks},
+            "findings": [
+                dict(zip(FINDINGS.names, finding, strict=True))
+                for check in self.checks
+                for finding in check.shown
+            ],
+        }
+
+    def __str__(self) -> str:
+        version = "no version" if self.version is None else f"version {self.version}"
+        lines = [f"{self.path}, {version}: {'clean' if self.is_clean else 'not clean'}"]
+        for check in self.checks:
+            lines.append(f"  {check.name}: {check.looked_at} checked, {check.found} findings")
+            lines += [f"    {what} {path}: {problem}" for what, path, problem in check.shown]
+            if check.found > len(check.shown):
+                lines.append(f"    and {check.found - len(check.shown)} more")
+        return "\n".join(lines)
+
+
+def verify_table(
+    spark: SparkSession,
+    path: str,
+    *,
+    version: Version | None = None,
+    footers: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> Verification:
+    """Look for everything that is not as the log says, see `sparkdelta.verify`.
+
+    References
+    ----------
+    PROTOCOL.md#state-validation
+    """
+    store = open_log(spark, path, options)
+    listing = list_log_files(store)
+    files = [f for f in listing if version is None or f.version <= version]
+    run = _Run(spark, path, dict(options or {}), files)
+    run.local(LOG, sum(f.kind is LogFileKind.COMMIT for f in files), _log_findings(files))
+    checksums = [f.name for f in files if f.kind is LogFileKind.VERSION_CHECKSUM]
+    try:
+        snapshot = open_snapshot(spark, path, version=version, options=options, without=checksums)
+    except DeltaError as error:
+        if not files:
+            raise
+        run.local(STATE, 1, [(STATE, path, error.message)])
+        return run.result(path, None)
+    run.check_checksum(snapshot)
+    run.check_checkpoints()
+    run.check_files(snapshot, footers=footers)
+    return run.result(snapshot.path, snapshot.version)
+
+
+@dataclass(slots=True)
+class _Run:
+    """The checks done so far."""
+
+    spark: SparkSession
+    path: str
+    options: Mapping[str, str]
+    files: Sequence[LogFile]
+    checks: list[Check] = field(default_factory=list)
+    unbounded: list[DataFrame] = field(default_factory=list)
+
+    def local(self, name: str, looked_at: int, findings: Sequence[Finding]) -> None:
+        self._add(Check(name, looked_at, len(findings), tuple(findings)))
+
+    def _add(self, check: Check) -> None:
+        _LOGGER.info("%s: %d checked, %d findings", check.name, check.looked_at, check.found)
+        self.checks.append(check)
+
+    def check_checksum(self, snapshot: Snapshot) -> None:
+        """PROTOCOL.md#state-validation"""
+        found = [
+            f
+            for f in self.files
+            if f.kind is LogFileKind.VERSION_CHECKSUM and f.version == snapshot.version
+        ]
+        if not found:
+            return self.local(CHECKSUM, 0, [])
+        name = found[0].name
+        recorded = parse_version_checksum(snapshot.log.store.read([name])[0])
+        if recorded is None:
+            return self.local(CHECKSUM, 1, [(CHECKSUM, name, "is not one JSON object")])
+        sizes = recorded.file_sizes
+        boundaries = SIZE_BOUNDARIES if sizes is None else sizes.boundaries
+        try:
+            computed = checksum_of_state(snapshot, boundaries)
+        except DeltaError as error:
+            return self.local(CHECKSUM, 1, [(STATE, snapshot.path, error.message)])
+        wrong = differences(recorded, computed, table_root=snapshot.path)
+        return self.local(
+            CHECKSUM,
+            1,
+            [
+                (CHECKSUM, name, f"{field} is {_short(said)}, and by the log {_short(is_)}")
+                for field, (said, is_) in wrong.items()
+            ],
+        )
+
+    def check_checkpoints(self) -> None:
+        """PROTOCOL.md#checkpoints"""
+        found: list[Finding] = []
+        count = 0
+        for checkpoint in _checkpoints(self.files):
+            findings = self._checkpoint_findings(checkpoint)
+            count += findings is not None
+            found += findings or []
+        self.local(CHECKPOINT, count, found)
+
+    def _checkpoint_findings(self, checkpoint: Checkpoint) -> list[Finding] | None:
+        """What is wrong with a checkpoint; None where the log before it cannot be replayed."""
+        names = {file.name for file in checkpoint.files}
+        beside = [
+            f.name for f in self.files if f.version == checkpoint.version and not _is_delta(f)
+        ]
+        shown = checkpoint.files[0].name
+        try:
+            stored = self._open(checkpoint.version, [n for n in beside if n not in names])
+            try:
+                replay = self._open(checkpoint.version, beside)
+            except _NOT_REBUILT:
+                return None
+            differing = _differing(stored, replay)
+            rows = read_rows(
+                differing.limit(MAX_FINDINGS + 1),
+                what="findings of a verification",
+                bound=MAX_FINDINGS + 1,
+            )
+        except DeltaError as error:
+            return [(CHECKPOINT, shown, error.message)]
+        wrong = [
+            (CHECKPOINT, shown, f"another {what} than the log")
+            for what, differs in (
+                ("protocol", stored.protocol != replay.protocol),
+                ("metaData", stored.metadata != replay.metadata),
+            )
+            if differs
+        ]
+        if len(rows) > MAX_FINDINGS:
+            wrong.append((CHECKPOINT, shown, f"differs in more than {MAX_FINDINGS} actions"))
+        wrong += [(CHECKPOINT, shown, f"{r['path']}: {r['problem']}") for r in rows[:MAX_FINDINGS]]
+        return wrong
+
+    def _open(self, version: Version, without: list[str]) -> Snapshot:
+        return open_snapshot(
+            self.spark, self.path, version=version, options=self.options, without=without
+        )
+
+    def check_files(self, snapshot: Snapshot, *, footers: bool) -> None:
+        """PROTOCOL.md#data-files"""
+        checker = FileChecker(
+            files=worker_files(self.spark, snapshot.path, self.options),
+            table_root=snapshot.path,
+            with_footers=footers,
+        )
+        try:
+            row = read_rows(snapshot.live_file_totals(), what="totals of the live files", bound=1)[
+                0
+            ]
+            tasks = min(row["num_files"] // _FILES_PER_TASK + 1, _MOST_TASKS)
+            self._distributed(FILES, row["num_files"], _file_findings(snapshot, checker, tasks))
+        except DeltaError as error:
+            self.local(FILES, 0, [(STATE, snapshot.path, error.message)])
+
+    def _distributed(self, name: str, looked_at: int, findings: DataFrame) -> None:
+        rows = read_rows(
+            findings.limit(MAX_FINDINGS + 1),
+            what="findings of a verification",
+            bound=MAX_FINDINGS + 1,
+        )
+        shown = tuple(sorted((r["check"], r["path"], r["problem"]) for r in rows[:MAX_FINDINGS]))
+        count = len(rows)
+        if count > MAX_FINDINGS:
+            self.unbounded.append(findings)
+            total = findings.agg(F.count("*").alias("n"))
+            count = read_rows(total, what="number of findings", bound=1)[0]["n"]
+        self._add(Check(name, looked_at, count, shown))
+
+    def result(self, path: str, version: Version | None) -> Verification:
+        complete = [f for c in self.checks if c.found == len(c.shown) for f in c.shown]
+        known = self.spark.createDataFrame(complete, FINDINGS)
+        frames = [known, *self.unbounded]
+        return Verification(
+            path, version, tuple(self.checks), reduce(DataFrame.unionByName, frames)
+        )
+
+
+def _log_findings(files: Sequence[LogFile]) -> list[Finding]:
+    """PROTOCOL.md#delta-log-entries-1"""
+    return [
+        (
+            LOG,
+            commit_name(first),
+            "is missing" if first == last else f"and all up to version {last} are missing",
+        )
+        for first, last in missing_commits(files)
+    ]
+
+
+def _checkpoints(files: Sequence[LogFile]) -> Iterator[Checkpoint]:
+    """All complete checkpoints: of one version there may be several."""
+    left = [file for file in files if file.kind.is_checkpoint]
+    while found := complete_checkpoints(left):
+        yield from (found[version] for version in sorted(found))
+        names = {file.name for checkpoint in found.values() for file in checkpoint.files}
+        left = [file for file in left if file.name not in names]
+
+
+def _is_delta(file: LogFile) -> bool:
+    return file.kind in (LogFileKind.COMMIT, LogFileKind.COMPACTION)
+
+
+def _differing(stored: Snapshot, replay: Snapshot) -> DataFrame:
+    """path STRING, problem STRING."""
+    root = stored.path
+    expires = transaction_retention_ms(replay.properties) is not None
+
+    def pair(
+        facts: Callable[[DataFrame], DataFrame], frame: Callable[[Snapshot], DataFrame]
+    ) -> tuple[DataFrame, DataFrame]:
+        return facts(frame(stored)), facts(frame(replay))
+
+    adds = pair(lambda f: add_facts(f, table_root=root), Snapshot.add_files)
+    removes = pair(lambda f: remove_facts(f, table_root=root), Snapshot.remove_files)
+    transactions = pair(transaction_facts, Snapshot.transactions)
+    domains = pair(domain_facts, Snapshot.domain_metadata)
+    frames = [
+        disagreements(*adds, kind="add"),
+        disagreements(*removes, kind="remove", may_drop=True),
+        disagreements(*transactions, kind="txn", may_drop=expires),
+        disagreements(*domains, kind="domainMetadata"),
+    ]
+    return reduce(DataFrame.unionByName, frames)
+
+
+def _file_findings(snapshot: Snapshot, checker: FileChecker, tasks: int) -> DataFrame:
+    files = snapshot.add_files().select(
+        F.expr(absolute_path("path", table_root=snapshot.path)).alias("file"),
+        "size",
+        F.col("stats_parsed.numRecords").alias("numRecords"),
+        "deletionVector",
+    )
+    return file_findings(files.repartition(tasks), checker)
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."

@@ -1,0 +1,174 @@
+"""In which order file actions stand in a checkpoint, and which of them stand together.
+
+References
+----------
+PROTOCOL.md#sidecar-files, PROTOCOL.md#per-file-statistics
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    FloatType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from sparkdelta.frames.partition_values import partition_value, typed_partition_value
+from sparkdelta.frames.statistics import parsed_statistics
+from sparkdelta.schema.checkpoint_schema import (
+    PARTITION_VALUES_PARSED,
+    STATS_PARSED,
+    CheckpointSchema,
+)
+from sparkdelta.schema.statistics_schema import narrowed_statistics
+
+LEADING_COLUMNS = 2
+"""So many columns of the data order the files of a partition, unless the table is clustered."""
+
+# A range of them says nothing that can be relied on: NaN, no order, or a zone of the reader's.
+_NOT_RANGED = (BooleanType, BinaryType, FloatType, DoubleType)
+_ZONED = (TimestampType, TimestampNTZType)
+_SORT = "_sort_"
+
+
+@dataclass(frozen=True, slots=True)
+class FileOrder:
+    """The columns by which the rows of `checkpoint_rows.add_rows` are ordered.
+
+    Attributes
+    ----------
+    leading
+        Physical names of columns of the data.
+    time_zone
+        Of timestamp partition values that were written without one.
+    """
+
+    schema: CheckpointSchema
+    leading: tuple[tuple[str, ...], ...]
+    time_zone: str
+
+    @property
+    def ranged_partition_keys(self) -> list[tuple[str, StructField]]:
+        """The partition columns of which a range can be told."""
+        return [key for key in self.schema.partition_keys if is_ranged(key[1].dataType)]
+
+    @property
+    def ranged_statistics(self) -> StructType:
+        """The type of the statistics of which a range is told."""
+        known = narrowed_statistics(self.schema.statistics, self.leading)
+        return StructType([self.schema.statistics["numRecords"]]) if known is None else known
+
+    def partition_value(self, key: str, field: StructField) -> Column:
+        """The typed partition value of a row."""
+        if self.schema.with_struct:
+            return F.col("add")[PARTITION_VALUES_PARSED][key]
+        text = partition_value("add.partitionValues", key)
+        return F.expr(typed_partition_value(text, field, time_zone=self.time_zone))
+
+    def statistics(self) -> Column:
+        """The statistics of a row, at least of the leading columns."""
+        if self.schema.with_struct:
+            return F.col("add")[STATS_PARSED]
+        if not self.schema.with_json:
+            return F.lit(None).cast(self.ranged_statistics)
+        return F.expr(parsed_statistics("add.stats", statistics=self.ranged_statistics))
+
+    def clustered(self, rows: DataFrame, partitions: int) -> DataFrame:
+        """Rows in order: by partition values, by leading statistics, by path.
+
+        Parameters
+        ----------
+        rows
+            A column `add`.
+        partitions
+            Each has a range of the whole order.
+        """
+        return _sorted(rows, self._keys(), partitions, by_range=True)
+
+    def _keys(self) -> list[Column]:
+        values = [self.partition_value(key, field) for key, field in self.schema.partition_keys]
+        bounds = [leaf(self.statistics(), "minValues", path) for path in self.leading]
+        return [*values, *bounds, F.col("add")["path"]]
+
+
+def is_ranged(data_type: DataType) -> bool:
+    """Whether a range of partition values of this type says what all readers agree on."""
+    is_collated = isinstance(data_type, StringType) and data_type != StringType()
+    return not is_collated and not isinstance(data_type, (*_NOT_RANGED, *_ZONED))
+
+
+def hashed(rows: DataFrame, partitions: int) -> DataFrame:
+    """Rows of one column `add` spread by a hash of their path, in no order."""
+    return rows.repartition(partitions, F.xxhash64("add.path"))
+
+
+def by_deletion(rows: DataFrame, partitions: int) -> DataFrame:
+    """Rows of one column `remove` in order of their deletion, oldest first."""
+    keys = [F.col("remove")["deletionTimestamp"], F.col("remove")["path"]]
+    return _sorted(rows, keys, partitions, by_range=True)
+
+
+def in_one_file(rows: DataFrame, order: FileOrder | None) -> DataFrame:
+    """All rows of a classic checkpoint in one partition: what is not a file action, adds, removes.
+
+    Parameters
+    ----------
+    order
+        Of the adds; None leaves them as they come.
+    """
+    kind = F.when(F.col("add").isNotNull(), 1).when(F.col("remove").isNotNull(), 2).otherwise(0)
+    keys = [kind, *(order._keys() if order is not None else [])]
+    return _sorted(rows, keys, 1, by_range=False)
+
+
+def leaf(statistics: Column, kind: str, path: tuple[str, ...]) -> Column:
+    """One leaf of a struct of statistics."""
+    column = statistics[kind]
+    for name in path:
+        column = column[name]
+    return column
+
+
+def leading_paths(
+    statistics: StructType, clustering: tuple[tuple[str, ...], ...]
+) -> tuple[tuple[str, ...], ...]:
+    """The physical names of the columns that order files: clustering columns, else the first.
+
+    Parameters
+    ----------
+    clustering
+        Physical names; those without bounds are left out.
+    """
+    bounds = statistics["minValues"].dataType if "minValues" in statistics.names else StructType()
+    paths = [path for path, data_type in _leaves(bounds) if not isinstance(data_type, _NOT_RANGED)]
+    chosen = [path for path in clustering if path in paths]
+    return tuple(chosen or paths[:LEADING_COLUMNS])
+
+
+def _leaves(
+    data_type: DataType, path: tuple[str, ...] = ()
+) -> list[tuple[tuple[str, ...], DataType]]:
+    if not isinstance(data_type, StructType):
+        return [(path, data_type)]
+    return [pair for f in data_type.fields for pair in _leaves(f.dataType, (*path, f.name))]
+
+
+def _sorted(rows: DataFrame, keys: list[Column], partitions: int, *, by_range: bool) -> DataFrame:
+    # Computed once, not by the exchange and again by the sort.
+    names = [f"{_SORT}{number}" for number in range(len(keys))]
+    keyed = rows.select("*", *(key.alias(name) for key, name in zip(keys, names, strict=True)))
+    spread = (
+        keyed.repartitionByRange(partitions, *names) if by_range else keyed.repartition(partitions)
+    )
+    return spread.sortWithinPartitions(*names).drop(*names)

@@ -1,0 +1,155 @@
+"""Whether the files that a version needs are there, looked at by Python workers.
+
+References
+----------
+PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StringType, StructField, StructType
+
+from sparkdelta.exceptions import DeletionVectorError
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
+
+FINDINGS = StructType(
+    [StructField(name, StringType(), False) for name in ("check", "path", "problem")]
+)
+"""What a verification finds: which check, about what, and what is wrong."""
+
+DATA_FILE, DELETION_VECTOR, FOOTER = "data file", "deletion vector", "footer"
+
+_THREADS = 16
+_PREFIX_BYTES = 4
+_FRAME_BYTES = 8  # the size before a deletion vector, and the checksum after it
+_ARROW = pa.schema([(name, pa.string()) for name in FINDINGS.names])
+
+
+class StoredFiles(Protocol):
+    """What looks at files on a worker, by absolute, decoded paths."""
+
+    def size(self, path: str) -> int | None:
+        """The bytes of a file; None where there is none."""
+
+    def open(self, path: str) -> pa.NativeFile:
+        """A file; FileNotFoundError where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChecker:
+    """How workers look at files.
+
+    Attributes
+    ----------
+    with_footers
+        Whether to open each data file and compare its number of rows.
+    """
+
+    files: StoredFiles
+    table_root: str
+    with_footers: bool = False
+
+
+def file_findings(files: DataFrame, checker: FileChecker) -> DataFrame:
+    """What is wrong with data files and deletion vectors: `FINDINGS`.
+
+    A file must be there with the logged size; a deletion vector's file must hold, at the offset, a
+    vector of the logged size; with footers, `numRecords` must be the number of rows.
+
+    Parameters
+    ----------
+    files
+        file STRING (absolute, decoded), size LONG, numRecords LONG (null where unknown),
+        deletionVector STRUCT, in as many partitions as tasks are wanted.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vector-file-storage-format
+    """
+
+    def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with ThreadPoolExecutor(_THREADS) as threads:
+            for batch in batches:
+                found = threads.map(lambda row: _findings(row, checker), batch.to_pylist())
+                rows = [row for findings in found for row in findings]
+                columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+                if columns:
+                    yield pa.RecordBatch.from_arrays(columns, schema=_ARROW)
+
+    wanted = files.select("file", "size", "numRecords", "deletionVector")
+    return wanted.mapInArrow(check, FINDINGS)
+
+
+def _findings(row: dict[str, Any], checker: FileChecker) -> list[tuple[str, str, str]]:
+    found, path = [], row["file"]
+    if problem := _file_problem(row, checker):
+        found.append((DATA_FILE, path, problem))
+    elif checker.with_footers and (problem := _footer_problem(row, checker)):
+        found.append((FOOTER, path, problem))
+    if row["deletionVector"] is not None:
+        vector, problem = _vector_problem(row["deletionVector"], checker)
+        if problem:
+            found.append((DELETION_VECTOR, vector, f"{problem} (of {path})"))
+    return found
+
+
+def _file_problem(row: dict[str, Any], checker: FileChecker) -> str | None:
+    try:
+        size = checker.files.size(row["file"])
+    except OSError as error:
+        return f"cannot be looked at: {error}"
+    if size is None:
+        return "is missing"
+    return None if size == row["size"] else f"has {size} bytes instead of {row['size']}"
+
+
+def _footer_problem(row: dict[str, Any], checker: FileChecker) -> str | None:
+    if row["numRecords"] is None:
+        return None
+    try:
+        with checker.files.open(row["file"]) as file:
+            rows = pq.ParquetFile(file).metadata.num_rows
+    except (OSError, pa.ArrowException) as error:
+        return f"cannot be read: {error}"
+    expected = row["numRecords"]
+    return None if rows == expected else f"has {rows} rows instead of {expected}"
+
+
+def _vector_problem(fields: dict[str, Any], checker: FileChecker) -> tuple[str, str | None]:
+    descriptor = DeletionVectorDescriptor.from_dict(
+        {name: value for name, value in fields.items() if value is not None}
+    )
+    try:
+        path = descriptor.absolute_path(checker.table_root)
+    except DeletionVectorError as error:
+        return str(fields["pathOrInlineDv"]), error.message
+    if path is None:
+        return "inline", None
+    try:
+        return path, _stored_vector_problem(path, fields, checker)
+    except OSError as error:
+        return path, f"cannot be looked at: {error}"
+
+
+def _stored_vector_problem(path: str, fields: dict[str, Any], checker: FileChecker) -> str | None:
+    size, offset = checker.files.size(path), fields["offset"] or 0
+    if size is None:
+        return "is missing"
+    end = offset + fields["sizeInBytes"] + _FRAME_BYTES
+    if size < end:
+        return f"has {size} bytes, and the vector ends at {end}"
+    with checker.files.open(path) as file:
+        file.seek(offset)
+        stored = int.from_bytes(file.read(_PREFIX_BYTES), "big")
+    if stored != fields["sizeInBytes"]:
+        expected = fields["sizeInBytes"]
+        return f"holds {stored} bytes at {offset} instead of {expected}"
+    return None

@@ -1,0 +1,97 @@
+"""Sidecars that may describe matching files, by the ranges in their tags: the rules of
+`frames.skipping_rules`, with a whole sidecar in the place of a file.
+
+Its rows are all rows of its files, so a partition column is no constant of it, but a column with a
+range like any other.
+
+References
+----------
+PROTOCOL.md#sidecar-file-information, PROTOCOL.md#per-file-statistics
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import LongType, StructField, StructType
+
+from sparkdelta.frames.checkpoint_layout import is_ranged
+from sparkdelta.frames.data_skipping import DataSkipping
+from sparkdelta.frames.skipping_rules import Condition, FileFacts, SkippingRules
+from sparkdelta.frames.statistics import parsed_statistics
+from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.schema.table_schema import quoted
+
+_VALUES, _STATISTICS = "partitions", "statistics"
+_RECORDS = "numRecords"
+
+
+@dataclass(frozen=True, slots=True)
+class SidecarSkipping:
+    """Chooses sidecars by the predicate of a `DataSkipping`."""
+
+    skipping: DataSkipping
+
+    def keep(self, tags: DataFrame) -> DataFrame | None:
+        """name STRING of the sidecars that may describe a matching file; None for all.
+
+        Parameters
+        ----------
+        tags
+            name STRING, partition_values STRING, statistics STRING, as `protocol.sidecar_tags` has
+            them.
+        """
+        facts = FileFacts(
+            partition=lambda _: None,
+            minimum=lambda path: self._fact("minValues", path),
+            maximum=lambda path: self._fact("maxValues", path),
+            null_count=self._null_count,
+            num_records=f"{_STATISTICS}.{_RECORDS}",
+        )
+        rules = SkippingRules(self.skipping.schema, frozenset(), facts)
+        condition = rules.condition(self.skipping.predicate)
+        if condition is None:
+            return None
+        values = parsed_statistics("partition_values", statistics=self._value_type)
+        statistics = parsed_statistics(_STATISTICS, statistics=self.skipping.statistics)
+        parsed = tags.selectExpr("name", f"{values} AS {_VALUES}", f"{statistics} AS {_STATISTICS}")
+        return parsed.filter(condition).select("name")
+
+    @property
+    def _value_type(self) -> StructType:
+        fields = [
+            StructField(key, field.dataType)
+            for key, field in self.skipping.partition_keys
+            if is_ranged(field.dataType)
+        ]
+        counts = StructType([StructField(field.name, LongType()) for field in fields])
+        bounds = StructType(fields)
+        kinds = {"minValues": bounds, "maxValues": bounds, "nullCount": counts}
+        ranges = [StructField(name, kind) for name, kind in kinds.items() if fields]
+        return StructType([StructField(_RECORDS, LongType()), *ranges])
+
+    def _fact(self, kind: str, path: ColumnPath) -> Condition:
+        key = self._partition_key(path)
+        if key is not None:
+            return f"{_VALUES}.{kind}.{quoted(key)}"
+        if path[0] in self.skipping.partition_columns:
+            return None
+        if self.skipping.wanted_type(kind, path) is None:
+            return None
+        return ".".join([_STATISTICS, kind, *map(quoted, self.skipping.physical(path))])
+
+    def _null_count(self, path: ColumnPath) -> Condition:
+        """Of rows; where some of the files are in the null partition, it is not known."""
+        key = self._partition_key(path)
+        if key is None:
+            return self._fact("nullCount", path)
+        files, nulls = f"{_VALUES}.{_RECORDS}", f"{_VALUES}.nullCount.{quoted(key)}"
+        known = f"WHEN {nulls} = 0 THEN 0 WHEN {nulls} = {files} THEN {_STATISTICS}.{_RECORDS}"
+        return f"CASE {known} END"
+
+    def _partition_key(self, path: ColumnPath) -> str | None:
+        for key, field in self.skipping.partition_keys:
+            if field.name == path[0] and is_ranged(field.dataType):
+                return key
+        return None

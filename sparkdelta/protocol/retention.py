@@ -1,0 +1,86 @@
+"""How long what is no longer in use must be kept: retention properties and their intervals.
+
+References
+----------
+PROTOCOL.md#checkpoints-1, PROTOCOL.md#action-reconciliation
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from sparkdelta.exceptions import InvalidArgumentError
+
+DELETED_FILE_RETENTION = "delta.deletedFileRetentionDuration"
+LOG_RETENTION = "delta.logRetentionDuration"
+SET_TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
+
+_UNITS_MS = {
+    "week": 7 * 24 * 3_600_000,
+    "day": 24 * 3_600_000,
+    "hour": 3_600_000,
+    "minute": 60_000,
+    "second": 1_000,
+    "millisecond": 1,
+    "microsecond": 0.001,
+}
+_PART = re.compile(
+    r"\s*(?P<number>[+-]?\d+(?:\.\d+)?)\s+(?P<unit>" + "|".join(_UNITS_MS) + r")s?\b", re.IGNORECASE
+)
+
+
+def interval_ms(name: str, text: str) -> int:
+    """The length of an interval as table properties spell it.
+
+    Parameters
+    ----------
+    name
+        The property, for the error.
+
+    Examples
+    --------
+    >>> interval_ms("p", "interval 1 week"), interval_ms("p", "2 days 12 hours")
+    (604800000, 216000000)
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is no such text, it is negative, or it has months or years, which have no fixed length.
+    """
+    rest = re.sub(r"^\s*interval\b", "", text, flags=re.IGNORECASE)
+    total, position = 0.0, 0
+    while part := _PART.match(rest, position):
+        total += float(part["number"]) * _UNITS_MS[part["unit"].lower()]
+        position = part.end()
+    if not position or rest[position:].strip() or total < 0:
+        problem = f"{text!r} is not an interval of weeks, days, hours, minutes or seconds"
+        raise InvalidArgumentError(argument=name, problem=problem)
+    return int(total)
+
+
+def deleted_file_retention_ms(configuration: Mapping[str, str]) -> int:
+    """How long a tombstone is kept, by default a week.
+
+    References
+    ----------
+    PROTOCOL.md#checkpoints
+    """
+    text = configuration.get(DELETED_FILE_RETENTION, "interval 1 week")
+    return interval_ms(DELETED_FILE_RETENTION, text)
+
+
+def transaction_retention_ms(configuration: Mapping[str, str]) -> int | None:
+    """How long a transaction identifier is kept after its last update; None for ever."""
+    text = configuration.get(SET_TRANSACTION_RETENTION)
+    return None if text is None else interval_ms(SET_TRANSACTION_RETENTION, text)
+
+
+def log_retention_ms(configuration: Mapping[str, str]) -> int:
+    """How long a version can be travelled to after the next one, by default 30 days.
+
+    References
+    ----------
+    PROTOCOL.md#metadata-cleanup
+    """
+    return interval_ms(LOG_RETENTION, configuration.get(LOG_RETENTION, "interval 30 days"))

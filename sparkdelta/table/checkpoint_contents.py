@@ -1,0 +1,205 @@
+"""What a checkpoint of a version holds, as frames; nothing of it passes through the driver."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sparkdelta.frames.checkpoint_layout import FileOrder, leading_paths
+from sparkdelta.frames.checkpoint_rows import (
+    add_rows,
+    checkpoint_rows,
+    domain_rows,
+    remove_rows,
+    transaction_rows,
+)
+from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.protocol.checkpoint_kinds import (
+    WRITE_STATS_AS_JSON,
+    WRITE_STATS_AS_STRUCT,
+    is_on,
+)
+from sparkdelta.protocol.retention import deleted_file_retention_ms, transaction_retention_ms
+from sparkdelta.protocol.table_features import (
+    READER_FEATURES_VERSION,
+    WRITER_FEATURES_VERSION,
+    is_supported,
+)
+from sparkdelta.schema.checkpoint_schema import CheckpointSchema
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.driver import read_rows
+from sparkdelta.table.log_reader import local_lines
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.state import TableState
+
+Layout: TypeAlias = Literal["clustered", "hash"]
+
+ADDS_PER_SIDECAR = 100_000
+"""About so many live files are described by a sidecar: ten million by a hundred. Few enough for one
+task, and for one that is rewritten to be a small part; enough for their number to be small."""
+
+REMOVES_PER_SIDECAR = 250_000
+"""About so many tombstones are in a sidecar of their own."""
+
+_CLUSTERING_DOMAIN = "delta.clustering"
+_TIGHT_BOUNDS = "tightBounds"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointContents:
+    """The rows of a version's checkpoint.
+
+    Attributes
+    ----------
+    snapshot
+        Of a session of `writing_session`.
+    now_ms
+        The time by which tombstones and transactions are expired.
+    adds_per_sidecar, removes_per_sidecar
+        Of a V2 checkpoint, about.
+    """
+
+    snapshot: Snapshot
+    schema: CheckpointSchema
+    order: FileOrder
+    layout: Layout
+    now_ms: int
+    adds_per_sidecar: int = ADDS_PER_SIDECAR
+    removes_per_sidecar: int = REMOVES_PER_SIDECAR
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        *,
+        layout: Layout,
+        now_ms: int,
+        adds_per_sidecar: int = ADDS_PER_SIDECAR,
+    ) -> CheckpointContents:
+        """The contents as the table's properties want them."""
+        schema = checkpoint_schema(snapshot.configuration)
+        leading = leading_paths(schema.statistics, _clustering(snapshot))
+        order = FileOrder(schema, leading, snapshot.state.partition_time_zone)
+        return cls(snapshot, schema, order, layout, now_ms, adds_per_sidecar)
+
+    @property
+    def fingerprint(self) -> str:
+        """What sidecars must have been written with to be of this checkpoint."""
+        return self.schema.fingerprint(self.layout)
+
+    @property
+    def known_num_adds(self) -> int | None:
+        """The number of live files, where the version checksum tells."""
+        checksum = self.snapshot.version_checksum
+        return None if checksum is None else checksum.num_files
+
+    @property
+    def expired_at_ms(self) -> int:
+        """Tombstones of that time or before are dropped."""
+        return self.now_ms - deleted_file_retention_ms(self.snapshot.properties)
+
+    def adds(self, state: TableState) -> DataFrame:
+        """The live files: one column `add`."""
+        adds, stored = state.adds_as_stored()
+        return add_rows(adds, schema=self.schema, stored=stored, time_zone=self.order.time_zone)
+
+    def removes(self, state: TableState) -> DataFrame:
+        """The tombstones that are not expired: one column `remove`."""
+        return remove_rows(state.removes(), expired_at_ms=self.expired_at_ms)
+
+    def sizes(self, state: TableState, *, num_adds: int | None) -> DataFrame:
+        """num_adds LONG, num_removes LONG: one row.
+
+        Parameters
+        ----------
+        num_adds
+            Where it is known, so that adds need not be counted.
+        """
+        removes = self.removes(state).select(F.lit(0).alias("a"), F.lit(1).alias("r"))
+        counted = removes
+        if num_adds is None:
+            adds, _ = state.adds_as_stored()
+            counted = adds.select(F.lit(1).alias("a"), F.lit(0).alias("r")).unionAll(removes)
+        known = F.coalesce(F.sum("a"), F.lit(0)) if num_adds is None else F.lit(num_adds)
+        return counted.agg(
+            known.cast("long").alias("num_adds"),
+            F.coalesce(F.sum("r"), F.lit(0)).alias("num_removes"),
+        )
+
+    def table_actions(
+        self, columns: StructType, more: Sequence[Mapping[str, object]] = ()
+    ) -> DataFrame:
+        """All that are not file actions, in a frame with these columns.
+
+        Parameters
+        ----------
+        more
+            Actions in their wire form to begin with.
+        """
+        state, properties = self.snapshot.state, self.snapshot.properties
+        keeps_for = transaction_retention_ms(properties)
+        expired = None if keeps_for is None else self.now_ms - keeps_for
+        opening = [*more, *self._opening()]
+        names = {name for action in opening for name in action}
+        return checkpoint_rows(
+            self._local(opening, StructType([f for f in columns.fields if f.name in names])),
+            transaction_rows(state.transactions(), expired_at_ms=expired),
+            domain_rows(state.domain_metadata()),
+            columns=columns,
+        )
+
+    def _opening(self) -> list[dict[str, object]]:
+        protocol = self.snapshot.protocol.to_dict()
+        if self.snapshot.protocol.min_reader_version < READER_FEATURES_VERSION:
+            protocol.pop("readerFeatures", None)
+        if self.snapshot.protocol.min_writer_version < WRITER_FEATURES_VERSION:
+            protocol.pop("writerFeatures", None)
+        return [{"protocol": protocol}, {"metaData": self.snapshot.metadata.to_dict()}]
+
+    def _local(self, actions: Sequence[Mapping[str, object]], columns: StructType) -> DataFrame:
+        lines = [json.dumps(action) for action in actions]
+        version = pa.repeat(pa.scalar(self.snapshot.version, pa.int64()), len(lines))
+        table = pa.table({"version": version, "line": pa.array(lines, pa.string())})
+        frame = local_lines(self.snapshot.log.spark, table).coalesce(1)
+        return parse_log_lines(frame, actions=columns).drop("version")
+
+
+def checkpoint_schema(configuration: TableConfiguration) -> CheckpointSchema:
+    """The types of a table's checkpoint.
+
+    References
+    ----------
+    PROTOCOL.md#checkpoints-1
+    """
+    has_vectors = is_supported(configuration.protocol, "deletionVectors")
+    statistics = configuration.statistics.fields
+    return CheckpointSchema(
+        StructType([f for f in statistics if has_vectors or f.name != _TIGHT_BOUNDS]),
+        tuple(configuration.partition_keys),
+        with_json=is_on(configuration.properties, WRITE_STATS_AS_JSON),
+        with_struct=is_on(configuration.properties, WRITE_STATS_AS_STRUCT),
+    )
+
+
+def _clustering(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:
+    """The physical names of the clustering columns.
+
+    References
+    ----------
+    PROTOCOL.md#clustered-table
+    """
+    if not is_supported(snapshot.protocol, "clustering"):
+        return ()
+    domain = snapshot.domain_metadata().filter(F.col("domain") == _CLUSTERING_DOMAIN)
+    rows = read_rows(domain.select("configuration"), what="clustering columns", bound=1)
+    if not rows:
+        return ()
+    columns = json.loads(rows[0]["configuration"]).get("clusteringColumns", [])
+    return tuple((name,) if isinstance(name, str) else tuple(name) for name in columns)

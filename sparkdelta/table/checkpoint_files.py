@@ -1,0 +1,191 @@
+"""The own file of a checkpoint, made in a staging directory.
+
+References
+----------
+PROTOCOL.md#v1-spec, PROTOCOL.md#v2-spec
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from pyspark.sql import Row
+from pyspark.sql import functions as F
+
+from sparkdelta.frames.checkpoint_layout import in_one_file
+from sparkdelta.frames.checkpoint_rows import checkpoint_rows
+from sparkdelta.frames.sidecar_summaries import counted_type, file_counts
+from sparkdelta.protocol.checkpoint_kinds import CheckpointKind
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.storage.log_store import FileEntry
+from sparkdelta.table.checkpoint_contents import CheckpointContents
+from sparkdelta.table.checkpoint_hint import MAX_SCHEMA_CHARACTERS, embedded
+from sparkdelta.table.driver import read_rows
+from sparkdelta.table.sidecar_files import ROW_GROUP_BYTES, Sidecars, counted, verify
+from sparkdelta.table.staging import Staging
+
+_PART = "checkpoint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedCheckpoint:
+    """A checkpoint that has no name in the log yet.
+
+    Attributes
+    ----------
+    file
+        In the staging directory.
+    name
+        That it will have.
+    num_rows
+        Of the file.
+    num_adds, num_removes
+        Of the checkpoint.
+    more
+        What the hint says of its kind.
+    """
+
+    kind: CheckpointKind
+    file: FileEntry
+    name: str
+    num_rows: int
+    num_adds: int
+    num_removes: int
+    sidecars: Sidecars = field(default_factory=Sidecars)
+    more: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def num_actions(self) -> int:
+        """The rows of its own file and of all sidecars."""
+        return self.num_rows + sum(self.sidecars.totals)
+
+    @property
+    def size_in_bytes(self) -> int:
+        return self.file.size_bytes + sum(one.size_in_bytes for one in self.sidecars.all)
+
+    @property
+    def bytes_written(self) -> int:
+        return self.size_in_bytes - sum(one.size_in_bytes for one in self.sidecars.kept)
+
+    def publish(self, stage: Staging) -> None:
+        """Give it its name."""
+        stage.publish(_PART, self.file.name, self.name)
+
+    def hint(self, version: Version) -> dict[str, object]:
+        """What `_last_checkpoint` says of it.
+
+        References
+        ----------
+        PROTOCOL.md#last-checkpoint-file-schema
+        """
+        return {
+            "version": version,
+            "size": self.num_actions,
+            "sizeInBytes": self.size_in_bytes,
+            "numOfAddFiles": self.num_adds,
+            **self.more,
+        }
+
+
+def stage_classic(
+    stage: Staging, contents: CheckpointContents, compression: str
+) -> StagedCheckpoint:
+    """Write all actions to one Parquet file.
+
+    References
+    ----------
+    PROTOCOL.md#v1-spec
+    """
+    state = contents.snapshot.state
+    num_adds, num_removes = counted(contents, state, contents.known_num_adds)
+    columns = contents.schema.classic_file
+    rows = checkpoint_rows(
+        contents.table_actions(columns),
+        contents.adds(state),
+        contents.removes(state),
+        columns=columns,
+    )
+    options = {"compression": compression}
+    order = None
+    if contents.layout == "clustered":
+        order = contents.order
+        options["parquet.block.size"] = str(ROW_GROUP_BYTES)
+    (file,) = stage.write_parquet(in_one_file(rows, order), _PART, options)
+    found = _counts(stage, contents)
+    verify(contents, num_adds, found.num_adds)
+    verify(contents, num_removes, found.num_removes)
+    schema = columns.json()
+    fits = len(schema) <= MAX_SCHEMA_CHARACTERS
+    return StagedCheckpoint(
+        kind=CheckpointKind.CLASSIC,
+        file=file,
+        name=CheckpointKind.CLASSIC.file_name(contents.snapshot.version, ""),
+        num_rows=found.num_rows,
+        num_adds=num_adds,
+        num_removes=num_removes,
+        more={"checkpointSchema": json.loads(schema)} if fits else {},
+    )
+
+
+def stage_top_level(
+    stage: Staging,
+    contents: CheckpointContents,
+    kind: CheckpointKind,
+    sidecars: Sidecars,
+    compression: str,
+) -> StagedCheckpoint:
+    """Write the file that names the sidecars and has all other actions.
+
+    References
+    ----------
+    PROTOCOL.md#v2-spec, PROTOCOL.md#checkpoint-metadata-tags
+    """
+    version, columns = contents.snapshot.version, contents.schema.v2_file
+    num_adds, num_removes = sidecars.totals
+    tags = {
+        "sidecarNumActions": str(num_adds + num_removes),
+        "sidecarSizeInBytes": str(sum(one.size_in_bytes for one in sidecars.all)),
+        "numOfAddFiles": str(num_adds),
+        "sidecarFileSchema": contents.schema.sidecar_file.json(),
+    }
+    opening = [{"checkpointMetadata": {"version": version, "tags": tags}}]
+    rows = contents.table_actions(
+        columns, [*opening, *({"sidecar": one.to_dict()} for one in sidecars.all)]
+    ).coalesce(1)
+    more: dict[str, object] = {}
+    if kind.is_json:
+        names = [name for name in columns.names if name not in ("add", "remove")]
+        text = F.to_json(F.struct(*names), {"ignoreNullFields": "true"}).alias("value")
+        (file,) = stage.write_lines(rows.select(text), _PART)
+        content = stage.read(_PART, file.name)
+        num_rows, more = content.count(b"\n"), embedded(content)
+    else:
+        (file,) = stage.write_parquet(rows, _PART, {"compression": compression})
+        num_rows = _counts(stage, contents).num_rows
+    name = kind.file_name(version, str(uuid4()))
+    own = {"path": name, "sizeInBytes": file.size_bytes}
+    modified = {"modificationTime": file.modification_time_ms}
+    return StagedCheckpoint(
+        kind=kind,
+        file=file,
+        name=name,
+        num_rows=num_rows,
+        num_adds=num_adds,
+        num_removes=num_removes,
+        sidecars=sidecars,
+        more={"v2Checkpoint": {**own, **modified, **more}},
+    )
+
+
+def _counts(stage: Staging, contents: CheckpointContents) -> Row:
+    rows, file_name = stage.read_parquet([_PART], counted_type())
+    (row,) = read_rows(
+        file_counts(rows, file_name),
+        what="what was written to a checkpoint",
+        bound=1,
+        version=contents.snapshot.version,
+    )
+    return row

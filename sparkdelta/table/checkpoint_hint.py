@@ -1,0 +1,59 @@
+"""Brings `_last_checkpoint` up to date, never back.
+
+References
+----------
+PROTOCOL.md#last-checkpoint-file, PROTOCOL.md#last-checkpoint-file-schema
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from sparkdelta.protocol.last_checkpoint import last_checkpoint_bytes, parse_last_checkpoint
+from sparkdelta.protocol.log_files import LAST_CHECKPOINT, Version
+from sparkdelta.storage.log_store import LogStore
+
+MAX_EMBEDDED = 30
+"""A V2 checkpoint with no more sidecars and no more other actions is repeated in the hint."""
+
+MAX_EMBEDDED_BYTES = 64 * 1024
+MAX_SCHEMA_CHARACTERS = 20_000
+"""A longer schema is left out of the hint."""
+
+_OPTIONAL = ("v2Checkpoint", "checkpointSchema")
+
+
+def update_hint(store: LogStore, document: Mapping[str, object]) -> bool:
+    """Point to a checkpoint, unless a newer one is pointed to; whether it was done.
+
+    Two writers that do this at once may leave the older of their hints: readers then list more.
+    """
+    version = document["version"]
+    assert isinstance(version, int)
+    known = _known_version(store)
+    if known is not None and known > version:
+        return False
+    present = {name: value for name, value in document.items() if value is not None}
+    store.overwrite(LAST_CHECKPOINT, last_checkpoint_bytes(present, optional=_OPTIONAL))
+    return True
+
+
+def _known_version(store: LogStore) -> Version | None:
+    try:
+        hint = parse_last_checkpoint(store.read([LAST_CHECKPOINT])[0])
+    except FileNotFoundError:
+        return None
+    return None if hint is None else hint.version
+
+
+def embedded(content: bytes) -> dict[str, object]:
+    """The actions of a V2 checkpoint in JSON as the hint repeats them; nothing if they are many."""
+    if len(content) > MAX_EMBEDDED_BYTES:
+        return {}
+    actions = [json.loads(line) for line in content.decode().splitlines() if line.strip()]
+    sidecars = [action["sidecar"] for action in actions if "sidecar" in action]
+    others = [action for action in actions if "sidecar" not in action]
+    if max(len(sidecars), len(others)) > MAX_EMBEDDED:
+        return {}
+    return {"nonFileActions": others, "sidecarFiles": sidecars}

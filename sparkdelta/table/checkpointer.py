@@ -1,0 +1,231 @@
+"""Writes a checkpoint: staged by executors, verified, published, and only then pointed to.
+
+::
+
+    staging directory   executors write: sidecars, then the checkpoint's own file
+    verify              what was written has as many live files as the version
+    _sidecars/          new sidecars get their names; sidecars taken over are seen to be there
+    _delta_log/         the checkpoint gets its name: from here on readers may use it
+    _last_checkpoint    points to it, unless it points to a newer one already
+
+References
+----------
+PROTOCOL.md#checkpoints, PROTOCOL.md#v2-spec
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sparkdelta.exceptions import CheckpointMismatchError
+from sparkdelta.protocol.actions import Sidecar
+from sparkdelta.protocol.checkpoint_kinds import (
+    CLASSIC_NAME_INTERVAL,
+    MAX_JSON_SIDECARS,
+    CheckpointKind,
+    needs_classic_name,
+)
+from sparkdelta.protocol.log_files import LogFileKind, Version, listing_prefix
+from sparkdelta.protocol.sidecar_reuse import Reuse
+from sparkdelta.table.checkpoint_contents import CheckpointContents
+from sparkdelta.table.checkpoint_files import StagedCheckpoint, stage_classic, stage_top_level
+from sparkdelta.table.checkpoint_hint import update_hint
+from sparkdelta.table.log_listing import list_log_files
+from sparkdelta.table.sidecar_files import (
+    delete_sidecars,
+    missing_sidecars,
+    publish_sidecars,
+    stage_sidecars,
+)
+from sparkdelta.table.sidecar_reuse import plan_reuse
+from sparkdelta.table.staging import Staging, staging
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenCheckpoint:
+    """A checkpoint that was written, or that was there already.
+
+    Attributes
+    ----------
+    kind
+        `classic`, `v2-classic`, `v2-json` or `v2-parquet`.
+    file
+        The checkpoint's own file; None where none was written.
+    num_actions, num_adds, num_removes
+        In all of it; of them the live files and the tombstones.
+    num_sidecars, num_reused_sidecars
+        Its sidecars; of them those of the last checkpoint that were taken over as they are.
+    size_in_bytes, bytes_written
+        Of its own file and all sidecars; of them what was written.
+    """
+
+    version: Version
+    kind: str
+    file: str | None = None
+    num_actions: int = 0
+    num_adds: int = 0
+    num_removes: int = 0
+    num_sidecars: int = 0
+    num_reused_sidecars: int = 0
+    size_in_bytes: int = 0
+    bytes_written: int = 0
+    seconds: float = 0.0
+
+    @property
+    def is_written(self) -> bool:
+        """Whether anything was written: a classic checkpoint that is there is never replaced, and
+        nothing is done where the last checkpoint is of this very version and as good.
+        """
+        return self.file is not None
+
+
+class ReuseFailed(Exception):  # noqa: N818 - it never reaches the user
+    """What was to be taken over is gone, or does not add up: a full checkpoint must be written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpointer:
+    """Writes one checkpoint.
+
+    Attributes
+    ----------
+    kind
+        V2_JSON stands for V2 where the kind is not asked for: it has the classic name now and then,
+        and is Parquet where it has very many sidecars.
+    is_incremental
+        Whether sidecars of the last checkpoint may be taken over.
+    """
+
+    contents: CheckpointContents
+    kind: CheckpointKind
+    is_kind_asked: bool = True
+    is_incremental: bool = True
+    compression: str = "snappy"
+
+    def write(self) -> WrittenCheckpoint:
+        """Write it.
+
+        Raises
+        ------
+        CheckpointMismatchError
+            What was written is not the version; nothing was published.
+        ReuseFailed
+            A full checkpoint is to be written, of a snapshot that is loaded anew.
+        """
+        started = time.monotonic()
+        if self.kind.has_classic_name and self._has_classic_name():
+            return self._nothing()
+        plan = plan_reuse(self.contents) if self.is_incremental and self.kind.is_v2 else None
+        if plan is not None and self._is_there(plan):
+            return self._nothing()
+        try:
+            written = self._write(plan)
+        except CheckpointMismatchError as error:
+            if plan is None:
+                raise
+            raise ReuseFailed from error
+        except FileExistsError:  # another writer was first to the classic name
+            return self._nothing()
+        written = replace(written, seconds=round(time.monotonic() - started, 3))
+        _LOGGER.info("Checkpoint of %s: %s", self.contents.snapshot.path, written)
+        return written
+
+    @property
+    def _version(self) -> Version:
+        return self.contents.snapshot.version
+
+    def _nothing(self) -> WrittenCheckpoint:
+        return WrittenCheckpoint(version=self._version, kind=self.kind.value)
+
+    def _has_classic_name(self) -> bool:
+        store = self.contents.snapshot.log.store
+        return any(
+            file.kind is LogFileKind.CLASSIC_CHECKPOINT and file.version == self._version
+            for file in list_log_files(store, listing_prefix(self._version))
+        )
+
+    def _is_there(self, plan: Reuse) -> bool:
+        """Whether the last checkpoint is of this version, and a new one would be no better."""
+        checkpoint = self.contents.snapshot.segment.checkpoint
+        return (
+            not self.is_kind_asked
+            and checkpoint is not None
+            and checkpoint.version == self._version
+            and len(plan.kept) == len(self.contents.snapshot.log.sidecars)
+        )
+
+    def _write(self, plan: Reuse | None) -> WrittenCheckpoint:
+        log = self.contents.snapshot.log
+        with staging(log.spark, log.store) as stage:
+            staged = (
+                self._staged_v2(stage, plan)
+                if self.kind.is_v2
+                else stage_classic(stage, self.contents, self.compression)
+            )
+            self._publish(stage, staged)
+        update_hint(log.store, staged.hint(self._version))
+        return self._outcome(staged)
+
+    def _staged_v2(self, stage: Staging, plan: Reuse | None) -> StagedCheckpoint:
+        sidecars = stage_sidecars(stage, self.contents, plan, self.compression)
+        kind = self._v2_kind(len(sidecars.all))
+        return stage_top_level(stage, self.contents, kind, sidecars, self.compression)
+
+    def _publish(self, stage: Staging, staged: StagedCheckpoint) -> None:
+        """Give all files their names, the checkpoint's own last.
+
+        On failure the new sidecars are taken back where it is sure that no checkpoint names them.
+        """
+        store, sidecars = stage.store, staged.sidecars
+        try:
+            publish_sidecars(stage, sidecars.new)
+            self._require(sidecars.kept)
+        except BaseException:
+            delete_sidecars(store, sidecars.new)
+            raise
+        try:
+            staged.publish(stage)
+        except FileExistsError:
+            delete_sidecars(store, sidecars.new)
+            raise
+        try:
+            self._require(sidecars.kept)
+        except ReuseFailed:
+            store.delete([staged.name])
+            delete_sidecars(store, sidecars.new)
+            raise
+
+    def _require(self, sidecars: Sequence[Sidecar]) -> None:
+        """See that sidecars of the last checkpoint are still there in their full size."""
+        store = self.contents.snapshot.log.store
+        if sidecars and (missing := missing_sidecars(store, sidecars)):
+            raise ReuseFailed(missing)
+
+    def _v2_kind(self, num_sidecars: int) -> CheckpointKind:
+        if self.is_kind_asked:
+            return self.kind
+        first = max(0, self._version - CLASSIC_NAME_INTERVAL)
+        files = list_log_files(self.contents.snapshot.log.store, listing_prefix(first))
+        if needs_classic_name(files, self._version):
+            return CheckpointKind.V2_CLASSIC
+        has_few = num_sidecars <= MAX_JSON_SIDECARS
+        return CheckpointKind.V2_JSON if has_few else CheckpointKind.V2_PARQUET
+
+    def _outcome(self, staged: StagedCheckpoint) -> WrittenCheckpoint:
+        return WrittenCheckpoint(
+            version=self._version,
+            kind=staged.kind.value,
+            file=staged.name,
+            num_actions=staged.num_actions,
+            num_adds=staged.num_adds,
+            num_removes=staged.num_removes,
+            num_sidecars=len(staged.sidecars.all),
+            num_reused_sidecars=len(staged.sidecars.kept),
+            size_in_bytes=staged.size_in_bytes,
+            bytes_written=staged.bytes_written,
+        )

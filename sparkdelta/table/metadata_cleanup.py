@@ -1,0 +1,179 @@
+"""Metadata cleanup: deletes what of the log no version within retention needs."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from sparkdelta.frames.sidecar_references import missing, unreferenced
+from sparkdelta.protocol.log_files import (
+    SIDECAR_DIRECTORY,
+    STAGED_COMMIT_DIRECTORY,
+    LogFile,
+    Version,
+    is_staging_directory,
+    is_temporary_file,
+)
+from sparkdelta.protocol.log_segment import Checkpoint, readable_commits
+from sparkdelta.protocol.metadata_cleanup import (
+    cutoff_checkpoints,
+    cutoff_time,
+    expired_files,
+    expired_staged_commits,
+    is_abandoned,
+)
+from sparkdelta.protocol.retention import log_retention_ms
+from sparkdelta.storage.log_store import FileEntry
+from sparkdelta.table.driver import read_rows
+from sparkdelta.table.log_listing import list_log_files
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.time_travel import newest_commit_at
+
+_LOGGER = logging.getLogger(__name__)
+
+ENABLED = "delta.enableExpiredLogCleanup"
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupResult:
+    """What came of `sparkdelta.clean_log`.
+
+    Attributes
+    ----------
+    cutoff_time_ms, cutoff_version
+        The cutOffTimestamp and the cutoffCommit.
+    checkpoint_version
+        The cutOffCheckpoint, from which on the log is kept; None where nothing may be deleted.
+    reason
+        Why nothing is deleted.
+    files
+        The names, within the log directory, of what was deleted or, in a dry run, would be: files,
+        and staging directories that a process left which died.
+    """
+
+    dry_run: bool
+    cutoff_time_ms: int
+    cutoff_version: Version | None = None
+    checkpoint_version: Version | None = None
+    reason: str | None = None
+    files: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, object]:
+        """As plain values, for JSON."""
+        return {**asdict(self), "files": list(self.files)}
+
+
+def clean_metadata(
+    snapshot: Snapshot, *, dry_run: bool = False, now_ms: int | None = None
+) -> CleanupResult:
+    """Do the five steps for a table whose log is known to be fit, see `sparkdelta.clean_log`.
+
+    References
+    ----------
+    PROTOCOL.md#metadata-cleanup
+    """
+    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    cutoff = cutoff_time(now, log_retention_ms(snapshot.properties))
+    if snapshot.properties.get(ENABLED, "true").lower() == "false":
+        return CleanupResult(dry_run, cutoff, reason=f"{ENABLED} is false")
+    files = list_log_files(snapshot.log.store)
+    version = newest_commit_at(
+        snapshot.log.spark,
+        snapshot.log.store,
+        readable_commits(files, path=snapshot.path),
+        snapshot.configuration.in_commit_timestamps,
+        cutoff,
+    )
+    if version is None:
+        return CleanupResult(dry_run, cutoff, reason="no commit is older than the retention")
+    stored = snapshot.log.store.list_directory(SIDECAR_DIRECTORY)
+    checkpoint = _whole(snapshot, cutoff_checkpoints(files, version), stored)
+    if checkpoint is None:
+        reason = f"there is no complete checkpoint of version {version} or older"
+        return CleanupResult(dry_run, cutoff, version, reason=reason)
+    names = _clean(snapshot, files, checkpoint.version, stored, now=now, dry_run=dry_run)
+    return CleanupResult(dry_run, cutoff, version, checkpoint.version, files=tuple(names))
+
+
+def _clean(
+    snapshot: Snapshot,
+    files: list[LogFile],
+    checkpoint: Version,
+    stored: list[FileEntry],
+    *,
+    now: int,
+    dry_run: bool,
+) -> list[str]:
+    """Steps 3 to 5, in this order."""
+    store = snapshot.log.store
+    expired = [file.name for file in expired_files(files, checkpoint)]
+    staged = [entry.name for entry in store.list_directory(STAGED_COMMIT_DIRECTORY)]
+    expired += [
+        f"{STAGED_COMMIT_DIRECTORY}/{name}" for name in expired_staged_commits(staged, checkpoint)
+    ]
+    if not dry_run:
+        store.delete(expired)
+    old = [entry.name for entry in stored if is_abandoned(entry.modification_time_ms, now)]
+    # Listed again, after the sidecars were: a checkpoint that came meanwhile may name old ones.
+    sidecars = _unused(snapshot, old, set(expired)) if old else []
+    sidecars = [f"{SIDECAR_DIRECTORY}/{name}" for name in sidecars]
+    temporary = _abandoned(store.list_from("."), is_temporary_file, now)
+    directories = _abandoned(store.staging_directories(), is_staging_directory, now)
+    if not dry_run:
+        store.delete(sidecars + temporary)
+        for directory in directories:
+            store.delete_directory(directory)
+        _LOGGER.info(
+            "%s: deleted %d files before version %d", snapshot.path, len(expired), checkpoint
+        )
+    return expired + sidecars + temporary + directories
+
+
+def _abandoned(entries: list[FileEntry], is_ours: Callable[[str], bool], now_ms: int) -> list[str]:
+    """What a process left that died before it gave its files their names in the log."""
+    return [
+        entry.name
+        for entry in entries
+        if is_ours(entry.name) and is_abandoned(entry.modification_time_ms, now_ms)
+    ]
+
+
+def _whole(
+    snapshot: Snapshot, checkpoints: Sequence[Checkpoint], stored: list[FileEntry]
+) -> Checkpoint | None:
+    """The first checkpoint whose sidecars are all there."""
+    names = _names(snapshot, [entry.name for entry in stored])
+    for checkpoint in checkpoints:
+        sidecars = snapshot.log.named_sidecars(checkpoint.files)
+        lost = read_rows(missing(sidecars, names).limit(1), what="a missing sidecar", bound=1)
+        if not lost:
+            return checkpoint
+        _LOGGER.warning("%s lacks %s", checkpoint.files[0].name, lost[0]["name"])
+    return None
+
+
+def _unused(snapshot: Snapshot, old: list[str], expired: set[str]) -> list[str]:
+    """Those of the sidecars that no checkpoint names that is left."""
+    left = [
+        file
+        for file in list_log_files(snapshot.log.store)
+        if file.kind.is_checkpoint and file.name not in expired
+    ]
+    rows = read_rows(
+        unreferenced(_names(snapshot, old), snapshot.log.named_sidecars(left)),
+        what="sidecars to be deleted",
+        bound=len(old),
+    )
+    return sorted(row["name"] for row in rows)
+
+
+def _names(snapshot: Snapshot, names: list[str]) -> DataFrame:
+    if not names:
+        return snapshot.log.spark.createDataFrame([], "name STRING")
+    table = pa.table({"name": pa.array(names, pa.string())})
+    return snapshot.log.spark.createDataFrame(table)

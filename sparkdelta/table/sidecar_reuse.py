@@ -1,0 +1,88 @@
+"""Finds the sidecars that commits have touched, by tags and then by key columns alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from sparkdelta.frames.reconciliation import superseded_actions, superseding_keys
+from sparkdelta.frames.sidecar_touches import sidecars_in_range
+from sparkdelta.protocol.actions import Sidecar
+from sparkdelta.protocol.log_files import listing_prefix
+from sparkdelta.protocol.sidecar_reuse import KnownSidecars, Reuse
+from sparkdelta.protocol.sidecar_tags import parse_sidecar_tags
+from sparkdelta.table.checkpoint_contents import CheckpointContents
+from sparkdelta.table.driver import read_rows
+from sparkdelta.table.log_listing import list_log_files
+
+
+def plan_reuse(contents: CheckpointContents) -> Reuse | None:
+    """What a new checkpoint takes over; None where a full one is to be written."""
+    log = contents.snapshot.log
+    if not log.sidecars or not _is_newest(contents):
+        return None
+    known = KnownSidecars.of(
+        log.sidecars, fingerprint=contents.fingerprint, expired_at_ms=contents.expired_at_ms
+    )
+    return known.reuse(
+        _touched(contents, known) if log.has_commits else (),
+        adds_per_sidecar=contents.adds_per_sidecar,
+        removes_per_sidecar=contents.removes_per_sidecar,
+    )
+
+
+def _is_newest(contents: CheckpointContents) -> bool:
+    """Whether no checkpoint is newer: what an older one names may be about to be deleted."""
+    version = contents.snapshot.version
+    later = list_log_files(contents.snapshot.log.store, listing_prefix(version + 1))
+    return not any(file.kind.is_checkpoint for file in later)
+
+
+def _touched(contents: CheckpointContents, known: KnownSidecars) -> set[str]:
+    """The names of the sidecars that hold what a commit since supersedes."""
+    log = contents.snapshot.log
+    keyed = contents.snapshot.state.keyed_commits
+    near = _near(contents, known.adds, keyed) if known.adds else set()
+    candidates = {"add": [one for one in known.adds if one.path in near], "remove": known.removes}
+    keys = superseding_keys(keyed)
+    frames = [
+        superseded_actions(
+            log.sidecar_keys(action, sidecars),
+            keys,
+            are_adds=action == "add",
+            table_root=log.store.table_root,
+            broadcast_keys=log.broadcasts_keys,
+        ).select("file")
+        for action, sidecars in candidates.items()
+        if sidecars
+    ]
+    if not frames:
+        return set()
+    held = frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
+    return _names(contents, held.distinct())
+
+
+def _near(contents: CheckpointContents, adds: Sequence[Sidecar], keyed: DataFrame) -> set[str]:
+    """The names of those whose ranges include a file action of the commits."""
+    tags = [parse_sidecar_tags(one.tags) for one in adds]
+    ranges = [None if one is None else one.partition_values for one in tags]
+    table = pa.table(
+        {
+            "name": pa.array([one.path for one in adds], pa.string()),
+            "partition_values": pa.array(ranges, pa.string()),
+        }
+    )
+    sidecars = contents.snapshot.log.spark.createDataFrame(table)
+    return _names(contents, sidecars_in_range(sidecars, keyed, contents.order).toDF("file"))
+
+
+def _names(contents: CheckpointContents, files: DataFrame) -> set[str]:
+    rows = read_rows(
+        files,
+        what="sidecars that commits may touch",
+        bound=len(contents.snapshot.log.sidecars),
+        version=contents.snapshot.version,
+    )
+    return {row["file"] for row in rows}

@@ -1,0 +1,88 @@
+"""Files of the log that executors make in a private directory, before they get their names."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from uuid import uuid4
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sparkdelta.protocol.log_files import staging_directory
+from sparkdelta.storage.log_store import FileEntry, LogStore, log_path
+from sparkdelta.storage.parquet import PARQUET_OPTIONS
+from sparkdelta.table.driver import our_errors
+from sparkdelta.table.log_listing import read_options
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A private directory below `_delta_log`, which no listing of an engine shows.
+
+    Attributes
+    ----------
+    spark
+        A session of `writing_session`.
+    name
+        Of the directory, within the log directory.
+    """
+
+    spark: SparkSession
+    store: LogStore
+    name: str
+
+    def write_parquet(
+        self, rows: DataFrame, part: str, options: Mapping[str, str]
+    ) -> list[FileEntry]:
+        """Write a file for each partition that has rows; their names are within the part."""
+        target = log_path(self.store.table_root, f"{self.name}/{part}")
+        with our_errors(None):
+            rows.write.options(**read_options(self.store, {}), **options).parquet(target)
+        return self._files(part, ".parquet")
+
+    def write_lines(self, lines: DataFrame, part: str) -> list[FileEntry]:
+        """Write a column of texts, a line each."""
+        target = log_path(self.store.table_root, f"{self.name}/{part}")
+        options = {"lineSep": "\n", "compression": "none"}
+        with our_errors(None):
+            lines.write.options(**read_options(self.store, {}), **options).text(target)
+        return self._files(part, ".txt")
+
+    def read_parquet(self, parts: list[str], schema: StructType) -> tuple[DataFrame, Column]:
+        """The rows of what was written, and the name of the file of each."""
+        paths = [log_path(self.store.table_root, f"{self.name}/{part}") for part in parts]
+        options = {**read_options(self.store, {}), **PARQUET_OPTIONS}
+        with our_errors(None):
+            rows = self.spark.read.options(**options).schema(schema).parquet(*paths)
+        return rows, rows.metadataColumn("_metadata")["file_name"]
+
+    def read(self, part: str, file: str) -> bytes:
+        """All of a file."""
+        return self.store.read([f"{self.name}/{part}/{file}"])[0]
+
+    def publish(self, part: str, file: str, name: str) -> None:
+        """Give a file of a part its name in the log, see `LogStore.publish`."""
+        self.store.publish(f"{self.name}/{part}/{file}", name)
+
+    def _files(self, part: str, suffix: str) -> list[FileEntry]:
+        entries = self.store.list_directory(f"{self.name}/{part}")
+        return [entry for entry in entries if _is_data(entry.name, suffix)]
+
+
+def _is_data(name: str, suffix: str) -> bool:
+    return name.endswith(suffix) and not name.startswith((".", "_"))
+
+
+@contextmanager
+def staging(spark: SparkSession, store: LogStore) -> Iterator[Staging]:
+    """A new staging directory, which is gone afterwards, whatever happens."""
+    name = staging_directory(str(uuid4()))
+    try:
+        yield Staging(spark, store, name)
+    finally:
+        store.delete_directory(name)

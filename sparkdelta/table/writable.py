@@ -1,0 +1,41 @@
+"""Snapshots of tables whose log may be written: everything is checked before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.table_features import Writing, check_writable
+from sparkdelta.table.log_listing import open_log
+from sparkdelta.table.snapshot import Snapshot, open_snapshot
+
+
+def open_writable(
+    spark: SparkSession,
+    path: str,
+    *,
+    version: Version | None = None,
+    options: Mapping[str, str] | None = None,
+    writing: Writing = Writing.LOG_FILES,
+) -> Snapshot:
+    """The snapshot of a version, the latest by default, of a table whose log may be written.
+
+    The latest protocol decides who may write; one that a wanted older version has must be known
+    too.
+
+    Raises
+    ------
+    StoreNotWritableError
+        The storage has no way to write a log.
+    UnsupportedWriterFeaturesError
+        Naming every feature that is not implemented.
+    """
+    open_log(spark, path, options).check_writable()
+    snapshot = open_snapshot(spark, path, options=options)
+    check_writable(snapshot.protocol, path=snapshot.path, writing=writing)
+    if version is not None and version != snapshot.version:
+        snapshot = open_snapshot(spark, path, version=version, options=options)
+        check_writable(snapshot.protocol, path=snapshot.path, writing=writing)
+    return snapshot

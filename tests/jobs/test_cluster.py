@@ -1,0 +1,59 @@
+"""Jobs on a standalone cluster whose Python has no sparkdelta but what is shipped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.cluster import Cluster, standalone_cluster
+from tests.support.log_writer import write_commit
+from tests.support.table_builder import create, ids, removal_of, write_data, write_vectors
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Started once: two JVMs and a half each time."""
+    with standalone_cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Three versions, a deletion vector, files to look at."""
+    table = tmp_path / "table"
+    first = write_data(table, "a.parquet", ids(0, 10))
+    create(table, first)
+    write_commit(table, 1, [write_data(table, "b.parquet", ids(10, 20))])
+    (vector,) = write_vectors(table, [1])
+    changed = {"add": {**first["add"], "deletionVector": vector}}
+    write_commit(table, 2, [removal_of(first, size=first["add"]["size"]), changed])
+    return table
+
+
+def test_without_the_package_there_is_no_job(cluster: Cluster, table: Path) -> None:
+    """So that the tests below show that what is shipped is enough."""
+    run = cluster.submit("verify.py", str(table))
+    assert run.returncode != 0
+    assert "No module named 'sparkdelta'" in run.stderr
+
+
+def test_every_job_runs_with_the_package_shipped(cluster: Cluster, table: Path) -> None:
+    for job, key, value in (
+        ("verify.py", "clean", True),
+        ("compact_log.py", "written", True),
+        ("checkpoint.py", "is_written", True),
+        ("clean_log.py", "files", []),
+        ("describe.py", "numFiles", 2),
+    ):
+        run = cluster.submit(job, str(table), py_files=[cluster.package])
+        assert run.returncode == 0, run.stderr[-4000:]
+        assert json.loads(run.stdout)[key] == value
+    (table / "b.parquet").unlink()
+    run = cluster.submit("verify.py", str(table), "--footers", py_files=[cluster.package])
+    assert run.returncode == 1
+    assert "b.parquet: is missing" in run.stderr

@@ -1,0 +1,95 @@
+"""The jobs of log maintenance as a scheduler sees them: JSON, and exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs import clean_log, compact_log, describe, verify
+from tests.support.log_writer import write_commit
+from tests.support.table_builder import add, create, ids, write_data
+
+JOBS = (clean_log, compact_log, describe, verify)
+Run = Callable[[ModuleType, Sequence[str]], tuple[int, dict[str, Any], str]]
+
+
+@pytest.fixture
+def run(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Exit code, the one line of JSON, and what stands on standard error."""
+
+    def call(job: ModuleType, arguments: Sequence[str]) -> tuple[int, dict[str, Any], str]:
+        code = job.main(list(arguments))
+        captured = capsys.readouterr()
+        (line,) = captured.out.splitlines()
+        return code, json.loads(line), captured.err
+
+    return call
+
+
+def test_compact_log(run: Run, tmp_path: Path) -> None:
+    table = create(tmp_path / "table", add("a"))
+    assert run(compact_log, [str(table)])[:2] == (
+        0, {"path": str(table), "start": 0, "end": 0, "name": None, "written": False,
+            "size_bytes": 0},
+    )  # fmt: skip
+    for version in (1, 2):
+        write_commit(table, version, [add(str(version))])
+    code, result, _ = run(compact_log, [str(table), "--start", "1", "--end", "2"])
+    assert (code, result["written"]) == (0, True)
+    file = table / "_delta_log" / result["name"]
+    assert file.stat().st_size == result["size_bytes"]
+    code, result, errors = run(compact_log, [str(table), "--start", "2", "--end", "2"])
+    assert (code, result["error"]) == (1, "DELTA_ILLEGAL_OPTION")
+    assert "start" in errors
+
+
+def test_clean_log(run: Run, tmp_path: Path) -> None:
+    table = create(tmp_path / "table", add("a"))
+    code, result, _ = run(clean_log, [str(table), "--dry-run"])
+    assert (code, result["dry_run"], result["files"]) == (0, True, [])
+    assert "checkpoint" in result["reason"]
+
+
+def test_verify(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    create(table, write_data(table, "f.parquet", ids(0, 3)))
+    code, result, errors = run(verify, [str(table), "--footers"])
+    assert (code, result["clean"], result["findings"]) == (0, True, [])
+    assert "clean" in errors
+    (table / "f.parquet").unlink()
+    code, result, errors = run(verify, [str(table), "--version", "0"])
+    assert (code, result["clean"]) == (1, False)
+    assert [finding["problem"] for finding in result["findings"]] == ["is missing"]
+    assert "f.parquet: is missing" in errors
+
+
+def test_describe(run: Run, tmp_path: Path) -> None:
+    table = create(tmp_path / "table", add("a", size=7), configuration={"k": "v"})
+    code, result, _ = run(describe, [str(table)])
+    assert code == 0
+    assert (result["numFiles"], result["sizeInBytes"], result["properties"]) == (1, 7, {"k": "v"})
+    assert "history" not in result
+    _, result, _ = run(describe, [str(table), "--history", "1"])
+    assert [commit["version"] for commit in result["history"]] == [0]
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.__name__)
+def test_no_table(run: Run, tmp_path: Path, job: ModuleType) -> None:
+    code, result, errors = run(job, [str(tmp_path / "nothing")])
+    assert (code, result["error"]) == (1, "DELTA_TABLE_NOT_FOUND")
+    assert "no Delta table" in errors
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.__name__)
+def test_arguments(job: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, code in ((["--help"], 0), ([], 2), (["t", "--what"], 2)):
+        with pytest.raises(SystemExit) as exited:
+            job.main(arguments)
+        assert exited.value.code == code
+    assert "exit codes" in " ".join(capsys.readouterr().out.split()).lower()

@@ -1,0 +1,272 @@
+"""What every store promises to writers.
+
+Hadoop is tested on the local disk, whose rename through Hadoop is not atomic between processes:
+there, only a test allows it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta.exceptions import InvalidArgumentError, StorageError, StoreNotWritableError
+from sparkdelta.protocol.log_files import staging_directory
+from sparkdelta.storage import hadoop_log, local
+from sparkdelta.storage.connect import ConnectLogStore
+from sparkdelta.storage.hadoop_log import HadoopLogStore
+from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.storage.log_store import LogStore
+from tests.storage.conftest import FILES
+from tests.support.spark_jobs import no_jobs
+
+SPECIAL = ["7.json", "a b.json", "%20.json", "[x]{y}*.json", "ü.json", "#?&+=.json", "_x", ".y"]
+OUTSIDE = ["..", "../x", "a/../b", "/etc/x", "", ".", "a//b", "./a", "a/", "a\0b"]
+
+
+@pytest.fixture(params=["local", "hadoop"])
+def store(
+    log: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> LogStore:
+    """The same log by every store."""
+    root = f"file:{log.parent}"
+    if request.param == "local":
+        return LocalLogStore(root)
+    monkeypatch.setattr(hadoop_log, "ATOMIC_RENAME", {"file"})
+    return HadoopLogStore(request.getfixturevalue("spark"), root, {})
+
+
+def leftovers(log: Path) -> list[str]:
+    return [p.name for p in log.rglob("*") if p.name.endswith((".tmp", ".tmp.crc"))]
+
+
+@pytest.mark.parametrize("name", [*SPECIAL, "_sidecars/new.parquet", "new/x.json"])
+def test_a_file_is_put_once(store: LogStore, log: Path, name: str) -> None:
+    data = bytes(range(256)) * 300
+    store.put_if_absent(name, data)
+    assert store.read([name]) == [data]
+    with pytest.raises(FileExistsError) as raised:
+        store.put_if_absent(name, b"other")
+    assert raised.value.filename == name
+    assert store.read([name]) == [data]
+    assert not leftovers(log)
+
+
+def test_writing_starts_no_job(spark: SparkSession, store: LogStore) -> None:
+    with no_jobs(spark):
+        store.put_if_absent("x", b"x")
+        store.overwrite("x", b"y")
+
+
+def test_a_log_begins(store: LogStore, log: Path) -> None:
+    new = type(store)(*[f"file:{log}/a b/t" if f == "table_root" else getattr(store, f)
+                        for f in store.__dataclass_fields__])  # fmt: skip
+    new.put_if_absent("0.json", b"")
+    assert (log / "a b" / "t" / "_delta_log" / "0.json").read_bytes() == b""
+
+
+def test_of_racing_writers_one_wins(log: Path) -> None:
+    """Without locks of our own: a hard link is what decides."""
+    store, threads = LocalLogStore(f"file:{log.parent}"), 8
+    start = threading.Barrier(threads)
+
+    def put(number: int) -> list[str]:
+        won = []
+        for name in map(str, range(20)):
+            start.wait()
+            try:
+                store.put_if_absent(name, b"%d" % number * 1000)
+            except FileExistsError:
+                continue
+            won.append(name)
+        return won
+
+    with ThreadPoolExecutor(threads) as pool:
+        wins = list(pool.map(put, range(threads)))
+    assert sorted(name for won in wins for name in won) == sorted(map(str, range(20)))
+    for number, won in enumerate(wins):
+        assert store.read(won) == [b"%d" % number * 1000] * len(won)
+    assert not leftovers(log)
+
+
+@pytest.mark.parametrize("verb", ["put_if_absent", "overwrite"])
+def test_no_part_of_a_file_is_visible(
+    log: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """When the name is given, the bytes are complete and synced."""
+    store, seen, synced = LocalLogStore(f"file:{log.parent}"), [], []
+    name, fsync = "_last_checkpoint" if verb == "overwrite" else "new", os.fsync
+    before = FILES.get(name)
+
+    def watch(rename: Callable[[str, str], None]) -> Callable[[str, str], None]:
+        def watched(source: str, target: str) -> None:
+            assert os.stat(source).st_ino in synced
+            assert os.path.basename(source).startswith(".")
+            assert Path(source).read_bytes() == b"12345"
+            seen.append(Path(target).read_bytes() if Path(target).exists() else None)
+            rename(source, target)
+
+        return watched
+
+    def watched_fsync(descriptor: int) -> None:
+        synced.append(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(local.os, "fsync", watched_fsync)
+    monkeypatch.setattr(local.os, "link", watch(os.link))
+    monkeypatch.setattr(local.os, "replace", watch(os.replace))
+    getattr(store, verb)(name, b"12345")
+    assert seen == [before]
+    assert store.read([name]) == [b"12345"]
+    assert synced[-1] == os.stat(log).st_ino  # the name itself
+
+
+def test_a_file_is_replaced(spark: SparkSession, store: LogStore, log: Path) -> None:
+    """Hadoop, which keeps checksums in `.name.crc`, reads the new bytes."""
+    hadoop = HadoopLogStore(spark, store.table_root, {})
+    for data in (b"one", b"and two"):
+        store.overwrite("_last_checkpoint", data)
+        assert hadoop.read(["_last_checkpoint"]) == [data]
+        (log / ".._last_checkpoint.crc").unlink(missing_ok=True)
+        (log / "._last_checkpoint.crc").write_bytes(b"crc\0\0\0\2\0\1\2\3\4")
+    assert not leftovers(log)
+
+
+def test_a_stale_checksum_does_not_spoil_a_new_file(spark: SparkSession, log: Path) -> None:
+    store = LocalLogStore(f"file:{log.parent}")
+    (log / ".3.json.crc").write_bytes(b"crc\0\0\0\2\0\1\2\3\4")
+    store.put_if_absent("3.json", b"{}")
+    assert HadoopLogStore(spark, store.table_root, {}).read(["3.json"]) == [b"{}"]
+
+
+def test_a_file_of_spark_is_published(spark: SparkSession, store: LogStore, log: Path) -> None:
+    staging = staging_directory(str(uuid4()))
+    spark.range(3).coalesce(1).write.parquet(f"{store.table_root}/_delta_log/{staging}")
+    [part] = [e.name for e in store.list_directory(staging) if e.name.startswith("part-")]
+    source = f"{staging}/{part}"
+    data = (log / source).read_bytes()
+    with pytest.raises(FileExistsError) as raised:
+        store.publish(source, "_sidecars/s.parquet")
+    assert raised.value.filename == "_sidecars/s.parquet"
+    assert store.read(["_sidecars/s.parquet", source]) == [b"side", data]
+    store.publish(source, "_sidecars/p.parquet")
+    assert store.read(["_sidecars/p.parquet"]) == [data]
+    assert [e.name for e in store.list_directory("_sidecars") if e.name[0] != "."] == [
+        "p.parquet",
+        "s.parquet",
+    ]
+    with pytest.raises(FileNotFoundError) as gone:
+        store.publish(source, "_sidecars/q.parquet")
+    assert gone.value.filename == source
+    store.delete_directory(staging)
+    assert not (log / staging).exists()
+
+
+def test_a_subdirectory_is_listed(store: LogStore) -> None:
+    [entry] = store.list_directory("_sidecars")
+    assert (entry.name, entry.size_bytes) == ("s.parquet", 4)
+    assert store.list_directory("nothing") == []
+
+
+def test_staging_directories_are_listed(store: LogStore, log: Path) -> None:
+    staging = staging_directory(str(uuid4()))
+    (log / staging).mkdir()
+    os.utime(log / staging, (7, 7))
+    (log / staging_directory(str(uuid4()))).write_text("a file")
+    [entry] = store.staging_directories()
+    assert (entry.name, entry.size_bytes, entry.modification_time_ms) == (staging, 0, 7000)
+
+
+def test_files_are_deleted(store: LogStore, log: Path) -> None:
+    name = "00000000000000000000.json"
+    store.delete([name, "gone", "_sidecars/s.parquet", "gone/too"])
+    assert not (log / name).exists()
+    assert not (log / "_sidecars" / "s.parquet").exists()
+    assert {e.name for e in store.list_from() if e.name[0] != "."} == FILES.keys() - {name}
+    store.delete([])
+
+
+@pytest.mark.parametrize(
+    "name", ["_sidecars", ".", "", "..", ".sparkdelta-", ".sparkdelta-x/../.."]
+)
+def test_only_staging_directories_are_deleted_whole(store: LogStore, log: Path, name: str) -> None:
+    before = sorted(log.rglob("*"))
+    with pytest.raises(InvalidArgumentError):
+        store.delete_directory(name)
+    assert sorted(log.rglob("*")) == before
+    store.delete_directory(staging_directory(str(uuid4())))  # not there: no error
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_no_name_leads_out_of_the_log(store: LogStore, log: Path, name: str) -> None:
+    before = sorted(log.parent.rglob("*"))
+    for verb in (
+        lambda: store.put_if_absent(name, b""),
+        lambda: store.overwrite(name, b""),
+        lambda: store.publish("_sidecars/s.parquet", name),
+        lambda: store.publish(name, "x"),
+        lambda: store.delete(["_sidecars/s.parquet", name]),
+        lambda: store.list_directory(name),
+    ):
+        with pytest.raises(InvalidArgumentError):
+            verb()
+    assert sorted(log.parent.rglob("*")) == before
+
+
+def test_a_disk_without_hard_links(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: str, target: str) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(local.os, "link", refuse)
+    with pytest.raises(StoreNotWritableError):
+        LocalLogStore(f"file:{log.parent}").put_if_absent("x", b"")
+    assert not leftovers(log)
+
+
+def test_schemes_that_hadoop_cannot_commit_to(spark: SparkSession, log: Path) -> None:
+    store = HadoopLogStore(spark, f"file:{log.parent}", {})
+    before = sorted(log.rglob("*"))
+    for verb in (
+        store.check_writable,
+        lambda: store.put_if_absent("x", b""),
+        lambda: store.overwrite("x", b""),
+        lambda: store.publish("_sidecars/s.parquet", "x"),
+    ):
+        with pytest.raises(StoreNotWritableError) as raised:
+            verb()
+        assert "file:" in raised.value.reason
+    assert sorted(log.rglob("*")) == before
+    with pytest.raises(StoreNotWritableError, match="s3a:"):
+        HadoopLogStore(spark, "s3a://bucket/table", {}).check_writable()
+    hdfs = "hdfs://127.0.0.1:1/t"  # nobody is asked before the first write
+    HadoopLogStore(spark, hdfs, {}).check_writable()
+
+
+def test_a_mount_counts_by_where_it_leads(spark: SparkSession, log: Path) -> None:
+    mount = {"fs.viewfs.mounttable.v.link./t": f"file:{log.parent}", "fs.defaultFS": "viewfs://v/"}
+    with pytest.raises(StoreNotWritableError, match="file:"):
+        HadoopLogStore(spark, "viewfs://v/t", mount).check_writable()
+
+
+def test_connect_is_refused() -> None:
+    store = ConnectLogStore(None, "/t")  # type: ignore[arg-type]
+    for verb in (
+        store.check_writable,
+        lambda: store.put_if_absent("x", b""),
+        lambda: store.overwrite("x", b""),
+        lambda: store.publish("x", "y"),
+        lambda: store.delete(["x"]),
+        lambda: store.list_directory("x"),
+        lambda: store.staging_directories(),
+        lambda: store.delete_directory("x"),
+    ):
+        with pytest.raises(StorageError):
+            verb()

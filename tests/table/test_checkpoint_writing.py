@@ -1,0 +1,368 @@
+"""Checkpoints that are written: what they hold, how they are named, and what a crash leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta import load_snapshot, write_checkpoint
+from sparkdelta.commands.checkpoint import checkpoint
+from sparkdelta.exceptions import (
+    CheckpointMismatchError,
+    InvalidArgumentError,
+    UnsupportedWriterFeaturesError,
+)
+from sparkdelta.protocol.last_checkpoint import parse_last_checkpoint
+from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.table import (
+    checkpoint_contents,
+    checkpoint_files,
+    loading,
+    sidecar_files,
+    sidecar_reuse,
+)
+from tests.support.log_writer import log_directory, write_checksum, write_commit
+from tests.support.reference_model import replay
+from tests.support.settings import HOSTILE, settings
+from tests.support.snapshots import expected, replayed
+from tests.support.table_builder import add, create, field, metadata, protocol, remove
+from tests.table.histories import COMMITS, write_history
+
+LAST = 6
+NOW = 1_700_000_000_000
+"""Long after every tombstone of the history, so a retention of ages keeps them."""
+KINDS = ["classic", "v2-classic", "v2-json", "v2-parquet"]
+KEEP = {"delta.deletedFileRetentionDuration": "interval 5000 weeks"}
+
+
+def write_kept_history(table: Path, **configuration: str) -> None:
+    """The history, with nothing expired."""
+    write_history(table)
+    kept = {**KEEP, **configuration}
+    for version in (0, 4):
+        actions = [
+            {"metaData": {**a["metaData"], "configuration": kept}} if "metaData" in a else a
+            for a in COMMITS[version]
+        ]
+        write_commit(table, version, actions)
+
+
+def only_checkpoint(table: Path, version: int) -> None:
+    """Leave nothing of the log that the checkpoint of a version replaces."""
+    for file in log_directory(table).glob("*.json"):
+        if "checkpoint" not in file.name and int(file.name[:20]) <= version:
+            file.unlink()
+
+
+def names(table: Path) -> list[str]:
+    """The files of the log but for commits."""
+    log = log_directory(table)
+    files = (file for file in log.rglob("*") if file.is_file())
+    return sorted(
+        str(file.relative_to(log)) for file in files if len(file.name) != len(f"{0:020d}.json")
+    )
+
+
+@pytest.mark.parametrize("layout", ["clustered", "hash"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_holds_the_whole_state(
+    spark: SparkSession, table: Path, kind: str, layout: Any
+) -> None:
+    """PROTOCOL.md#action-reconciliation"""
+    write_kept_history(table)
+    written = checkpoint(spark, str(table), kind=kind, layout=layout, now_ms=NOW)
+    state = replay(COMMITS, until=LAST)
+    assert (written.num_adds, written.num_removes) == (len(state.adds), len(state.removes))
+    only_checkpoint(table, LAST)
+    snapshot = load_snapshot(spark, str(table))
+    assert snapshot.segment.checkpoint is not None
+    assert [file.name for file in snapshot.segment.checkpoint.files] == [written.file]
+    assert replayed(snapshot) == expected(state)
+    assert len(snapshot.log.sidecars) == written.num_sidecars == (0 if kind == "classic" else 2)
+
+
+def test_a_classic_checkpoint_row_by_row(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#checkpoints-1, PROTOCOL.md#v1-spec"""
+    write_kept_history(table)
+    info = {"commitInfo": {"operation": "WRITE"}}
+    cdc = {"cdc": {"path": "c", "partitionValues": {}, "size": 1, "dataChange": False}}
+    write_commit(table, 7, [info, cdc, add("last", stats='{"numRecords":3}')])
+    written = checkpoint(spark, str(table), kind="classic", now_ms=NOW)
+    rows = pq.read_table(log_directory(table) / str(written.file)).to_pylist()
+    kinds = [[name for name, value in row.items() if value is not None] for row in rows]
+    assert {kind for (kind,) in kinds} == {
+        "protocol", "metaData", "txn", "domainMetadata", "add", "remove"
+    }  # fmt: skip
+    assert written.num_actions == len(rows)
+    counts = {kind: kinds.count([kind]) for (kind,) in kinds}
+    assert (counts["protocol"], counts["metaData"], counts["txn"]) == (1, 1, 2)
+    files = [row["add"] or row["remove"] for row in rows if row["add"] or row["remove"]]
+    assert not any(action["dataChange"] for action in files)
+    assert not {"stats", "tags"} & set(next(row["remove"] for row in rows if row["remove"]))
+    (last,) = (row["add"] for row in rows if row["add"] and row["add"]["path"] == "last")
+    assert last["stats"] == '{"numRecords":3}'
+    assert last["stats_parsed"]["numRecords"] == 3
+    (first,) = (row["protocol"] for row in rows if row["protocol"])
+    assert set(first["writerFeatures"]) == {"deletionVectors", "v2Checkpoint", "domainMetadata"}
+
+
+def test_features_are_null_in_tables_without_them(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#checkpoint-schema"""
+    create(table, add("a"))
+    written = write_checkpoint(spark, str(table))
+    rows = pq.read_table(log_directory(table) / str(written.file)).to_pylist()
+    (found,) = (row["protocol"] for row in rows if row["protocol"])
+    assert found == {
+        "minReaderVersion": 1, "minWriterVersion": 2, "readerFeatures": None,
+        "writerFeatures": None,
+    }  # fmt: skip
+
+
+def test_the_top_level_of_a_v2_checkpoint(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#v2-spec, PROTOCOL.md#checkpoint-metadata, PROTOCOL.md#sidecar-file-information"""
+    write_kept_history(table)
+    written = checkpoint(spark, str(table), kind="v2-json", now_ms=NOW)
+    lines = (log_directory(table) / str(written.file)).read_text().splitlines()
+    actions = [json.loads(line) for line in lines]
+    assert all(len(action) == 1 for action in actions)
+    assert not any({"add", "remove"} & set(action) for action in actions)
+    (metadata,) = (a["checkpointMetadata"] for a in actions if "checkpointMetadata" in a)
+    assert metadata["version"] == LAST
+    assert metadata["tags"]["numOfAddFiles"] == str(written.num_adds)
+    assert metadata["tags"]["sidecarNumActions"] == str(written.num_adds + written.num_removes)
+    sidecars = [action["sidecar"] for action in actions if "sidecar" in action]
+    for sidecar in sidecars:
+        file = log_directory(table) / "_sidecars" / sidecar["path"]
+        assert sidecar["sizeInBytes"] == file.stat().st_size
+        assert sidecar["modificationTime"] == file.stat().st_mtime_ns // 1_000_000
+    # Adds and removes are in sidecars of their own.
+    names = ("sparkdelta.numAdds", "sparkdelta.numRemoves")
+    counts = [tuple(sidecar["tags"][name] for name in names) for sidecar in sidecars]
+    assert sorted(counts) == [("0", str(written.num_removes)), (str(written.num_adds), "0")]
+
+
+@pytest.mark.parametrize("kind", ["classic", "v2-json"])
+def test_the_hint_follows_and_nothing_else_is_left(
+    spark: SparkSession, table: Path, kind: str
+) -> None:
+    """PROTOCOL.md#last-checkpoint-file-schema"""
+    write_kept_history(table)
+    written = checkpoint(spark, str(table), kind=kind, now_ms=NOW)
+    data = (log_directory(table) / "_last_checkpoint").read_bytes()
+    hint = parse_last_checkpoint(data)
+    assert hint is not None
+    assert (hint.version, hint.size, hint.num_of_add_files, hint.size_in_bytes) == (
+        LAST, written.num_actions, written.num_adds, written.size_in_bytes
+    )  # fmt: skip
+    document = json.loads(data)
+    log = log_directory(table)
+    sidecars = sorted(file.name for file in (log / "_sidecars").glob("*"))
+    if kind == "classic":
+        columns = [field["name"] for field in document["checkpointSchema"]["fields"]]
+        assert {"add", "remove", "metaData", "protocol", "txn"} <= set(columns)
+        assert written.size_in_bytes == (log / str(written.file)).stat().st_size
+    else:
+        v2 = document["v2Checkpoint"]
+        assert v2["path"] == written.file
+        assert sorted(sidecar["path"] for sidecar in v2["sidecarFiles"]) == sidecars
+        assert {"protocol", "metaData"} <= {k for a in v2["nonFileActions"] for k in a}
+    top = {file.name for file in log.iterdir() if not file.name.endswith(".json")}
+    own = {"_last_checkpoint"} | ({"_sidecars"} if sidecars else {str(written.file)})
+    assert top == own, "no staging directory, and no checksum file of Hadoop"
+
+
+def test_the_hint_never_goes_back(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#last-checkpoint-file"""
+    write_kept_history(table)
+    checkpoint(spark, str(table), now_ms=NOW)
+    hint = (log_directory(table) / "_last_checkpoint").read_bytes()
+    older = checkpoint(spark, str(table), version=3, now_ms=NOW)
+    assert older.is_written
+    assert (log_directory(table) / "_last_checkpoint").read_bytes() == hint
+    assert load_snapshot(spark, str(table), version=3).segment.deltas == ()
+
+
+def test_what_is_expired_is_dropped(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#checkpoints"""
+    retention = {"delta.setTransactionRetentionDuration": "interval 1 day"}
+    commit = [
+        {"txn": {"appId": "old", "version": 1, "lastUpdated": NOW - 25 * 3_600_000}},
+        {"txn": {"appId": "new", "version": 1, "lastUpdated": NOW - 23 * 3_600_000}},
+        remove("expired", deletionTimestamp=NOW - 7 * 24 * 3_600_000),
+        remove("kept", deletionTimestamp=NOW - 7 * 24 * 3_600_000 + 1),
+    ]
+    create(table, *commit, configuration=retention)
+    written = checkpoint(spark, str(table), now_ms=NOW)
+    rows = pq.read_table(log_directory(table) / str(written.file)).to_pylist()
+    assert [row["remove"]["path"] for row in rows if row["remove"]] == ["kept"]
+    assert [row["txn"]["appId"] for row in rows if row["txn"]] == ["new"]
+
+
+def test_what_is_there_is_never_replaced(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#classic-checkpoint"""
+    write_kept_history(table)
+    first = checkpoint(spark, str(table), kind="v2-classic", now_ms=NOW)
+    before = names(table)
+    content = (log_directory(table) / str(first.file)).read_bytes()
+    for kind in ("classic", "v2-classic"):
+        assert not checkpoint(spark, str(table), kind=kind, now_ms=NOW).is_written
+    assert names(table) == before
+    assert (log_directory(table) / str(first.file)).read_bytes() == content
+
+
+def test_the_kind_follows_the_policy(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#handling-backward-compatibility-while-moving-to-uuid-named-v2-checkpoints"""
+    write_kept_history(table, **{"delta.checkpointPolicy": "v2"})
+    kinds = [checkpoint(spark, str(table), now_ms=NOW).kind]
+    write_commit(table, LAST + 1, [add("new")])
+    kinds.append(checkpoint(spark, str(table), now_ms=NOW).kind)
+    assert kinds == ["v2-classic", "v2-json"]
+    assert not checkpoint(spark, str(table), now_ms=NOW).is_written, "nothing has changed"
+
+
+@pytest.mark.parametrize("kind", ["classic", "v2-json"])
+def test_what_disagrees_with_the_checksum_is_not_published(
+    spark: SparkSession, table: Path, kind: str
+) -> None:
+    """PROTOCOL.md#state-validation"""
+    write_kept_history(table)
+    write_checksum(table, LAST, {"numFiles": 3, "tableSizeBytes": 3})
+    before = names(table)
+    with pytest.raises(CheckpointMismatchError) as raised:
+        checkpoint(spark, str(table), kind=kind, now_ms=NOW)
+    assert (raised.value.expected, raised.value.found) == (3, 5)
+    assert names(table) == before
+
+
+def test_a_table_of_unknown_features_is_refused(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#table-features"""
+    unknown = protocol(features=["v2Checkpoint"])
+    unknown["protocol"]["writerFeatures"].append("futureFeature")
+    write_commit(table, 0, [unknown, metadata(), add("a")])
+    before = names(table)
+    with pytest.raises(UnsupportedWriterFeaturesError) as raised:
+        write_checkpoint(spark, str(table))
+    assert raised.value.features == ("futureFeature",)
+    assert names(table) == before
+
+
+@pytest.mark.parametrize("failing", [1, 2, 3])
+def test_a_failure_leaves_the_old_checkpoint_in_use(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    """At the first sidecar, the second, and the checkpoint's own file."""
+    write_kept_history(table)
+    checkpoint(spark, str(table), version=3, kind="v2-json", now_ms=NOW)
+    before, publish, calls = names(table), LocalLogStore.publish, []
+
+    def failing_publish(store: LocalLogStore, source: str, name: str) -> None:
+        calls.append(name)
+        if len(calls) == failing:
+            raise OSError("the storage is gone")
+        publish(store, source, name)
+
+    monkeypatch.setattr(LocalLogStore, "publish", failing_publish)
+    with pytest.raises(OSError, match="is gone"):
+        checkpoint(spark, str(table), kind="v2-json", incremental=False, now_ms=NOW)
+    left = set(names(table)) - set(before)
+    assert all(name.startswith("_sidecars/") for name in left)
+    # Whether the checkpoint's own file has its name is then not known: its sidecars stay.
+    assert len(left) == (2 if failing == 3 else 0)
+    snapshot = load_snapshot(spark, str(table))
+    assert snapshot.segment.checkpoint is not None
+    assert snapshot.segment.checkpoint.version == 3
+    assert replayed(snapshot) == expected(replay(COMMITS, until=LAST))
+
+
+def test_nothing_of_the_log_passes_the_driver(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [add(f"f{number}", stats='{"numRecords":1}') for number in range(500)]
+    gone = [remove(f"g{number}", deletionTimestamp=NOW) for number in range(500)]
+    write_commit(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), *files, *gone])
+    rows: list[int] = []
+    for module in (checkpoint_contents, checkpoint_files, sidecar_files, sidecar_reuse, loading):
+        original = module.read_rows
+
+        def counted(*args: Any, read: Any = original, **named: Any) -> Any:
+            found = read(*args, **named)
+            rows.append(len(found))
+            return found
+
+        monkeypatch.setattr(module, "read_rows", counted)
+    written = checkpoint(spark, str(table), kind="v2-parquet", adds_per_sidecar=100, now_ms=NOW)
+    assert (written.num_adds, written.num_removes) == (500, 500)
+    assert rows
+    assert max(rows) == written.num_sidecars == 6
+
+
+@pytest.mark.parametrize("group", HOSTILE)
+def test_settings_change_nothing(spark: SparkSession, table: Path, group: str) -> None:
+    """The same types and values in the files, and the same session is active afterwards."""
+    columns = [field("at", "timestamp"), field("id", "integer"), field("p", "date")]
+    stats = json.dumps({"numRecords": 1, "minValues": {"at": "1500-06-01T12:34:56.789Z", "id": 1}})
+    one = add("a", partitionValues={"p": "1500-01-01"}, stats=stats)
+    configuration = {"delta.checkpoint.writeStatsAsJson": "false"}
+    create_with(table, columns, one, partitioned_by=["p"], configuration=configuration)
+    written_with = {
+        "spark.sql.parquet.writeLegacyFormat": "true",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+        "spark.sql.parquet.outputTimestampType": "INT96",
+        "spark.sql.files.maxRecordsPerFile": "1",
+        "spark.sql.parquet.compression.codec": "zstd",
+    }
+    with settings(spark, {**HOSTILE[group], **written_with}):
+        written = write_checkpoint(spark, str(table))
+        active = SparkSession.getActiveSession()
+        assert active is not None
+        assert active._jsparkSession.equals(spark._jsparkSession)
+    file = pq.ParquetFile(log_directory(table) / str(written.file))
+    assert file.metadata.row_group(0).column(0).compression == "SNAPPY"
+    rows = file.read().to_pylist()
+    (found,) = (row["add"] for row in rows if row["add"])
+    low = found["stats_parsed"]["minValues"]
+    assert (low["id"], low["at"].isoformat()) == (1, "1500-06-01T12:34:56.789000+00:00")
+    assert found["partitionValues_parsed"]["p"].isoformat() == "1500-01-01"
+
+
+def create_with(table: Path, columns: Sequence[Any], *actions: Any, **fields: Any) -> None:
+    write_commit(table, 0, [protocol(), metadata(*columns, **fields), *actions])
+
+
+def test_physical_names_under_column_mapping(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#checkpoint-schema"""
+    columns = [
+        field(name, "integer", metadata={
+            "delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{number}"
+        })
+        for number, name in enumerate(["id", "day"], 1)
+    ]  # fmt: skip
+    stats = json.dumps({"numRecords": 2, "minValues": {"col-1": 5}, "maxValues": {"col-1": 6}})
+    action = add("a", partitionValues={"col-2": "7"}, stats=stats)
+    mapped = {"delta.columnMapping.mode": "name"}
+    start = metadata(*columns, partitioned_by=["day"], configuration=mapped)
+    write_commit(table, 0, [protocol(2, 5), start, action])
+    written = write_checkpoint(spark, str(table))
+    rows = pq.read_table(log_directory(table) / str(written.file)).to_pylist()
+    (found,) = (row["add"] for row in rows if row["add"])
+    assert found["partitionValues_parsed"] == {"col-2": 7}
+    assert found["stats_parsed"]["minValues"] == {"col-1": 5}
+    only_checkpoint(table, 0)
+    assert load_snapshot(spark, str(table)).scan("id > 6").files().count() == 0
+    assert load_snapshot(spark, str(table)).scan("id = 6 AND day = 7").files().count() == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"layout": "x"}, {"kind": "x"}, {"adds_per_sidecar": 0}, {"version": "1"}]
+)
+def test_wrong_arguments(spark: SparkSession, table: Path, arguments: dict[str, Any]) -> None:
+    create(table, add("a"))
+    with pytest.raises(InvalidArgumentError) as raised:
+        write_checkpoint(spark, str(table), **arguments)
+    assert raised.value.argument == next(iter(arguments))

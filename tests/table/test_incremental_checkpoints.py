@@ -1,0 +1,222 @@
+"""Checkpoints that take over sidecars of the last one, and are the same as full ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta import Snapshot, load_snapshot
+from sparkdelta.commands.checkpoint import checkpoint
+from sparkdelta.table import checkpointer
+from sparkdelta.table.checkpointer import WrittenCheckpoint
+from tests.support.log_writer import Action, log_directory, write_checkpoint, write_commit
+from tests.support.reference_model import State, replay
+from tests.support.snapshots import expected, replayed
+from tests.support.spark_jobs import no_jobs
+from tests.support.table_builder import add, field, metadata, protocol, removal_of, remove
+from tests.table.test_checkpoint_writing import only_checkpoint
+
+NOW = 1_700_000_000_000
+WEEK = 7 * 24 * 3_600_000
+DAYS = ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"]
+COLUMNS = [field("id", "integer"), field("day", "date")]
+
+
+def file(number: int, day: int, **fields: Any) -> Action:
+    stats = f'{{"numRecords":1,"minValues":{{"id":{number}}},"maxValues":{{"id":{number}}}}}'
+    return add(f"f{number}", partitionValues={"day": DAYS[day]}, stats=stats, **fields)
+
+
+FILES = [file(number, number // 5) for number in range(20)]
+
+
+def start(table: Path, *more: Action, configuration: dict[str, str] | None = None) -> None:
+    """Five files of each of four days."""
+    features = protocol(features=["v2Checkpoint", "deletionVectors"])
+    opening = metadata(*COLUMNS, partitioned_by=["day"], configuration=configuration)
+    write_commit(table, 0, [features, opening, *FILES, *more])
+
+
+def write(spark: SparkSession, table: Path, **options: Any) -> WrittenCheckpoint:
+    named = {"kind": "v2-json", "adds_per_sidecar": 5, "now_ms": NOW, **options}
+    return checkpoint(spark, str(table), **named)
+
+
+def sidecars(spark: SparkSession, table: Path) -> dict[str, dict[str, str]]:
+    """The tags of each sidecar of the checkpoint in use, by its name."""
+    return {one.path: dict(one.tags) for one in load_snapshot(spark, str(table)).log.sidecars}
+
+
+def commits(*written: Sequence[Action]) -> State:
+    opening = [protocol(features=["v2Checkpoint", "deletionVectors"]), metadata(), *FILES]
+    return replay(dict(enumerate([opening, *written])))
+
+
+def files_of(snapshot: Snapshot) -> Any:
+    state = replayed(snapshot)
+    return state["adds"], state["removes"]
+
+
+def test_only_touched_sidecars_are_rewritten(spark: SparkSession, table: Path) -> None:
+    start(table)
+    full = write(spark, table)
+    assert full.num_sidecars == 4
+    assert full.bytes_written == full.size_in_bytes
+    before = sidecars(spark, table)
+    times = {f: f.stat().st_mtime_ns for f in (log_directory(table) / "_sidecars").iterdir()}
+    commit = [
+        removal_of(FILES[7], deletionTimestamp=NOW, partitionValues={"day": DAYS[1]}),
+        file(30, 1, dataChange=True),
+    ]
+    write_commit(table, 1, commit)
+    second = write(spark, table)
+    after = sidecars(spark, table)
+    touched = [
+        name for name, tags in before.items() if DAYS[1] in tags["sparkdelta.partitionValues"]
+    ]
+    assert set(before) - set(after) == set(touched)
+    assert len(touched) == 1
+    assert (second.num_adds, second.num_removes, second.num_reused_sidecars) == (20, 1, 3)
+    assert second.bytes_written < second.size_in_bytes
+    assert all(f.stat().st_mtime_ns == time for f, time in times.items())
+    only_checkpoint(table, 1)
+    wanted = expected(commits(commit))
+    assert files_of(load_snapshot(spark, str(table))) == (wanted["adds"], wanted["removes"])
+
+
+def test_removes_without_partition_values_are_found(spark: SparkSession, table: Path) -> None:
+    """They may be of any sidecar, so all of them are looked into."""
+    start(table)
+    write(spark, table)
+    commit = [remove("f12", deletionTimestamp=NOW), remove("unknown", deletionTimestamp=NOW)]
+    write_commit(table, 1, commit)
+    second = write(spark, table)
+    assert (second.num_adds, second.num_removes, second.num_reused_sidecars) == (19, 2, 3)
+    only_checkpoint(table, 1)
+    wanted = expected(commits(commit))
+    assert files_of(load_snapshot(spark, str(table))) == (wanted["adds"], wanted["removes"])
+
+
+def test_an_add_that_cancels_a_tombstone_touches_it(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#action-reconciliation"""
+    start(table, remove("back", deletionTimestamp=NOW), remove("gone", deletionTimestamp=NOW))
+    write(spark, table)
+    commit = [add("back", partitionValues={"day": DAYS[0]})]
+    write_commit(table, 1, commit)
+    second = write(spark, table)
+    assert (second.num_adds, second.num_removes, second.num_reused_sidecars) == (21, 1, 4)
+    only_checkpoint(table, 1)
+    assert files_of(load_snapshot(spark, str(table)))[1] == [("gone", "")]
+
+
+def test_expired_tombstones_are_dropped_without_the_adds(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#checkpoints"""
+    start(table, remove("x", deletionTimestamp=NOW), remove("y", deletionTimestamp=NOW + 5))
+    write(spark, table)
+    partly = write(spark, table, now_ms=NOW + WEEK)
+    assert (partly.num_removes, partly.num_reused_sidecars) == (2, 5), "carried until it is merged"
+    later = write(spark, table, now_ms=NOW + WEEK + 5)
+    assert (later.num_adds, later.num_removes, later.num_reused_sidecars) == (20, 0, 4)
+    assert later.num_sidecars == 4
+    full = write(spark, table, now_ms=NOW + WEEK, incremental=False)
+    assert (full.num_removes, full.num_reused_sidecars) == (0, 0), "nothing is made up again"
+
+
+@pytest.mark.parametrize("change", ["schema", "property", "layout", "asked"])
+def test_a_full_checkpoint_where_types_or_layout_differ(
+    spark: SparkSession, table: Path, change: str
+) -> None:
+    start(table)
+    write(spark, table)
+    columns, configuration, options = COLUMNS, {}, {}
+    if change == "schema":
+        columns = [*COLUMNS, field("more", "string")]
+    elif change == "property":
+        configuration = {"delta.checkpoint.writeStatsAsJson": "false"}
+    elif change == "layout":
+        options = {"layout": "hash"}
+    else:
+        options = {"incremental": False}
+    opening = metadata(*columns, partitioned_by=["day"], configuration=configuration)
+    write_commit(table, 1, [opening])
+    second = write(spark, table, **options)
+    assert (second.num_adds, second.num_reused_sidecars) == (20, 0)
+
+
+def test_an_older_version_is_written_in_full(spark: SparkSession, table: Path) -> None:
+    """What an older checkpoint names may be about to be deleted."""
+    start(table)
+    write(spark, table)
+    for version in (1, 2):
+        write_commit(table, version, [file(30 + version, 0)])
+    assert write(spark, table).num_reused_sidecars == 4
+    assert write(spark, table, version=1).num_reused_sidecars == 0
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_sidecar_that_goes_meanwhile(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """Before the checkpoint has its name, and after: then it is taken back."""
+    start(table)
+    write(spark, table)
+    write_commit(table, 1, [file(30, 0)])
+    log, calls, look = log_directory(table), [], checkpointer.missing_sidecars
+
+    def missing(*arguments: Any) -> list[str]:
+        calls.append(arguments)
+        return ["one that is gone"] if len(calls) == at else look(*arguments)
+
+    monkeypatch.setattr(checkpointer, "missing_sidecars", missing)
+    before = {file.name for file in (log / "_sidecars").iterdir()}
+    second = write(spark, table)
+    assert (second.num_adds, second.num_reused_sidecars) == (21, 0)
+    tops = [file.name for file in log.glob(f"{1:020d}.checkpoint.*")]
+    assert tops == [second.file]
+    new = {file.name for file in (log / "_sidecars").iterdir()} - before
+    assert new == set(sidecars(spark, table))
+    assert len(calls) == at
+
+
+def test_a_wrong_count_leads_to_a_full_checkpoint(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if tags had missed the sidecar that a commit touches."""
+    start(table)
+    write(spark, table)
+    write_commit(table, 1, [removal_of(FILES[3], deletionTimestamp=NOW)])
+    (log_directory(table) / f"{1:020d}.crc").write_text('{"numFiles":19,"tableSizeBytes":19}')
+    monkeypatch.setattr("sparkdelta.table.sidecar_reuse._near", lambda *_: set())
+    second = write(spark, table)
+    assert (second.num_adds, second.num_reused_sidecars) == (19, 0)
+
+
+def test_a_scan_opens_the_sidecars_that_matter(spark: SparkSession, table: Path) -> None:
+    """The others may even be gone. PROTOCOL.md#sidecar-file-information"""
+    start(table, remove("gone", deletionTimestamp=NOW))
+    write(spark, table)
+    snapshot = load_snapshot(spark, str(table))
+    for name, tags in sidecars(spark, table).items():
+        if DAYS[2] not in tags.get("sparkdelta.partitionValues", ""):
+            (log_directory(table) / "_sidecars" / name).unlink()
+    with no_jobs(spark):
+        kept = snapshot.state._log_of(snapshot.scan(f"day = DATE'{DAYS[2]}'")._skipping)
+    assert len(kept.chosen or ()) == 1
+    for where in (f"day = DATE'{DAYS[2]}'", "id BETWEEN 11 AND 13"):
+        files = snapshot.scan(where).files()
+        assert {row["path"] for row in files.select("path").collect()} <= {
+            f"f{number}" for number in range(10, 15)
+        }
+    assert snapshot.scan("id = 12").files().count() == 1
+    assert snapshot.scan("id = 99").files().count() == 0
+
+
+def test_sidecars_of_others_are_read_in_full(spark: SparkSession, table: Path) -> None:
+    write_checkpoint(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), add("a")])
+    write_commit(table, 1, [add("b")])
+    written = write(spark, table)
+    assert (written.num_adds, written.num_reused_sidecars) == (2, 0)

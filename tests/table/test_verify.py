@@ -1,0 +1,181 @@
+"""Tables that are not what their logs say. PROTOCOL.md#state-validation"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta import verify, write_version_checksum
+from sparkdelta.commands import verify as command
+from sparkdelta.exceptions import TableNotFoundError
+from tests.support.log_writer import (
+    Action,
+    write_checkpoint,
+    write_checksum,
+    write_commit,
+    write_v2_checkpoint,
+)
+from tests.support.reference_model import replay
+from tests.support.table_builder import (
+    add,
+    ids,
+    metadata,
+    protocol,
+    removal_of,
+    write_data,
+    write_vectors,
+)
+
+FEATURES = ["deletionVectors", "v2Checkpoint", "domainMetadata"]
+
+
+@pytest.fixture
+def commits(table: Path) -> dict[int, list[Action]]:
+    """A sound table: partitions, odd names, a deletion vector, a checkpoint, a checksum."""
+    first = write_data(table, "a b.parquet", ids(0, 10))
+    (vector,) = write_vectors(table, [1, 2])
+    second = write_data(table, "p=1%2F2/b.parquet", ids(10, 15), {"p": "1/2"})
+    made = {
+        0: [protocol(features=FEATURES), metadata(), first],
+        1: [second, {"txn": {"appId": "app", "version": 1}}],
+        2: [removal_of(first, size=first["add"]["size"]),
+            {"add": {**first["add"], "deletionVector": vector}}],
+        3: [write_data(table, "c.parquet", ids(15, 16))],
+    }  # fmt: skip
+    for version, actions in made.items():
+        write_commit(table, version, actions)
+    write_checkpoint(table, 2, replay(made, until=2).checkpoint())
+    return made
+
+
+def found(spark: SparkSession, table: Path, **options: Any) -> list[tuple[str, str, str]]:
+    """The findings; the report, the JSON and the DataFrame must say the same of them."""
+    result = verify(spark, str(table), **options)
+    rows = [tuple(row) for row in result.findings.collect()]
+    listed = [tuple(item.values()) for item in result.as_dict()["findings"]]  # type: ignore[attr-defined]
+    assert sorted(rows) == sorted(listed)
+    assert result.is_clean == (not rows)
+    assert all(problem in str(result) for _, _, problem in rows)
+    json.dumps(result.as_dict())
+    return [(check, path.rpartition("/")[2], problem) for check, path, problem in rows]
+
+
+@pytest.mark.usefixtures("commits")
+def test_a_sound_table_is_clean(spark: SparkSession, table: Path) -> None:
+    write_version_checksum(spark, str(table))
+    result = verify(spark, str(table), footers=True)
+    assert result.is_clean, str(result)
+    assert {check.name: check.looked_at for check in result.checks} == {
+        "log": 4, "version checksum": 1, "checkpoint": 1, "files": 3,
+    }  # fmt: skip
+    assert str(result).startswith(f"file:{table}, version 3: clean")
+
+
+@pytest.mark.usefixtures("commits")
+def test_files_and_deletion_vectors(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files"""
+    (table / "c.parquet").unlink()
+    with (table / "p=1%2F2/b.parquet").open("ab") as file:
+        file.write(b"more")
+    (vector,) = table.rglob("*.bin")
+    data = vector.read_bytes()
+    vector.write_bytes(data[:-1])
+    wrong = {(check, path) for check, path, _ in found(spark, table)}
+    assert wrong == {
+        ("data file", "c.parquet"), ("data file", "b.parquet"), ("deletion vector", vector.name),
+    }  # fmt: skip
+    vector.write_bytes(data[:1] + b"\1" + data[2:])
+    assert any("instead of" in p for c, _, p in found(spark, table) if c == "deletion vector")
+    vector.unlink()
+    problems = [p for check, _, p in found(spark, table) if check == "deletion vector"]
+    assert [p.startswith("is missing") for p in problems] == [True]
+
+
+def test_footers_when_asked(
+    spark: SparkSession, table: Path, commits: dict[int, list[Action]]
+) -> None:
+    wrong = {"add": {**commits[3][0]["add"], "path": "c.parquet", "stats": '{"numRecords":7}'}}
+    write_commit(table, 4, [wrong])
+    assert found(spark, table) == []
+    assert found(spark, table, footers=True) == [
+        ("footer", "c.parquet", "has 1 rows instead of 7")
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("commits")
+def test_a_version_checksum_that_disagrees(spark: SparkSession, table: Path) -> None:
+    write_version_checksum(spark, str(table))
+    file = table / f"_delta_log/{3:020d}.crc"
+    said = json.loads(file.read_text())
+    said["metadata"]["configuration"] = {"a": "b"}
+    write_checksum(table, 3, {**said, "numFiles": 9, "setTransactions": []})
+    fields = {problem.split()[0] for check, _, problem in found(spark, table)}
+    assert fields == {"numFiles", "metadata", "setTransactions"}
+    write_checksum(table, 3, "{")
+    assert [check for check, _, _ in found(spark, table)] == ["version checksum"]
+
+
+def test_checkpoints_that_disagree_with_replay(
+    spark: SparkSession, table: Path, commits: dict[int, list[Action]]
+) -> None:
+    """PROTOCOL.md#checkpoints: tombstones may have expired, nothing else may be left out."""
+    state = replay(commits, until=3)
+    changed = dict(state.adds["c.parquet"], size=1)
+    actions = [
+        *state.table_actions(), *({"add": a} for a in state.adds.values() if a != changed),
+    ]  # fmt: skip
+    write_v2_checkpoint(table, 3, actions[:3], sidecars=[actions[3:]])
+    assert found(spark, table) == []
+    files = [{"add": changed}, {"add": add("never")["add"]}, *actions[3:-1]]
+    write_v2_checkpoint(table, 3, actions[:2], sidecars=[files])
+    problems = [problem for check, _, problem in found(spark, table) if check == "checkpoint"]
+    assert {problem.split(":")[0] for problem in problems} == {"c.parquet", "never", "app"}
+    for file in table.rglob("_sidecars/*"):
+        file.unlink()
+    assert any(check == "checkpoint" for check, _, _ in found(spark, table))
+
+
+@pytest.mark.usefixtures("commits")
+def test_a_gap_in_the_log(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#delta-log-entries-1"""
+    (table / f"_delta_log/{1:020d}.json").unlink()
+    assert [row[:2] for row in found(spark, table)] == [("log", f"{1:020d}.json")]
+    (table / f"_delta_log/{3:020d}.json").unlink()
+    write_commit(table, 4, [])
+    assert {row[0] for row in found(spark, table)} == {"log", "state"}
+
+
+@pytest.mark.usefixtures("commits")
+def test_what_cleanup_left_is_no_gap(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#metadata-cleanup"""
+    for version in (0, 1):
+        (table / f"_delta_log/{version:020d}.json").unlink()
+    assert found(spark, table) == []
+
+
+@pytest.mark.usefixtures("commits")
+def test_a_torn_line_is_a_finding(spark: SparkSession, table: Path) -> None:
+    write_commit(table, 4, '{"add":{"path":"x"')
+    assert {row[0] for row in found(spark, table)} == {"state"}
+    assert found(spark, table, version=3) == []
+
+
+@pytest.mark.usefixtures("commits")
+def test_more_findings_than_the_driver_takes(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "MAX_FINDINGS", 2)
+    write_commit(table, 4, [add(f"missing-{n}") for n in range(5)])
+    result = verify(spark, str(table))
+    (check,) = [check for check in result.checks if check.name == "files"]
+    assert (check.found, len(check.shown), result.findings.count()) == (5, 2, 5)
+    assert "and 3 more" in str(result)
+
+
+def test_no_table_is_an_error(spark: SparkSession, table: Path) -> None:
+    with pytest.raises(TableNotFoundError):
+        verify(spark, str(table))
