@@ -60,9 +60,9 @@ def _parsed(schema: CheckpointSchema, stored: StoredFacts) -> str:
     if stored.statistics is None:
         return in_json
     in_struct = conformed(STATS_PARSED, stored=stored.statistics, wanted=schema.statistics)
-    if covers(stored.statistics, schema.statistics):
+    if schema.with_json and covers(stored.statistics, schema.statistics):
         return f"coalesce({in_struct}, {in_json})"
-    return f"coalesce({in_json}, {in_struct})"  # the text may say what has no place in the struct
+    return f"coalesce({in_json}, {in_struct})"  # the text may say more, and may be lost otherwise
 
 
 def _text(schema: CheckpointSchema, stored: StoredFacts) -> str:

@@ -69,8 +69,10 @@ def names(table: Path) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("layout", ["clustered", "hash"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "layout"),
+    [*((kind, "clustered") for kind in KINDS), ("classic", "hash"), ("v2-json", "hash")],
+)
 def test_every_kind_holds_the_whole_state(
     spark: SparkSession, table: Path, kind: str, layout: Any
 ) -> None:
