@@ -16,27 +16,29 @@ from sparkdelta.frames.statistics import statistics_text
 from sparkdelta.schema.action_schemas import ADD, REMOVE
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 
+_ALWAYS = "dataChange"  # as `frames.checkpoint_rows` writes it
+
 MAX_TEXT = 128
 """A bound of more characters is left out of a tag."""
 
 
 def counted_type() -> StructType:
-    """What of a file must be read for `file_counts`."""
-    add, remove = StructType([ADD["path"]]), StructType([REMOVE["path"]])
+    """What of a file must be read for `file_counts`: the cheapest field that every action has."""
+    add, remove = StructType([ADD[_ALWAYS]]), StructType([REMOVE[_ALWAYS]])
     return StructType([StructField("add", add), StructField("remove", remove)])
 
 
 def summarized_type(order: FileOrder) -> StructType:
     """What of a sidecar file must be read for `sidecar_summaries`."""
     schema = order.schema
-    fields = [ADD["path"]]
+    fields = [ADD[_ALWAYS]]
     if not schema.with_struct:
         fields += [ADD["partitionValues"], *([ADD["stats"]] if schema.with_json else [])]
     elif schema.partition_keys:
         fields.append(StructField(PARTITION_VALUES_PARSED, schema.partition_values))
     if schema.with_struct:
         fields.append(StructField(STATS_PARSED, order.ranged_statistics))
-    remove = StructType([REMOVE["path"], REMOVE["deletionTimestamp"]])
+    remove = StructType([REMOVE[_ALWAYS], REMOVE["deletionTimestamp"]])
     return StructType([StructField("add", StructType(fields)), StructField("remove", remove)])
 
 
@@ -109,14 +111,14 @@ def value_ranges_type(order: FileOrder) -> StructType:
 def _counts() -> list[Column]:
     return [
         F.count(F.lit(1)).alias("num_rows"),
-        F.count("add.path").alias("num_adds"),
-        F.count("remove.path").alias("num_removes"),
+        F.count(f"add.{_ALWAYS}").alias("num_adds"),
+        F.count(f"remove.{_ALWAYS}").alias("num_removes"),
     ]
 
 
 def _value_ranges(order: FileOrder) -> Column:
     values, keys = F.col("values"), order.ranged_partition_keys
-    fields = [F.count("add.path").alias("numRecords")]
+    fields = [F.count(f"add.{_ALWAYS}").alias("numRecords")]
     if keys:
         least = [_short(F.min(values[k]), f.dataType).alias(k) for k, f in keys]
         most = [_short(F.max(values[k]), f.dataType).alias(k) for k, f in keys]
@@ -163,7 +165,7 @@ def _statistics_ranges(order: FileOrder) -> Column:
 
 
 def _is_add() -> Column:
-    return F.col("add.path").isNotNull()
+    return F.col(f"add.{_ALWAYS}").isNotNull()
 
 
 def _if_all(total: Column, column: Column) -> Column:

@@ -122,11 +122,9 @@ def test_expired_tombstones_are_dropped_without_the_adds(spark: SparkSession, ta
     later = write(spark, table, now_ms=NOW + WEEK + 5)
     assert (later.num_adds, later.num_removes, later.num_reused_sidecars) == (20, 0, 4)
     assert later.num_sidecars == 4
-    full = write(spark, table, now_ms=NOW + WEEK, incremental=False)
-    assert (full.num_removes, full.num_reused_sidecars) == (0, 0), "nothing is made up again"
 
 
-@pytest.mark.parametrize("change", ["schema", "property", "layout", "asked"])
+@pytest.mark.parametrize("change", ["schema", "property", "layout"])
 def test_a_full_checkpoint_where_types_or_layout_differ(
     spark: SparkSession, table: Path, change: str
 ) -> None:
@@ -137,10 +135,8 @@ def test_a_full_checkpoint_where_types_or_layout_differ(
         columns = [*COLUMNS, field("more", "string")]
     elif change == "property":
         configuration = {"delta.checkpoint.writeStatsAsJson": "false"}
-    elif change == "layout":
-        options = {"layout": "hash"}
     else:
-        options = {"incremental": False}
+        options = {"layout": "hash"}
     opening = metadata(*columns, partitioned_by=["day"], configuration=configuration)
     write_commit(table, 1, [opening])
     second = write(spark, table, **options)
