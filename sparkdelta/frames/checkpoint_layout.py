@@ -94,7 +94,7 @@ class FileOrder:
         partitions
             Each has a range of the whole order.
         """
-        return _sorted(rows, self._keys(), partitions, by_range=True)
+        return _sorted(rows, self._keys(), partitions)
 
     def _keys(self) -> list[Column]:
         values = [self.partition_value(key, field) for key, field in self.schema.partition_keys]
@@ -110,13 +110,15 @@ def is_ranged(data_type: DataType) -> bool:
 
 def hashed(rows: DataFrame, partitions: int) -> DataFrame:
     """Rows of one column `add` spread by a hash of their path, in no order."""
+    if partitions == 1:
+        return rows.coalesce(1)
     return rows.repartition(partitions, F.xxhash64("add.path"))
 
 
 def by_deletion(rows: DataFrame, partitions: int) -> DataFrame:
     """Rows of one column `remove` in order of their deletion, oldest first."""
     keys = [F.col("remove")["deletionTimestamp"], F.col("remove")["path"]]
-    return _sorted(rows, keys, partitions, by_range=True)
+    return _sorted(rows, keys, partitions)
 
 
 def in_one_file(rows: DataFrame, order: FileOrder | None) -> DataFrame:
@@ -129,7 +131,7 @@ def in_one_file(rows: DataFrame, order: FileOrder | None) -> DataFrame:
     """
     kind = F.when(F.col("add").isNotNull(), 1).when(F.col("remove").isNotNull(), 2).otherwise(0)
     keys = [kind, *(order._keys() if order is not None else [])]
-    return _sorted(rows, keys, 1, by_range=False)
+    return _sorted(rows.repartition(1), keys, 1)
 
 
 def leaf(statistics: Column, kind: str, path: tuple[str, ...]) -> Column:
@@ -164,11 +166,10 @@ def _leaves(
     return [pair for f in data_type.fields for pair in _leaves(f.dataType, (*path, f.name))]
 
 
-def _sorted(rows: DataFrame, keys: list[Column], partitions: int, *, by_range: bool) -> DataFrame:
+def _sorted(rows: DataFrame, keys: list[Column], partitions: int) -> DataFrame:
     # Computed once, not by the exchange and again by the sort.
     names = [f"{_SORT}{number}" for number in range(len(keys))]
     keyed = rows.select("*", *(key.alias(name) for key, name in zip(keys, names, strict=True)))
-    spread = (
-        keyed.repartitionByRange(partitions, *names) if by_range else keyed.repartition(partitions)
-    )
+    # What fits one file is not worth an exchange.
+    spread = keyed.repartitionByRange(partitions, *names) if partitions > 1 else keyed.coalesce(1)
     return spread.sortWithinPartitions(*names).drop(*names)

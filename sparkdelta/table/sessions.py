@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -46,18 +47,23 @@ _WRITING = {
 """What files of the log depend on and Spark's writers take from nowhere but a session."""
 
 
+_siblings: weakref.WeakKeyDictionary[SparkSession, SparkSession] = weakref.WeakKeyDictionary()
+
+
 @contextmanager
 def writing_session(spark: SparkSession) -> Iterator[SparkSession]:
     """A session beside the user's that writes the same files whatever the user has set.
 
     It has the user's settings of Hadoop and of the number of partitions.
     """
-    sibling = spark.newSession()
+    sibling = _siblings.get(spark)
+    if sibling is None:
+        sibling = _siblings[spark] = spark.newSession()
+        for key, value in _WRITING.items():
+            sibling.conf.set(key, value)
     for key, value in spark.conf.getAll.items():
         if not key.startswith("spark.") or key == "spark.sql.shuffle.partitions":
             sibling.conf.set(key, value)
-    for key, value in _WRITING.items():
-        sibling.conf.set(key, value)
     before = SparkSession.getActiveSession()
     try:
         yield sibling
