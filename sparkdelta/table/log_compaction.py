@@ -9,7 +9,7 @@ from sparkdelta.exceptions import VersionsNotContiguousError
 from sparkdelta.frames.log_compaction import compacted_lines
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, compaction_name
 from sparkdelta.table.log_listing import list_log_files
-from sparkdelta.table.log_reader import DRIVER_LOG_BYTES
+from sparkdelta.table.log_reader import fits_the_driver
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import staging
 
@@ -64,7 +64,7 @@ def compact(snapshot: Snapshot, start: Version, end: Version) -> CompactionResul
         return CompactionResult(start, end, name)
     commits = _commits(files, start, end, snapshot.path)
     lines = snapshot.log.lines_of(commits)
-    is_local = sum(file.size_bytes for file in commits) <= DRIVER_LOG_BYTES
+    is_local = fits_the_driver(commits)
     if is_local:
         lines = lines.coalesce(1)
     compacted = compacted_lines(lines, table_root=snapshot.path, is_local=is_local)

@@ -92,7 +92,7 @@ class LogReader:
 
     def lines_of(self, commits: Sequence[LogFile]) -> DataFrame:
         """version LONG, line STRING of any commits of the log."""
-        if _size(commits) > DRIVER_LOG_BYTES:
+        if not fits_the_driver(commits):
             return _executor_lines(self.spark, self.store, commits, self.options)
         return local_lines(self.spark, read_lines(self.store, commits))
 
@@ -236,6 +236,13 @@ class LogReader:
         reader = self.spark.read.options(**self.options, **PARQUET_OPTIONS).schema(schema)
         with our_errors(self.segment.version):
             return reader.parquet(*paths)
+
+
+def fits_the_driver(files: Sequence[LogFile]) -> bool:
+    """Whether the lines of commits are local data, in one partition at most, see
+    `DRIVER_LOG_BYTES`.
+    """
+    return _size(files) <= DRIVER_LOG_BYTES
 
 
 def read_lines(store: LogStore, files: Sequence[LogFile]) -> pa.Table:

@@ -14,7 +14,7 @@ from sparkdelta.exceptions import (
     UnsupportedWriterFeaturesError,
     VersionsNotContiguousError,
 )
-from sparkdelta.table import log_compaction, log_reader
+from sparkdelta.table import log_reader
 from tests.support.log_writer import (
     Action,
     write_checkpoint,
@@ -81,7 +81,6 @@ def test_one_job_writes_it_whatever_the_session_says(
 ) -> None:
     """Also where executors read the commits."""
     monkeypatch.setattr(log_reader, "DRIVER_LOG_BYTES", 0)
-    monkeypatch.setattr(log_compaction, "DRIVER_LOG_BYTES", 0)
     write_history(table)
     hostile = {key: value for group in HOSTILE.values() for key, value in group.items()}
     with settings(spark, {**hostile, "spark.sql.files.maxRecordsPerFile": "1"}):
@@ -94,6 +93,15 @@ def test_one_job_writes_it_whatever_the_session_says(
     with counted_jobs(spark) as jobs:
         compact_log(spark, str(table), start=1, end=5)
     assert jobs.count - opened.count <= 2  # the repartition to one file is a stage of the other
+
+
+def test_a_range_may_have_nothing_to_keep(spark: SparkSession, table: Path) -> None:
+    write_history(table)
+    for version in (7, 8):
+        write_commit(table, version, [{"commitInfo": {"operation": "WRITE"}}])
+    assert compact_log(spark, str(table), start=7).written
+    assert lines(table, 7, 8) == []
+    assert replayed(load_snapshot(spark, str(table))) == expected(replay(COMMITS))
 
 
 def test_it_is_never_overwritten(spark: SparkSession, table: Path) -> None:
