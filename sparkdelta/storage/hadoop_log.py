@@ -28,7 +28,7 @@ ATOMIC_RENAME = frozenset({"hdfs", "abfs", "abfss"})
 """Schemes that rename a file in one step and refuse to overwrite (ADLS: with a hierarchical
 namespace). Through Hadoop, an object store copies and deletes instead."""
 
-_READ_THREADS = 16
+_THREADS = 16
 _FILE_STATUS = re.compile(
     r"FileStatus\{path=(?P<path>.*?); isDirectory=(?P<directory>true|false)"
     r"(?:; length=(?P<length>\d+).*?)?; modification_time=(?P<modified>\d+);",
@@ -54,7 +54,7 @@ class HadoopLogStore:
     def read(self, names: Sequence[str]) -> list[bytes]:
         if len(names) < 2:
             return [self._read(name) for name in names]
-        with ThreadPoolExecutor(min(_READ_THREADS, len(names))) as threads:
+        with ThreadPoolExecutor(min(_THREADS, len(names))) as threads:
             return list(threads.map(self._read, names))
 
     def check_writable(self) -> None:
@@ -91,8 +91,11 @@ class HadoopLogStore:
 
     def delete(self, names: Sequence[str]) -> None:
         paths = [self._path(checked_name(name)) for name in names]
-        for path in paths:
-            self._file_system(path).delete(path, False)
+        if not paths:
+            return
+        file_system = self._file_system(paths[0])  # a cleanup deletes thousands
+        with ThreadPoolExecutor(min(_THREADS, len(paths))) as threads:
+            list(threads.map(lambda path: file_system.delete(path, False), paths))
 
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(checked_name(name))
