@@ -7,11 +7,15 @@ cluster``), name it in ``--py-files`` too.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import logging
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr
+from typing import Any, TextIO
 
 from pyspark.sql import SparkSession
 
@@ -35,15 +39,35 @@ def run(
 ) -> int:
     """Parse, make one library call, print its result; return the exit code."""
     options = arguments_parser.parse_args(arguments)
-    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s")
-    logger = logging.getLogger("sparkdelta")
-    logger.setLevel(logging.INFO)
     spark = SparkSession.builder.appName(f"sparkdelta {options.path}").getOrCreate()
-    logger.info("%s of %s", arguments_parser.prog, options.path)
-    try:
-        result, code = call(spark, options)
-    except DeltaError as error:
-        print(error, file=sys.stderr)
-        result, code = {"error": error.error_class}, NOT_DONE
+    with redirect_stderr(_stderr(spark)):
+        logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s")
+        logger = logging.getLogger("sparkdelta")
+        logger.setLevel(logging.INFO)
+        logger.info("%s of %s", arguments_parser.prog, options.path)
+        try:
+            result, code = call(spark, options)
+        except DeltaError as error:
+            print(error, file=sys.stderr)
+            result, code = {"error": error.error_class}, NOT_DONE
     print(json.dumps({"path": options.path, **result}, default=str))
     return code
+
+
+def _stderr(spark: SparkSession) -> TextIO | io.TextIOBase:
+    """Standard error: under spark-submit, which joins Python's with its output, that of the JVM."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ and os.path.sameopenfile(1, 2):
+        return _JvmStderr(spark)
+    return sys.stderr
+
+
+class _JvmStderr(io.TextIOBase):
+    def __init__(self, spark: SparkSession) -> None:
+        self._stream: Any = spark.sparkContext._jvm.System.err  # type: ignore[union-attr]
+
+    def write(self, text: str) -> int:
+        self._stream.print(text)
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()

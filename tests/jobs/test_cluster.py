@@ -39,7 +39,7 @@ def test_without_the_package_there_is_no_job(cluster: Cluster, table: Path) -> N
     """So that the tests below show that what is shipped is enough."""
     run = cluster.submit("verify.py", str(table))
     assert run.returncode != 0
-    assert "No module named 'sparkdelta'" in run.stderr
+    assert "No module named 'sparkdelta'" in run.stdout + run.stderr
 
 
 def test_every_job_runs_with_the_package_shipped(cluster: Cluster, table: Path) -> None:
@@ -52,7 +52,9 @@ def test_every_job_runs_with_the_package_shipped(cluster: Cluster, table: Path) 
     ):
         run = cluster.submit(job, str(table), py_files=[cluster.package])
         assert run.returncode == 0, run.stderr[-4000:]
-        assert json.loads(run.stdout)[key] == value
+        (line,) = run.stdout.splitlines()
+        assert json.loads(line)[key] == value
+        assert f"{job} of {table}" in run.stderr
     (table / "b.parquet").unlink()
     run = cluster.submit("verify.py", str(table), "--footers", py_files=[cluster.package])
     assert run.returncode == 1
