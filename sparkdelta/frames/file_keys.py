@@ -60,10 +60,11 @@ def deletion_vector_id(deletion_vector: str) -> str:
     """
     vector = f"({deletion_vector})"
     offset = f"CAST({vector}.offset AS string)"
-    return (
-        f"coalesce(concat({vector}.storageType, {vector}.pathOrInlineDv, "
-        f"coalesce(concat('@', {offset}), '')), '')"
+    unique_id = (
+        f"concat({vector}.storageType, {vector}.pathOrInlineDv, "
+        f"coalesce(concat('@', {offset}), ''))"
     )
+    return f"CASE WHEN {vector}.storageType IS NULL THEN '' ELSE coalesce({unique_id}, '') END"
 
 
 def absolute_path(path: str, *, table_root: str) -> str:
