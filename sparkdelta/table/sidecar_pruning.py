@@ -37,4 +37,4 @@ def possible_sidecars(log: LogReader, skipping: DataSkipping) -> Sequence[Sideca
         kept, what="sidecars that may match", bound=len(tagged), version=log.segment.version
     )
     names = {row["name"] for row in rows}
-    return [one for one in log.sidecars if one.path in names or one.path not in tagged]
+    return [one for one in log.sidecars if one.path in names or facts[one.path] is None]

@@ -196,6 +196,7 @@ def test_a_scan_opens_the_sidecars_that_matter(spark: SparkSession, table: Path)
     start(table, remove("gone", deletionTimestamp=NOW))
     write(spark, table)
     snapshot = load_snapshot(spark, str(table))
+    assert snapshot.log.stored_add_type() is not None  # from any of them
     for name, tags in sidecars(spark, table).items():
         if DAYS[2] not in tags.get("sparkdelta.partitionValues", ""):
             (log_directory(table) / "_sidecars" / name).unlink()
