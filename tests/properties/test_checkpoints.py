@@ -37,10 +37,10 @@ def history(random: Random) -> dict[int, list[Action]]:
     ]
     live: dict[str, Action] = {}
     gone: list[Action] = []
-    commits = {0: [*opening, *(_added(random, live) for _ in range(30))]}
+    commits = {0: [*opening, *(_added(random, live) for _ in range(60))]}
     for version in range(1, VERSIONS):
         commit = [_added(random, live) for _ in range(random.choice([0, 1, 3, 12]))]
-        for path in random.sample(sorted(live), random.choice([0, 1, 2, 6])):
+        for path in random.sample(sorted(live), random.choice([0, 0, 1, 2])):
             if any(a["add"]["path"] == path for a in commit):
                 continue
             commit += _changed(random, live, gone, path)
