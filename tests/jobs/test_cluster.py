@@ -47,7 +47,7 @@ def test_every_job_runs_with_the_package_shipped(cluster: Cluster, table: Path) 
         ("verify.py", "clean", True),
         ("compact_log.py", "written", True),
         ("checkpoint.py", "is_written", True),
-        ("clean_log.py", "files", []),
+        ("clean_log.py", "checkpoint_version", 2),
         ("describe.py", "numFiles", 2),
     ):
         run = cluster.submit(job, str(table), py_files=[cluster.package])
