@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import clean_log, load_snapshot
 from sparkdelta.exceptions import UnsupportedWriterFeaturesError, VersionNotFoundError
 from sparkdelta.protocol.metadata_cleanup import DAY_MS
+from sparkdelta.storage.local import LocalLogStore
 from tests.support.log_writer import (
     UUID,
     set_time,
@@ -22,7 +23,7 @@ from tests.support.log_writer import (
     write_last_checkpoint,
     write_v2_checkpoint,
 )
-from tests.support.reference_model import replay
+from tests.support.reference_model import compaction, replay
 from tests.support.snapshots import expected, replayed
 from tests.support.table_builder import add, metadata, protocol, remove
 
@@ -127,6 +128,30 @@ def test_it_deletes_what_no_version_within_retention_needs(
     with pytest.raises(VersionNotFoundError):
         load_snapshot(spark, str(table), version=4)
     assert clean_log(spark, str(table), now_ms=NOW).files == ()
+
+
+def test_wherever_it_dies_the_next_one_finishes(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_log(table)
+    write_checkpoint(table, 2, replay(COMMITS, until=2).checkpoint())
+    write_compaction(table, 0, 4, compaction([COMMITS[v] for v in range(5)]))
+    v2(table, 5)
+    delete = LocalLogStore.delete
+    for done in (1, 2):
+
+        def die(store: LocalLogStore, names: list[str], done: int = done) -> None:
+            delete(store, names[:done])
+            raise OSError("no more")
+
+        monkeypatch.setattr(LocalLogStore, "delete", die)
+        with pytest.raises(OSError, match="no more"):
+            clean_log(spark, str(table), now_ms=NOW)
+        assert_reads(spark, table, 6)
+    monkeypatch.undo()
+    clean_log(spark, str(table), now_ms=NOW)
+    assert not any(name < f"{5:020d}" for name in names(table) if name[0].isdigit())
+    assert_reads(spark, table, 9)
 
 
 def test_nothing_goes_without_a_complete_checkpoint(spark: SparkSession, table: Path) -> None:
