@@ -27,6 +27,7 @@ from sparkdelta.protocol.log_segment import (
     Checkpoint,
     LogSegment,
     extend_log_segment,
+    missing_commits,
     readable_commits,
     select_log_segment,
 )
@@ -381,3 +382,21 @@ def test_a_segment_is_right_or_refused(listing):
         if file.kind is LogFileKind.CLASSIC_CHECKPOINT and file.version <= segment.version
     ]
     assert start >= max(complete, default=-1)
+
+
+@pytest.mark.parametrize(
+    ("names_", "gaps"),
+    [
+        (commits(0, 1, 2), []),
+        (commits(0, 2, 3, 6), [(1, 1), (4, 5)]),
+        ([classic_checkpoint_name(3), *commits(4, 5)], []),
+        ([classic_checkpoint_name(3), *commits(5)], [(4, 4)]),
+        ([classic_checkpoint_name(3), *commits(1, 2, 4)], []),
+        ([classic_checkpoint_name(3), *commits(0, 1, 2)], [(3, 3)]),
+        ([classic_checkpoint_name(3)], []),
+        ([compaction_name(0, 2), *commits(3), classic_checkpoint_name(2)], []),
+    ],
+)
+def test_gaps_among_the_commits(names_, gaps):
+    """PROTOCOL.md#delta-log-entries-1, PROTOCOL.md#metadata-cleanup"""
+    assert missing_commits(files(*names_)) == gaps

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sparkdelta.protocol.actions import Format, Metadata, Protocol
 from sparkdelta.protocol.version_checksum import (
     VersionChecksum,
+    differences,
     latest_by_key,
     parse_version_checksum,
     serialize_version_checksum,
@@ -219,3 +220,43 @@ def test_a_removed_domain_is_not_live():
     known = [{"domain": "d", "removed": False}, {"domain": "e", "removed": False}]
     removed = [{"domain": "d", "removed": True}]
     assert latest_by_key(known, removed, key="domain") == [known[1]]
+
+
+def differing(**changes):
+    return differences(parse({**FULL, **changes}), parse(FULL), table_root="file:/t")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("txnId", "y"),
+        ("tableSizeBytes", 1),
+        ("numFiles", 1),
+        ("numDeletedRecordsOpt", 1),
+        ("numDeletionVectorsOpt", 2),
+        ("inCommitTimestampOpt", 1),
+        ("setTransactions", [{"appId": "a", "version": 2}]),
+        ("domainMetadata", []),
+        ("metadata", {**METADATA, "name": "x"}),
+        ("protocol", {**PROTOCOL, "writerFeatures": ["deletionVectors", "appendOnly"]}),
+        ("fileSizeHistogram", {**HISTOGRAM, "fileCounts": [2, 0]}),
+        ("deletedRecordCountsHistogramOpt", {"deletedRecordCounts": [2, *[0] * 9]}),
+        ("allFiles", [{"path": "y", "size": 1}]),
+    ],
+)
+def test_a_difference_is_told_by_its_field(field, value):
+    """PROTOCOL.md#state-validation"""
+    assert set(differing(**{field: value})) == {field}
+
+
+def test_what_is_no_difference():
+    """Order, spelling, fields that one of the two leaves out."""
+    features = {name: ["b", "a"] for name in ("readerFeatures", "writerFeatures")}
+    ordered = {name: ["a", "b"] for name in features}
+    files = [{"path": "a%20b", "size": 1}, {"path": "c", "size": 2}]
+    left = parse({**FULL, "protocol": {**PROTOCOL, **features}, "allFiles": files})
+    other = [{"path": "c", "size": 2, "tags": None}, {"path": "a b", "size": 1}]
+    right = parse({**FULL, "protocol": {**PROTOCOL, **ordered}, "allFiles": other})
+    assert differences(left, right, table_root="file:/t") == {}
+    assert differing(setTransactions=None, numDeletedRecordsOpt=None, txnId=None) == {}
+    assert differing() == {}
