@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +29,11 @@ from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, commit_name
 from sparkdelta.protocol.log_segment import Checkpoint, complete_checkpoints, missing_commits
 from sparkdelta.protocol.retention import transaction_retention_ms
-from sparkdelta.protocol.version_checksum import differences, parse_version_checksum
+from sparkdelta.protocol.version_checksum import (
+    VersionChecksum,
+    differences,
+    parse_version_checksum,
+)
 from sparkdelta.table.distributed_scan import worker_files
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import list_log_files, open_log
@@ -189,6 +193,8 @@ class _Run:
             computed = checksum_of_state(snapshot, boundaries)
         except DeltaError as error:
             return self.local(CHECKSUM, 1, [(STATE, snapshot.path, error.message)])
+        if transaction_retention_ms(snapshot.properties) is not None:
+            computed = _without_expired(computed, recorded)
         wrong = differences(recorded, computed, table_root=snapshot.path)
         return self.local(
             CHECKSUM,
@@ -285,6 +291,15 @@ class _Run:
         return Verification(
             path, version, tuple(self.checks), reduce(DataFrame.unionByName, frames)
         )
+
+
+def _without_expired(computed: VersionChecksum, recorded: VersionChecksum) -> VersionChecksum:
+    """Without the transactions that the checksum may leave out: they may have expired."""
+    if computed.transactions is None or recorded.transactions is None:
+        return computed
+    known = {action["appId"] for action in recorded.transactions}
+    kept = tuple(action for action in computed.transactions if action["appId"] in known)
+    return replace(computed, transactions=kept)
 
 
 def _log_findings(files: Sequence[LogFile]) -> list[Finding]:
