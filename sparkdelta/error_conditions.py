@@ -6,6 +6,11 @@ Error classes and SQLSTATEs are those of delta-spark where it has the same error
 
 from __future__ import annotations
 
+_CONFLICT = (
+    "Cannot commit to {path}, and nothing was committed. Version {version} ({operation}) was "
+    "committed meanwhile: {finding} ({subject}). "
+)
+
 CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_TABLE_NOT_FOUND": (
         "42P01",
@@ -145,6 +150,55 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "Partition column {column} has the value {value} in the log. It is not a {data_type}. "
             "A faulty writer committed the file: commit it again with a right value."
         ),
+    ),
+    "DELTA_INVALID_COMMIT": (
+        "XXKDS",
+        (
+            "Cannot commit to {path}, and nothing was committed: {problem}. No reader could make "
+            "one state of it. Whoever staged the actions must mend them."
+        ),
+    ),
+    "DELTA_CANNOT_MODIFY_APPEND_ONLY": (
+        "42809",
+        (
+            "Cannot change or delete rows of {path}. The table only takes appends. Set its "
+            "property delta.appendOnly to false if it shall change."
+        ),
+    ),
+    "DELTA_MAX_COMMIT_RETRIES_EXCEEDED": (
+        "40000",
+        (
+            "Cannot commit to {path}, and nothing was committed. Others were first {attempts} "
+            "times, version {version} being the last that was tried. Try again when fewer write."
+        ),
+    ),
+    "DELTA_CONCURRENT_WRITE": (
+        "2D521",
+        f"{_CONFLICT}Try again: the operation will then see that commit.",
+    ),
+    "DELTA_CONCURRENT_TRANSACTION": (
+        "2D521",
+        f"{_CONFLICT}Look whether what you commit is there already, then try again.",
+    ),
+    "DELTA_METADATA_CHANGED": (
+        "2D521",
+        f"{_CONFLICT}Try again with data that fits the table as it is now.",
+    ),
+    "DELTA_PROTOCOL_CHANGED": (
+        "2D521",
+        f"{_CONFLICT}Try again: the operation will then see that commit.",
+    ),
+    "DELTA_CONCURRENT_APPEND": (
+        "2D521",
+        f"{_CONFLICT}Try again: the operation will then see that commit.",
+    ),
+    "DELTA_CONCURRENT_DELETE_READ": (
+        "2D521",
+        f"{_CONFLICT}Try again: the operation will then see that commit.",
+    ),
+    "DELTA_CONCURRENT_DELETE_DELETE": (
+        "2D521",
+        f"{_CONFLICT}Try again: the operation will then see that commit.",
     ),
     "DELTA_STORAGE_ERROR": (
         "58030",

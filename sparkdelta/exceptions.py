@@ -12,6 +12,13 @@ DeltaError
 ├── SchemaError
 │   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
 │   └── ColumnNotFoundError, PartitionColumnNotFoundError, InvalidPartitionValueError
+├── CommitError
+│   ├── InvalidCommitError, AppendOnlyTableError, MaxCommitRetriesExceededError
+│   └── DeltaConcurrentModificationException
+│       ├── ConcurrentWriteException, ConcurrentTransactionException
+│       ├── MetadataChangedException, ProtocolChangedException
+│       ├── ConcurrentAppendException
+│       └── ConcurrentDeleteReadException, ConcurrentDeleteDeleteException
 └── StorageError
     ├── VersionsNotContiguousError, TruncatedTransactionLogError, StateRecoverError
     ├── LogFileNotFoundError, MissingPartFilesError, MalformedLogFileError
@@ -23,7 +30,7 @@ DeltaError
         └── DeletionVectorSizeError, DeletionVectorFormatError
 """
 
-# ruff: noqa: D101, N802, N815 - a leaf's text describes it; PySpark's names for what it has too
+# ruff: noqa: D101, N802, N815, N818 - a leaf's text describes it; names of PySpark and delta-spark
 
 from __future__ import annotations
 
@@ -283,6 +290,73 @@ class InvalidPartitionValueError(SchemaError):
     value: object
     data_type: str
     error_class = "DELTA_PARTITION_COLUMN_CAST_FAILED"
+
+
+class CommitError(DeltaError):
+    """Nothing was committed."""
+
+    error_class = "DELTA_COMMIT_ERROR"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidCommitError(CommitError):
+    path: str
+    problem: str
+    error_class = "DELTA_INVALID_COMMIT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AppendOnlyTableError(CommitError):
+    path: str
+    error_class = "DELTA_CANNOT_MODIFY_APPEND_ONLY"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MaxCommitRetriesExceededError(CommitError):
+    path: str
+    attempts: int
+    version: int
+    error_class = "DELTA_MAX_COMMIT_RETRIES_EXCEEDED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DeltaConcurrentModificationException(CommitError):
+    """Another writer committed first what this commit cannot follow; catches all such errors."""
+
+    path: str
+    version: int
+    operation: str
+    finding: str
+    subject: str
+    error_class = "DELTA_CONCURRENT_MODIFICATION"
+
+
+class ConcurrentWriteException(DeltaConcurrentModificationException):
+    error_class = "DELTA_CONCURRENT_WRITE"
+
+
+class ConcurrentTransactionException(DeltaConcurrentModificationException):
+    error_class = "DELTA_CONCURRENT_TRANSACTION"
+
+
+class MetadataChangedException(DeltaConcurrentModificationException):
+    error_class = "DELTA_METADATA_CHANGED"
+
+
+class ProtocolChangedException(DeltaConcurrentModificationException):
+    error_class = "DELTA_PROTOCOL_CHANGED"
+
+
+class ConcurrentAppendException(DeltaConcurrentModificationException):
+    error_class = "DELTA_CONCURRENT_APPEND"
+
+
+class ConcurrentDeleteReadException(DeltaConcurrentModificationException):
+    error_class = "DELTA_CONCURRENT_DELETE_READ"
+
+
+class ConcurrentDeleteDeleteException(DeltaConcurrentModificationException):
+    error_class = "DELTA_CONCURRENT_DELETE_DELETE"
 
 
 class StorageError(DeltaError):

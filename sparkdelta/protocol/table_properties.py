@@ -1,4 +1,6 @@
-"""Table properties that change how a table is read. One counts only where its feature is supported.
+"""Table properties that change how a table is read or committed to.
+
+One counts only where its feature is supported.
 
 References
 ----------
@@ -20,6 +22,7 @@ COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 ENABLE_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
 IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION = "delta.inCommitTimestampEnablementVersion"
 IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
+APPEND_ONLY = "delta.appendOnly"
 ENABLE_ROW_TRACKING = "delta.enableRowTracking"
 ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 ROW_COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
@@ -109,6 +112,16 @@ def row_tracking(protocol: Protocol, configuration: Mapping[str, str]) -> RowTra
         row_id_column=configuration.get(ROW_ID_COLUMN),
         row_commit_version_column=configuration.get(ROW_COMMIT_VERSION_COLUMN),
     )
+
+
+def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
+    """Whether no data may be changed or removed.
+
+    References
+    ----------
+    PROTOCOL.md#append-only-tables
+    """
+    return _is_active(protocol, "appendOnly", configuration, APPEND_ONLY)
 
 
 def _is_active(
