@@ -165,6 +165,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "property delta.appendOnly to false if it shall change."
         ),
     ),
+    "DELTA_COMMIT_OUTCOME_UNKNOWN": (
+        "58030",
+        (
+            "It is unknown whether version {version} of {path} was committed: the storage failed "
+            "({problem}) and does not answer. Look at the history: the commit is yours if its "
+            "txnId is {txn_id}."
+        ),
+    ),
     "DELTA_MAX_COMMIT_RETRIES_EXCEEDED": (
         "40000",
         (

@@ -14,6 +14,7 @@ DeltaError
 │   └── ColumnNotFoundError, PartitionColumnNotFoundError, InvalidPartitionValueError
 ├── CommitError
 │   ├── InvalidCommitError, AppendOnlyTableError, MaxCommitRetriesExceededError
+│   ├── CommitOutcomeUnknownError
 │   └── DeltaConcurrentModificationException
 │       ├── ConcurrentWriteException, ConcurrentTransactionException
 │       ├── MetadataChangedException, ProtocolChangedException
@@ -293,7 +294,7 @@ class InvalidPartitionValueError(SchemaError):
 
 
 class CommitError(DeltaError):
-    """Nothing was committed."""
+    """A commit failed; nothing was committed, unless the error says that this is unknown."""
 
     error_class = "DELTA_COMMIT_ERROR"
 
@@ -317,6 +318,15 @@ class MaxCommitRetriesExceededError(CommitError):
     attempts: int
     version: int
     error_class = "DELTA_MAX_COMMIT_RETRIES_EXCEEDED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CommitOutcomeUnknownError(CommitError):
+    path: str
+    version: int
+    txn_id: str
+    problem: str
+    error_class = "DELTA_COMMIT_OUTCOME_UNKNOWN"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

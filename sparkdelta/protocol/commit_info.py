@@ -15,6 +15,7 @@ from sparkdelta.protocol.log_files import Version
 
 COMMIT_INFO = "commitInfo"
 TRANSACTION_ID = "txnId"
+ENGINE_INFO = "sparkdelta/0.1.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class CommitInfo:
     operation_metrics: Mapping[str, str] | None = None
     user_metadata: str | None = None
     tags: Mapping[str, str] | None = None
-    engine_info: str = ""
+    engine_info: str = ENGINE_INFO
     txn_id: str = ""
 
 

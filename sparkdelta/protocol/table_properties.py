@@ -10,11 +10,11 @@ PROTOCOL.md#table-properties, PROTOCOL.md#active-features
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from sparkdelta.exceptions import ColumnMappingError
-from sparkdelta.protocol.actions import Protocol
+from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_features import is_supported
 
@@ -87,6 +87,20 @@ def in_commit_timestamps(
     return InCommitTimestamps(
         enabled=True, enablement_version=version, enablement_timestamp=timestamp
     )
+
+
+def with_enablement(metadata: Metadata, *, version: Version, timestamp: int) -> Metadata:
+    """The metadata that begins in-commit timestamps on a table that has commits without them.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-in-commit-timestamps
+    """
+    provenance = {
+        IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION: str(version),
+        IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP: str(timestamp),
+    }
+    return replace(metadata, configuration={**metadata.configuration, **provenance})
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,12 @@ from sparkdelta.exceptions import StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found, texts
 from sparkdelta.storage.log_store import (
+    Data,
     FileEntry,
     checked_name,
     checked_staging_directory,
     log_path,
+    pieces,
     temporary_name,
 )
 
@@ -70,7 +72,7 @@ class HadoopLogStore:
                 f"to {scheme}: safely",
             )
 
-    def put_if_absent(self, name: str, data: bytes) -> None:
+    def put_if_absent(self, name: str, data: Data) -> None:
         self.check_writable()
         temporary = self._write_temporary(checked_name(name), data)
         try:
@@ -140,14 +142,15 @@ class HadoopLogStore:
                 raise _not_found(name) from error
             raise
 
-    def _write_temporary(self, name: str, data: bytes) -> str:
+    def _write_temporary(self, name: str, data: Data) -> str:
         """Write all of a file beside its later place; it counts once it is renamed."""
         self._make_directory_of(name)
         temporary = temporary_name()
         path = self._path(temporary)
         stream = self._file_system(path).create(path, False)
         try:
-            stream.write(data)
+            for piece in pieces(data):
+                stream.write(piece)
         finally:
             stream.close()
         return temporary
