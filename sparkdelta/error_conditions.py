@@ -208,6 +208,81 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "2D521",
         f"{_CONFLICT}Try again: the operation will then see that commit.",
     ),
+    "DELTA_TABLE_ALREADY_EXISTS": (
+        "42P07",
+        (
+            "Cannot make a table at {path}, and nothing was written. There is one already. Write "
+            "with mode append or overwrite."
+        ),
+    ),
+    "DELTA_UNKNOWN_CONFIGURATION": (
+        "F0000",
+        (
+            "Cannot make a table with the property {property}. Properties that begin with delta. "
+            "are the protocol's, and this one is not known or not implemented here. Leave it out,"
+            " or set it with another engine."
+        ),
+    ),
+    "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS": (
+        "42616",
+        (
+            "Invalid options of an idempotent write: {problem}. Give txn_app_id, a text, and "
+            "txn_version, a whole number, both."
+        ),
+    ),
+    "DELTA_WRITE_NOT_IMPLEMENTED": (
+        "0AKDC",
+        (
+            "Cannot write rows to {path}, and nothing was written. The table asks of its writers "
+            "what is not implemented here: {missing}. Write with an engine that has it."
+        ),
+    ),
+    "DELTA_DUPLICATE_COLUMNS_FOUND": (
+        "42711",
+        (
+            "Cannot write the rows. Several of their columns are named {columns}, but for upper "
+            "and lower case. Rename them."
+        ),
+    ),
+    "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES": (
+        "42K05",
+        (
+            "Cannot write column {column}. Its name is empty or has one of the characters space ,"
+            " ; {{ }} ( ) = tab or line break, which data files cannot have. Rename it."
+        ),
+    ),
+    "DELTA_INVALID_PARTITION_COLUMN": (
+        "42996",
+        ("Cannot partition by {column}: {problem}. Name columns of the rows with a simple type."),
+    ),
+    "DELTA_METADATA_MISMATCH": (
+        "42KDG",
+        (
+            "The rows do not fit the table {path}, and nothing was written: {problem}. Change the"
+            " rows; evolving the table's schema is not implemented here."
+        ),
+    ),
+    "DELTA_FAILED_TO_MERGE_FIELDS": (
+        "22005",
+        (
+            "The rows do not fit the table, and nothing was written. Column {column} is "
+            "{table_type}, and the rows have {row_type}. Cast it."
+        ),
+    ),
+    "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": (
+        "23502",
+        (
+            "Nothing was committed. Column {column}, which is NOT NULL, has no value in a row. "
+            "Fill it."
+        ),
+    ),
+    "DELTA_REPLACE_WHERE_MISMATCH": (
+        "44000",
+        (
+            "Nothing was committed. A row does not fulfil the condition {where}, so it would not "
+            "replace what is deleted. Filter the rows."
+        ),
+    ),
     "DELTA_STORAGE_ERROR": (
         "58030",
         "Cannot access {path}. {problem}. Check the path, credentials and permissions.",

@@ -4,14 +4,19 @@ DeltaError
 ├── TableError
 │   ├── TableNotFoundError, VersionNotFoundError
 │   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
-│   └── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
+│   ├── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
+│   └── TableAlreadyExistsError, UnknownConfigurationError, InvalidIdempotentWriteError
 ├── ProtocolError
-│   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError
+│   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
 │   ├── InvalidProtocolVersionError, InvalidProtocolError
 │   └── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
 ├── SchemaError
 │   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
-│   └── ColumnNotFoundError, PartitionColumnNotFoundError, InvalidPartitionValueError
+│   ├── ColumnNotFoundError, PartitionColumnNotFoundError, InvalidPartitionValueError
+│   ├── DuplicateColumnsError, InvalidColumnNameError, InvalidPartitionColumnError
+│   └── MetadataMismatchError, MergeFieldsError
+├── ConstraintError
+│   └── NotNullViolatedError, ReplaceWhereMismatchError
 ├── CommitError
 │   ├── InvalidCommitError, AppendOnlyTableError, MaxCommitRetriesExceededError
 │   ├── CommitOutcomeUnknownError
@@ -189,6 +194,24 @@ class TimeTravelMultipleFormatsError(TableError):
         self.__post_init__()
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class TableAlreadyExistsError(TableError):
+    path: str
+    error_class = "DELTA_TABLE_ALREADY_EXISTS"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnknownConfigurationError(TableError):
+    property: str
+    error_class = "DELTA_UNKNOWN_CONFIGURATION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidIdempotentWriteError(TableError):
+    problem: str
+    error_class = "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS"
+
+
 class ProtocolError(DeltaError):
     """The table asks for more than this library can do, or contradicts the protocol."""
 
@@ -209,6 +232,13 @@ class UnsupportedWriterFeaturesError(ProtocolError):
     what: str
     reasons: str
     error_class = "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class WriteNotImplementedError(ProtocolError):
+    path: str
+    missing: Sequence[str]
+    error_class = "DELTA_WRITE_NOT_IMPLEMENTED"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -291,6 +321,58 @@ class InvalidPartitionValueError(SchemaError):
     value: object
     data_type: str
     error_class = "DELTA_PARTITION_COLUMN_CAST_FAILED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DuplicateColumnsError(SchemaError):
+    columns: Sequence[str]
+    error_class = "DELTA_DUPLICATE_COLUMNS_FOUND"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidColumnNameError(SchemaError):
+    column: str
+    error_class = "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidPartitionColumnError(SchemaError):
+    column: str
+    problem: str
+    error_class = "DELTA_INVALID_PARTITION_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MetadataMismatchError(SchemaError):
+    path: str
+    problem: str
+    error_class = "DELTA_METADATA_MISMATCH"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MergeFieldsError(SchemaError):
+    column: str
+    table_type: str
+    row_type: str
+    error_class = "DELTA_FAILED_TO_MERGE_FIELDS"
+
+
+class ConstraintError(DeltaError):
+    """A row breaks a rule of the table or of the write; nothing was committed."""
+
+    error_class = "DELTA_CONSTRAINT_ERROR"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NotNullViolatedError(ConstraintError):
+    column: str
+    error_class = "DELTA_NOT_NULL_CONSTRAINT_VIOLATED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ReplaceWhereMismatchError(ConstraintError):
+    where: object
+    error_class = "DELTA_REPLACE_WHERE_MISMATCH"
 
 
 class CommitError(DeltaError):

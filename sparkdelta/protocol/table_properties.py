@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from sparkdelta.exceptions import ColumnMappingError
+from sparkdelta.exceptions import ColumnMappingError, InvalidArgumentError
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_features import is_supported
@@ -22,6 +22,8 @@ COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 ENABLE_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
 IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION = "delta.inCommitTimestampEnablementVersion"
 IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
+NUM_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
+DEFAULT_INDEXED_COLUMNS = 32
 APPEND_ONLY = "delta.appendOnly"
 ENABLE_ROW_TRACKING = "delta.enableRowTracking"
 ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
@@ -126,6 +128,25 @@ def row_tracking(protocol: Protocol, configuration: Mapping[str, str]) -> RowTra
         row_id_column=configuration.get(ROW_ID_COLUMN),
         row_commit_version_column=configuration.get(ROW_COMMIT_VERSION_COLUMN),
     )
+
+
+def num_indexed_columns(configuration: Mapping[str, str]) -> int:
+    """How many leaf columns get statistics; all with -1.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The property is no number from -1 on.
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
+    """
+    text = configuration.get(NUM_INDEXED_COLUMNS)
+    count = DEFAULT_INDEXED_COLUMNS if text is None else _integer(text)
+    if count is None or count < -1:
+        raise InvalidArgumentError(argument=NUM_INDEXED_COLUMNS, problem=f"{text!r} is no number")
+    return count
 
 
 def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool:

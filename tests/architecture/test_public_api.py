@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import sparkdelta
-from sparkdelta import DeltaTable, exceptions, load_snapshot, read_delta
+from sparkdelta import DeltaTable, exceptions, load_snapshot, read_delta, write_delta
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.exceptions import DeltaError, from_message
 from sparkdelta.table.scan import MAX_DRIVER_FILES
@@ -34,7 +34,8 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 
 def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
-        "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
+        "DeltaError", "DeltaTable", "Scan", "Snapshot",
+        "load_snapshot", "read_delta", "write_delta",
     }  # fmt: skip
     public = {
         name
@@ -52,6 +53,14 @@ def test_our_own_verbs() -> None:
     ]  # fmt: skip
     assert _parameters(load_snapshot) == [
         "spark", "path", *both, "partition_time_zone='UTC'", "progress=True",
+    ]  # fmt: skip
+
+
+def test_how_rows_are_written() -> None:
+    assert _parameters(write_delta) == [
+        "df", "path", "mode='error'", "partition_by=None", "replace_where=None", "txn_app_id=None",
+        "txn_version=None", "user_metadata=None", "properties=None", "max_records_per_file=None",
+        "compression='snappy'",
     ]  # fmt: skip
 
 
