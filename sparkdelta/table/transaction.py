@@ -54,7 +54,7 @@ class Transaction:
         Actions as values.
     file_actions
         File actions beside those, in columns `add` and `remove`, of which a row has one; a field
-        that is not there is null. They are computed once.
+        that is not there is null. A query without side effects: it may run twice.
     read, read_files
         What the outcome depends on; `read_files` has a column `path`, as in the log.
     """
