@@ -60,10 +60,7 @@ class HadoopLogStore:
             return list(threads.map(self._read, names))
 
     def check_writable(self) -> None:
-        path = self._path("")
-        with suppress(Py4JJavaError):  # viewfs: where the mount leads to, as far as it is there
-            path = self._file_system(path).resolvePath(self._path("").getParent())
-        scheme = str(path.toUri().getScheme())
+        scheme = self._scheme()
         if scheme not in ATOMIC_RENAME:
             raise StoreNotWritableError(
                 path=self.table_root,
@@ -102,6 +99,16 @@ class HadoopLogStore:
     def delete_directory(self, name: str) -> None:
         path = self._path(checked_staging_directory(name))
         self._file_system(path).delete(path, True)
+
+    def _scheme(self) -> str:
+        """That of the file system which a mount (viewfs) leads to, else that of the path."""
+        path = self._path("")
+        scheme = str(path.toUri().getScheme())
+        while scheme == "viewfs" and path is not None:
+            with suppress(Py4JJavaError):  # not there yet
+                return str(self._file_system(path).resolvePath(path).toUri().getScheme())
+            path = path.getParent()
+        return scheme
 
     def _list(self, name: str) -> list[FileEntry]:
         jvm: Any = self.spark._jvm
