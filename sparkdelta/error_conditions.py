@@ -258,8 +258,8 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_METADATA_MISMATCH": (
         "42KDG",
         (
-            "The rows do not fit the table {path}, and nothing was written: {problem}. Change the"
-            " rows; evolving the table's schema is not implemented here."
+            "The rows do not fit the table {path}, and nothing was written: {problem}. Change the "
+            "rows; where the table shall have new columns of theirs, write with merge_schema."
         ),
     ),
     "DELTA_FAILED_TO_MERGE_FIELDS": (

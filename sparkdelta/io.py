@@ -87,6 +87,7 @@ def write_delta(
     mode: str = "error",
     partition_by: Sequence[str] | None = None,
     replace_where: str | Column | None = None,
+    merge_schema: bool = False,
     txn_app_id: str | None = None,
     txn_version: int | None = None,
     user_metadata: str | None = None,
@@ -114,6 +115,8 @@ def write_delta(
     replace_where
         With `overwrite`: replaces what fulfils this condition on partition columns, and every row
         must fulfil it.
+    merge_schema
+        Whether columns that only the rows have become the table's last ones.
     txn_app_id, txn_version
         Name the write, so that it is done once: it is left out if the table has the transaction, or
         a later one of the same application.
@@ -151,6 +154,7 @@ def write_delta(
         mode=mode,
         partition_by=partition_by,
         replace_where=replace_where,
+        merge_schema=merge_schema,
         txn_app_id=txn_app_id,
         txn_version=txn_version,
         user_metadata=user_metadata,

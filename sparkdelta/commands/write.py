@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame
@@ -32,6 +32,7 @@ from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.isolation_levels import table_isolation_level
 from sparkdelta.protocol.predicates import Predicate, columns, is_usable
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
+from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.table_properties import is_append_only, num_indexed_columns
 from sparkdelta.protocol.write_support import check_data_writable, new_protocol
 from sparkdelta.schema.table_schema import quoted
@@ -41,6 +42,7 @@ from sparkdelta.schema.written_schema import (
     field_metadata,
     indexed_columns,
     matched_columns,
+    merged_schema,
     nested_not_null,
     new_table_schema,
     uses_type,
@@ -85,6 +87,7 @@ class WriteOptions:
     mode: str = "error"
     partition_by: Sequence[str] | None = None
     replace_where: str | Column | None = None
+    merge_schema: bool = False
     txn_app_id: str | None = None
     txn_version: int | None = None
     user_metadata: str | None = None
@@ -202,8 +205,17 @@ def _existing_table(rows: StructType, options: WriteOptions, snapshot: Snapshot)
     if options.properties:
         problem = "they are set when a table is made, and this one is there"
         raise InvalidArgumentError(argument="properties", problem=problem)
+    staged = StagedActions()
+    if options.merge_schema and (merged := merged_schema(schema, rows)) != schema:
+        if uses_type(merged, TimestampNTZType) and not is_supported(
+            snapshot.protocol, "timestampNtz"
+        ):
+            missing = ("a column of a type that needs another protocol (timestampNtz)",)
+            raise WriteNotImplementedError(path=path, missing=missing)
+        schema = merged
+        staged = StagedActions(metadata=(replace(snapshot.metadata, schema_string=schema.json()),))
     matched = matched_columns(schema, rows, path=path)
-    return _Target(schema, own, snapshot.properties, matched)
+    return _Target(schema, own, snapshot.properties, matched, staged)
 
 
 def _is_repeated(snapshot: Snapshot, options: WriteOptions) -> bool:

@@ -73,6 +73,18 @@ def new_table_schema(schema: StructType) -> StructType:
     return StructType([_clean(field) for field in schema.fields])
 
 
+def merged_schema(table: StructType, rows: StructType) -> StructType:
+    """The table's schema with the columns after it that only the rows have; all of them nullable.
+
+    References
+    ----------
+    PROTOCOL.md#change-metadata
+    """
+    own = {field.name.lower() for field in table.fields}
+    new = [field for field in new_table_schema(rows).fields if field.name.lower() not in own]
+    return StructType([*table.fields, *new])
+
+
 def check_columns(data_type: DataType, path: str = "") -> None:
     """Refuse names that are the same but for case, names that Parquet's readers cannot take, and
     types that are not written.

@@ -58,9 +58,9 @@ def test_our_own_verbs() -> None:
 
 def test_how_rows_are_written() -> None:
     assert _parameters(write_delta) == [
-        "df", "path", "mode='error'", "partition_by=None", "replace_where=None", "txn_app_id=None",
-        "txn_version=None", "user_metadata=None", "properties=None", "max_records_per_file=None",
-        "compression='snappy'",
+        "df", "path", "mode='error'", "partition_by=None", "replace_where=None",
+        "merge_schema=False", "txn_app_id=None", "txn_version=None", "user_metadata=None",
+        "properties=None", "max_records_per_file=None", "compression='snappy'",
     ]  # fmt: skip
 
 

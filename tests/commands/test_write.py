@@ -31,6 +31,7 @@ from sparkdelta.exceptions import (
     UnsupportedDataTypeError,
     WriteNotImplementedError,
 )
+from sparkdelta.table import data_file_writer
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
 
@@ -247,6 +248,32 @@ def test_columns_are_matched_by_name(spark: SparkSession, table_path: str) -> No
     assert sparkdelta.load_snapshot(spark, table_path).version == 1
 
 
+def test_new_columns(spark: SparkSession, table_path: str) -> None:
+    """A schema that grows keeps what it has, the table's id included."""
+    write_delta(people(spark), table_path, partition_by=["p"], properties={"mine": "1"})
+    frame = spark.sql("SELECT 'Dan' AS NAME, 'a' AS p, named_struct('x', 1) AS New")
+    done = write_delta(frame, table_path, mode="append", merge_schema=True)
+    assert done.version == 1
+    [before], [after] = (commit(table_path, version)["metaData"] for version in (0, 1))
+    schema = json.loads(after["schemaString"])["fields"]
+    assert schema[:3] == json.loads(before["schemaString"])["fields"]
+    assert (schema[3]["name"], schema[3]["nullable"]) == ("New", True)
+    assert {**after, "schemaString": ""} == {**before, "schemaString": ""}
+    found = {row["name"]: row["New"] for row in read_delta(spark, table_path).collect()}
+    assert found == {"Alice": None, "Bob": None, "Carol": None, "Dan": (1,)}
+    write_delta(people(spark), table_path, mode="append", merge_schema=True)
+    assert "metaData" not in commit(table_path, 2)
+    for sql, error in (
+        ("SELECT 1L AS age, 1 AS more", MergeFieldsError),
+        ("SELECT 1 AS `m m`", InvalidColumnNameError),
+        ("SELECT null AS more", UnsupportedDataTypeError),
+        ("SELECT TIMESTAMP_NTZ'2024-01-01 00:00:00' AS more", WriteNotImplementedError),
+    ):
+        with pytest.raises(error):
+            write_delta(spark.sql(sql), table_path, mode="append", merge_schema=True)
+    assert sparkdelta.load_snapshot(spark, table_path).version == 2
+
+
 @pytest.mark.parametrize(
     ("sql", "options", "error"),
     [
@@ -396,6 +423,28 @@ def test_the_rows_of_the_table_itself(spark: SparkSession, table_path: str) -> N
     older = read_delta(spark, table_path).filter("age > 40")
     write_delta(older, table_path, mode="overwrite")
     assert len(rows(spark, table_path)) == 2
+
+
+def test_a_failure_before_the_commit(
+    spark: SparkSession,
+    table_path: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The table is as it was; the log says where files lie that nobody refers to."""
+    write_delta(people(spark), table_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(data_file_writer, "describe_files", _fail)
+        with pytest.raises(ConnectionResetError):
+            write_delta(people(spark), table_path, mode="append")
+    [orphans] = [p for p in Path(table_path).glob("data-*") if str(p) in caplog.text]
+    assert list(orphans.glob("*.parquet"))
+    assert rows(spark, table_path) == sorted(PEOPLE, key=str)
+    assert write_delta(people(spark), table_path, mode="append").version == 1
+
+
+def _fail(*_: object) -> None:
+    raise ConnectionResetError
 
 
 def test_threads_lose_no_row(spark: SparkSession, table_path: str) -> None:
