@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.fs
+
 from sparkdelta.exceptions import StorageError, StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.storage.log_store import (
@@ -200,7 +202,9 @@ def _s3_client(authority: str, settings: Mapping[str, str]) -> dict[str, Any]:
     }
     client: dict[str, Any] = {names[name]: value for name, value in found.items() if name in names}
     scheme = found.get("scheme", "https")
-    if "endpoint_override" in found:
+    if "endpoint_override" not in found:
+        client.setdefault("region", pyarrow.fs.resolve_s3_region(authority))
+    else:
         client["endpoint"] = f"{scheme}://{found['endpoint_override']}"
     if scheme == "http":
         client["client_options"] = {"allow_http": True}
