@@ -202,9 +202,9 @@ def _s3_client(authority: str, settings: Mapping[str, str]) -> dict[str, Any]:
     }
     client: dict[str, Any] = {names[name]: value for name, value in found.items() if name in names}
     scheme = found.get("scheme", "https")
-    if "endpoint_override" not in found:
-        client.setdefault("region", pyarrow.fs.resolve_s3_region(authority))
-    else:
+    if "endpoint_override" not in found and "region" not in found:
+        client["region"] = pyarrow.fs.resolve_s3_region(authority)
+    if "endpoint_override" in found:
         client["endpoint"] = f"{scheme}://{found['endpoint_override']}"
     if scheme == "http":
         client["client_options"] = {"allow_http": True}
