@@ -8,6 +8,7 @@ from sparkdelta.io import (
     read_delta,
     verify,
     write_checkpoint,
+    write_delta,
     write_version_checksum,
 )
 from sparkdelta.table.scan import Scan
@@ -25,5 +26,6 @@ __all__ = [
     "read_delta",
     "verify",
     "write_checkpoint",
+    "write_delta",
     "write_version_checksum",
 ]

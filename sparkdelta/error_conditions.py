@@ -6,6 +6,11 @@ Error classes and SQLSTATEs are those of delta-spark where it has the same error
 
 from __future__ import annotations
 
+_CONFLICT = (
+    "Cannot commit to {path}, and nothing was committed. Version {version} ({operation}) was "
+    "committed meanwhile: {finding} ({subject}). "
+)
+
 CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_TABLE_NOT_FOUND": (
         "42P01",
@@ -144,6 +149,138 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         (
             "Partition column {column} has the value {value} in the log. It is not a {data_type}. "
             "A faulty writer committed the file: commit it again with a right value."
+        ),
+    ),
+    "DELTA_INVALID_COMMIT": (
+        "XXKDS",
+        (
+            "Cannot commit to {path}, and nothing was committed: {problem}. No reader could make "
+            "one state of it. Whoever staged the actions must mend them."
+        ),
+    ),
+    "DELTA_CANNOT_MODIFY_APPEND_ONLY": (
+        "42809",
+        (
+            "Cannot change or delete rows of {path}. The table only takes appends. Set its "
+            "property delta.appendOnly to false if it shall change."
+        ),
+    ),
+    "DELTA_COMMIT_OUTCOME_UNKNOWN": (
+        "58030",
+        (
+            "It is unknown whether version {version} of {path} was committed: the storage failed "
+            "({problem}) and does not answer. Look at the history: the commit is yours if its "
+            "txnId is {txn_id}."
+        ),
+    ),
+    "DELTA_MAX_COMMIT_RETRIES_EXCEEDED": (
+        "40000",
+        (
+            "Cannot commit to {path}, and nothing was committed. Others were first {attempts} "
+            "times, version {version} being the last that was tried. Try again when fewer write."
+        ),
+    ),
+    "DELTA_CONCURRENT_WRITE": (
+        "2D521",
+        f"{_CONFLICT}Try again: the operation will then see that commit.",
+    ),
+    "DELTA_CONCURRENT_TRANSACTION": (
+        "2D521",
+        f"{_CONFLICT}Look whether what you commit is there already, then try again.",
+    ),
+    "DELTA_METADATA_CHANGED": (
+        "2D521",
+        f"{_CONFLICT}Try again with data that fits the table as it is now.",
+    ),
+    "DELTA_PROTOCOL_CHANGED": (
+        "2D521",
+        f"{_CONFLICT}Try again: the operation will then see that commit.",
+    ),
+    "DELTA_CONCURRENT_APPEND": (
+        "2D521",
+        f"{_CONFLICT}Try again: the operation will then see that commit.",
+    ),
+    "DELTA_CONCURRENT_DELETE_READ": (
+        "2D521",
+        f"{_CONFLICT}Try again: the operation will then see that commit.",
+    ),
+    "DELTA_CONCURRENT_DELETE_DELETE": (
+        "2D521",
+        f"{_CONFLICT}Try again: the operation will then see that commit.",
+    ),
+    "DELTA_TABLE_ALREADY_EXISTS": (
+        "42P07",
+        (
+            "Cannot make a table at {path}, and nothing was written. There is one already. Write "
+            "with mode append or overwrite."
+        ),
+    ),
+    "DELTA_UNKNOWN_CONFIGURATION": (
+        "F0000",
+        (
+            "Cannot make a table with the property {property}. Properties that begin with delta. "
+            "are the protocol's, and this one is not known or not implemented here. Leave it out,"
+            " or set it with another engine."
+        ),
+    ),
+    "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS": (
+        "42616",
+        (
+            "Invalid options of an idempotent write: {problem}. Give txn_app_id, a text, and "
+            "txn_version, a whole number, both."
+        ),
+    ),
+    "DELTA_WRITE_NOT_IMPLEMENTED": (
+        "0AKDC",
+        (
+            "Cannot write rows to {path}, and nothing was written. The table asks of its writers "
+            "what is not implemented here: {missing}. Write with an engine that has it."
+        ),
+    ),
+    "DELTA_DUPLICATE_COLUMNS_FOUND": (
+        "42711",
+        (
+            "Cannot write the rows. Several of their columns are named {columns}, but for upper "
+            "and lower case. Rename them."
+        ),
+    ),
+    "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES": (
+        "42K05",
+        (
+            "Cannot write column {column}. Its name is empty or has one of the characters space ,"
+            " ; {{ }} ( ) = tab or line break, which data files cannot have. Rename it."
+        ),
+    ),
+    "DELTA_INVALID_PARTITION_COLUMN": (
+        "42996",
+        ("Cannot partition by {column}: {problem}. Name columns of the rows with a simple type."),
+    ),
+    "DELTA_METADATA_MISMATCH": (
+        "42KDG",
+        (
+            "The rows do not fit the table {path}, and nothing was written: {problem}. Change the "
+            "rows; where the table shall have new columns of theirs, write with merge_schema."
+        ),
+    ),
+    "DELTA_FAILED_TO_MERGE_FIELDS": (
+        "22005",
+        (
+            "The rows do not fit the table, and nothing was written. Column {column} is "
+            "{table_type}, and the rows have {row_type}. Cast it."
+        ),
+    ),
+    "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": (
+        "23502",
+        (
+            "Nothing was committed. Column {column}, which is NOT NULL, has no value in a row. "
+            "Fill it."
+        ),
+    ),
+    "DELTA_REPLACE_WHERE_MISMATCH": (
+        "44000",
+        (
+            "Nothing was committed. A row does not fulfil the condition {where}, so it would not "
+            "replace what is deleted. Filter the rows."
         ),
     ),
     "DELTA_STORAGE_ERROR": (

@@ -4,14 +4,27 @@ DeltaError
 ├── TableError
 │   ├── TableNotFoundError, VersionNotFoundError
 │   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
-│   └── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
+│   ├── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
+│   └── TableAlreadyExistsError, UnknownConfigurationError, InvalidIdempotentWriteError
 ├── ProtocolError
-│   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError
+│   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
 │   ├── InvalidProtocolVersionError, InvalidProtocolError
 │   └── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
 ├── SchemaError
 │   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
-│   └── ColumnNotFoundError, PartitionColumnNotFoundError, InvalidPartitionValueError
+│   ├── ColumnNotFoundError, PartitionColumnNotFoundError, InvalidPartitionValueError
+│   ├── DuplicateColumnsError, InvalidColumnNameError, InvalidPartitionColumnError
+│   └── MetadataMismatchError, MergeFieldsError
+├── ConstraintError
+│   └── NotNullViolatedError, ReplaceWhereMismatchError
+├── CommitError
+│   ├── InvalidCommitError, AppendOnlyTableError, MaxCommitRetriesExceededError
+│   ├── CommitOutcomeUnknownError
+│   └── DeltaConcurrentModificationException
+│       ├── ConcurrentWriteException, ConcurrentTransactionException
+│       ├── MetadataChangedException, ProtocolChangedException
+│       ├── ConcurrentAppendException
+│       └── ConcurrentDeleteReadException, ConcurrentDeleteDeleteException
 └── StorageError
     ├── VersionsNotContiguousError, TruncatedTransactionLogError, StateRecoverError
     ├── LogFileNotFoundError, MissingPartFilesError, MalformedLogFileError
@@ -23,7 +36,7 @@ DeltaError
         └── DeletionVectorSizeError, DeletionVectorFormatError
 """
 
-# ruff: noqa: D101, N802, N815 - a leaf's text describes it; PySpark's names for what it has too
+# ruff: noqa: D101, N802, N815, N818 - a leaf's text describes it; names of PySpark and delta-spark
 
 from __future__ import annotations
 
@@ -181,6 +194,24 @@ class TimeTravelMultipleFormatsError(TableError):
         self.__post_init__()
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class TableAlreadyExistsError(TableError):
+    path: str
+    error_class = "DELTA_TABLE_ALREADY_EXISTS"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnknownConfigurationError(TableError):
+    property: str
+    error_class = "DELTA_UNKNOWN_CONFIGURATION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidIdempotentWriteError(TableError):
+    problem: str
+    error_class = "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS"
+
+
 class ProtocolError(DeltaError):
     """The table asks for more than this library can do, or contradicts the protocol."""
 
@@ -201,6 +232,13 @@ class UnsupportedWriterFeaturesError(ProtocolError):
     what: str
     reasons: str
     error_class = "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class WriteNotImplementedError(ProtocolError):
+    path: str
+    missing: Sequence[str]
+    error_class = "DELTA_WRITE_NOT_IMPLEMENTED"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -283,6 +321,134 @@ class InvalidPartitionValueError(SchemaError):
     value: object
     data_type: str
     error_class = "DELTA_PARTITION_COLUMN_CAST_FAILED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DuplicateColumnsError(SchemaError):
+    columns: Sequence[str]
+    error_class = "DELTA_DUPLICATE_COLUMNS_FOUND"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidColumnNameError(SchemaError):
+    column: str
+    error_class = "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidPartitionColumnError(SchemaError):
+    column: str
+    problem: str
+    error_class = "DELTA_INVALID_PARTITION_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MetadataMismatchError(SchemaError):
+    path: str
+    problem: str
+    error_class = "DELTA_METADATA_MISMATCH"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MergeFieldsError(SchemaError):
+    column: str
+    table_type: str
+    row_type: str
+    error_class = "DELTA_FAILED_TO_MERGE_FIELDS"
+
+
+class ConstraintError(DeltaError):
+    """A row breaks a rule of the table or of the write; nothing was committed."""
+
+    error_class = "DELTA_CONSTRAINT_ERROR"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NotNullViolatedError(ConstraintError):
+    column: str
+    error_class = "DELTA_NOT_NULL_CONSTRAINT_VIOLATED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ReplaceWhereMismatchError(ConstraintError):
+    where: object
+    error_class = "DELTA_REPLACE_WHERE_MISMATCH"
+
+
+class CommitError(DeltaError):
+    """A commit failed; nothing was committed, unless the error says that this is unknown."""
+
+    error_class = "DELTA_COMMIT_ERROR"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidCommitError(CommitError):
+    path: str
+    problem: str
+    error_class = "DELTA_INVALID_COMMIT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AppendOnlyTableError(CommitError):
+    path: str
+    error_class = "DELTA_CANNOT_MODIFY_APPEND_ONLY"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MaxCommitRetriesExceededError(CommitError):
+    path: str
+    attempts: int
+    version: int
+    error_class = "DELTA_MAX_COMMIT_RETRIES_EXCEEDED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CommitOutcomeUnknownError(CommitError):
+    path: str
+    version: int
+    txn_id: str
+    problem: str
+    error_class = "DELTA_COMMIT_OUTCOME_UNKNOWN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DeltaConcurrentModificationException(CommitError):
+    """Another writer committed first what this commit cannot follow; catches all such errors."""
+
+    path: str
+    version: int
+    operation: str
+    finding: str
+    subject: str
+    error_class = "DELTA_CONCURRENT_MODIFICATION"
+
+
+class ConcurrentWriteException(DeltaConcurrentModificationException):
+    error_class = "DELTA_CONCURRENT_WRITE"
+
+
+class ConcurrentTransactionException(DeltaConcurrentModificationException):
+    error_class = "DELTA_CONCURRENT_TRANSACTION"
+
+
+class MetadataChangedException(DeltaConcurrentModificationException):
+    error_class = "DELTA_METADATA_CHANGED"
+
+
+class ProtocolChangedException(DeltaConcurrentModificationException):
+    error_class = "DELTA_PROTOCOL_CHANGED"
+
+
+class ConcurrentAppendException(DeltaConcurrentModificationException):
+    error_class = "DELTA_CONCURRENT_APPEND"
+
+
+class ConcurrentDeleteReadException(DeltaConcurrentModificationException):
+    error_class = "DELTA_CONCURRENT_DELETE_READ"
+
+
+class ConcurrentDeleteDeleteException(DeltaConcurrentModificationException):
+    error_class = "DELTA_CONCURRENT_DELETE_DELETE"
 
 
 class StorageError(DeltaError):

@@ -1,7 +1,8 @@
-"""Our own verbs: reading a table, loading its snapshots, and the upkeep of its log."""
+"""Our own verbs: reading and writing a table, loading its snapshots, the upkeep of its log."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -9,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.commands.compact_log import compact_commits
 from sparkdelta.commands.verify import Verification, verify_table
+from sparkdelta.commands.write import WriteOptions, WriteResult, write
 from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
 from sparkdelta.protocol.table_features import Writing
 from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, Layout
@@ -86,6 +88,91 @@ def read_delta(
         progress=progress,
     )
     return snapshot.scan(where, columns, max_driver_files=max_driver_files).to_df()
+
+
+def write_delta(
+    df: DataFrame,
+    path: str,
+    *,
+    mode: str = "error",
+    partition_by: Sequence[str] | None = None,
+    replace_where: str | Column | None = None,
+    merge_schema: bool = False,
+    txn_app_id: str | None = None,
+    txn_version: int | None = None,
+    user_metadata: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    max_records_per_file: int | None = None,
+    compression: str = "snappy",
+) -> WriteResult:
+    """Write rows to a Delta table and commit them as one version.
+
+    What a table asks of its writers and is not implemented here (see COMPATIBILITY.md) is refused
+    by name before anything is written.
+
+    Parameters
+    ----------
+    df
+        The rows, of a classic session. Columns are matched by name in any case; a column that they
+        lack is null.
+    path
+        The table's root, as any path that Spark writes to.
+    mode
+        ``append``, ``overwrite``, ``error`` or ``ignore``; all of them make a table where there is
+        none.
+    partition_by
+        The partition columns of a new table.
+    replace_where
+        With `overwrite`: replaces what fulfils this condition on partition columns, and every row
+        must fulfil it.
+    merge_schema
+        Whether columns that only the rows have become the table's last ones.
+    txn_app_id, txn_version
+        Name the write, so that it is done once: it is left out if the table has the transaction, or
+        a later one of the same application.
+    user_metadata
+        A text that history keeps.
+    properties
+        Of a new table.
+    max_records_per_file
+        The most rows of a data file.
+    compression
+        The codec of the data files.
+
+    Returns
+    -------
+    WriteResult
+        version (None where there was nothing to do), num_files, num_rows, num_bytes, retries,
+        milliseconds.
+
+    Raises
+    ------
+    DeltaError
+        Nothing was committed, unless it is a `CommitOutcomeUnknownError`; see
+        `sparkdelta.exceptions`.
+
+    Examples
+    --------
+    >>> write_delta(people, "/data/people", mode="append").version  # doctest: +SKIP
+    4
+
+    References
+    ----------
+    PROTOCOL.md#delta-table-specification
+    """
+    options = WriteOptions(
+        mode=mode,
+        partition_by=partition_by,
+        replace_where=replace_where,
+        merge_schema=merge_schema,
+        txn_app_id=txn_app_id,
+        txn_version=txn_version,
+        user_metadata=user_metadata,
+        properties=properties or {},
+        max_records_per_file=max_records_per_file,
+        compression=compression,
+    )
+    return write(df, path, options)
 
 
 def load_snapshot(

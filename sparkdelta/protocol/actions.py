@@ -129,6 +129,52 @@ class Metadata:
 
 
 @dataclass(frozen=True, slots=True)
+class TransactionIdentifier:
+    """How far an application got with its own transactions.
+
+    References
+    ----------
+    PROTOCOL.md#transaction-identifiers
+    """
+
+    app_id: str
+    version: int
+    last_updated: int | None = None
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object]) -> TransactionIdentifier:
+        """From the wire form."""
+        return cls(
+            app_id=str(document["appId"]),
+            version=_optional_integer(document.get("version")) or 0,
+            last_updated=_optional_integer(document.get("lastUpdated")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DomainMetadata:
+    """The configuration of a named domain, or the end of it.
+
+    References
+    ----------
+    PROTOCOL.md#domain-metadata
+    """
+
+    domain: str
+    configuration: str
+    removed: bool = False
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object]) -> DomainMetadata:
+        """From the wire form."""
+        return cls(
+            domain=str(document["domain"]),
+            configuration=_optional_string(document.get("configuration")) or "",
+            removed=document.get("removed") is True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Sidecar:
     """A file with file actions of a V2 checkpoint.
 

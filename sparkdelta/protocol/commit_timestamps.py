@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
+PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps,
+PROTOCOL.md#writer-requirements-for-in-commit-timestamps
 """
 
 from __future__ import annotations
@@ -40,3 +41,24 @@ def version_at_or_before(pairs: Sequence[tuple[Version, int]], timestamp_ms: int
     """
     index = bisect_right([timestamp for _, timestamp in pairs], timestamp_ms)
     return pairs[index - 1][0] if index else None
+
+
+def next_in_commit_timestamp(now_ms: int, previous_ms: int | None) -> int:
+    """The in-commit timestamp of a commit that is attempted now.
+
+    Parameters
+    ----------
+    previous_ms
+        That of the commit before; where it has none, its file's modification time; None for the
+        first commit of a table.
+
+    Examples
+    --------
+    >>> next_in_commit_timestamp(100, 90), next_in_commit_timestamp(100, 100)
+    (100, 101)
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-in-commit-timestamps
+    """
+    return now_ms if previous_ms is None else max(now_ms, previous_ms + 1)

@@ -1,4 +1,6 @@
-"""Table properties that change how a table is read. One counts only where its feature is supported.
+"""Table properties that change how a table is read or committed to.
+
+One counts only where its feature is supported.
 
 References
 ----------
@@ -8,11 +10,11 @@ PROTOCOL.md#table-properties, PROTOCOL.md#active-features
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from sparkdelta.exceptions import ColumnMappingError
-from sparkdelta.protocol.actions import Protocol
+from sparkdelta.exceptions import ColumnMappingError, InvalidArgumentError
+from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_features import is_supported
 
@@ -20,6 +22,9 @@ COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 ENABLE_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
 IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION = "delta.inCommitTimestampEnablementVersion"
 IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
+NUM_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
+DEFAULT_INDEXED_COLUMNS = 32
+APPEND_ONLY = "delta.appendOnly"
 ENABLE_ROW_TRACKING = "delta.enableRowTracking"
 ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 ROW_COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
@@ -86,6 +91,20 @@ def in_commit_timestamps(
     )
 
 
+def with_enablement(metadata: Metadata, *, version: Version, timestamp: int) -> Metadata:
+    """The metadata that begins in-commit timestamps on a table that has commits without them.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-in-commit-timestamps
+    """
+    provenance = {
+        IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION: str(version),
+        IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP: str(timestamp),
+    }
+    return replace(metadata, configuration={**metadata.configuration, **provenance})
+
+
 @dataclass(frozen=True, slots=True)
 class RowTracking:
     """Whether rows have ids, and the names of the data files' columns that hold kept ones."""
@@ -109,6 +128,35 @@ def row_tracking(protocol: Protocol, configuration: Mapping[str, str]) -> RowTra
         row_id_column=configuration.get(ROW_ID_COLUMN),
         row_commit_version_column=configuration.get(ROW_COMMIT_VERSION_COLUMN),
     )
+
+
+def num_indexed_columns(configuration: Mapping[str, str]) -> int:
+    """How many leaf columns get statistics; all with -1.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The property is no number from -1 on.
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
+    """
+    text = configuration.get(NUM_INDEXED_COLUMNS)
+    count = DEFAULT_INDEXED_COLUMNS if text is None else _integer(text)
+    if count is None or count < -1:
+        raise InvalidArgumentError(argument=NUM_INDEXED_COLUMNS, problem=f"{text!r} is no number")
+    return count
+
+
+def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
+    """Whether no data may be changed or removed.
+
+    References
+    ----------
+    PROTOCOL.md#append-only-tables
+    """
+    return _is_active(protocol, "appendOnly", configuration, APPEND_ONLY)
 
 
 def _is_active(

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY
-from sparkdelta.storage.log_store import FileEntry, log_path
+from sparkdelta.storage.log_store import Data, FileEntry, log_path
 from sparkdelta.storage.parquet import ParquetRelation
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
@@ -82,7 +82,7 @@ class ConnectLogStore:
     def check_writable(self) -> None:
         raise self._refusal()
 
-    def put_if_absent(self, name: str, data: bytes) -> None:
+    def put_if_absent(self, name: str, data: Data) -> None:
         raise self._refusal()
 
     def overwrite(self, name: str, data: bytes) -> None:

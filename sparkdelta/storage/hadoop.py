@@ -42,6 +42,19 @@ _SCAN_SETTINGS = {
 """What a data file's scan depends on and no read option can say."""
 
 
+_WRITE_SETTINGS = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 has no bounds in footers
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.fieldId.write.enabled": "false",
+    "spark.sql.sources.partitionOverwriteMode": "STATIC",
+    "spark.sql.files.maxRecordsPerFile": "0",
+    "spark.sql.caseSensitive": "false",
+}
+"""What data files depend on and no write option can say."""
+
+
 def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> str:
     """The path as Spark names it: with scheme and authority, decoded, without a trailing slash."""
     jvm: Any = spark._jvm
@@ -148,6 +161,37 @@ def _empty_files(index: Any) -> list[str]:
         if status.getLen() == 0:
             empty.append(str(status.getPath().toString()))
     return empty
+
+
+def write_parquet(
+    rows: DataFrame, directory: str, *, partition_by: Sequence[str], options: Mapping[str, str]
+) -> None:
+    """Write rows into a new directory by Spark's own Parquet writer.
+
+    The write belongs to a copy of the user's session that has our settings of the writer, and all
+    other settings as they are: the plan of the rows is the user's.
+
+    Parameters
+    ----------
+    partition_by
+        Columns whose values name directories, and are not in the files.
+    options
+        Options of Spark's Parquet source.
+    """
+    spark = rows.sparkSession
+    jvm: Any = spark._jvm
+    gateway: Any = spark.sparkContext._gateway
+    sibling = spark._jsparkSession.cloneSession()
+    for key, value in _WRITE_SETTINGS.items():
+        sibling.conf().set(key, value)
+    plan = rows._jdf.queryExecution().analyzed()
+    writer = jvm.org.apache.spark.sql.classic.Dataset.ofRows(sibling, plan).write()
+    names = gateway.new_array(jvm.java.lang.String, len(partition_by))
+    for index, name in enumerate(partition_by):
+        names[index] = name
+    for key, value in options.items():
+        writer = writer.option(key, value)
+    writer.format("parquet").mode("errorifexists").partitionBy(names).save(directory)
 
 
 def hidden_parquet_relation(

@@ -17,10 +17,12 @@ from sparkdelta.exceptions import StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory
 from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found, texts
 from sparkdelta.storage.log_store import (
+    Data,
     FileEntry,
     checked_name,
     checked_staging_directory,
     log_path,
+    pieces,
     temporary_name,
 )
 
@@ -58,10 +60,7 @@ class HadoopLogStore:
             return list(threads.map(self._read, names))
 
     def check_writable(self) -> None:
-        path = self._path("")
-        with suppress(Py4JJavaError):  # viewfs: where the mount leads to, as far as it is there
-            path = self._file_system(path).resolvePath(self._path("").getParent())
-        scheme = str(path.toUri().getScheme())
+        scheme = self._scheme()
         if scheme not in ATOMIC_RENAME:
             raise StoreNotWritableError(
                 path=self.table_root,
@@ -70,7 +69,7 @@ class HadoopLogStore:
                 f"to {scheme}: safely",
             )
 
-    def put_if_absent(self, name: str, data: bytes) -> None:
+    def put_if_absent(self, name: str, data: Data) -> None:
         self.check_writable()
         temporary = self._write_temporary(checked_name(name), data)
         try:
@@ -111,6 +110,16 @@ class HadoopLogStore:
         path = self._path(checked_staging_directory(name))
         self._file_system(path).delete(path, True)
 
+    def _scheme(self) -> str:
+        """That of the file system which a mount (viewfs) leads to, else that of the path."""
+        path = self._path("")
+        scheme = str(path.toUri().getScheme())
+        while scheme == "viewfs" and path is not None:
+            with suppress(Py4JJavaError):  # not there yet
+                return str(self._file_system(path).resolvePath(path).toUri().getScheme())
+            path = path.getParent()
+        return scheme
+
     def _list(self, name: str, *, directories: bool = False) -> list[FileEntry]:
         jvm: Any = self.spark._jvm
         directory = self._path(name)
@@ -150,14 +159,15 @@ class HadoopLogStore:
                 raise _not_found(name) from error
             raise
 
-    def _write_temporary(self, name: str, data: bytes) -> str:
+    def _write_temporary(self, name: str, data: Data) -> str:
         """Write all of a file beside its later place; it counts once it is renamed."""
         self._make_directory_of(name)
         temporary = temporary_name()
         path = self._path(temporary)
         stream = self._file_system(path).create(path, False)
         try:
-            stream.write(data)
+            for piece in pieces(data):
+                stream.write(piece)
         finally:
             stream.close()
         return temporary

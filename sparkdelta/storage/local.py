@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from sparkdelta.exceptions import StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory
 from sparkdelta.storage.log_store import (
+    Data,
     FileEntry,
     checked_name,
     checked_staging_directory,
+    pieces,
     temporary_name,
 )
 
@@ -41,7 +43,7 @@ class LocalLogStore:
     def check_writable(self) -> None:
         """Any local path will do; whether the file system has hard links shows in the first one."""
 
-    def put_if_absent(self, name: str, data: bytes) -> None:
+    def put_if_absent(self, name: str, data: Data) -> None:
         temporary = self._write_temporary(checked_name(name), data)
         try:
             self._link(temporary, name)
@@ -109,14 +111,19 @@ class LocalLogStore:
         except FileNotFoundError as error:
             raise _not_found(name) from error
 
-    def _write_temporary(self, name: str, data: bytes) -> str:
+    def _write_temporary(self, name: str, data: Data) -> str:
         """Write all of a file beside its later place; it counts once it has its name."""
         self._make_directory_of(name)
         temporary = os.path.join(self._directory, temporary_name())
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with open(temporary, "xb") as file:
+                file.writelines(pieces(data))
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
         return temporary
 
     def _link(self, source: str, name: str) -> None:

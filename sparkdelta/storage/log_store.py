@@ -4,13 +4,16 @@ never overwrite a commit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 from uuid import uuid4
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory, is_temporary_file
+
+Data: TypeAlias = bytes | Iterable[bytes]
+"""The contents of a file, whole or in pieces where they are large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class LogStore(Protocol):
             Also of the verbs that write.
         """
 
-    def put_if_absent(self, name: str, data: bytes) -> None:
+    def put_if_absent(self, name: str, data: Data) -> None:
         """Write a new file in one step: no reader sees a part of it, and of many writers one wins.
 
         Raises
@@ -124,6 +127,11 @@ def temporary_name() -> str:
     name = f".sparkdelta-{uuid4()}.tmp"
     assert is_temporary_file(name)
     return name
+
+
+def pieces(data: Data) -> Iterable[bytes]:
+    """The contents in pieces, be they whole or not."""
+    return [data] if isinstance(data, bytes) else data
 
 
 def log_path(table_root: str, name: str) -> str:

@@ -28,6 +28,15 @@ what was written to a checkpoint one row
 what was written to sidecars     one row per new sidecar
 sidecars that commits may touch  the sidecars of a checkpoint
 sidecars that may match          the sidecars of a checkpoint; no Spark job
+new data files                   `MAX_NEW_FILES` in `data_file_writer`
+totals of the new data files     one row
+transaction of an application    one row
+file actions of a commit         `MAX_VALUE_ACTIONS` in `transaction`
+file actions of a large commit   one partition at a time, then a file on disk
+repeated files of a commit       one row
+row id high-water mark           one row
+table actions of a winning commit  those of one commit, none of files
+conflicting files of a winning commit  one row per kind of conflict
 ===============================  ==========================================================
 """
 
@@ -89,6 +98,12 @@ def read_table(
     if table.num_rows > bound:
         raise DriverReadTooLargeError(what=what, rows=table.num_rows, bound=bound)
     return table
+
+
+def stream_rows(frame: DataFrame, *, what: str, version: Version | None = None) -> Iterator[Row]:
+    """The rows one after another; the driver holds those of one partition at a time."""
+    with our_errors(version, what=what):
+        yield from frame.toLocalIterator()
 
 
 @contextmanager

@@ -19,6 +19,8 @@ from sparkdelta.protocol.log_segment import LogSegment, select_log_segment
 from sparkdelta.storage.connect import ConnectLogStore
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
+from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
+from sparkdelta.storage.worker_files import setting_names
 from sparkdelta.table.sessions import is_connect
 
 _WITHOUT_CHECKSUM_FILES = {
@@ -40,6 +42,27 @@ def open_log(
     if root.startswith("file:"):
         return LocalLogStore(root)
     return HadoopLogStore(spark, root, hadoop_conf or {})
+
+
+def open_log_for_writing(
+    spark: SparkSession, path: str, hadoop_conf: Mapping[str, str] | None = None
+) -> LogStore:
+    """As `open_log`, with the store's own client where Hadoop cannot commit.
+
+    Raises
+    ------
+    StoreNotWritableError
+        There is no way to commit there; nothing was written.
+    """
+    store = open_log(spark, path, hadoop_conf)
+    if store.table_root.partition(":")[0] in OBJECT_SCHEMES and not is_connect(spark):
+        from sparkdelta.storage.hadoop import settings
+
+        names = setting_names(store.table_root)
+        known = settings(spark, names, hadoop_conf or {})
+        store = ObjectLogStore(store.table_root, open_objects(store.table_root, known), store)
+    store.check_writable()
+    return store
 
 
 def read_options(store: LogStore, options: Mapping[str, str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from sparkdelta import (
     read_delta,
     verify,
     write_checkpoint,
+    write_delta,
     write_version_checksum,
 )
 from sparkdelta.error_conditions import CONDITIONS
@@ -47,6 +48,7 @@ def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
         "clean_log", "compact_log", "verify", "write_checkpoint", "write_version_checksum",
+        "write_delta",
     }  # fmt: skip
     public = {
         name
@@ -73,6 +75,14 @@ def test_our_own_verbs() -> None:
     assert _parameters(compact_log) == ["spark", "path", "start=None", "end=None"]
     assert _parameters(verify) == ["spark", "path", "version=None", "footers=False"]
     assert _parameters(write_version_checksum) == ["spark", "path", "version=None"]
+
+
+def test_how_rows_are_written() -> None:
+    assert _parameters(write_delta) == [
+        "df", "path", "mode='error'", "partition_by=None", "replace_where=None",
+        "merge_schema=False", "txn_app_id=None", "txn_version=None", "user_metadata=None",
+        "properties=None", "max_records_per_file=None", "compression='snappy'",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(IMPLEMENTED))

@@ -252,8 +252,9 @@ def test_schemes_that_hadoop_cannot_commit_to(spark: SparkSession, log: Path) ->
 
 def test_a_mount_counts_by_where_it_leads(spark: SparkSession, log: Path) -> None:
     mount = {"fs.viewfs.mounttable.v.link./t": f"file:{log.parent}", "fs.defaultFS": "viewfs://v/"}
-    with pytest.raises(StoreNotWritableError, match="file:"):
-        HadoopLogStore(spark, "viewfs://v/t", mount).check_writable()
+    for root in ("viewfs://v/t", "viewfs://v/t/new/table"):
+        with pytest.raises(StoreNotWritableError, match="file:"):
+            HadoopLogStore(spark, root, mount).check_writable()
 
 
 def test_connect_is_refused() -> None:

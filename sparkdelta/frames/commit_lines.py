@@ -1,0 +1,107 @@
+"""File actions to the lines of a commit, and what a commit must know of them.
+
+References
+----------
+PROTOCOL.md#delta-log-entries, PROTOCOL.md#add-file-and-remove-file
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
+from sparkdelta.schema.action_schemas import ADD, REMOVE
+
+LINE, ADDS_DATA, REMOVES_DATA, HAS_VECTOR = "line", "adds_data", "removes_data", "has_vector"
+
+
+def conformed_actions(actions: DataFrame, stored: StructType) -> DataFrame:
+    """The same actions with every field of the protocol, in its order and type.
+
+    Parameters
+    ----------
+    actions
+        add STRUCT or remove STRUCT or both, one of them null in each row.
+    stored
+        The type of its rows; a field that is not there is null.
+
+    Returns
+    -------
+    DataFrame
+        add STRUCT, remove STRUCT.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    return actions.select(
+        _conformed("add", ADD, stored).alias("add"),
+        _conformed("remove", REMOVE, stored).alias("remove"),
+    )
+
+
+def file_action_lines(actions: DataFrame) -> DataFrame:
+    """A line per file action: fields without a value are left out, but partition values are kept.
+
+    Parameters
+    ----------
+    actions
+        add STRUCT, remove STRUCT, as `conformed_actions` gives them.
+
+    Returns
+    -------
+    DataFrame
+        line STRING, adds_data BOOLEAN, removes_data BOOLEAN, has_vector BOOLEAN.
+
+    References
+    ----------
+    PROTOCOL.md#delta-log-entries
+    """
+    options = {"ignoreNullFields": "true", "timeZone": "UTC"}
+    return actions.select(
+        F.to_json(F.struct("add", "remove"), options).alias(LINE),
+        _is_data("add").alias(ADDS_DATA),
+        _is_data("remove").alias(REMOVES_DATA),
+        F.col("add.deletionVector.storageType").isNotNull().alias(HAS_VECTOR),
+    )
+
+
+def repeated_files(actions: DataFrame, *, table_root: str) -> DataFrame:
+    """path STRING of the logical files that more than one action is about.
+
+    References
+    ----------
+    PROTOCOL.md#action-reconciliation
+    """
+    keys = actions.select(_key("add", table_root, ADD), _key("remove", table_root, REMOVE))
+    key = F.coalesce("add", "remove").alias("key")
+    counted = keys.select(key).groupBy("key").agg(F.count("*").alias("actions"))
+    return counted.filter("actions > 1").select("key.path")
+
+
+def _conformed(action: str, wanted: StructType, stored: StructType) -> Column:
+    data_type = stored[action].dataType if action in stored.names else None
+    names = data_type.names if isinstance(data_type, StructType) else []
+    fields = [
+        (F.col(f"{action}.{f.name}") if f.name in names else F.lit(None))
+        .cast(f.dataType)
+        .alias(f.name)
+        for f in wanted.fields
+    ]
+    if "path" not in names:
+        return F.lit(None).cast(wanted)
+    return F.when(F.col(f"{action}.path").isNotNull(), F.struct(*fields)).cast(wanted)
+
+
+def _is_data(action: str) -> Column:
+    return F.col(f"{action}.path").isNotNull() & F.coalesce(f"{action}.dataChange", F.lit(True))
+
+
+def _key(action: str, table_root: str, schema: StructType) -> Column:
+    assert "deletionVector" in schema.names
+    path = canonical_path(f"{action}.path", table_root=table_root)
+    vector = deletion_vector_id(f"{action}.deletionVector")
+    key = f"struct({path} AS path, {vector} AS vector)"
+    return F.expr(f"CASE WHEN {action}.path IS NOT NULL THEN {key} END AS {action}")

@@ -1,0 +1,284 @@
+"""New data files to add actions: statistics from their footers, read by executors.
+
+References
+----------
+PROTOCOL.md#per-file-statistics, PROTOCOL.md#add-file-and-remove-file
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any, Protocol, TypeAlias
+from urllib.parse import quote, unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql.types import (
+    BooleanType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from sparkdelta.frames.parquet_schema import Leaf, Node, file_schema
+
+PREFIX_LENGTH = 32
+NUM_RECORDS = "numRecords"
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+ADDED = StructType(
+    [
+        StructField("path", StringType()),
+        StructField("partitionValues", MapType(StringType(), StringType())),
+        StructField("size", LongType()),
+        StructField("modificationTime", LongType()),
+        StructField("dataChange", BooleanType()),
+        StructField("stats", StringType()),
+        StructField(NUM_RECORDS, LongType()),
+    ]
+)
+"""Of a new file: the fields of its add action that are set, and its number of rows."""
+
+_ARROW = pa.schema(
+    [
+        ("path", pa.string()),
+        ("partitionValues", pa.map_(pa.string(), pa.string())),
+        ("size", pa.int64()),
+        ("modificationTime", pa.int64()),
+        ("dataChange", pa.bool_()),
+        ("stats", pa.string()),
+        (NUM_RECORDS, pa.int64()),
+    ]
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_SAFE = "/!$&'()*+,;=:@-._~"  # as Java's URIs leave them
+_LAST_CHARACTER = "\U0010ffff"
+
+JsonText: TypeAlias = str
+Tree: TypeAlias = dict[str, Any]
+
+
+class Files(Protocol):
+    """Opens files on workers."""
+
+    def open(self, path: str) -> pa.NativeFile: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FooterReader:
+    """What executors must know to describe new files.
+
+    Attributes
+    ----------
+    partition_keys
+        The keys of `partitionValues`, in the order of the directories that the files are in.
+    columns
+        The physical paths of the columns that have statistics.
+    """
+
+    files: Files
+    table_root: str
+    partition_keys: tuple[str, ...]
+    columns: tuple[tuple[str, ...], ...]
+
+    def read(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Batches of path, length, modificationTime to batches of `ADDED`; files without rows are
+        left out.
+        """
+        for batch in batches:
+            rows = [row for file in batch.to_pylist() if (row := self._row(**file))[NUM_RECORDS]]
+            yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
+
+    def _row(self, path: str, length: int, modificationTime: int) -> Mapping[str, Any]:  # noqa: N803
+        with self.files.open(path) as source:
+            file = pq.ParquetFile(source)
+            statistics = file_statistics(file.metadata, file_schema(file), self.columns)
+            num_rows = file.metadata.num_rows
+        relative = path.removeprefix(f"{self.table_root}/")
+        assert relative != path
+        return {
+            "path": quote(relative, safe=_SAFE),
+            "partitionValues": list(self._partition_values(relative).items()),
+            "size": length,
+            "modificationTime": modificationTime,
+            "dataChange": True,
+            "stats": statistics,
+            NUM_RECORDS: num_rows,
+        }
+
+    def _partition_values(self, path: str) -> dict[str, str | None]:
+        """The values that named the directories, which were texts before Spark escaped them."""
+        if not self.partition_keys:
+            return {}
+        directories = path.split("/")[-1 - len(self.partition_keys) : -1]
+        values = [unquote(directory.partition("=")[2]) for directory in directories]
+        return {
+            key: None if value == NO_VALUE else value
+            for key, value in zip(self.partition_keys, values, strict=True)
+        }
+
+
+def describe_files(files: DataFrame, reader: FooterReader) -> DataFrame:
+    """What the add actions of new files say.
+
+    Parameters
+    ----------
+    files
+        path STRING (absolute, decoded), length LONG, modificationTime LONG (ms).
+
+    Returns
+    -------
+    DataFrame
+        The columns of `ADDED`, a row per file that has rows.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return reader.read(batches)
+
+    return files.mapInArrow(read, ADDED)
+
+
+def file_statistics(
+    metadata: pq.FileMetaData, schema: Node, columns: tuple[tuple[str, ...], ...]
+) -> JsonText:
+    """`stats` of a file that nothing was deleted from.
+
+    A bound is left out where the footer has none, or none that JSON can hold exactly enough.
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
+    """
+    bounds: dict[str, Tree] = {"minValues": {}, "maxValues": {}, "nullCount": {}}
+    for path in columns:
+        leaf = _find(schema, path)
+        if leaf is None or leaf.is_repeated:
+            continue
+        low, high, nulls = _facts(metadata, leaf)
+        for kind, text in (("minValues", low), ("maxValues", high), ("nullCount", nulls)):
+            if text is not None:
+                _put(bounds[kind], path, text)
+    members = [f'"{NUM_RECORDS}":{metadata.num_rows}']
+    members += [f'"{kind}":{_text(tree)}' for kind, tree in bounds.items()]
+    return "{" + ",".join([*members, '"tightBounds":true']) + "}"
+
+
+def _find(schema: Node, path: tuple[str, ...]) -> Leaf | None:
+    node = schema
+    for name in path:
+        found = [child for child in node.children if child.name == name]
+        if len(found) != 1:
+            return None
+        node = found[0]
+    return node.leaf
+
+
+def _facts(
+    metadata: pq.FileMetaData, leaf: Leaf
+) -> tuple[JsonText | None, JsonText | None, JsonText | None]:
+    chunks = [
+        metadata.row_group(number).column(leaf.number) for number in range(metadata.num_row_groups)
+    ]
+    nulls: int | None = 0
+    lows: list[Any] = []
+    highs: list[Any] = []
+    is_complete = True
+    for chunk in chunks:
+        statistics = chunk.statistics
+        has_count = statistics is not None and statistics.has_null_count
+        nulls = nulls + statistics.null_count if has_count and nulls is not None else None
+        if has_count and statistics.null_count == chunk.num_values:
+            continue
+        if statistics is None or not statistics.has_min_max:
+            is_complete = False
+            continue
+        lows.append(_comparable(statistics.min_raw, leaf))
+        highs.append(_comparable(statistics.max_raw, leaf))
+    count = None if nulls is None else str(nulls)
+    if not is_complete or not lows or None in lows or None in highs:
+        return None, None, count
+    return _bound(min(lows), leaf, is_upper=False), _bound(max(highs), leaf, is_upper=True), count
+
+
+def _comparable(raw: Any, leaf: Leaf) -> Any:
+    """A value of the footer in the order of its column; None if there is none to rely on."""
+    if leaf.physical in ("BOOLEAN", "INT96"):
+        return None
+    if leaf.logical == "DECIMAL":
+        number = raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
+        return Decimal(number).scaleb(-leaf.scale)
+    if leaf.physical in ("FLOAT", "DOUBLE"):
+        return raw if math.isfinite(raw) else None
+    if leaf.physical in ("INT32", "INT64"):
+        return raw
+    if leaf.logical != "STRING":
+        return None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _bound(value: Any, leaf: Leaf, *, is_upper: bool) -> JsonText | None:
+    if leaf.logical == "DECIMAL":
+        return format(value, "f")
+    if leaf.logical == "STRING":
+        return json.dumps(_upper_prefix(value) if is_upper else value[:PREFIX_LENGTH])
+    try:
+        if leaf.logical == "DATE":
+            return f'"{date(1970, 1, 1) + timedelta(days=value)}"'
+        if leaf.logical == "TIMESTAMP":
+            return _timestamp(value, leaf, is_upper=is_upper)
+    except (OverflowError, ValueError):  # a year that JSON's readers would not all understand
+        return None
+    return repr(value)
+
+
+def _timestamp(value: int, leaf: Leaf, *, is_upper: bool) -> JsonText | None:
+    """Rounded away from the values, to what all readers understand."""
+    if leaf.unit != "microseconds":
+        return None
+    millis = -(-value // 1000) if is_upper else value // 1000
+    moment = _EPOCH + timedelta(milliseconds=millis)
+    text = moment.replace(tzinfo=None).isoformat(timespec="milliseconds")
+    return f'"{text}Z"' if leaf.is_adjusted else f'"{text}"'
+
+
+def _upper_prefix(text: str) -> str:
+    """A short text that is not less than the given one, in the order of UTF-8 bytes.
+
+    Examples
+    --------
+    >>> _upper_prefix("x"), _upper_prefix("a" * 40) > "a" * 40
+    ('x', True)
+    """
+    end = PREFIX_LENGTH
+    if len(text) <= end:
+        return text
+    while text[end : end + 1] == _LAST_CHARACTER:
+        end += 1
+    return text if end >= len(text) else text[:end] + _LAST_CHARACTER
+
+
+def _put(tree: Tree, path: tuple[str, ...], text: JsonText) -> None:
+    for name in path[:-1]:
+        tree = tree.setdefault(name, {})
+    tree[path[-1]] = text
+
+
+def _text(tree: Tree | JsonText) -> JsonText:
+    if isinstance(tree, str):
+        return tree
+    return "{" + ",".join(f"{json.dumps(k)}:{_text(v)}" for k, v in tree.items()) + "}"

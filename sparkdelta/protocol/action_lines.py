@@ -1,0 +1,64 @@
+"""Actions as the lines of a commit, and back where a line is looked at by itself.
+
+References
+----------
+PROTOCOL.md#delta-log-entries, PROTOCOL.md#actions
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeAlias
+
+from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
+from sparkdelta.protocol.file_actions import AddFile, RemoveFile
+
+Action: TypeAlias = (
+    Protocol | Metadata | TransactionIdentifier | DomainMetadata | AddFile | RemoveFile
+)
+
+_NAMES: dict[type, str] = {
+    Protocol: "protocol",
+    Metadata: "metaData",
+    TransactionIdentifier: "txn",
+    DomainMetadata: "domainMetadata",
+    AddFile: "add",
+    RemoveFile: "remove",
+}
+
+
+def action_line(action: Action) -> str:
+    """The action as one line of a commit, without the line break.
+
+    Examples
+    --------
+    >>> action_line(TransactionIdentifier("stream", 7))
+    '{"txn":{"appId":"stream","version":7}}'
+    """
+    return json_line(_NAMES[type(action)], wire_form(action))
+
+
+def json_line(name: str, document: Mapping[str, object]) -> str:
+    """A named action of any content as one line: JSON escapes line breaks."""
+    return json.dumps({name: document}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def wire_form(value: Any) -> dict[str, Any]:
+    """An action by the protocol's names; a field without a value is left out."""
+    members = ((_camel_case(f.name), getattr(value, f.name)) for f in fields(value))
+    return {name: _member(member) for name, member in members if member is not None}
+
+
+def _member(member: Any) -> Any:
+    if is_dataclass(member):
+        return wire_form(member)
+    if isinstance(member, Mapping):
+        return dict(member)
+    return list(member) if isinstance(member, tuple) else member
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(other.capitalize() for other in others)

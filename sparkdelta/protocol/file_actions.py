@@ -1,0 +1,119 @@
+"""Add and remove actions as values, where they are few: staged by a transaction, or in one commit.
+
+The files of a table are never held like this; see `frames` for the same rules over many actions.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
+from sparkdelta.protocol.file_paths import canonical_path
+from sparkdelta.protocol.log_files import Version
+
+FileKey: TypeAlias = tuple[str, str | None]
+"""A logical file: its canonical path, and the unique id of its deletion vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddFile:
+    """A logical file that a commit adds; `path` is URI-encoded, `stats` JSON."""
+
+    path: str
+    partition_values: Mapping[str, str | None]
+    size: int
+    modification_time: int
+    data_change: bool
+    stats: str | None = None
+    tags: Mapping[str, str | None] | None = None
+    deletion_vector: DeletionVectorDescriptor | None = None
+    base_row_id: int | None = None
+    default_row_commit_version: Version | None = None
+    clustering_provider: str | None = None
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object]) -> AddFile:
+        """From the wire form."""
+        return cls(
+            path=str(document["path"]),
+            partition_values=_texts(document.get("partitionValues")) or {},
+            size=_integer(document.get("size")) or 0,
+            modification_time=_integer(document.get("modificationTime")) or 0,
+            data_change=document.get("dataChange") is not False,
+            stats=_text(document.get("stats")),
+            tags=_texts(document.get("tags")),
+            deletion_vector=_vector(document.get("deletionVector")),
+            base_row_id=_integer(document.get("baseRowId")),
+            default_row_commit_version=_integer(document.get("defaultRowCommitVersion")),
+            clustering_provider=_text(document.get("clusteringProvider")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFile:
+    """A logical file that a commit takes out; what stays of it in the log is a tombstone."""
+
+    path: str
+    deletion_timestamp: int | None
+    data_change: bool
+    extended_file_metadata: bool | None = None
+    partition_values: Mapping[str, str | None] | None = None
+    size: int | None = None
+    deletion_vector: DeletionVectorDescriptor | None = None
+    base_row_id: int | None = None
+    default_row_commit_version: Version | None = None
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object]) -> RemoveFile:
+        """From the wire form."""
+        extended = document.get("extendedFileMetadata")
+        return cls(
+            path=str(document["path"]),
+            deletion_timestamp=_integer(document.get("deletionTimestamp")),
+            data_change=document.get("dataChange") is not False,
+            extended_file_metadata=extended if isinstance(extended, bool) else None,
+            partition_values=_texts(document.get("partitionValues")),
+            size=_integer(document.get("size")),
+            deletion_vector=_vector(document.get("deletionVector")),
+            base_row_id=_integer(document.get("baseRowId")),
+            default_row_commit_version=_integer(document.get("defaultRowCommitVersion")),
+        )
+
+
+def file_key(action: AddFile | RemoveFile, table_root: str) -> FileKey:
+    """The logical file of an action.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    vector = action.deletion_vector
+    return canonical_path(action.path, table_root), None if vector is None else vector.unique_id
+
+
+def _vector(document: object) -> DeletionVectorDescriptor | None:
+    return (
+        DeletionVectorDescriptor.from_dict(document)
+        if isinstance(document, Mapping) and document
+        else None
+    )
+
+
+def _integer(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _texts(value: object) -> dict[str, str | None] | None:
+    if not isinstance(value, Mapping):
+        return None
+    return {str(name): _text(item) for name, item in value.items()}

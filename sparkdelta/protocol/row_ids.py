@@ -1,0 +1,84 @@
+"""Fresh row ids: which are taken, and which the next commit gets.
+
+References
+----------
+PROTOCOL.md#writer-requirements-for-row-tracking
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sparkdelta.exceptions import InvalidCommitError
+from sparkdelta.protocol.actions import DomainMetadata
+from sparkdelta.protocol.file_actions import AddFile
+from sparkdelta.protocol.log_files import Version
+
+ROW_TRACKING_DOMAIN = "delta.rowTracking"
+NO_ROW_IDS = -1
+
+
+def high_water_mark(domain: DomainMetadata | None) -> int:
+    """The highest row id that was ever assigned; -1 if none was.
+
+    Raises
+    ------
+    ValueError
+        The domain does not say: no row id would be safe.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-row-tracking
+    """
+    if domain is None or domain.removed:
+        return NO_ROW_IDS
+    document = json.loads(domain.configuration)
+    mark = document.get("rowIdHighWaterMark", document.get("highWaterMark"))
+    if not isinstance(mark, int) or isinstance(mark, bool):
+        raise ValueError(f"{ROW_TRACKING_DOMAIN} has no high water mark: {domain.configuration}")
+    return mark
+
+
+def high_water_mark_domain(mark: int) -> DomainMetadata:
+    """The domain that keeps a mark, under the name that engines in use read."""
+    configuration = json.dumps({"rowIdHighWaterMark": mark}, separators=(",", ":"))
+    return DomainMetadata(ROW_TRACKING_DOMAIN, configuration)
+
+
+def with_row_ids(
+    adds: Sequence[AddFile], *, mark: int, version: Version, path: str
+) -> tuple[tuple[AddFile, ...], int]:
+    """The adds with fresh row ids and commit versions where they have none, and the new mark.
+
+    Raises
+    ------
+    InvalidCommitError
+        A new file does not say how many rows it has.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-row-tracking
+    """
+    assigned = []
+    for add in adds:
+        if add.base_row_id is not None:  # a file that is committed again keeps its rows' ids
+            assigned.append(add)
+            continue
+        count = _num_records(add.stats)
+        if count is None:
+            raise InvalidCommitError(path=path, problem=f"{add.path} has no numRecords for row ids")
+        base = mark + 1
+        assigned.append(replace(add, base_row_id=base, default_row_commit_version=version))
+        mark += count
+    return tuple(assigned), mark
+
+
+def _num_records(stats: str | None) -> int | None:
+    try:
+        document = json.loads(stats or "null")
+    except ValueError:
+        return None
+    count = document.get("numRecords") if isinstance(document, dict) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) else None

@@ -1,0 +1,280 @@
+"""The schema of rows that are to be written: of a new table, or against a table's own.
+
+References
+----------
+PROTOCOL.md#schema-serialization-format, PROTOCOL.md#column-mapping
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql.types import (
+    ArrayType,
+    AtomicType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    CharType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VarcharType,
+)
+
+from sparkdelta.exceptions import (
+    DuplicateColumnsError,
+    InvalidColumnNameError,
+    InvalidPartitionColumnError,
+    MergeFieldsError,
+    MetadataMismatchError,
+    UnsupportedDataTypeError,
+)
+from sparkdelta.schema.table_schema import as_nullable
+
+_INVALID_CHARACTERS = set(" ,;{}()\n\t=")
+_WRITABLE = (
+    BinaryType, BooleanType, ByteType, DateType, DecimalType, DoubleType, FloatType, IntegerType,
+    LongType, ShortType, StringType, TimestampNTZType, TimestampType,
+)  # fmt: skip
+_WIDER: dict[type[DataType], tuple[type[DataType], ...]] = {
+    ByteType: (ShortType, IntegerType, LongType),
+    ShortType: (IntegerType, LongType),
+    IntegerType: (LongType,),
+    FloatType: (DoubleType,),
+}
+"""What a value may be cast to without loss, whatever the value."""
+
+
+def new_table_schema(schema: StructType) -> StructType:
+    """The schema of a table that begins with these rows: all nullable, as nothing is promised of
+    later ones. Of the metadata of columns, comments stay.
+
+    Raises
+    ------
+    DuplicateColumnsError, InvalidColumnNameError, UnsupportedDataTypeError
+
+    References
+    ----------
+    PROTOCOL.md#schema-serialization-format
+    """
+    check_columns(schema)
+    return StructType([_clean(field) for field in schema.fields])
+
+
+def merged_schema(table: StructType, rows: StructType) -> StructType:
+    """The table's schema with the columns after it that only the rows have; all of them nullable.
+
+    References
+    ----------
+    PROTOCOL.md#change-metadata
+    """
+    own = {field.name.lower() for field in table.fields}
+    new = [field for field in new_table_schema(rows).fields if field.name.lower() not in own]
+    return StructType([*table.fields, *new])
+
+
+def check_columns(data_type: DataType, path: str = "") -> None:
+    """Refuse names that are the same but for case, names that Parquet's readers cannot take, and
+    types that are not written.
+    """
+    if isinstance(data_type, StructType):
+        seen: set[str] = set()
+        if not data_type.fields:
+            raise UnsupportedDataTypeError(column=path or "the rows", data_type="struct<>")
+        for field in data_type.fields:
+            column = f"{path}.{field.name}".lstrip(".")
+            if field.name.lower() in seen:
+                raise DuplicateColumnsError(columns=(column,))
+            if not _INVALID_CHARACTERS.isdisjoint(field.name) or not field.name:
+                raise InvalidColumnNameError(column=column)
+            seen.add(field.name.lower())
+            check_columns(field.dataType, column)
+    elif isinstance(data_type, ArrayType):
+        check_columns(data_type.elementType, path)
+    elif isinstance(data_type, MapType):
+        check_columns(data_type.keyType, path)
+        check_columns(data_type.valueType, path)
+    elif not _is_writable(data_type):
+        raise UnsupportedDataTypeError(column=path, data_type=data_type.simpleString())
+
+
+def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[str, ...]:
+    """The partition columns as the schema spells them.
+
+    Raises
+    ------
+    InvalidPartitionColumnError
+        One is not there, is named twice or has a type without text form; or no other column is
+        left.
+
+    References
+    ----------
+    PROTOCOL.md#partition-value-serialization
+    """
+    by_name = {field.name.lower(): field for field in schema.fields}
+    found: list[str] = []
+    for name in names:
+        field = by_name.get(name.lower())
+        if field is None:
+            raise InvalidPartitionColumnError(column=name, problem="the rows have no such column")
+        if field.name in found:
+            raise InvalidPartitionColumnError(column=name, problem="it is named twice")
+        if not isinstance(field.dataType, AtomicType) or isinstance(field.dataType, BinaryType):
+            problem = f"its type {field.dataType.simpleString()} has no text form"
+            raise InvalidPartitionColumnError(column=name, problem=problem)
+        found.append(field.name)
+    if found and len(found) == len(schema.fields):
+        raise InvalidPartitionColumnError(column=found[0], problem="no other column is left")
+    return tuple(found)
+
+
+def matched_columns(
+    table: StructType, rows: StructType, *, path: str
+) -> list[tuple[StructField, str | None]]:
+    """The table's columns, each with the column of the rows that it gets its values from.
+
+    Names match in any case; a column that the rows lack is null.
+
+    Raises
+    ------
+    MetadataMismatchError
+        The rows have a column that the table does not have.
+    MergeFieldsError
+        A column has another type, which does not go into the table's without loss.
+
+    References
+    ----------
+    PROTOCOL.md#schema-serialization-format
+    """
+    check_columns(rows)
+    given = {field.name.lower(): field for field in rows.fields}
+    own = {field.name.lower() for field in table.fields}
+    more = [field.name for name, field in given.items() if name not in own]
+    if more:
+        problem = f"the table has no column {', '.join(more)}"
+        raise MetadataMismatchError(path=path, problem=problem)
+    matched: list[tuple[StructField, str | None]] = []
+    for field in table.fields:
+        source = given.get(field.name.lower())
+        if source is not None and not _fits(source.dataType, field.dataType):
+            raise MergeFieldsError(
+                column=field.name,
+                table_type=field.dataType.simpleString(),
+                row_type=source.dataType.simpleString(),
+            )
+        matched.append((field, None if source is None else source.name))
+    return matched
+
+
+def indexed_columns(
+    schema: StructType, partition_columns: Sequence[str], count: int
+) -> tuple[tuple[str, ...], ...]:
+    """The leaves of the data columns that have statistics: the first ones, all with -1.
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
+    """
+    partitions = {name.lower() for name in partition_columns}
+    data = [field for field in schema.fields if field.name.lower() not in partitions]
+    leaves = [leaf for field in data for leaf in _leaves(field)]
+    return tuple(leaves if count < 0 else leaves[:count])
+
+
+def _leaves(field: StructField) -> list[tuple[str, ...]]:
+    if not isinstance(field.dataType, StructType):
+        return [(field.name,)]
+    inner = [leaf for child in field.dataType.fields for leaf in _leaves(child)]
+    return [(field.name, *leaf) for leaf in inner]
+
+
+def uses_type(data_type: DataType, wanted: type[DataType]) -> bool:
+    """Whether a type is, or holds, another."""
+    if isinstance(data_type, StructType):
+        return any(uses_type(field.dataType, wanted) for field in data_type.fields)
+    if isinstance(data_type, ArrayType):
+        return uses_type(data_type.elementType, wanted)
+    if isinstance(data_type, MapType):
+        return uses_type(data_type.keyType, wanted) or uses_type(data_type.valueType, wanted)
+    return isinstance(data_type, wanted)
+
+
+def field_metadata(data_type: DataType, path: str = "") -> dict[str, Mapping[str, object]]:
+    """The metadata of the columns at every level, by their names."""
+    found: dict[str, Mapping[str, object]] = {}
+    if isinstance(data_type, StructType):
+        for field in data_type.fields:
+            name = f"{path}.{field.name}".lstrip(".")
+            found[name] = field.metadata or {}
+            found |= field_metadata(field.dataType, name)
+    elif isinstance(data_type, ArrayType):
+        found |= field_metadata(data_type.elementType, path)
+    elif isinstance(data_type, MapType):
+        found |= field_metadata(data_type.keyType, path)
+        found |= field_metadata(data_type.valueType, path)
+    return found
+
+
+def nested_not_null(schema: StructType) -> list[str]:
+    """The columns that promise something below their top level."""
+    return [
+        field.name
+        for field in schema.fields
+        if not isinstance(field.dataType, AtomicType)
+        and _without_metadata(field.dataType) != as_nullable(field.dataType)
+    ]
+
+
+def _without_metadata(data_type: DataType) -> DataType:
+    if isinstance(data_type, StructType):
+        return StructType(
+            [
+                StructField(f.name, _without_metadata(f.dataType), f.nullable)
+                for f in data_type.fields
+            ]
+        )
+    if isinstance(data_type, ArrayType):
+        return ArrayType(_without_metadata(data_type.elementType), data_type.containsNull)
+    if isinstance(data_type, MapType):
+        return MapType(
+            _without_metadata(data_type.keyType),
+            _without_metadata(data_type.valueType),
+            data_type.valueContainsNull,
+        )
+    return data_type
+
+
+def _is_writable(data_type: DataType) -> bool:
+    if isinstance(data_type, StringType):
+        is_plain = not isinstance(data_type, CharType | VarcharType)
+        return is_plain and data_type == StringType()  # a collation is a feature of its own
+    return type(data_type) in _WRITABLE
+
+
+def _fits(given: DataType, wanted: DataType) -> bool:
+    if as_nullable(given) == as_nullable(wanted):
+        return True
+    return type(wanted) in _WIDER.get(type(given), ())
+
+
+def _clean(field: StructField) -> StructField:
+    metadata = {k: v for k, v in (field.metadata or {}).items() if k == "comment"}
+    return StructField(field.name, _clean_type(field.dataType), True, metadata)
+
+
+def _clean_type(data_type: DataType) -> DataType:
+    if isinstance(data_type, StructType):
+        return StructType([_clean(field) for field in data_type.fields])
+    return as_nullable(data_type)

@@ -1,0 +1,230 @@
+"""The log on an object store, by conditional requests of its own client (``sparkdelta[objects]``).
+
+Through Hadoop, an object store copies where a file system renames, and may overwrite: commits take
+this way, and data files Spark's.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.fs
+
+from sparkdelta.exceptions import StorageError, StoreNotWritableError
+from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory
+from sparkdelta.storage.log_store import (
+    Data,
+    FileEntry,
+    LogStore,
+    checked_name,
+    checked_staging_directory,
+    pieces,
+)
+from sparkdelta.storage.worker_files import bucket, s3_arguments
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+S3_SCHEMES = ("s3", "s3a", "s3n")
+OBJECT_SCHEMES = (*S3_SCHEMES, "gs")
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLogStore:
+    """`LogStore` over S3 and what speaks its protocol, and over GCS.
+
+    The atomic primitive is a put that the store refuses if the object is there: ``If-None-Match``
+    on S3, a generation match on GCS. An object is visible whole or not at all. A commit is sent
+    from memory: these stores have no conditional put in parts.
+
+    Attributes
+    ----------
+    objects
+        The client; its paths begin at the table's root.
+    reads
+        The store that the table is read by, if it is another; it must see the same log.
+    """
+
+    table_root: str
+    objects: ObjectStore
+    reads: LogStore | None = None
+
+    def list_from(self, start: str = "") -> list[FileEntry]:
+        if self.reads is not None:
+            return self.reads.list_from(start)
+        return [entry for entry in self._list(LOG_DIRECTORY) if entry.name >= start]
+
+    def read(self, names: Sequence[str]) -> list[bytes]:
+        if self.reads is not None:
+            return self.reads.read(names)
+        return [self._read(name) for name in names]
+
+    def check_writable(self) -> None:
+        """Refuse to commit to another place than the table is read from."""
+        if self.reads is None:
+            return
+        seen = {entry.name for entry in self.reads.list_from()}
+        here = {entry.name for entry in self._list(LOG_DIRECTORY)}
+        # Others may write meanwhile, but what both see is the same, and something is.
+        common = max((name for name in seen & here if name.endswith(".json")), default=None)
+        is_same = not (seen or here) if common is None else self._reads_alike(common)
+        if not is_same:
+            raise StoreNotWritableError(
+                path=self.table_root,
+                reason="Spark and the client that commits do not see the same log",
+                remedy="Give both the same endpoint and credentials, or try again if others write",
+            )
+
+    def put_if_absent(self, name: str, data: Data) -> None:
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+
+        whole = b"".join(pieces(data))
+        path = self._path(checked_name(name))
+        try:
+            obstore.put(self.objects, path, whole, mode="create", use_multipart=False)
+        except (AlreadyExistsError, PreconditionError) as error:
+            raise _exists(name) from error
+        except BaseError as error:
+            raise self._failed(error) from error
+
+    def overwrite(self, name: str, data: bytes) -> None:
+        import obstore
+
+        path = self._path(checked_name(name))
+        obstore.put(self.objects, path, data, use_multipart=False)
+
+    def publish(self, source: str, name: str) -> None:
+        """Sent as it was read: a copy on the side of the store would overwrite."""
+        name = checked_name(name)
+        self.put_if_absent(name, self._read(checked_name(source)))
+        self.delete([source])
+
+    def delete(self, names: Sequence[str]) -> None:
+        import obstore
+
+        paths = [self._path(checked_name(name)) for name in names]
+        for path in paths:
+            try:
+                obstore.delete(self.objects, path)
+            except FileNotFoundError:
+                continue
+
+    def list_directory(self, name: str) -> list[FileEntry]:
+        return self._list(self._path(checked_name(name)))
+
+    def staging_directories(self) -> list[FileEntry]:
+        import obstore
+
+        prefixes = obstore.list_with_delimiter(self.objects, LOG_DIRECTORY)["common_prefixes"]
+        names = sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in prefixes)
+        return [self._staging_directory(name) for name in names if is_staging_directory(name)]
+
+    def _staging_directory(self, name: str) -> FileEntry:
+        """A prefix has no time of its own: the newest of what is below it."""
+        import obstore
+
+        batches = obstore.list(self.objects, self._path(name))
+        times = [found["last_modified"].timestamp() for batch in batches for found in batch]
+        return FileEntry(name, 0, int(max(times, default=0) * 1000))
+
+    def delete_directory(self, name: str) -> None:
+        import obstore
+
+        prefix = self._path(checked_staging_directory(name))
+        for batch in obstore.list(self.objects, prefix):
+            for found in batch:
+                obstore.delete(self.objects, found["path"])
+
+    def _reads_alike(self, name: str) -> bool:
+        return self.reads is None or self.reads.read([name]) == [self._read(name)]
+
+    def _read(self, name: str) -> bytes:
+        import obstore
+
+        try:
+            return bytes(obstore.get(self.objects, self._path(name)).bytes())
+        except FileNotFoundError as error:
+            raise FileNotFoundError(errno.ENOENT, "no such file in the log", name) from error
+
+    def _list(self, directory: str) -> list[FileEntry]:
+        import obstore
+
+        found = obstore.list_with_delimiter(self.objects, directory)["objects"]
+        listing = [
+            FileEntry(
+                each["path"].rpartition("/")[2],
+                each["size"],
+                int(each["last_modified"].timestamp() * 1000),
+            )
+            for each in found
+        ]
+        return sorted(listing, key=lambda entry: entry.name)
+
+    def _path(self, name: str) -> str:
+        return f"{LOG_DIRECTORY}/{name}"
+
+    def _failed(self, error: Exception) -> StorageError:
+        problem = str(error).partition("\n")[0]
+        return StorageError(path=self.table_root, problem=problem)
+
+
+def open_objects(table_root: str, settings: Mapping[str, str], **client: Any) -> ObjectStore:
+    """The client of a table's object store, set up as Hadoop is.
+
+    Parameters
+    ----------
+    settings
+        Hadoop's, see `worker_files.setting_names`; what they leave open is found where the client
+        looks for it, as in the environment.
+    client
+        More of the client's own settings.
+
+    Raises
+    ------
+    StoreNotWritableError
+        The client is not installed.
+    """
+    try:
+        from obstore.store import GCSStore, S3Store
+    except ImportError as error:
+        raise StoreNotWritableError(
+            path=table_root,
+            reason="Hadoop has no way to write to an object store without overwriting, and the "
+            "client that has one is not installed",
+            remedy='Install it on the driver: pip install "sparkdelta[objects]"',
+        ) from error
+    scheme, _, rest = table_root.partition("://")
+    authority, _, prefix = rest.partition("/")
+    if scheme == "gs":
+        return GCSStore(bucket(authority), prefix=prefix or None, **client)
+    return S3Store(authority, prefix=prefix or None, **_s3_client(authority, settings), **client)
+
+
+def _s3_client(authority: str, settings: Mapping[str, str]) -> dict[str, Any]:
+    """Hadoop's settings of a bucket as the client's."""
+    found = s3_arguments(authority, settings)
+    names = {
+        "access_key": "access_key_id",
+        "secret_key": "secret_access_key",
+        "session_token": "session_token",
+        "region": "region",
+        "anonymous": "skip_signature",
+        "force_virtual_addressing": "virtual_hosted_style_request",
+    }
+    client: dict[str, Any] = {names[name]: value for name, value in found.items() if name in names}
+    scheme = found.get("scheme", "https")
+    if "endpoint_override" not in found and "region" not in found:
+        client["region"] = pyarrow.fs.resolve_s3_region(authority)
+    if "endpoint_override" in found:
+        client["endpoint"] = f"{scheme}://{found['endpoint_override']}"
+    if scheme == "http":
+        client["client_options"] = {"allow_http": True}
+    return client
+
+
+def _exists(name: str) -> FileExistsError:
+    return FileExistsError(errno.EEXIST, "already in the log", name)

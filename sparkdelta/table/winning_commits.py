@@ -1,0 +1,114 @@
+"""What the commits of others did to a transaction's ground: small ones as values, without Spark.
+
+References
+----------
+PROTOCOL.md#delta-log-entries
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sparkdelta.exceptions import MalformedLogFileError
+from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
+from sparkdelta.protocol.commit_info import COMMIT_INFO
+from sparkdelta.protocol.conflicts import (
+    Finding,
+    ReadSet,
+    WinningCommit,
+    file_findings,
+    table_findings,
+)
+from sparkdelta.protocol.file_actions import AddFile, FileKey, RemoveFile
+from sparkdelta.protocol.log_files import LogFile, Version
+from sparkdelta.storage.log_store import LogStore
+
+_OTHER_ACTIONS = ('"protocol"', '"metaData"', '"txn"', '"domainMetadata"', f'"{COMMIT_INFO}"')
+_FILE_LINES = ('{"add":', '{"remove":', '{"cdc":')
+
+
+@dataclass(frozen=True, slots=True)
+class WinningCommits:
+    """The judge of a transaction whose read set and removes are values.
+
+    Attributes
+    ----------
+    removes
+        The logical files that the transaction removes.
+    domains
+        The metadata domains that it changes.
+    partition_types
+        See `protocol.partition_matching.may_match`.
+    """
+
+    store: LogStore
+    read: ReadSet = field(default_factory=ReadSet)
+    removes: frozenset[FileKey] = frozenset()
+    domains: frozenset[str] = frozenset()
+    partition_types: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Finding, str]]:
+        needs_files = self.read.looks_at_files or bool(self.removes)
+        [data] = self.store.read([file.name])
+        winner = parse_commit(
+            data, file.version, with_files=needs_files, path=self.store.table_root
+        )
+        return winner, {
+            **table_findings(winner, app_ids=self.read.app_ids, domains=self.domains),
+            **file_findings(
+                winner,
+                read=self.read,
+                removes=self.removes,
+                partition_types=self.partition_types,
+                table_root=self.store.table_root,
+            ),
+        }
+
+
+def parse_commit(data: bytes, version: Version, *, with_files: bool, path: str) -> WinningCommit:
+    """A commit by its bytes.
+
+    Parameters
+    ----------
+    with_files
+        Whether its file actions matter; most lines need no parsing if they do not.
+
+    Raises
+    ------
+    MalformedLogFileError
+        A line is not one JSON object of named actions.
+
+    References
+    ----------
+    PROTOCOL.md#delta-log-entries
+    """
+    found: dict[str, list[Mapping[str, object]]] = {}
+    try:
+        for line in data.decode("utf-8").split("\n"):
+            if not line.strip() or (not with_files and _is_file_line(line)):
+                continue
+            for name, document in json.loads(line).items():
+                if document is not None:
+                    found.setdefault(name, []).append(document)
+        return WinningCommit(
+            version=version,
+            protocol=next((Protocol.from_dict(d) for d in found.get("protocol", ())), None),
+            metadata=next((Metadata.from_dict(d) for d in found.get("metaData", ())), None),
+            transactions=tuple(map(TransactionIdentifier.from_dict, found.get("txn", ()))),
+            domains=tuple(map(DomainMetadata.from_dict, found.get("domainMetadata", ()))),
+            commit_info=next(iter(found.get(COMMIT_INFO, ())), {}),
+            adds=tuple(map(AddFile.from_dict, found.get("add", ()))),
+            removes=tuple(map(RemoveFile.from_dict, found.get("remove", ()))),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MalformedLogFileError(
+            path=path, version=version, problem=f"it has a line that is no action: {error}"
+        ) from error
+
+
+def _is_file_line(line: str) -> bool:
+    """Whether a line is surely nothing but a file action."""
+    is_one = line.startswith(_FILE_LINES) and line.rstrip().endswith("}}")
+    return is_one and not any(name in line for name in _OTHER_ACTIONS)

@@ -1,0 +1,403 @@
+"""Commits against a store that fails, crashes and is shared; no Spark."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from sparkdelta.exceptions import (
+    CommitOutcomeUnknownError,
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    InvalidCommitError,
+    MalformedLogFileError,
+    MaxCommitRetriesExceededError,
+    MetadataChangedException,
+    ProtocolChangedException,
+    UnsupportedWriterFeaturesError,
+)
+from sparkdelta.protocol.actions import DomainMetadata, Protocol, TransactionIdentifier
+from sparkdelta.protocol.conflicts import ReadSet
+from sparkdelta.protocol.file_actions import RemoveFile
+from sparkdelta.protocol.staged_commit import Operation, StagedActions
+from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.table.committer import Ground, Proposal
+from sparkdelta.table.winning_commits import parse_commit
+from tests.support.commits import APPEND, add, append, commit, create, latest, metadata
+from tests.support.memory_log import Crash, MemoryLog
+
+ROOT = Path(__file__).parents[2]
+
+
+def actions(data: bytes) -> list[dict]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def added(log: MemoryLog) -> list[str]:
+    return [a["add"]["path"] for data in log.commits() for a in actions(data) if "add" in a]
+
+
+def fast(**options: object) -> dict:
+    return {"pause": lambda seconds: None, **options}
+
+
+def test_a_commit_is_lines_of_actions() -> None:
+    log = MemoryLog()
+    ground = create(log, clock=lambda: 5)
+    staged = StagedActions(
+        transactions=(TransactionIdentifier("app", 1),),
+        adds=(add("a"),),
+        removes=(RemoveFile("b", 1, True),),
+    )
+    done = commit(
+        log,
+        Proposal(APPEND, staged, metrics={"numFiles": "1"}, user_metadata="why\nnot"),
+        ground,
+        clock=lambda: 7,
+    )
+    assert (done.version, done.attempts) == (1, 1)
+    info, *others = actions(log.commits()[1])
+    assert info["commitInfo"] == {
+        "timestamp": 7,
+        "operation": "WRITE",
+        "operationParameters": {"mode": "Append", "partitionBy": "[]"},
+        "readVersion": 0,
+        "isolationLevel": "Serializable",
+        "isBlindAppend": True,
+        "operationMetrics": {"numFiles": "1"},
+        "userMetadata": "why\nnot",
+        "engineInfo": info["commitInfo"]["engineInfo"],
+        "txnId": done.txn_id,
+    }
+    assert [next(iter(action)) for action in others] == ["txn", "remove", "add"]
+    assert [next(iter(a)) for a in actions(log.commits()[0])] == [
+        "commitInfo", "protocol", "metaData",
+    ]  # fmt: skip
+
+
+def test_a_commit_is_rebased() -> None:
+    log = MemoryLog()
+    ground = create(log)
+    for name in "abc":
+        append(log, ground, name)
+    last = append(log, ground, "d", **fast())
+    assert (last.version, last.attempts) == (4, 2)
+    assert added(log) == list("abcd")
+    assert actions(log.commits()[4])[0]["commitInfo"]["readVersion"] == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "read", "error"),
+    [
+        ({"protocols": (Protocol(1, 3),)}, {"adds": (add("x"),)}, {}, ProtocolChangedException),
+        ({"metadata": (metadata(),)}, {"adds": (add("x"),)}, {}, MetadataChangedException),
+        (
+            {"adds": (add("a"),)},
+            {"adds": (add("x"),)},
+            {"whole_table": True},
+            ConcurrentAppendException,
+        ),
+        (
+            {"removes": (RemoveFile("f", 1, True),)},
+            {"removes": (RemoveFile("f", 2, True),)},
+            {},
+            ConcurrentDeleteDeleteException,
+        ),
+        (
+            {"transactions": (TransactionIdentifier("a", 1),)},
+            {"transactions": (TransactionIdentifier("a", 1),)},
+            {"app_ids": frozenset("a")},
+            ConcurrentTransactionException,
+        ),
+        (
+            {"domains": (DomainMetadata("d", "1"),)},
+            {"domains": (DomainMetadata("d", "2"),)},
+            {},
+            ConcurrentTransactionException,
+        ),
+    ],
+)
+def test_a_conflict_commits_nothing(first, second, read, error) -> None:  # type: ignore[no-untyped-def]
+    log = MemoryLog()
+    ground = create(log, protocol=Protocol(1, 7, None, ("domainMetadata",)))
+    if error is ProtocolChangedException:
+        first = {"protocols": (Protocol(1, 7, None, ("domainMetadata", "invariants")),)}
+    commit(log, Proposal(Operation("FIRST"), StagedActions(**first)), ground)
+    append(log, latest(log), "between")
+    before = dict(log.files)
+    with pytest.raises(error) as raised:
+        commit(
+            log,
+            Proposal(Operation("SECOND"), StagedActions(**second)),
+            ground,
+            ReadSet(**read),
+            **fast(),
+        )
+    assert (raised.value.version, raised.value.operation) == (1, "FIRST")
+    assert log.files == before
+
+
+def test_two_creators_of_a_table() -> None:
+    log = MemoryLog()
+    create(log)
+    with pytest.raises(ProtocolChangedException):
+        create(log)
+    assert len(log.commits()) == 1
+
+
+def test_the_first_commit_needs_protocol_and_metadata() -> None:
+    log = MemoryLog()
+    with pytest.raises(InvalidCommitError):
+        append(log, Ground(), "a")
+    assert not log.files
+
+
+def test_what_is_wrong_is_refused_before_the_put() -> None:
+    log = MemoryLog()
+    ground = create(log)
+    with pytest.raises(InvalidCommitError):
+        append(log, ground, "a", "a")
+    unknown = Ground(0, Protocol(1, 7, None, ("new",)), ground.metadata)
+    with pytest.raises(UnsupportedWriterFeaturesError):
+        append(log, unknown, "a")
+    assert len(log.files) == 1
+
+
+def failing(verb: str, when: str, times: int = 1, error: BaseException | None = None):  # type: ignore[no-untyped-def]
+    left = [times]
+
+    def hook(moment: str, called: str) -> None:
+        if (moment, called) == (when, verb) and left[0]:
+            left[0] -= 1
+            raise error or ConnectionResetError("lost")
+
+    return hook
+
+
+def test_a_lost_response_is_recognised() -> None:
+    """The commit is there once, and known as ours."""
+    log = MemoryLog()
+    ground = create(log)
+    done = append(log.with_hook(failing("put_if_absent", "after")), ground, "a")
+    assert (done.version, done.attempts) == (1, 1)
+    assert added(log) == ["a"]
+
+
+def test_a_client_that_repeats_its_own_put() -> None:
+    """Object stores' clients send again what was not answered, and are told that it exists."""
+    log = MemoryLog()
+    ground = create(log)
+    exists = failing("put_if_absent", "after", error=FileExistsError())
+    assert append(log.with_hook(exists), ground, "a", **fast()).version == 1
+    assert added(log) == ["a"]
+
+
+def test_a_put_that_failed() -> None:
+    log = MemoryLog()
+    ground = create(log)
+    with pytest.raises(ConnectionResetError):
+        append(log.with_hook(failing("put_if_absent", "before")), ground, "a")
+    assert added(log) == []
+
+
+def test_nobody_knows_what_became_of_a_put() -> None:
+    log = MemoryLog()
+    ground = create(log)
+
+    def hook(when: str, verb: str) -> None:
+        if (when, verb) in (("after", "put_if_absent"), ("before", "read")):
+            raise ConnectionResetError("lost")
+
+    with pytest.raises(CommitOutcomeUnknownError) as raised:
+        append(log.with_hook(hook), ground, "a")
+    assert raised.value.txn_id in log.commits()[1].decode()
+
+
+def test_others_are_always_first() -> None:
+    log = MemoryLog()
+    ground = create(log)
+    others = iter(range(1_000))
+
+    def overtake(when: str, verb: str) -> None:
+        if (when, verb) == ("before", "put_if_absent"):
+            append(log, latest(log), f"other-{next(others)}")
+
+    pauses: list[float] = []
+    with pytest.raises(MaxCommitRetriesExceededError) as raised:
+        append(log.with_hook(overtake), ground, "a", max_attempts=5, pause=pauses.append)
+    assert raised.value.attempts == len(pauses) + 1 == 5
+    assert "a" not in added(log)
+
+
+def test_a_winner_that_is_gone() -> None:
+    """Nothing is assumed of a commit that nobody can read."""
+    log = MemoryLog()
+    ground = create(log)
+    for name in "ab":
+        append(log, ground, name)
+
+    def clean_up(when: str, verb: str) -> None:
+        if (when, verb) == ("before", "list_from"):
+            log.files.pop(f"{1:020d}.json", None)
+
+    with pytest.raises(ConcurrentWriteException):
+        append(log.with_hook(clean_up), ground, "c", **fast())
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"add":{"path":"x"', '"x"', '{"txn":{}}'])
+def test_a_winner_that_is_broken(line: str) -> None:
+    log = MemoryLog()
+    ground = create(log)
+    log.files[f"{1:020d}.json"] = line.encode()
+    with pytest.raises(MalformedLogFileError):
+        append(log, ground, "c", **fast())
+
+
+def test_file_lines_are_passed_over_only_if_they_are_nothing_else() -> None:
+    lines = [
+        '{"add":{"path":"a"}}',
+        '{ "add" : {"path":"b"}, "txn":{"appId":"x","version":1}}',
+        '{"add":{"path":"c"},"metaData":{"id":"i"}}',
+    ]
+    found = parse_commit("\n".join(lines).encode(), 1, with_files=False, path="/t")
+    assert found.metadata is not None
+    assert [t.app_id for t in found.transactions] == ["x"]
+    whole = parse_commit("\n".join(lines).encode(), 1, with_files=True, path="/t")
+    assert [a.path for a in whole.adds] == ["a", "b", "c"]
+
+
+# --- in-commit timestamps and row ids ---
+
+ICT = Protocol(1, 7, None, ("inCommitTimestamp",))
+ENABLED = {"delta.enableInCommitTimestamps": "true"}
+
+
+def timestamps(log: MemoryLog) -> list[int | None]:
+    return [actions(d)[0]["commitInfo"].get("inCommitTimestamp") for d in log.commits()]
+
+
+def test_in_commit_timestamps_increase_through_retries() -> None:
+    """ "Writer Requirements for In-Commit Timestamps", whatever the clocks say."""
+    log = MemoryLog()
+    ground = create(log, ENABLED, ICT, clock=lambda: 100)
+    append(log, ground, "a", clock=lambda: 50)
+    append(log, ground, "b", clock=lambda: 500)
+    last = append(log, ground, "c", **fast(clock=lambda: 60))
+    assert timestamps(log) == [100, 101, 500, 501]
+    assert last.in_commit_timestamp == 501
+    assert next(iter(actions(log.commits()[3])[0]["commitInfo"])) == "inCommitTimestamp"
+
+
+def test_where_in_commit_timestamps_begin_is_written_down() -> None:
+    """At the version that the commit gets in the end; later than the file before it."""
+    log = MemoryLog()
+    ground = create(log, protocol=ICT)
+    append(log, ground, "a")
+    enable = Proposal(Operation("SET TBLPROPERTIES"), StagedActions(metadata=(metadata(ENABLED),)))
+    commit(log, enable, ground, **fast(clock=lambda: 10))
+    [found] = [a["metaData"] for a in actions(log.commits()[2]) if "metaData" in a]
+    assert found["configuration"] == {
+        **ENABLED,
+        "delta.inCommitTimestampEnablementVersion": "2",
+        "delta.inCommitTimestampEnablementTimestamp": "1001",
+    }
+    assert timestamps(log) == [None, None, 1001]
+
+
+def test_row_ids_are_assigned_anew() -> None:
+    log = MemoryLog()
+    protocol = Protocol(1, 7, None, ("rowTracking", "domainMetadata"))
+    ground = create(log, protocol=protocol)
+    for names in ("ab", "c"):
+        append(log, ground, *names, **fast())
+    rows = [
+        (a["add"]["baseRowId"], a["add"]["defaultRowCommitVersion"])
+        for data in log.commits()
+        for a in actions(data)
+        if "add" in a
+    ]
+    assert rows == [(0, 1), (1, 1), (2, 2)]
+    marks = [
+        a["domainMetadata"] for d in log.commits() for a in actions(d) if "domainMetadata" in a
+    ]
+    assert [json.loads(m["configuration"]) for m in marks] == [
+        {"rowIdHighWaterMark": 1},
+        {"rowIdHighWaterMark": 2},
+    ]
+
+
+# --- many writers, and writers that die ---
+
+
+def test_twenty_threads() -> None:
+    log = MemoryLog()
+    ground = create(log, ENABLED, ICT)
+    start = threading.Barrier(20)
+
+    def write(writer: int) -> None:
+        start.wait()
+        for number in range(3):
+            append(log, ground, f"{writer}-{number}", pause=lambda s: time.sleep(s / 20))
+
+    with ThreadPoolExecutor(20) as pool:
+        list(pool.map(write, range(20)))
+    assert sorted(added(log)) == sorted(f"{w}-{n}" for w in range(20) for n in range(3))
+    stamps = timestamps(log)
+    assert stamps == sorted(set(stamps))  # type: ignore[type-var]
+
+
+def test_processes_without_spark(tmp_path: Path) -> None:
+    root = f"file:{tmp_path}/a b"
+    store = LocalLogStore(root)
+    create(store)
+    command = [sys.executable, "-m", "tests.support.commits", root]
+    running = [
+        subprocess.Popen([*command, str(writer), "10"], cwd=ROOT, stderr=subprocess.PIPE)
+        for writer in range(4)
+    ]
+    for process in running:
+        _, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors.decode()
+    log = MemoryLog(files={e.name: store.read([e.name])[0] for e in store.list_from()})
+    assert sorted(added(log)) == sorted(f"{w}-{n}" for w in range(4) for n in range(10))
+    assert len(log.commits()) == 41
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("verb", ["list_from", "read", "put_if_absent"])
+def test_a_crash_leaves_a_serial_history(verb: str, when: str, nth: int) -> None:
+    """What was acknowledged is there once; what died is there once or never; others go on."""
+    log = MemoryLog()
+    ground = create(log)
+    append(log, ground, "a")
+    seen = [0]
+
+    def hook(moment: str, called: str) -> None:
+        seen[0] += (moment, called) == (when, verb)
+        if seen[0] == nth:
+            seen[0] += 1
+            raise Crash
+
+    acknowledged = ["a"]
+    try:
+        append(log.with_hook(hook), ground, "b", **fast())
+        acknowledged.append("b")
+    except Crash:
+        pass
+    append(log, ground, "c", **fast())
+    acknowledged.append("c")
+    files = added(log)
+    assert len(files) == len(set(files))
+    assert set(acknowledged) <= set(files) <= {"a", "b", "c"}
+    put = [verb == "put_if_absent" and when == "after" and nth == 1]
+    assert ("b" in files) == ("b" in acknowledged or any(put))

@@ -1,0 +1,88 @@
+"""Statistics from footers: never a bound that a value is beyond."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sparkdelta.frames.footer_statistics import _upper_prefix, file_statistics
+from sparkdelta.frames.parquet_schema import file_schema
+
+
+def statistics(path: Path, table: pa.Table, *columns: tuple[str, ...], rows: int = 2) -> dict:
+    pq.write_table(table, path, row_group_size=rows, store_decimal_as_integer=True)
+    file = pq.ParquetFile(path)
+    text = file_statistics(file.metadata, file_schema(file), columns)
+    return json.loads(text, parse_float=Decimal)
+
+
+UTC = dt.timezone.utc
+
+
+@pytest.mark.parametrize(
+    ("values", "data_type", "low", "high"),
+    [
+        ([3, None, -1, None, None], pa.int32(), -1, 3),
+        ([2**62, 1], pa.int64(), 1, 2**62),
+        ([1.5, -2.0, 0.0], pa.float64(), Decimal("-2.0"), Decimal("1.5")),
+        ([1.0, float("inf")], pa.float64(), None, None),
+        ([Decimal("1.50"), Decimal("-7.25")], pa.decimal128(9, 2), Decimal("-7.25"),
+         Decimal("1.50")),
+        ([Decimal("-0.000000000001"), Decimal(10) ** 20], pa.decimal128(38, 12),
+         Decimal("-0.000000000001"), Decimal("100000000000000000000.000000000000")),
+        ([dt.date(2024, 2, 29), dt.date(1, 1, 1)], pa.date32(), "0001-01-01", "2024-02-29"),
+        ([dt.datetime(2024, 2, 29, 1, 2, 3, 4567, UTC)], pa.timestamp("us", "UTC"),
+         "2024-02-29T01:02:03.004Z", "2024-02-29T01:02:03.005Z"),
+        ([dt.datetime(1900, 1, 1, 0, 0, 0, 1, UTC)], pa.timestamp("us", "UTC"),
+         "1900-01-01T00:00:00.000Z", "1900-01-01T00:00:00.001Z"),
+        ([dt.datetime(2024, 2, 29, 1, 2, 3)], pa.timestamp("us"),
+         "2024-02-29T01:02:03.000", "2024-02-29T01:02:03.000"),
+        (["b", "ä", "a"], pa.string(), "a", "ä"),
+        (['"\\\n'], pa.string(), '"\\\n', '"\\\n'),
+        ([True, False], pa.bool_(), None, None),
+        ([b"x"], pa.binary(), None, None),
+        ([None, None], pa.int32(), None, None),
+    ],
+)  # fmt: skip
+def test_bounds(tmp_path, values, data_type, low, high) -> None:  # type: ignore[no-untyped-def]
+    """ "Per-file Statistics", over several row groups."""
+    found = statistics(tmp_path / "f", pa.table({"c": pa.array(values, data_type)}), ("c",))
+    assert found["numRecords"] == len(values)
+    assert found["nullCount"] == {"c": values.count(None)}
+    assert (found["minValues"].get("c"), found["maxValues"].get("c")) == (low, high)
+
+
+def test_only_the_wanted_columns(tmp_path: Path) -> None:
+    table = pa.table({
+        "a": pa.array([{"x": 1, "y": "s"}, None]),
+        "l": pa.array([[1, 2], None]),
+        "b.c": [1, 2],
+        "no": [1, 2],
+    })  # fmt: skip
+    found = statistics(tmp_path / "f", table, ("a", "x"), ("l",), ("b.c",), ("gone",), ("a",))
+    assert found["minValues"] == {"a": {"x": 1}, "b.c": 1}
+    assert found["nullCount"] == {"a": {"x": 1}, "b.c": 0}
+
+
+def test_a_row_group_without_bounds_spoils_the_column(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"c": [1, 2]}), tmp_path / "f", write_statistics=False)
+    file = pq.ParquetFile(tmp_path / "f")
+    found = json.loads(file_statistics(file.metadata, file_schema(file), (("c",),)))
+    assert found == {
+        "numRecords": 2, "minValues": {}, "maxValues": {}, "nullCount": {}, "tightBounds": True,
+    }  # fmt: skip
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.text(st.sampled_from("a\u00fc\ud7ff\ue000\U0010ffff"), max_size=40))
+def test_a_shortened_text_is_not_less(text: str) -> None:
+    assert _upper_prefix(text).encode() >= text.encode()
+    assert text.encode() >= text[:32].encode()

@@ -1,0 +1,67 @@
+"""delta-spark and delta-rs read what `write_delta` wrote, and write after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from sparkdelta import load_snapshot, read_delta, write_delta
+from tests.commands.test_write import TYPES
+from tests.golden.expected import comparable
+from tests.oracle.test_delta_spark import delta_rs_rows
+from tests.support.delta_spark import DeltaSpark
+from tests.support.rows import assert_same_rows, parquet_rows
+
+pytestmark = pytest.mark.oracle
+
+
+def read_and_append(spark: SparkSession, table: str, expected: str) -> dict[str, Any]:
+    """In the process of delta-spark: its rows, its skipping, its history, and an append of one."""
+    rows = spark.read.format("delta").load(table)
+    comparable(rows).coalesce(1).write.parquet(expected)
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").orderBy("version").collect()
+    skipped = rows.filter("n = 1 AND s = 's' AND day = DATE'2024-02-29'").count()
+    rows.filter("n = 1").write.format("delta").mode("append").save(table)
+    spark.sql(f"DELETE FROM delta.`{table}` WHERE n = 2")
+    return {
+        "operations": [row["operation"] for row in history],
+        "metrics": [row["operationMetrics"] for row in history],
+        "parameters": [row["operationParameters"] for row in history],
+        "skipped": skipped,
+    }
+
+
+@pytest.mark.parametrize("partition_by", [[], ["s", "ts", "d"]], ids=["columns", "partitions"])
+def test_the_others_read_and_write_on(
+    spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path, partition_by: list[str]
+) -> None:
+    table, expected = str(tmp_path / "table"), tmp_path / "expected"
+    frame = spark.sql(TYPES)
+    write_delta(frame, table, partition_by=partition_by)
+    write_delta(frame, table, mode="append", user_metadata="second")
+    write_delta(frame, table, mode="overwrite")
+    write_delta(frame.filter("n > 1"), table, mode="append", txn_app_id="a", txn_version=1)
+    ours = comparable(read_delta(spark, table)).toArrow()
+    assert ours.num_rows == 5
+    told = delta_spark.run(
+        "tests.oracle.test_writes:read_and_append", table=table, expected=str(expected)
+    )
+    [part] = expected.glob("*.parquet")
+    assert_same_rows(ours, parquet_rows(part))
+    assert told["operations"] == ["WRITE"] * 4
+    assert told["metrics"][0]["numOutputRows"] == "3"
+    assert [p["mode"] for p in told["parameters"]] == [
+        "ErrorIfExists", "Append", "Overwrite", "Append",
+    ]  # fmt: skip
+    assert told["skipped"] == 1
+    # delta-spark appended a row and deleted two.
+    assert load_snapshot(spark, table).version == 5
+    assert sorted(row["n"] for row in read_delta(spark, table).collect()) == [1, 1, 3, 3]
+    assert write_delta(frame, table, mode="append").version == 6
+    assert DeltaTable(table).version() == 6
+    rows = delta_rs_rows(table, 3)
+    assert rows is None or rows.num_rows == 5

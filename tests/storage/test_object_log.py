@@ -1,0 +1,174 @@
+"""What every store promises, over S3's protocol: a server that the tests start (moto)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pytest
+
+from sparkdelta.exceptions import InvalidArgumentError, StorageError, StoreNotWritableError
+from sparkdelta.protocol.log_files import staging_directory
+from sparkdelta.storage import object_log
+from sparkdelta.storage.object_log import ObjectLogStore, open_objects
+from tests.storage.test_log_writes import OUTSIDE, SPECIAL
+from tests.support.commits import append, create, latest
+from tests.support.memory_log import MemoryLog
+
+obstore = pytest.importorskip("obstore")
+moto = pytest.importorskip("moto.server")
+BUCKET = "bucket"
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[dict[str, str]]:
+    """Hadoop's settings of an S3 server."""
+    import boto3
+
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    client = boto3.client(
+        "s3", endpoint_url=endpoint, region_name="us-east-1",
+        aws_access_key_id="key", aws_secret_access_key="secret",
+    )  # fmt: skip
+    client.create_bucket(Bucket=BUCKET)
+    yield {
+        "fs.s3a.endpoint": endpoint,
+        "fs.s3a.endpoint.region": "us-east-1",
+        "fs.s3a.access.key": "key",
+        "fs.s3a.secret.key": "secret",
+        "fs.s3a.path.style.access": "true",
+    }
+    server.stop()
+
+
+@pytest.fixture(params=["s3a", "root of a bucket"])
+def store(s3: dict[str, str], request: pytest.FixtureRequest) -> ObjectLogStore:
+    """An empty log."""
+    root = f"s3a://{BUCKET}" if "bucket" in request.param else f"s3a://{BUCKET}/a b/{uuid4()}"
+    found = ObjectLogStore(root, open_objects(root, s3))
+    for entry in found.list_from():
+        found.delete([entry.name])
+    return found
+
+
+def test_a_log_that_is_not_there(store: ObjectLogStore) -> None:
+    assert store.list_from() == []
+    assert store.list_directory("_sidecars") == []
+    with pytest.raises(FileNotFoundError) as raised:
+        store.read(["x"])
+    assert raised.value.filename == "x"
+
+
+@pytest.mark.parametrize("name", [*SPECIAL, "_sidecars/new.parquet"])
+def test_an_object_is_put_once(store: ObjectLogStore, name: str) -> None:
+    data = bytes(range(256)) * 300
+    store.put_if_absent(name, iter([data[:100], data[100:]]))
+    with pytest.raises(FileExistsError) as raised:
+        store.put_if_absent(name, b"other")
+    assert raised.value.filename == name
+    assert store.read([name]) == [data]
+    assert ("/" in name) or [e.name for e in store.list_from()] == [name]
+    store.overwrite(name, b"new")
+    assert store.read([name]) == [b"new"]
+    store.delete([name, "gone"])
+    assert store.list_from() == []
+
+
+def test_a_listing_is_in_order_and_has_no_directories(store: ObjectLogStore) -> None:
+    for name in ("2.json", "1.json", "_last_checkpoint", "_sidecars/s.parquet"):
+        store.put_if_absent(name, b"x" * len(name))
+    assert [(e.name, e.size_bytes) for e in store.list_from("2")] == [
+        ("2.json", 6), ("_last_checkpoint", 16),
+    ]  # fmt: skip
+    assert [e.name for e in store.list_directory("_sidecars")] == ["s.parquet"]
+    assert store.list_from()[0].modification_time_ms > 1_700_000_000_000
+    store.delete(["_sidecars/s.parquet"])
+
+
+def test_a_file_is_published(store: ObjectLogStore) -> None:
+    staging = staging_directory(str(uuid4()))
+    store.put_if_absent(f"{staging}/a", b"a")
+    store.put_if_absent(f"{staging}/d/b", b"b")
+    store.publish(f"{staging}/a", "_sidecars/a")
+    assert store.read(["_sidecars/a"]) == [b"a"]
+    with pytest.raises(FileExistsError):
+        store.publish(f"{staging}/d/b", "_sidecars/a")
+    with pytest.raises(FileNotFoundError):
+        store.publish(f"{staging}/a", "_sidecars/b")
+    store.delete_directory(staging)
+    assert store.list_directory(f"{staging}/d") == []
+    store.delete(["_sidecars/a"])
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_no_name_leads_out_of_the_log(store: ObjectLogStore, name: str) -> None:
+    for verb in (
+        lambda: store.put_if_absent(name, b""),
+        lambda: store.overwrite(name, b""),
+        lambda: store.publish("x", name),
+        lambda: store.delete([name]),
+        lambda: store.delete_directory(name),
+    ):
+        with pytest.raises(InvalidArgumentError):
+            verb()
+
+
+def test_of_racing_writers_one_wins(store: ObjectLogStore) -> None:
+    start = threading.Barrier(6)
+
+    def put(number: int) -> list[str]:
+        won = []
+        for name in map(str, range(5)):
+            start.wait()
+            try:
+                store.put_if_absent(name, b"%d" % number)
+            except FileExistsError:
+                continue
+            won.append(name)
+        return won
+
+    with ThreadPoolExecutor(6) as pool:
+        wins = list(pool.map(put, range(6)))
+    assert sorted(name for won in wins for name in won) == list("01234")
+    for number, won in enumerate(wins):
+        assert store.read(won) == [b"%d" % number] * len(won)
+
+
+def test_writers_commit(store: ObjectLogStore) -> None:
+    ground = create(store)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: append(store, ground, f"f{n}"), range(8)))
+    assert latest(store).version == 8
+    MemoryLog(files={e.name: store.read([e.name])[0] for e in store.list_from()}).commits()
+
+
+def test_both_ways_must_lead_to_the_same_log(store: ObjectLogStore) -> None:
+    store.put_if_absent("0.json", b"")
+    there = ObjectLogStore(store.table_root, store.objects, reads=store)
+    there.check_writable()
+    for files in ({}, {"0.json": b"another table"}, {"1.json": b""}):
+        elsewhere = ObjectLogStore(store.table_root, store.objects, reads=MemoryLog(files=files))
+        with pytest.raises(StoreNotWritableError):
+            elsewhere.check_writable()
+    others = MemoryLog(files={"0.json": b"", "1.json": b""})  # who commit meanwhile
+    ObjectLogStore(store.table_root, store.objects, reads=others).check_writable()
+
+
+def test_a_server_that_is_not_there() -> None:
+    settings = {
+        "fs.s3a.endpoint": "http://127.0.0.1:1",
+        "fs.s3a.access.key": "k",
+        "fs.s3a.secret.key": "s",
+        "fs.s3a.path.style.access": "true",
+        "fs.s3a.endpoint.region": "x",
+    }
+    objects = object_log.open_objects(
+        f"s3a://{BUCKET}/t", settings, retry_config={"max_retries": 0}
+    )
+    with pytest.raises(StorageError):
+        ObjectLogStore(f"s3a://{BUCKET}/t", objects).put_if_absent("x", b"")

@@ -1,0 +1,95 @@
+"""Commits without Spark: staged actions on a log that begins with one protocol and metaData."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from sparkdelta.protocol.actions import Metadata, Protocol
+from sparkdelta.protocol.conflicts import ReadSet
+from sparkdelta.protocol.file_actions import AddFile, file_key
+from sparkdelta.protocol.log_files import parse_log_file
+from sparkdelta.protocol.staged_commit import Operation, StagedActions
+from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.committer import Committed, Committer, Ground, Proposal
+from sparkdelta.table.winning_commits import WinningCommits, parse_commit
+
+SCHEMA = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,"metadata":{}}]}'
+APPEND = Operation("WRITE", {"mode": "Append", "partitionBy": "[]"}, is_blind_append=True)
+NOTHING_READ = ReadSet()
+PROTOCOL = Protocol(1, 2)
+CREATE = Operation("CREATE TABLE")
+
+
+def metadata(configuration: Mapping[str, str] | None = None) -> Metadata:
+    """Of a table with one column."""
+    return Metadata("id", schema_string=SCHEMA, configuration=configuration or {})
+
+
+def add(name: str) -> AddFile:
+    """A file of one row."""
+    return AddFile(name, {}, 1, 1, True, '{"numRecords":1}')
+
+
+def create(
+    store: LogStore,
+    configuration: Mapping[str, str] | None = None,
+    protocol: Protocol = PROTOCOL,
+    **options: object,
+) -> Ground:
+    """Commit version 0."""
+    staged = StagedActions(protocols=(protocol,), metadata=(metadata(configuration),))
+    commit(store, Proposal(CREATE, staged), Ground(), **options)
+    return latest(store)
+
+
+def latest(store: LogStore) -> Ground:
+    """The ground that a transaction would read now, from the whole log."""
+    ground = Ground()
+    for entry in store.list_from("0"):
+        file = parse_log_file(entry.name)
+        if file is None:
+            continue
+        [data] = store.read([entry.name])
+        found = parse_commit(data, file.version, with_files=False, path=store.table_root)
+        timestamp = found.commit_info.get("inCommitTimestamp")
+        ground = Ground(
+            file.version,
+            found.protocol or ground.protocol,
+            found.metadata or ground.metadata,
+            timestamp if isinstance(timestamp, int) else entry.modification_time_ms,
+        )
+    return ground
+
+
+def commit(
+    store: LogStore,
+    proposal: Proposal,
+    ground: Ground,
+    read: ReadSet = NOTHING_READ,
+    **options: object,
+) -> Committed:
+    """Commit as `Transaction` does where all is values."""
+    staged = proposal.staged
+    judge = WinningCommits(
+        store,
+        read,
+        frozenset(file_key(r, store.table_root) for r in staged.removes),
+        frozenset(d.domain for d in staged.domains),
+    )
+    return Committer(store, **options).commit(proposal, ground, judge)
+
+
+def append(store: LogStore, ground: Ground, *names: str, **options: object) -> Committed:
+    """Add files blindly."""
+    staged = StagedActions(adds=tuple(map(add, names)))
+    return commit(store, Proposal(APPEND, staged), ground, **options)
+
+
+if __name__ == "__main__":  # root, writer, number of commits: a process of its own
+    root, writer, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    log = LocalLogStore(root)
+    start = latest(log)
+    for number in range(count):  # from old ground on purpose: every other commit is looked at
+        append(log, start, f"{writer}-{number}")

@@ -1,0 +1,294 @@
+"""Transactions whose file actions are DataFrames, and commits that are too large to be values."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.exceptions import (
+    AppendOnlyTableError,
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    InvalidCommitError,
+    MetadataChangedException,
+)
+from sparkdelta.frames.conflicts import FINDING, SUBJECT, conflicting_files
+from sparkdelta.protocol.action_lines import action_line
+from sparkdelta.protocol.actions import Metadata, Protocol, TransactionIdentifier
+from sparkdelta.protocol.conflicts import ReadSet, WinningCommit, file_findings
+from sparkdelta.protocol.file_actions import AddFile, RemoveFile
+from sparkdelta.protocol.predicates import Column, Comparison, Literal
+from sparkdelta.protocol.staged_commit import Operation, StagedActions
+from sparkdelta.schema.action_schemas import actions as action_types
+from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.table import large_commits, transaction
+from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.transaction import Transaction
+from tests.support.spark_jobs import counted_jobs
+
+SCHEMA = json.dumps(
+    {
+        "type": "struct",
+        "fields": [
+            {"name": "p", "type": "string", "nullable": True, "metadata": {}},
+            {"name": "v", "type": "long", "nullable": True, "metadata": {}},
+        ],
+    }
+)
+APPEND = Operation("WRITE", {"mode": "Append"}, is_blind_append=True)
+DELETE = Operation("DELETE")
+
+
+def where(p: str) -> Comparison:
+    return Comparison("=", Column(("p",)), Literal(p, "string"))
+
+
+def add(name: str, p: str | None = None) -> AddFile:
+    return AddFile(name, {"p": p}, 1, 1, True, '{"numRecords":1}')
+
+
+def store_of(path: str) -> LocalLogStore:
+    return LocalLogStore(f"file:{path}")
+
+
+@pytest.fixture
+def table(spark: SparkSession, table_path: str) -> str:
+    """A table of the files a (p = 1) and b (p = 2), by a transaction."""
+    staged = StagedActions(
+        protocols=(Protocol(1, 2),),
+        metadata=(Metadata("id", schema_string=SCHEMA, partition_columns=("p",)),),
+        adds=(add("a", "1"), add("b", "2")),
+    )
+    done = Transaction(
+        store=store_of(table_path), snapshot=None, operation=Operation("CREATE TABLE"),
+        staged=staged,
+    ).commit()  # fmt: skip
+    assert (done.version, done.attempts) == (0, 1)
+    return table_path
+
+
+def commit(path: str, snapshot: Snapshot, operation: Operation = APPEND, **what: object) -> int:
+    change = Transaction(store=store_of(path), snapshot=snapshot, operation=operation, **what)  # type: ignore[arg-type]
+    return change.commit().version
+
+
+def adds_frame(spark: SparkSession, count: int) -> DataFrame:
+    name = F.concat(F.lit("f%20"), F.col("id").cast("string"))
+    return spark.range(count).select(
+        F.struct(
+            name.alias("path"),
+            F.create_map(F.lit("p"), F.when(F.col("id") > 0, F.col("id").cast("string"))).alias(
+                "partitionValues"
+            ),
+            F.lit(1).alias("size"),
+            F.lit(2).cast("long").alias("modificationTime"),
+            F.lit(True).alias("dataChange"),
+            F.concat(F.lit('{"numRecords":'), "id", F.lit("}")).alias("stats"),
+        ).alias("add")
+    )
+
+
+def removes_frame(spark: SparkSession, *names: str) -> DataFrame:
+    rows = spark.createDataFrame([(name,) for name in names], "path STRING")
+    return rows.select(
+        F.struct("path", F.lit(5).alias("deletionTimestamp"), F.lit(True).alias("dataChange"))
+        .alias("remove")
+    )  # fmt: skip
+
+
+def live(spark: SparkSession, path: str) -> list[str]:
+    return sorted(r["path"] for r in open_snapshot(spark, path).add_files().collect())
+
+
+LARGE = pytest.mark.parametrize("large", [False, True], ids=["values", "spooled"])
+
+
+@pytest.fixture
+def few(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if large:
+        monkeypatch.setattr(transaction, "MAX_VALUE_ACTIONS", 0)
+        monkeypatch.setattr(large_commits, "DRIVER_LOG_BYTES", 0)
+
+
+@LARGE
+@pytest.mark.usefixtures("few")
+def test_file_actions_from_a_frame(spark: SparkSession, table: str, large: bool) -> None:
+    snapshot = open_snapshot(spark, table)
+    assert commit(table, snapshot, file_actions=adds_frame(spark, 3)) == 1
+    lines = Path(table, "_delta_log", f"{1:020d}.json").read_text().splitlines()
+    info, *adds = map(json.loads, lines)
+    assert info["commitInfo"]["operation"] == "WRITE"
+    assert sorted((a["add"] for a in adds), key=lambda a: a["path"])[0] == {
+        "path": "f%200",
+        "partitionValues": {"p": None},  # a key for every partition column
+        "size": 1,
+        "modificationTime": 2,
+        "dataChange": True,
+        "stats": '{"numRecords":0}',
+    }
+    assert live(spark, table) == ["a", "b", "f%200", "f%201", "f%202"]
+    gone = removes_frame(spark, "a", "f%201")
+    assert commit(table, snapshot.refresh(), DELETE, file_actions=gone) == 2
+    assert live(spark, table) == ["b", "f%200", "f%202"]
+
+
+def test_few_file_actions_cost_one_job(spark: SparkSession, table: str) -> None:
+    snapshot = open_snapshot(spark, table)
+    with counted_jobs(spark) as jobs:
+        commit(table, snapshot, file_actions=adds_frame(spark, 3).coalesce(1))
+    assert jobs.count == 1
+
+
+def test_a_million_actions_are_streamed(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No commit is ever whole in the driver's memory: the store gets it in pieces."""
+    monkeypatch.setattr(transaction, "MAX_VALUE_ACTIONS", 10)
+    monkeypatch.setattr("sparkdelta.table.commit_spool._CHUNK_BYTES", 1_000)
+    sizes = []
+    put = LocalLogStore.put_if_absent
+
+    def watched(self: LocalLogStore, name: str, data: object) -> None:
+        def pieces() -> object:
+            for piece in data:  # type: ignore[attr-defined]
+                sizes.append(len(piece))
+                yield piece
+
+        put(self, name, pieces())  # type: ignore[arg-type]
+
+    monkeypatch.setattr(LocalLogStore, "put_if_absent", watched)
+    commit(table, open_snapshot(spark, table), file_actions=adds_frame(spark, 200))
+    assert max(sizes) <= 1_000
+    assert len(sizes) > 20
+    assert open_snapshot(spark, table).add_files().count() == 202
+
+
+@LARGE
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("names", [("a", "a"), ("%61", "a")])
+def test_a_file_that_is_named_twice(
+    spark: SparkSession, table: str, names: tuple[str, ...], large: bool
+) -> None:
+    with pytest.raises(InvalidCommitError):
+        commit(table, open_snapshot(spark, table), file_actions=removes_frame(spark, *names))
+    assert open_snapshot(spark, table).version == 0
+
+
+@LARGE
+@pytest.mark.usefixtures("few")
+def test_an_append_only_table(spark: SparkSession, table: str, large: bool) -> None:
+    snapshot = open_snapshot(spark, table)
+    properties = {"delta.appendOnly": "true"}
+    metadata = Metadata(
+        "id", schema_string=SCHEMA, partition_columns=("p",), configuration=properties
+    )
+    commit(table, snapshot, staged=StagedActions(metadata=(metadata,)))
+    with pytest.raises(AppendOnlyTableError):
+        commit(table, snapshot.refresh(), DELETE, file_actions=removes_frame(spark, "a"))
+
+
+@LARGE
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    ("first", "read", "error"),
+    [
+        ({"adds": (add("n", "1"),)}, {"predicates": (where("1"),)}, ConcurrentAppendException),
+        ({"adds": (add("n", "2"),)}, {"predicates": (where("1"),)}, None),
+        ({"adds": (add("n", "2"),)}, {"whole_table": True}, ConcurrentAppendException),
+        ({"removes": (RemoveFile("b", 1, True),)}, {"files": frozenset({("b", None)})},
+         ConcurrentDeleteReadException),
+        ({"removes": (RemoveFile("b", 1, True),)}, {"files": frozenset({("c", None)})}, None),
+        ({"removes": (RemoveFile("%61", 1, True),)}, {}, ConcurrentDeleteDeleteException),
+        ({"transactions": (TransactionIdentifier("x", 1),)}, {"app_ids": frozenset("x")},
+         ConcurrentTransactionException),
+        ({"metadata": (Metadata("id", schema_string=SCHEMA, partition_columns=("p",)),)}, {},
+         MetadataChangedException),
+    ],
+)  # fmt: skip
+def test_conflicts(spark, table, first, read, error, large) -> None:  # type: ignore[no-untyped-def]
+    """A delete of a, after another commit."""
+    snapshot = open_snapshot(spark, table)
+    commit(table, snapshot, Operation("FIRST"), staged=StagedActions(**first))
+    late = {"file_actions": removes_frame(spark, "a"), "read": ReadSet(**read)}
+    if error is None:
+        assert commit(table, snapshot, DELETE, **late) == 2
+        return
+    with pytest.raises(error) as raised:
+        commit(table, snapshot, DELETE, **late)
+    assert (raised.value.version, raised.value.operation) == (1, "FIRST")
+    assert open_snapshot(spark, table).version == 1
+
+
+def test_read_files_may_be_a_frame(spark: SparkSession, table: str) -> None:
+    snapshot = open_snapshot(spark, table)
+    commit(table, snapshot, DELETE, staged=StagedActions(removes=(RemoveFile("b", 1, True),)))
+    read = snapshot.add_files().select("path")
+    with pytest.raises(ConcurrentDeleteReadException):
+        commit(table, snapshot, read_files=read, staged=StagedActions(adds=(add("n", "1"),)))
+    assert commit(table, snapshot, read_files=read.filter("path = 'a'")) == 2
+
+
+@pytest.mark.parametrize(("whole", "blind"), [(False, True), (True, False)])
+def test_frames_and_values_find_the_same(
+    spark: SparkSession, table: str, whole: bool, blind: bool
+) -> None:
+    """The value form is the oracle of the other."""
+    snapshot = open_snapshot(spark, table)
+    read = ReadSet((where("1"),), frozenset({("a b", None)}), whole)
+    mine = frozenset({("c%", None)})
+    names = ("a%20b", "c%25", "d", "a b")
+    commits = [
+        (),
+        *[(RemoveFile(name, 1, True),) for name in names],
+        (add("n", "1"),), (add("n", "2"),), (add("n"),), (add("m", "2"), add("n", "1")),
+        (RemoveFile("d", 1, True), RemoveFile("c%25", 1, False), add("n", "1")),
+    ]  # fmt: skip
+    lazily = Transaction(store=store_of(table), snapshot=snapshot, operation=APPEND, read=read)
+    judge = lazily._judge(StagedActions(), None)
+    assert isinstance(judge, large_commits.LargeCommits)
+    for actions in commits:
+        winner = WinningCommit(
+            1,
+            commit_info={"isBlindAppend": blind},
+            adds=tuple(a for a in actions if isinstance(a, AddFile)),
+            removes=tuple(a for a in actions if isinstance(a, RemoveFile)),
+        )
+        wanted = file_findings(
+            winner, read=read, removes=mine,
+            partition_types={"p": ("p", "string")}, table_root=snapshot.path,
+        )  # fmt: skip
+        lines = spark.createDataFrame([(action_line(a),) for a in actions], "line STRING")
+        parsed = lines.select(F.from_json("line", action_types("add", "remove")).alias("a"))
+        found = conflicting_files(
+            parsed.select("a.*"),
+            reads_whole_table=whole,
+            skipping=judge.skipping,
+            read_files=spark.createDataFrame([("a b",)], "key STRING"),
+            removed_files=spark.createDataFrame([("c%",)], "key STRING"),
+            is_blind_append=blind,
+            table_root=snapshot.path,
+        ).collect()
+        assert {r[FINDING] for r in found} == {f.name for f in wanted}
+        assert len(found) == len(wanted)
+        assert all(r[SUBJECT] for r in found)
+
+
+def test_threads_of_one_session(spark: SparkSession, table: str) -> None:
+    snapshot = open_snapshot(spark, table)
+
+    def append(writer: int) -> int:
+        path = F.concat(F.lit(f"{writer}-"), "add.path")
+        adds = adds_frame(spark, 2).select(F.col("add").withField("path", path).alias("add"))
+        return commit(table, snapshot, file_actions=adds)
+
+    with ThreadPoolExecutor(6) as pool:
+        versions = sorted(pool.map(append, range(6)))
+    assert versions == list(range(1, 7))
+    assert len(live(spark, table)) == 14
