@@ -384,11 +384,6 @@ def verify(
     DeltaError
         There is no table. What is wrong with one is a finding, not an error.
 
-    Examples
-    --------
-    >>> print(verify(spark, "/data/people"))  # doctest: +SKIP
-    file:/data/people, version 12: clean
-
     References
     ----------
     PROTOCOL.md#state-validation
