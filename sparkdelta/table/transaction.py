@@ -183,8 +183,11 @@ def _as_values(
 
 @contextmanager
 def _kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """The frame computed once, by all executors, however often it is used."""
-    kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    """The frame computed once, by all executors, however often it is used.
+
+    On disk: it is read from beginning to end, and memory is for the partition that is sent here.
+    """
+    kept = frame.persist(StorageLevel.DISK_ONLY)
     try:
         kept.count()
         yield kept
