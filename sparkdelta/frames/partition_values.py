@@ -74,7 +74,7 @@ def typed_partition_value(text: str, field: StructField, *, time_zone: str) -> s
     text
         STRING, in SQL.
     """
-    value = _parsed(text, field.dataType, time_zone)
+    value = value_of_text(text, field.dataType, time_zone=time_zone)
     problem = text_literal(
         f"[{InvalidPartitionValueError.error_class}] Partition column {field.name!r} of type "
         f"{field.dataType.simpleString()} has a value in the log that is not of this type. The "
@@ -87,7 +87,20 @@ def typed_partition_value(text: str, field: StructField, *, time_zone: str) -> s
     return f"CAST({typed} AS {type_text(field.dataType)})"
 
 
-def _parsed(text: str, data_type: DataType, time_zone: str) -> str:
+def value_of_text(text: str, data_type: DataType, *, time_zone: str) -> str:
+    """A text of the log as a value of a type, in SQL; null where it is none.
+
+    Parameters
+    ----------
+    text
+        STRING, in SQL.
+    time_zone
+        The zone of timestamps written without one.
+
+    References
+    ----------
+    PROTOCOL.md#partition-value-serialization
+    """
     if isinstance(data_type, StringType):
         return text
     if isinstance(data_type, BinaryType):

@@ -17,7 +17,6 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import TypeAlias
 
 from pyspark.sql.types import StructType
@@ -349,8 +348,8 @@ def _is_number(expression: Expression) -> bool:
 def _array(values: Sequence[Literal]) -> str:
     """Many constants of one family as an array, in one literal where JSON can say them."""
     kinds = {v.data_type for v in values}
-    if len(kinds) == 1 and kinds <= {"int", "bigint", "smallint", "tinyint", "string", "date"}:
-        texts = [v.value.isoformat() if isinstance(v.value, date) else v.value for v in values]
+    if len(kinds) == 1 and kinds <= {"int", "bigint", "smallint", "tinyint", "string"}:
+        texts = [v.value for v in values]
         return f"from_json({text_literal(json.dumps(texts))}, 'array<{kinds.pop()}>')"
     return f"array({', '.join(map(literal, values))})"
 

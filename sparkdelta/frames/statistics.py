@@ -7,14 +7,18 @@ from collections.abc import Iterator
 from pyspark.sql.types import (
     DataType,
     DateType,
+    StringType,
+    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
 )
 
+from sparkdelta.frames.partition_values import value_of_text
 from sparkdelta.schema.sql_text import from_json_text, type_text
 from sparkdelta.schema.table_schema import quoted
 
+_JSON_OPTIONS = {"mode": "PERMISSIVE", "timeZone": "UTC"}
 _TEMPORAL = (DateType, TimestampType, TimestampNTZType)
 
 
@@ -26,7 +30,31 @@ def parsed_statistics(stats: str, *, statistics: StructType) -> str:
     ----------
     PROTOCOL.md#per-file-statistics
     """
-    return from_json_text(stats, statistics, mode="PERMISSIVE", timeZone="UTC")
+    if not any(isinstance(leaf, _TEMPORAL) for leaf in _leaves(statistics)):
+        return from_json_text(stats, statistics, **_JSON_OPTIONS)
+    # Moments are taken as texts: how Spark parses them in JSON is a setting of the session. Inside
+    # a lambda, so that the text is parsed once.
+    texts = from_json_text(stats, _with_texts(statistics), **_JSON_OPTIONS)
+    return f"get(transform(array({texts}), texts -> {_typed('texts', statistics)}), 0)"
+
+
+def _with_texts(data_type: DataType) -> DataType:
+    if isinstance(data_type, StructType):
+        fields = (StructField(f.name, _with_texts(f.dataType)) for f in data_type.fields)
+        return StructType(list(fields))
+    return StringType() if isinstance(data_type, _TEMPORAL) else data_type
+
+
+def _typed(value: str, data_type: DataType) -> str:
+    if isinstance(data_type, StructType):
+        fields = (
+            f"{_typed(f'{value}.{quoted(f.name)}', f.dataType)} AS {quoted(f.name)}"
+            for f in data_type.fields
+        )
+        return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(fields)}) END"
+    if isinstance(data_type, _TEMPORAL):
+        return value_of_text(value, data_type, time_zone="UTC")
+    return value
 
 
 def statistics_text(column: str, *, statistics: StructType) -> str:

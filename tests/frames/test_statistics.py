@@ -29,7 +29,7 @@ def statistics(spark: SparkSession) -> StructType:
 
 
 BOUNDS: dict[str, Any] = {
-    "i": 1, "s": "é", "d": "1582-10-04", "t": "2024-06-01T12:34:56.789Z",
+    "i": 1, "s": "é", "d": "1582-10-04", "t": "2024-06-01T12:34:56.789123Z",
     "n": "2024-06-01T12:34:56.789", "m": 1234567890123456789012345678.0123456789, "f": 1.5,
     "o": {"x": 7},
 }  # fmt: skip
@@ -55,7 +55,7 @@ def test_statistics_from_json(spark: SparkSession, statistics: StructType) -> No
         F.col("s.maxValues.i"),
     ).collect()  # fmt: skip
     assert tuple(row) == (
-        5, False, 0, 2, None, 1, "é", date(1582, 10, 4), 1_717_245_296_789_000,
+        5, False, 0, 2, None, 1, "é", date(1582, 10, 4), 1_717_245_296_789_123,
         "2024-06-01 12:34:56.789", Decimal("1234567890123456789012345678.0123456789"), 1.5, 7, None,
     )  # fmt: skip
 

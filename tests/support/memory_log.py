@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sparkdelta.protocol.log_files import commit_name
+from sparkdelta.protocol.log_files import commit_name, is_staging_directory
 from sparkdelta.storage.log_store import (
     Data,
     FileEntry,
@@ -96,6 +96,10 @@ class MemoryLog:
             for path, data in sorted(self.files.items())
             if path.startswith(prefix)
         ]
+
+    def staging_directories(self) -> list[FileEntry]:
+        names = {path.partition("/")[0] for path in self.files if "/" in path}
+        return [FileEntry(name, 0, 1_000) for name in sorted(names) if is_staging_directory(name)]
 
     def delete_directory(self, name: str) -> None:
         prefix = f"{checked_staging_directory(name)}/"
