@@ -204,8 +204,9 @@ class FileScan:
             [c for c in ("deletionVector", "numRecords") if c in known.column_names]
         )
         of_files = self.spark.createDataFrame(local).select(*columns)
-        if has_keys:
+        if has_keys and not joins_partitions:
             return of_files
+        # Local data: costs no job, and a value that is none of its type is an error here and now.
         keys = read_rows(
             of_files.select(FILE_KEY),
             what="keys of files",

@@ -41,7 +41,7 @@ def history(random: Random) -> dict[int, list[Action]]:
     for version in range(1, VERSIONS):
         commit = [_added(random, live) for _ in range(random.choice([0, 1, 3, 12]))]
         for path in random.sample(sorted(live), random.choice([0, 0, 1, 2])):
-            if any(a["add"]["path"] == path for a in commit):
+            if _speaks_of(commit, path):
                 continue
             commit += _changed(random, live, gone, path)
         if gone and random.random() < 0.3:  # a file comes back
