@@ -7,6 +7,7 @@ PROTOCOL.md#sidecar-files, PROTOCOL.md#per-file-statistics
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -17,6 +18,7 @@ from pyspark.sql.types import (
     DataType,
     DoubleType,
     FloatType,
+    LongType,
     StringType,
     StructField,
     StructType,
@@ -61,7 +63,7 @@ class FileOrder:
     @property
     def ranged_partition_keys(self) -> list[tuple[str, StructField]]:
         """The partition columns of which a range can be told."""
-        return [key for key in self.schema.partition_keys if is_ranged(key[1].dataType)]
+        return ranged_keys(self.schema.partition_keys)
 
     @property
     def ranged_statistics(self) -> StructType:
@@ -100,6 +102,26 @@ class FileOrder:
         values = [self.partition_value(key, field) for key, field in self.schema.partition_keys]
         bounds = [leaf(self.statistics(), "minValues", path) for path in self.leading]
         return [*values, *bounds, F.col("add")["path"]]
+
+
+def ranged_keys(partition_keys: Sequence[tuple[str, StructField]]) -> list[tuple[str, StructField]]:
+    """Those of the partition columns, by their keys, of which a range can be told."""
+    return [(key, field) for key, field in partition_keys if is_ranged(field.dataType)]
+
+
+def value_ranges_type(keys: Sequence[tuple[str, StructField]]) -> StructType:
+    """The type of the ranges of some partition columns, which looks like that of statistics.
+
+    Parameters
+    ----------
+    keys
+        As `ranged_keys` gives them.
+    """
+    bounds = StructType([StructField(key, field.dataType) for key, field in keys])
+    counts = StructType([StructField(key, LongType()) for key, _ in keys])
+    kinds = {"minValues": bounds, "maxValues": bounds, "nullCount": counts} if keys else {}
+    ranges = [StructField(name, kind) for name, kind in kinds.items()]
+    return StructType([StructField("numRecords", LongType()), *ranges])
 
 
 def is_ranged(data_type: DataType) -> bool:

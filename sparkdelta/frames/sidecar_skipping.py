@@ -14,9 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import LongType, StructField, StructType
 
-from sparkdelta.frames.checkpoint_layout import is_ranged
+from sparkdelta.frames.checkpoint_layout import ranged_keys, value_ranges_type
 from sparkdelta.frames.data_skipping import DataSkipping
 from sparkdelta.frames.skipping_rules import Condition, FileFacts, SkippingRules
 from sparkdelta.frames.statistics import parsed_statistics
@@ -53,23 +52,11 @@ class SidecarSkipping:
         condition = rules.condition(self.skipping.predicate)
         if condition is None:
             return None
-        values = parsed_statistics("partition_values", statistics=self._value_type)
+        ranges = value_ranges_type(ranged_keys(self.skipping.partition_keys))
+        values = parsed_statistics("partition_values", statistics=ranges)
         statistics = parsed_statistics(_STATISTICS, statistics=self.skipping.statistics)
         parsed = tags.selectExpr("name", f"{values} AS {_VALUES}", f"{statistics} AS {_STATISTICS}")
         return parsed.filter(condition).select("name")
-
-    @property
-    def _value_type(self) -> StructType:
-        fields = [
-            StructField(key, field.dataType)
-            for key, field in self.skipping.partition_keys
-            if is_ranged(field.dataType)
-        ]
-        counts = StructType([StructField(field.name, LongType()) for field in fields])
-        bounds = StructType(fields)
-        kinds = {"minValues": bounds, "maxValues": bounds, "nullCount": counts}
-        ranges = [StructField(name, kind) for name, kind in kinds.items() if fields]
-        return StructType([StructField(_RECORDS, LongType()), *ranges])
 
     def _fact(self, kind: str, path: ColumnPath) -> Condition:
         key = self._partition_key(path)
@@ -91,7 +78,5 @@ class SidecarSkipping:
         return f"CASE {known} END"
 
     def _partition_key(self, path: ColumnPath) -> str | None:
-        for key, field in self.skipping.partition_keys:
-            if field.name == path[0] and is_ranged(field.dataType):
-                return key
-        return None
+        keys = ranged_keys(self.skipping.partition_keys)
+        return next((key for key, field in keys if field.name == path[0]), None)

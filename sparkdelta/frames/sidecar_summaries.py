@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from sparkdelta.frames.checkpoint_layout import FileOrder, leaf
+from sparkdelta.frames.checkpoint_layout import FileOrder, leaf, value_ranges_type
 from sparkdelta.frames.statistics import statistics_text
 from sparkdelta.schema.action_schemas import ADD, REMOVE
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
@@ -88,24 +88,13 @@ def sidecar_summaries(rows: DataFrame, file_name: Column, order: FileOrder) -> D
         "num_removes",
         "first_deletion",
         "last_deletion",
-        F.expr(statistics_text("of_values", statistics=value_ranges_type(order))).alias(
-            "partition_values"
-        ),
+        F.expr(
+            statistics_text("of_values", statistics=value_ranges_type(order.ranged_partition_keys))
+        ).alias("partition_values"),
         F.expr(statistics_text("of_statistics", statistics=order.ranged_statistics)).alias(
             "statistics"
         ),
     )
-
-
-def value_ranges_type(order: FileOrder) -> StructType:
-    """The type of a tag of partition values, which looks like statistics."""
-    bounds = StructType([StructField(key, f.dataType) for key, f in order.ranged_partition_keys])
-    counts = StructType(
-        [StructField(key, ADD["size"].dataType) for key, _ in order.ranged_partition_keys]
-    )
-    kinds = {"minValues": bounds, "maxValues": bounds, "nullCount": counts} if bounds.fields else {}
-    fields = [StructField("numRecords", ADD["size"].dataType)]
-    return StructType([*fields, *(StructField(name, kind) for name, kind in kinds.items())])
 
 
 def _counts() -> list[Column]:

@@ -12,9 +12,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from sparkdelta.frames.checkpoint_layout import FileOrder
+from sparkdelta.frames.checkpoint_layout import FileOrder, value_ranges_type
 from sparkdelta.frames.partition_values import partition_value, typed_partition_value
-from sparkdelta.frames.sidecar_summaries import value_ranges_type
 from sparkdelta.frames.statistics import parsed_statistics
 from sparkdelta.schema.sql_text import text_literal
 
@@ -48,7 +47,7 @@ def sidecars_in_range(sidecars: DataFrame, keyed: DataFrame, order: FileOrder) -
             for number, (key, field) in enumerate(keys)
         ),
     ).distinct()
-    ranges = parsed_statistics("partition_values", statistics=value_ranges_type(order))
+    ranges = parsed_statistics("partition_values", statistics=value_ranges_type(keys))
     ranged = sidecars.selectExpr("name", f"{ranges} AS ranges")
     inside = [_inside(F.col(f"value_{number}"), key) for number, (key, _) in enumerate(keys)]
     condition = ~F.col("is_complete") | reduce(Column.__and__, inside)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pyspark.sql.types import (
     DataType,
@@ -16,6 +16,7 @@ from pyspark.sql.types import (
 
 from sparkdelta.frames.partition_values import value_of_text
 from sparkdelta.schema.sql_text import from_json_text, type_text
+from sparkdelta.schema.statistics_schema import spelled
 from sparkdelta.schema.table_schema import quoted
 
 _JSON_OPTIONS = {"mode": "PERMISSIVE", "timeZone": "UTC"}
@@ -35,7 +36,8 @@ def parsed_statistics(stats: str, *, statistics: StructType) -> str:
     # Moments are taken as texts: how Spark parses them in JSON is a setting of the session. Inside
     # a lambda, so that the text is parsed once.
     texts = from_json_text(stats, _with_texts(statistics), **_JSON_OPTIONS)
-    return f"get(transform(array({texts}), texts -> {_typed('texts', statistics)}), 0)"
+    values = _leaf_by_leaf("texts", statistics, _value)
+    return f"get(transform(array({texts}), texts -> {values}), 0)"
 
 
 def _with_texts(data_type: DataType) -> DataType:
@@ -45,16 +47,10 @@ def _with_texts(data_type: DataType) -> DataType:
     return StringType() if isinstance(data_type, _TEMPORAL) else data_type
 
 
-def _typed(value: str, data_type: DataType) -> str:
-    if isinstance(data_type, StructType):
-        fields = (
-            f"{_typed(f'{value}.{quoted(f.name)}', f.dataType)} AS {quoted(f.name)}"
-            for f in data_type.fields
-        )
-        return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(fields)}) END"
+def _value(text: str, data_type: DataType) -> str:
     if isinstance(data_type, _TEMPORAL):
-        return value_of_text(value, data_type, time_zone="UTC")
-    return value
+        return value_of_text(text, data_type, time_zone="UTC")
+    return text
 
 
 def statistics_text(column: str, *, statistics: StructType) -> str:
@@ -70,7 +66,7 @@ def statistics_text(column: str, *, statistics: StructType) -> str:
         return f"to_json({column}, {options})"
     # Moments become texts before, by means that know neither a time zone nor a format of the
     # session. Inside a lambda, so that the struct is computed once.
-    texts = f"transform(array({column}), value -> {_texts('value', statistics)})"
+    texts = f"transform(array({column}), value -> {_leaf_by_leaf('value', statistics, _text)})"
     return f"CASE WHEN {column} IS NOT NULL THEN to_json(get({texts}, 0), {options}) END"
 
 
@@ -82,13 +78,18 @@ def _leaves(data_type: DataType) -> Iterator[DataType]:
         yield data_type
 
 
-def _texts(value: str, data_type: DataType) -> str:
-    if isinstance(data_type, StructType):
-        fields = (
-            f"{_texts(f'{value}.{quoted(f.name)}', f.dataType)} AS {quoted(f.name)}"
-            for f in data_type.fields
-        )
-        return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(fields)}) END"
+def _leaf_by_leaf(value: str, data_type: DataType, convert: Callable[[str, DataType], str]) -> str:
+    """A struct with every leaf converted, and null where it is null."""
+    if not isinstance(data_type, StructType):
+        return convert(value, data_type)
+    fields = (
+        f"{_leaf_by_leaf(f'{value}.{quoted(f.name)}', f.dataType, convert)} AS {quoted(f.name)}"
+        for f in data_type.fields
+    )
+    return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(fields)}) END"
+
+
+def _text(value: str, data_type: DataType) -> str:
     if isinstance(data_type, DateType):
         return f"CAST({value} AS string)"
     if isinstance(data_type, TimestampType):
@@ -115,11 +116,9 @@ def _conformed(value: str, stored: DataType | None, wanted: DataType) -> str:
             return f"CAST(NULL AS {type_text(wanted)})"
         return value if stored == wanted else f"TRY_CAST({value} AS {type_text(wanted)})"
     fields = {f.name: f.dataType for f in stored.fields} if isinstance(stored, StructType) else {}
-    # The appendix of the protocol spells nullCount as nullCounts, and some writers follow it.
-    spelled = {"nullCount": "nullCounts"} if "nullCount" not in fields else {}
     parts = []
     for field in wanted.fields:
-        name = spelled.get(field.name, field.name)
+        name = field.name if stored is None else spelled(stored, field.name)
         inner = _conformed(f"{value}.{quoted(name)}", fields.get(name), field.dataType)
         parts.append(f"{inner} AS {quoted(field.name)}")
     present = f"{value} IS NOT NULL" if isinstance(stored, StructType) else "FALSE"
