@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.commands.compact_log import compact_commits
 from sparkdelta.commands.verify import Verification, verify_table
-from sparkdelta.commands.write import WriteOptions, WriteResult, write
+from sparkdelta.commands.write import WriteResult, write
 from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
 from sparkdelta.protocol.table_features import Writing
 from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, Layout
@@ -22,6 +22,7 @@ from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.time_travel import version_at_timestamp
 from sparkdelta.table.version_checksum import ChecksumResult, add_version_checksum
 from sparkdelta.table.writable import open_writable
+from sparkdelta.table.write_options import WriteOptions
 
 
 def read_delta(

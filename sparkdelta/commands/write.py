@@ -9,43 +9,25 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from uuid import uuid4
+from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType, TimestampNTZType
 
 from sparkdelta.exceptions import (
-    AppendOnlyTableError,
-    InvalidArgumentError,
-    InvalidIdempotentWriteError,
-    MetadataMismatchError,
     TableAlreadyExistsError,
     TableNotFoundError,
     WriteNotImplementedError,
 )
 from sparkdelta.frames.written_rows import WrittenColumn
-from sparkdelta.protocol.actions import Metadata, Protocol, TransactionIdentifier
+from sparkdelta.protocol.actions import TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.isolation_levels import table_isolation_level
 from sparkdelta.protocol.predicates import Predicate, columns, is_usable
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
-from sparkdelta.protocol.table_features import is_supported
-from sparkdelta.protocol.table_properties import is_append_only, num_indexed_columns
-from sparkdelta.protocol.write_support import check_data_writable, new_protocol
+from sparkdelta.protocol.table_properties import num_indexed_columns
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.schema.written_schema import (
-    check_columns,
-    check_partition_columns,
-    field_metadata,
     indexed_columns,
-    matched_columns,
-    merged_schema,
-    nested_not_null,
-    new_table_schema,
-    uses_type,
 )
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.conditions import understand
@@ -54,9 +36,8 @@ from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import open_log_for_writing, read_options
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.transaction import Transaction
-
-MODES = {"append": "Append", "overwrite": "Overwrite", "error": "ErrorIfExists", "ignore": "Ignore"}
-"""The modes of a write, and how history names them."""
+from sparkdelta.table.write_options import MODES, WriteOptions
+from sparkdelta.table.write_target import Target, existing_table, new_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,32 +61,6 @@ class WriteResult:
     milliseconds: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOptions:
-    """How rows are written; see `sparkdelta.write_delta`."""
-
-    mode: str = "error"
-    partition_by: Sequence[str] | None = None
-    replace_where: str | Column | None = None
-    merge_schema: bool = False
-    txn_app_id: str | None = None
-    txn_version: int | None = None
-    user_metadata: str | None = None
-    properties: Mapping[str, str] = field(default_factory=dict)
-    max_records_per_file: int | None = None
-    compression: str = "snappy"
-
-    def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            problem = f"{self.mode!r} is none of {', '.join(MODES)}"
-            raise InvalidArgumentError(argument="mode", problem=problem)
-        if self.replace_where is not None and self.mode != "overwrite":
-            problem = "it replaces rows, so the mode must be overwrite"
-            raise InvalidArgumentError(argument="replace_where", problem=problem)
-        if (self.txn_app_id is None) != (self.txn_version is None):
-            raise InvalidIdempotentWriteError(problem="one of the two is missing")
-
-
 def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
     """Write rows and commit them as one version."""
     start = time.monotonic_ns()
@@ -116,13 +71,13 @@ def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
     except TableNotFoundError:
         snapshot = None
     if snapshot is None:
-        target = _new_table(rows.schema, options, store)
+        target = new_table(rows.schema, options, store)
     elif options.mode == "ignore" or (snapshot is not None and _is_repeated(snapshot, options)):
         return WriteResult(None)
     elif options.mode == "error":
         raise TableAlreadyExistsError(path=store.table_root)
     else:
-        target = _existing_table(rows.schema, options, snapshot)
+        target = existing_table(rows.schema, options, snapshot)
     replaced = _replaced(snapshot, options)
     files = _data_files(rows, target, options, store)
     done = _transaction(store, snapshot, target, files, replaced, options).commit()
@@ -134,17 +89,6 @@ def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
         done.attempts - 1,
         (time.monotonic_ns() - start) // 1_000_000,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """The table that rows are written into, and what of it is new."""
-
-    schema: StructType
-    partition_columns: tuple[str, ...]
-    configuration: Mapping[str, str]
-    columns: list[tuple[StructField, str | None]]
-    staged: StagedActions = field(default_factory=StagedActions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,61 +105,6 @@ class _Replaced:
 
     removes: DataFrame
     predicate: Predicate | None
-
-
-def _new_table(rows: StructType, options: WriteOptions, store: LogStore) -> _Target:
-    if options.replace_where is not None:
-        raise TableNotFoundError(path=store.table_root)
-    schema = new_table_schema(rows)
-    partition_columns = check_partition_columns(schema, options.partition_by or ())
-    features = {"timestampNtz"} if uses_type(schema, TimestampNTZType) else set()
-    protocol: Protocol = new_protocol(options.properties, frozenset(features))
-    table_isolation_level(options.properties)
-    metadata = Metadata(
-        id=str(uuid4()),
-        schema_string=schema.json(),
-        partition_columns=partition_columns,
-        configuration=dict(options.properties),
-        created_time=time.time_ns() // 1_000_000,
-    )
-    return _Target(
-        schema,
-        partition_columns,
-        options.properties,
-        matched_columns(schema, rows, path=store.table_root),
-        StagedActions(protocols=(protocol,), metadata=(metadata,)),
-    )
-
-
-def _existing_table(rows: StructType, options: WriteOptions, snapshot: Snapshot) -> _Target:
-    schema, path = snapshot.schema, snapshot.path
-    check_data_writable(snapshot.protocol, snapshot.properties, field_metadata(schema), path=path)
-    check_columns(schema)
-    if nested := nested_not_null(schema):
-        missing = tuple(f"NOT NULL inside a column ({name})" for name in nested)
-        raise WriteNotImplementedError(path=path, missing=missing)
-    if options.mode == "overwrite" and is_append_only(snapshot.protocol, snapshot.properties):
-        raise AppendOnlyTableError(path=path)
-    own = tuple(f.name for f in snapshot.configuration.partition_fields)
-    if options.partition_by is not None and [n.lower() for n in options.partition_by] != [
-        name.lower() for name in own
-    ]:
-        problem = f"the table is partitioned by ({', '.join(own)}) and not as asked for"
-        raise MetadataMismatchError(path=path, problem=problem)
-    if options.properties:
-        problem = "they are set when a table is made, and this one is there"
-        raise InvalidArgumentError(argument="properties", problem=problem)
-    staged = StagedActions()
-    if options.merge_schema and (merged := merged_schema(schema, rows)) != schema:
-        if uses_type(merged, TimestampNTZType) and not is_supported(
-            snapshot.protocol, "timestampNtz"
-        ):
-            missing = ("a column of a type that needs another protocol (timestampNtz)",)
-            raise WriteNotImplementedError(path=path, missing=missing)
-        schema = merged
-        staged = StagedActions(metadata=(replace(snapshot.metadata, schema_string=schema.json()),))
-    matched = matched_columns(schema, rows, path=path)
-    return _Target(schema, own, snapshot.properties, matched, staged)
 
 
 def _is_repeated(snapshot: Snapshot, options: WriteOptions) -> bool:
@@ -266,7 +155,7 @@ def _replaced(snapshot: Snapshot | None, options: WriteOptions) -> _Replaced | N
 
 
 def _data_files(
-    rows: DataFrame, target: _Target, options: WriteOptions, store: LogStore
+    rows: DataFrame, target: Target, options: WriteOptions, store: LogStore
 ) -> NewFiles:
     writer_options = {"compression": options.compression}
     if options.max_records_per_file is not None:
@@ -287,7 +176,7 @@ def _data_files(
 def _transaction(
     store: LogStore,
     snapshot: Snapshot | None,
-    target: _Target,
+    target: Target,
     files: NewFiles,
     replaced: _Replaced | None,
     options: WriteOptions,
