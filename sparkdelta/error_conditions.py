@@ -230,6 +230,20 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "txn_version, a whole number, both."
         ),
     ),
+    "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE": (
+        "42613",
+        (
+            "Cannot replace rows both by a condition and by their partitions. Pass either "
+            "replace_where or partition_overwrite_mode='dynamic'."
+        ),
+    ),
+    "DELTA_DATA_CHANGE_FALSE": (
+        "0AKDE",
+        (
+            "Cannot write to {path} with data_change=False, which says that no row changes: "
+            "{what}. Leave the option out."
+        ),
+    ),
     "DELTA_WRITE_NOT_IMPLEMENTED": (
         "0AKDC",
         (
@@ -274,6 +288,34 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         (
             "Nothing was committed. Column {column}, which is NOT NULL, has no value in a row. "
             "Fill it."
+        ),
+    ),
+    "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES": (
+        "23001",
+        (
+            "Nothing was committed. CHECK constraint {constraint} ({expression}) is not true of a "
+            "row: {row}. Change or leave out such rows."
+        ),
+    ),
+    "DELTA_CAST_OVERFLOW_IN_TABLE_WRITE": (
+        "22003",
+        (
+            "Nothing was committed. Column {column} is {table_type}, and a row has a {row_type} "
+            "that is out of its range. Change the value; try_cast makes null of it."
+        ),
+    ),
+    "DELTA_EXCEED_CHAR_VARCHAR_LIMIT": (
+        "22001",
+        (
+            "Nothing was committed. Column {column} is {data_type}, and a row has a longer text. "
+            "Cut it."
+        ),
+    ),
+    "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED": (
+        "42808",
+        (
+            "Nothing was written. The values of column {column} are GENERATED ALWAYS AS IDENTITY, "
+            "and the rows bring their own. Leave the column out."
         ),
     ),
     "DELTA_REPLACE_WHERE_MISMATCH": (

@@ -5,7 +5,8 @@ DeltaError
 │   ├── TableNotFoundError, VersionNotFoundError
 │   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
 │   ├── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
-│   └── TableAlreadyExistsError, UnknownConfigurationError, InvalidIdempotentWriteError
+│   ├── TableAlreadyExistsError, UnknownConfigurationError, InvalidIdempotentWriteError
+│   └── DynamicReplaceWhereError, DataChangeFalseError
 ├── ProtocolError
 │   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
 │   ├── InvalidProtocolVersionError, InvalidProtocolError
@@ -16,7 +17,8 @@ DeltaError
 │   ├── DuplicateColumnsError, InvalidColumnNameError, InvalidPartitionColumnError
 │   └── MetadataMismatchError, MergeFieldsError
 ├── ConstraintError
-│   └── NotNullViolatedError, ReplaceWhereMismatchError
+│   ├── NotNullViolatedError, ConstraintViolatedError, ReplaceWhereMismatchError
+│   └── CastOverflowError, TextTooLongError, IdentityInsertError
 ├── CommitError
 │   ├── InvalidCommitError, AppendOnlyTableError, MaxCommitRetriesExceededError
 │   ├── CommitOutcomeUnknownError
@@ -212,6 +214,20 @@ class InvalidIdempotentWriteError(TableError):
     error_class = "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS"
 
 
+class DynamicReplaceWhereError(TableError):
+    error_class = "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE"
+
+    def __init__(self) -> None:
+        self.__post_init__()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DataChangeFalseError(TableError):
+    path: str
+    what: str
+    error_class = "DELTA_DATA_CHANGE_FALSE"
+
+
 class ProtocolError(DeltaError):
     """The table asks for more than this library can do, or contradicts the protocol."""
 
@@ -367,6 +383,35 @@ class ConstraintError(DeltaError):
 class NotNullViolatedError(ConstraintError):
     column: str
     error_class = "DELTA_NOT_NULL_CONSTRAINT_VIOLATED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConstraintViolatedError(ConstraintError):
+    constraint: str
+    expression: str
+    row: str
+    error_class = "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CastOverflowError(ConstraintError):
+    column: str
+    row_type: str
+    table_type: str
+    error_class = "DELTA_CAST_OVERFLOW_IN_TABLE_WRITE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TextTooLongError(ConstraintError):
+    column: str
+    data_type: str
+    error_class = "DELTA_EXCEED_CHAR_VARCHAR_LIMIT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class IdentityInsertError(ConstraintError):
+    column: str
+    error_class = "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -98,12 +98,15 @@ def write_delta(
     mode: str = "error",
     partition_by: Sequence[str] | None = None,
     replace_where: str | Column | None = None,
+    partition_overwrite_mode: str = "static",
     merge_schema: bool = False,
     txn_app_id: str | None = None,
     txn_version: int | None = None,
     user_metadata: str | None = None,
     properties: Mapping[str, str] | None = None,
+    data_change: bool = True,
     max_records_per_file: int | None = None,
+    target_file_size: int | None = None,
     compression: str = "snappy",
 ) -> WriteResult:
     """Write rows to a Delta table and commit them as one version.
@@ -114,8 +117,9 @@ def write_delta(
     Parameters
     ----------
     df
-        The rows, of a classic session. Columns are matched by name in any case; a column that they
-        lack is null.
+        The rows, of a classic session. Columns and fields of structs are matched by name in any
+        case, and cast as Spark's store assignment policy ANSI says. A column that they lack is
+        generated, has its default, or is null. Each row must keep the table's constraints.
     path
         The table's root, as any path that Spark writes to.
     mode
@@ -124,8 +128,11 @@ def write_delta(
     partition_by
         The partition columns of a new table.
     replace_where
-        With `overwrite`: replaces what fulfils this condition on partition columns, and every row
-        must fulfil it.
+        With `overwrite`: replaces the rows that fulfil this condition, and every new row must
+        fulfil it. Files are removed by a condition on partition columns alone, and written again
+        without such rows by any other.
+    partition_overwrite_mode
+        With `overwrite`: ``dynamic`` replaces the partitions that the rows are in, ``static`` all.
     merge_schema
         Whether columns that only the rows have become the table's last ones.
     txn_app_id, txn_version
@@ -135,8 +142,14 @@ def write_delta(
         A text that history keeps.
     properties
         Of a new table.
+    data_change
+        False says that the write only rearranges rows: readers of changes pass over it.
     max_records_per_file
         The most rows of a data file.
+    target_file_size
+        In bytes, about: rows are shuffled so that each partition gets a file for so many. Where the
+        table's `delta.autoOptimize.optimizeWrite` is true, it is `delta.targetFileSize` or 128 MB.
+        Not for rows with new identity values.
     compression
         The codec of the data files.
 
@@ -165,12 +178,15 @@ def write_delta(
         mode=mode,
         partition_by=partition_by,
         replace_where=replace_where,
+        partition_overwrite_mode=partition_overwrite_mode,
         merge_schema=merge_schema,
         txn_app_id=txn_app_id,
         txn_version=txn_version,
         user_metadata=user_metadata,
         properties=properties or {},
+        data_change=data_change,
         max_records_per_file=max_records_per_file,
+        target_file_size=target_file_size,
         compression=compression,
     )
     return write(df, path, options)

@@ -9,35 +9,38 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import (
+    DataChangeFalseError,
+    InvalidCommitError,
+    MetadataChangedException,
     TableAlreadyExistsError,
     TableNotFoundError,
-    WriteNotImplementedError,
 )
-from sparkdelta.frames.written_rows import WrittenColumn
+from sparkdelta.frames.conformed_rows import WrittenColumn
 from sparkdelta.protocol.actions import TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.predicates import Predicate, columns, is_usable
-from sparkdelta.protocol.staged_commit import Operation, StagedActions
-from sparkdelta.protocol.table_properties import num_indexed_columns
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.protocol.table_properties import num_indexed_columns, target_file_size
+from sparkdelta.schema.row_rules import with_marks
 from sparkdelta.schema.written_schema import (
     indexed_columns,
 )
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.conditions import understand
 from sparkdelta.table.data_file_writer import DataFileWriter, NewFiles
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import open_log_for_writing, read_options
+from sparkdelta.table.replacement import Replacement, replaced_partitions, replacement
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.transaction import Transaction
 from sparkdelta.table.write_options import MODES, WriteOptions
 from sparkdelta.table.write_target import Target, existing_table, new_table
+
+_MAX_REWRITES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,47 +67,71 @@ class WriteResult:
 def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
     """Write rows and commit them as one version."""
     start = time.monotonic_ns()
-    spark = rows.sparkSession
-    store = open_log_for_writing(spark, path)
+    store = open_log_for_writing(rows.sparkSession, path)
+    for rewrites in range(_MAX_REWRITES + 1):
+        snapshot = _snapshot(rows, path)
+        if snapshot is None:
+            target = new_table(rows.schema, options, store)
+        elif options.mode == "ignore" or _is_repeated(snapshot, options):
+            return WriteResult(None)
+        elif options.mode == "error":
+            raise TableAlreadyExistsError(path=store.table_root)
+        else:
+            target = existing_table(rows.schema, options, snapshot)
+        if not options.data_change and (target.staged.metadata or target.numbered):
+            raise DataChangeFalseError(path=store.table_root, what="the metadata changes")
+        replaced = None
+        if snapshot is not None and options.mode == "overwrite":
+            replaced = replacement(snapshot, options)
+        files = _data_files(rows, target, options, store, replaced)
+        if snapshot is not None and replaced is not None and replaced.removes is None:
+            replaced = replaced_partitions(snapshot, files.adds, options)
+        target = _with_marks(target, snapshot, files, path=store.table_root)
+        try:
+            done = _transaction(store, snapshot, target, files, replaced, options).commit()
+        except MetadataChangedException:
+            # Another write may have used the same identity values, which stand in the files.
+            if not target.numbered or rewrites == _MAX_REWRITES:
+                raise
+            continue
+        return WriteResult(
+            done.version,
+            files.count,
+            files.num_rows,
+            files.size_bytes,
+            done.attempts - 1 + rewrites,
+            (time.monotonic_ns() - start) // 1_000_000,
+        )
+    raise AssertionError
+
+
+def _snapshot(rows: DataFrame, path: str) -> Snapshot | None:
     try:
-        snapshot = open_snapshot(spark, path)
+        return open_snapshot(rows.sparkSession, path)
     except TableNotFoundError:
-        snapshot = None
-    if snapshot is None:
-        target = new_table(rows.schema, options, store)
-    elif options.mode == "ignore" or (snapshot is not None and _is_repeated(snapshot, options)):
-        return WriteResult(None)
-    elif options.mode == "error":
-        raise TableAlreadyExistsError(path=store.table_root)
-    else:
-        target = existing_table(rows.schema, options, snapshot)
-    replaced = _replaced(snapshot, options)
-    files = _data_files(rows, target, options, store)
-    done = _transaction(store, snapshot, target, files, replaced, options).commit()
-    return WriteResult(
-        done.version,
-        files.count,
-        files.num_rows,
-        files.size_bytes,
-        done.attempts - 1,
-        (time.monotonic_ns() - start) // 1_000_000,
-    )
+        return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Replaced:
-    """The files that a write takes out.
+def _with_marks(target: Target, snapshot: Snapshot | None, files: NewFiles, *, path: str) -> Target:
+    """The target with metadata that tells which identity values are used up.
 
-    Attributes
+    References
     ----------
-    removes
-        A column `remove`.
-    predicate
-        What of the table they are; None for all of it.
+    PROTOCOL.md#identity-columns
     """
-
-    removes: DataFrame
-    predicate: Predicate | None
+    marks = {}
+    for name, identity in target.numbered.items():
+        last = files.last_value(name, is_highest=identity.step > 0)
+        if last is not None:
+            marks[name] = last
+        elif files.num_rows:
+            problem = f"its files do not say which values column {name} has"
+            raise InvalidCommitError(path=path, problem=problem)
+    if not marks:
+        return target
+    (metadata,) = target.staged.metadata or ((snapshot.metadata,) if snapshot else ())
+    raised = replace(metadata, schema_string=with_marks(metadata.schema_string or "", marks))
+    return replace(target, staged=replace(target.staged, metadata=(raised,)))
 
 
 def _is_repeated(snapshot: Snapshot, options: WriteOptions) -> bool:
@@ -125,37 +152,12 @@ def _is_repeated(snapshot: Snapshot, options: WriteOptions) -> bool:
     return bool(rows) and rows[0]["version"] >= options.txn_version
 
 
-def _replaced(snapshot: Snapshot | None, options: WriteOptions) -> _Replaced | None:
-    if snapshot is None or options.mode != "overwrite":
-        return None
-    adds, predicate = snapshot.add_files(), None
-    if options.replace_where is not None:
-        configuration = snapshot.configuration
-        predicate = understand(snapshot.log.spark, options.replace_where, configuration)
-        partitions = {field.name for field in configuration.partition_fields}
-        if not is_usable(predicate) or {path[0] for path in columns(predicate)} - partitions:
-            missing = "replace_where that is not on partition columns alone"
-            raise WriteNotImplementedError(path=snapshot.path, missing=(missing,))
-        # The condition as it was written, on the typed values, in columns of their own.
-        values = [F.col("partitionValues_parsed")[name].alias(name) for name in sorted(partitions)]
-        adds = adds.select(*values, F.struct("*").alias("sparkdelta:add"))
-        adds = adds.filter(options.replace_where).select(quoted("sparkdelta:add") + ".*")
-    removes = adds.select(
-        F.struct(
-            "path",
-            F.lit(time.time_ns() // 1_000_000).alias("deletionTimestamp"),
-            F.lit(True).alias("dataChange"),
-            F.lit(True).alias("extendedFileMetadata"),
-            "partitionValues",
-            "size",
-            "deletionVector",
-        ).alias("remove")
-    )
-    return _Replaced(removes, predicate)
-
-
 def _data_files(
-    rows: DataFrame, target: Target, options: WriteOptions, store: LogStore
+    rows: DataFrame,
+    target: Target,
+    options: WriteOptions,
+    store: LogStore,
+    replaced: Replacement | None,
 ) -> NewFiles:
     writer_options = {"compression": options.compression}
     if options.max_records_per_file is not None:
@@ -165,12 +167,22 @@ def _data_files(
         table_root=store.table_root,
         columns=[WrittenColumn(field, source) for field, source in target.columns],
         partition_columns=target.partition_columns,
-        statistics_columns=indexed_columns(
-            target.schema, target.partition_columns, num_indexed_columns(target.configuration)
-        ),
+        statistics_columns=_statistics_columns(target),
+        rules=target.rules,
+        data_change=options.data_change,
+        target_file_size=options.target_file_size or target_file_size(target.configuration),
         options={**read_options(store, {}), **writer_options},
     )
-    return writer.write(rows, where=options.replace_where)
+    copied = None if replaced is None else replaced.copied
+    return writer.write(rows, where=options.replace_where, copied=copied)
+
+
+def _statistics_columns(target: Target) -> tuple[tuple[str, ...], ...]:
+    """The columns with statistics: the table's, and those whose last value must be known."""
+    indexed = indexed_columns(
+        target.schema, target.partition_columns, num_indexed_columns(target.configuration)
+    )
+    return *indexed, *((name,) for name in target.numbered if (name,) not in indexed)
 
 
 def _transaction(
@@ -178,16 +190,15 @@ def _transaction(
     snapshot: Snapshot | None,
     target: Target,
     files: NewFiles,
-    replaced: _Replaced | None,
+    replaced: Replacement | None,
     options: WriteOptions,
 ) -> Transaction:
     staged, app_ids = target.staged, frozenset[str]()
     if options.txn_app_id is not None and options.txn_version is not None:
         now = time.time_ns() // 1_000_000
         identifier = TransactionIdentifier(options.txn_app_id, options.txn_version, now)
-        staged = StagedActions(staged.protocols, staged.metadata, (identifier,))
+        staged = replace(staged, transactions=(identifier,))
         app_ids = frozenset((options.txn_app_id,))
-    predicate = None if replaced is None else replaced.predicate
     parameters = {
         "mode": MODES[options.mode],
         "partitionBy": json.dumps(list(target.partition_columns), separators=(",", ":")),
@@ -200,11 +211,8 @@ def _transaction(
         operation=Operation("WRITE", parameters, is_blind_append=replaced is None),
         staged=staged,
         file_actions=_file_actions(files.adds, replaced),
-        read=ReadSet(
-            predicates=() if predicate is None else (predicate,),
-            whole_table=replaced is not None and predicate is None,
-            app_ids=app_ids,
-        ),
+        read=replace(ReadSet() if replaced is None else replaced.read, app_ids=app_ids),
+        tags=None if replaced is None else replaced.tags or None,
         metrics={
             "numFiles": str(files.count),
             "numOutputRows": str(files.num_rows),
@@ -214,7 +222,7 @@ def _transaction(
     )
 
 
-def _file_actions(adds: DataFrame, replaced: _Replaced | None) -> DataFrame:
-    if replaced is None:
+def _file_actions(adds: DataFrame, replaced: Replacement | None) -> DataFrame:
+    if replaced is None or replaced.removes is None:
         return adds
     return adds.unionByName(replaced.removes, allowMissingColumns=True)

@@ -1,57 +1,31 @@
-"""Rows as data files hold them: the table's types, checked, with partition values as texts.
+"""Rows as data files hold them, with partition values as texts.
 
 References
 ----------
-PROTOCOL.md#partition-value-serialization, PROTOCOL.md#column-invariants
+PROTOCOL.md#partition-value-serialization
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DateType, StructField, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, DateType, TimestampNTZType, TimestampType
 
-from sparkdelta.exceptions import (
-    InvalidPartitionValueError,
-    NotNullViolatedError,
-    ReplaceWhereMismatchError,
-)
+from sparkdelta.exceptions import InvalidPartitionValueError
+from sparkdelta.frames.conformed_rows import WrittenColumn
 from sparkdelta.frames.footer_statistics import NO_VALUE
 from sparkdelta.schema.table_schema import quoted
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenColumn:
-    """A column of the table and where its values come from.
-
-    Attributes
-    ----------
-    source
-        The column of the rows to write; None for nulls.
-    directory
-        The name of its directories if it is a partition column, else None.
-    """
-
-    field: StructField
-    source: str | None
-    directory: str | None = None
-
-
-def written_rows(
-    rows: DataFrame, columns: Sequence[WrittenColumn], *, where: str | Column | None = None
-) -> DataFrame:
-    """The rows in the table's columns, partition columns last and as texts.
-
-    A row that breaks a rule fails the query; rules are checked where the rows are written, in no
-    pass of their own.
+def written_rows(rows: DataFrame, columns: Sequence[WrittenColumn]) -> DataFrame:
+    """The rows with partition columns last and as texts.
 
     Parameters
     ----------
-    where
-        What every row must fulfil, in the table's columns.
+    rows
+        In the table's columns and types.
 
     Returns
     -------
@@ -60,33 +34,11 @@ def written_rows(
 
     References
     ----------
-    PROTOCOL.md#column-invariants, PROTOCOL.md#partition-value-serialization
+    PROTOCOL.md#partition-value-serialization
     """
-    typed = rows.select(*(_typed(column) for column in columns))
-    if where is not None:
-        condition = F.expr(where) if isinstance(where, str) else where
-        text = f"[{ReplaceWhereMismatchError.error_class}] A row does not fulfil the condition."
-        name = columns[0].field.name
-        checked = F.when(condition, F.col(quoted(name))).when(
-            F.coalesce(~condition, F.lit(True)), F.raise_error(F.lit(text))
-        )
-        typed = typed.withColumn(name, checked)
     data = [F.col(quoted(c.field.name)) for c in columns if c.directory is None]
     partitions = [_serialized(c).alias(c.directory) for c in columns if c.directory is not None]
-    return typed.select(*data, *partitions)
-
-
-def _typed(column: WrittenColumn) -> Column:
-    field = column.field
-    source = F.lit(None) if column.source is None else F.col(quoted(column.source))
-    value = source.cast(field.dataType)
-    if not field.nullable:
-        text = (
-            f"[{NotNullViolatedError.error_class}] Column {field.name}, which is NOT NULL, has no "
-            "value in a row."
-        )
-        value = F.when(value.isNull(), F.raise_error(F.lit(text))).otherwise(value)
-    return value.alias(field.name)
+    return rows.select(*data, *partitions)
 
 
 def _serialized(column: WrittenColumn) -> Column:

@@ -41,9 +41,8 @@ from sparkdelta.protocol.predicates import (
     columns,
     flipped,
 )
+from sparkdelta.schema.row_rules import GENERATION_EXPRESSION
 from sparkdelta.schema.table_schema import type_of_path
-
-GENERATION_EXPRESSION = "delta.generationExpression"
 
 _FIELDS_OF_TIME = ("year", "month", "day", "hour")
 _SAME_FIELD = {"dayofmonth": "day"}

@@ -42,7 +42,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 # Python compares these as Spark does; a float may be NaN, bytes and booleans are not worth it.
-_COMPARABLE = {
+COMPARABLE = {
     "byte", "short", "integer", "long", "string", "date", "timestamp", "timestamp_ntz",
 }  # fmt: skip
 
@@ -77,7 +77,7 @@ def may_match(
             return expression.value
         if isinstance(expression, Column) and len(expression.path) == 1:
             key, data_type = partition_types.get(expression.path[0], ("", ""))
-            if data_type in _COMPARABLE and key in partition_values:
+            if data_type in COMPARABLE and key in partition_values:
                 try:
                     return parse_partition_value(partition_values[key], data_type)
                 except InvalidPartitionValueError:

@@ -9,6 +9,7 @@ PROTOCOL.md#table-properties, PROTOCOL.md#active-features
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -25,6 +26,11 @@ IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP = "delta.inCommitTimestampEnablementTim
 NUM_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
 DEFAULT_INDEXED_COLUMNS = 32
 APPEND_ONLY = "delta.appendOnly"
+ENABLE_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
+OPTIMIZE_WRITE = "delta.autoOptimize.optimizeWrite"
+TARGET_FILE_SIZE = "delta.targetFileSize"
+DEFAULT_TARGET_FILE_SIZE = 128 * 1024 * 1024
+_SIZE = re.compile(r"(?P<number>\d{1,15})(?P<unit>[kmgt])?b?")
 ENABLE_ROW_TRACKING = "delta.enableRowTracking"
 ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 ROW_COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
@@ -149,6 +155,16 @@ def num_indexed_columns(configuration: Mapping[str, str]) -> int:
     return count
 
 
+def has_change_data_feed(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
+    """Whether changes of rows must be told.
+
+    References
+    ----------
+    PROTOCOL.md#change-data-files
+    """
+    return _is_active(protocol, "changeDataFeed", configuration, ENABLE_CHANGE_DATA_FEED)
+
+
 def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
     """Whether no data may be changed or removed.
 
@@ -157,6 +173,29 @@ def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool
     PROTOCOL.md#append-only-tables
     """
     return _is_active(protocol, "appendOnly", configuration, APPEND_ONLY)
+
+
+def target_file_size(configuration: Mapping[str, str]) -> int | None:
+    """The size in bytes that new files should have, where the table has its writes optimized.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The property is no size.
+
+    References
+    ----------
+    PROTOCOL.md#table-properties
+    """
+    if configuration.get(OPTIMIZE_WRITE, "").lower() != "true":
+        return None
+    text = configuration.get(TARGET_FILE_SIZE)
+    if text is None:
+        return DEFAULT_TARGET_FILE_SIZE
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None or int(match["number"]) == 0:
+        raise InvalidArgumentError(argument=TARGET_FILE_SIZE, problem=f"{text!r} is no size")
+    return int(match["number"]) << 10 * " kmgt".index(match["unit"] or " ")
 
 
 def _is_active(

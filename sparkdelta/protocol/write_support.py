@@ -29,14 +29,6 @@ _NEVER_WRITTEN = (
 )  # fmt: skip
 """Whoever writes data into a table with one of these must do something for it."""
 
-_FIELD_METADATA = {
-    "delta.invariants": "invariants",
-    "delta.generationExpression": "generatedColumns",
-    "delta.identity.start": "identityColumns",
-    "CURRENT_DEFAULT": "allowColumnDefaults",
-}
-_CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's own, for texts of bounded length
-_CONSTRAINT = "delta.constraints."
 _COLUMN_MAPPING = "delta.columnMapping.mode"
 
 _PROPERTY_FEATURES = {
@@ -59,16 +51,10 @@ _PROPERTIES = frozenset(
 def check_data_writable(
     protocol: Protocol,
     configuration: Mapping[str, str],
-    field_metadata: Mapping[str, Mapping[str, object]],
     *,
     path: str,
 ) -> None:
     """Refuse a table that asks more of new data than is implemented.
-
-    Parameters
-    ----------
-    field_metadata
-        Of the columns at every level, by their names.
 
     Raises
     ------
@@ -83,17 +69,9 @@ def check_data_writable(
     """
     check_writable(protocol, path=path)
     missing = [name for name in _NEVER_WRITTEN if is_supported(protocol, name)]
-    if is_supported(protocol, "checkConstraints"):
-        names = [key for key in configuration if key.startswith(_CONSTRAINT)]
-        missing += [f"checkConstraints ({name.removeprefix(_CONSTRAINT)})" for name in names]
     mode = configuration.get(_COLUMN_MAPPING, "none").lower()
     if mode != "none" and is_supported(protocol, "columnMapping"):
         missing.append(f"columnMapping ({mode})")
-    for column, metadata in field_metadata.items():
-        features = {f for key, f in _FIELD_METADATA.items() if key in metadata}
-        missing += [f"{f} ({column})" for f in sorted(features) if is_supported(protocol, f)]
-        if _CHAR_OR_VARCHAR in metadata:
-            missing.append(f"{metadata[_CHAR_OR_VARCHAR]} ({column})")
     if missing:
         raise WriteNotImplementedError(path=path, missing=tuple(missing))
 

@@ -7,7 +7,7 @@ PROTOCOL.md#schema-serialization-format, PROTOCOL.md#column-mapping
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql.types import (
     ArrayType,
@@ -41,6 +41,7 @@ from sparkdelta.exceptions import (
     MetadataMismatchError,
     UnsupportedDataTypeError,
 )
+from sparkdelta.schema.store_assignment import can_assign
 from sparkdelta.schema.table_schema import as_nullable
 
 _INVALID_CHARACTERS = set(" ,;{}()\n\t=")
@@ -48,13 +49,6 @@ _WRITABLE = (
     BinaryType, BooleanType, ByteType, DateType, DecimalType, DoubleType, FloatType, IntegerType,
     LongType, ShortType, StringType, TimestampNTZType, TimestampType,
 )  # fmt: skip
-_WIDER: dict[type[DataType], tuple[type[DataType], ...]] = {
-    ByteType: (ShortType, IntegerType, LongType),
-    ShortType: (IntegerType, LongType),
-    IntegerType: (LongType,),
-    FloatType: (DoubleType,),
-}
-"""What a value may be cast to without loss, whatever the value."""
 
 
 def new_table_schema(schema: StructType) -> StructType:
@@ -152,7 +146,7 @@ def matched_columns(
     MetadataMismatchError
         The rows have a column that the table does not have.
     MergeFieldsError
-        A column has another type, which does not go into the table's without loss.
+        A column has a type that the table's is not assigned from.
 
     References
     ----------
@@ -168,7 +162,7 @@ def matched_columns(
     matched: list[tuple[StructField, str | None]] = []
     for field in table.fields:
         source = given.get(field.name.lower())
-        if source is not None and not _fits(source.dataType, field.dataType):
+        if source is not None and not can_assign(source.dataType, field.dataType):
             raise MergeFieldsError(
                 column=field.name,
                 table_type=field.dataType.simpleString(),
@@ -211,62 +205,11 @@ def uses_type(data_type: DataType, wanted: type[DataType]) -> bool:
     return isinstance(data_type, wanted)
 
 
-def field_metadata(data_type: DataType, path: str = "") -> dict[str, Mapping[str, object]]:
-    """The metadata of the columns at every level, by their names."""
-    found: dict[str, Mapping[str, object]] = {}
-    if isinstance(data_type, StructType):
-        for field in data_type.fields:
-            name = f"{path}.{field.name}".lstrip(".")
-            found[name] = field.metadata or {}
-            found |= field_metadata(field.dataType, name)
-    elif isinstance(data_type, ArrayType):
-        found |= field_metadata(data_type.elementType, path)
-    elif isinstance(data_type, MapType):
-        found |= field_metadata(data_type.keyType, path)
-        found |= field_metadata(data_type.valueType, path)
-    return found
-
-
-def nested_not_null(schema: StructType) -> list[str]:
-    """The columns that promise something below their top level."""
-    return [
-        field.name
-        for field in schema.fields
-        if not isinstance(field.dataType, AtomicType)
-        and _without_metadata(field.dataType) != as_nullable(field.dataType)
-    ]
-
-
-def _without_metadata(data_type: DataType) -> DataType:
-    if isinstance(data_type, StructType):
-        return StructType(
-            [
-                StructField(f.name, _without_metadata(f.dataType), f.nullable)
-                for f in data_type.fields
-            ]
-        )
-    if isinstance(data_type, ArrayType):
-        return ArrayType(_without_metadata(data_type.elementType), data_type.containsNull)
-    if isinstance(data_type, MapType):
-        return MapType(
-            _without_metadata(data_type.keyType),
-            _without_metadata(data_type.valueType),
-            data_type.valueContainsNull,
-        )
-    return data_type
-
-
 def _is_writable(data_type: DataType) -> bool:
     if isinstance(data_type, StringType):
         is_plain = not isinstance(data_type, CharType | VarcharType)
         return is_plain and data_type == StringType()  # a collation is a feature of its own
     return type(data_type) in _WRITABLE
-
-
-def _fits(given: DataType, wanted: DataType) -> bool:
-    if as_nullable(given) == as_nullable(wanted):
-        return True
-    return type(wanted) in _WIDER.get(type(given), ())
 
 
 def _clean(field: StructField) -> StructField:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import re
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any
 
@@ -164,7 +165,12 @@ def _empty_files(index: Any) -> list[str]:
 
 
 def write_parquet(
-    rows: DataFrame, directory: str, *, partition_by: Sequence[str], options: Mapping[str, str]
+    rows: DataFrame,
+    directory: str,
+    *,
+    partition_by: Sequence[str],
+    options: Mapping[str, str],
+    settings: Mapping[str, str],
 ) -> None:
     """Write rows into a new directory by Spark's own Parquet writer.
 
@@ -177,12 +183,14 @@ def write_parquet(
         Columns whose values name directories, and are not in the files.
     options
         Options of Spark's Parquet source.
+    settings
+        Of this write alone.
     """
     spark = rows.sparkSession
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
     sibling = spark._jsparkSession.cloneSession()
-    for key, value in _WRITE_SETTINGS.items():
+    for key, value in {**_WRITE_SETTINGS, **settings}.items():
         sibling.conf().set(key, value)
     plan = rows._jdf.queryExecution().analyzed()
     writer = jvm.org.apache.spark.sql.classic.Dataset.ofRows(sibling, plan).write()
@@ -192,6 +200,32 @@ def write_parquet(
     for key, value in options.items():
         writer = writer.option(key, value)
     writer.format("parquet").mode("errorifexists").partitionBy(names).save(directory)
+
+
+@contextmanager
+def rows_in(rows: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
+    """The same rows in another session of the application: what is selected from them meanwhile
+    means what it means there.
+    """
+    jvm: Any = session._jvm
+    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)
+    try:
+        yield moved_rows(rows, session)
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
+
+
+def moved_rows(rows: DataFrame, session: SparkSession) -> DataFrame:
+    """The same rows, as a frame of another session of the application."""
+    jvm: Any = session._jvm
+    plan = rows._jdf.queryExecution().analyzed()
+    moved = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    return ClassicDataFrame(moved, session)
 
 
 def hidden_parquet_relation(

@@ -15,17 +15,34 @@ from uuid import uuid4
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.exceptions import DriverReadTooLargeError
+from sparkdelta.frames.conformed_rows import WrittenColumn, conformed_rows, fulfilling, retyped_rows
 from sparkdelta.frames.footer_statistics import ADDED, NUM_RECORDS, FooterReader, describe_files
-from sparkdelta.frames.written_rows import WrittenColumn, written_rows
+from sparkdelta.frames.written_rows import written_rows
+from sparkdelta.schema.row_rules import RowRules
+from sparkdelta.schema.sql_text import from_json_text
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.worker_files import WorkerFiles, setting_names
 from sparkdelta.table.driver import our_errors, read_rows, read_table
+from sparkdelta.table.sessions import computing_session
 
 log = logging.getLogger(__name__)
 
 MAX_NEW_FILES = 10_000
 """Up to this many new files are known to the driver one by one."""
+
+_TASKS_PER_CORE = 4
+_SHUFFLED_BYTES_PER_BYTE = 2  # rows that are shuffled are larger than in columns, by about so much
+_SHUFFLE_SETTINGS = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.coalescePartitions.enabled": "true",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    "spark.sql.adaptive.coalescePartitions.minPartitionSize": "1",
+    "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled": "true",
+}
+"""Spark measures what was shuffled, and cuts and joins tasks to the size that is asked for."""
 
 _FILE_LIST = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
 _LIST_OPTIONS = {
@@ -53,6 +70,21 @@ class NewFiles:
     num_rows: int
     size_bytes: int
 
+    def last_value(self, column: str, *, is_highest: bool) -> int | None:
+        """The highest value of a LONG column that has statistics, or the lowest; None without rows.
+
+        References
+        ----------
+        PROTOCOL.md#per-file-statistics
+        """
+        bound = "maxValues" if is_highest else "minValues"
+        found = StructType([StructField(bound, StructType([StructField(column, LongType())]))])
+        value = f"{from_json_text('add.stats', found)}.{bound}.{quoted(column)}"
+        values = self.adds.selectExpr(f"{value} AS value")
+        last = values.agg(F.max("value") if is_highest else F.min("value"))
+        (row,) = read_rows(last, what="last value of an identity column", bound=1)
+        return None if row[0] is None else int(row[0])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFileWriter:
@@ -66,6 +98,11 @@ class DataFileWriter:
         In the order of `metaData.partitionColumns`.
     statistics_columns
         The paths of the columns that get statistics.
+    rules
+        What the table says of its rows.
+    target_file_size
+        In bytes, about: rows are shuffled so that each partition gets a file for so many; None to
+        write them where they are.
     options
         Options of Spark's Parquet writer, and Hadoop's settings.
     """
@@ -75,13 +112,29 @@ class DataFileWriter:
     columns: Sequence[WrittenColumn]
     partition_columns: tuple[str, ...]
     statistics_columns: tuple[tuple[str, ...], ...]
+    rules: RowRules = field(default_factory=RowRules)
+    data_change: bool = True
+    target_file_size: int | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
-    def write(self, rows: DataFrame, *, where: str | Column | None = None) -> NewFiles:
+    def write(
+        self,
+        rows: DataFrame,
+        *,
+        where: str | Column | None = None,
+        copied: DataFrame | None = None,
+    ) -> NewFiles:
         """Write the rows into a directory of their own, and describe its files.
 
         Simultaneous writes into one directory would lose rows: Spark's committer shares its
         temporary files.
+
+        Parameters
+        ----------
+        where
+            What every row must fulfil, in the table's columns.
+        copied
+            Rows that were in the table before, which nothing is asked of.
 
         Raises
         ------
@@ -93,16 +146,24 @@ class DataFileWriter:
         directory = f"{self.table_root}/data-{uuid4()}"
         names = {name: _directory_name(name, i) for i, name in enumerate(self.partition_columns)}
         columns = [WrittenColumn(c.field, c.source, names.get(c.field.name)) for c in self.columns]
+        conformed = self._conformed(rows)
+        if where is not None:
+            conformed = fulfilling(conformed, where)
+        if copied is not None:
+            conformed = conformed.unionByName(
+                retyped_rows(copied, [column.field for column in self.columns])
+            )
         try:
             with our_errors(None):
                 write_parquet(
-                    written_rows(rows, columns, where=where),
+                    self._shuffled(written_rows(conformed, columns), list(names.values())),
                     directory,
                     partition_by=list(names.values()),
                     options={
                         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
                         **self.options,
                     },
+                    settings=self._shuffle_settings(),
                 )
             return self._described(directory)
         except Exception:
@@ -111,6 +172,42 @@ class DataFileWriter:
                 self.table_root, directory,
             )  # fmt: skip
             raise
+
+    def _shuffled(self, rows: DataFrame, directories: Sequence[str]) -> DataFrame:
+        """The rows of each directory together, in as many tasks as their size asks for.
+
+        Numbered rows stay where they are: a task that is run again could number them otherwise,
+        which a shuffle would mix with what the first run had sent.
+        """
+        if self.target_file_size is None or any(
+            column.source is None and column.field.name in self.rules.identities
+            for column in self.columns
+        ):
+            return rows
+        from sparkdelta.storage.hadoop import moved_rows, rows_in  # needs py4j: classic Spark only
+
+        with rows_in(rows, computing_session(self.spark)) as ours:
+            shuffled = ours.hint("rebalance", *(F.col(quoted(name)) for name in directories))
+        return moved_rows(shuffled, self.spark)
+
+    def _shuffle_settings(self) -> Mapping[str, str]:
+        if self.target_file_size is None:
+            return {}
+        size = self.target_file_size * _SHUFFLED_BYTES_PER_BYTE
+        return {**_SHUFFLE_SETTINGS, "spark.sql.adaptive.advisoryPartitionSizeInBytes": str(size)}
+
+    def _conformed(self, rows: DataFrame) -> DataFrame:
+        from sparkdelta.storage.hadoop import moved_rows, rows_in  # needs py4j: classic Spark only
+
+        with rows_in(rows, computing_session(self.spark)) as ours:
+            conformed = conformed_rows(
+                ours,
+                self.columns,
+                self.rules,
+                max_partitions=_TASKS_PER_CORE * self.spark.sparkContext.defaultParallelism,
+                path=self.table_root,
+            )
+        return moved_rows(conformed, self.spark)
 
     def _described(self, directory: str) -> NewFiles:
         listing = self.spark.read.format("binaryFile").schema(_FILE_LIST)
@@ -125,7 +222,7 @@ class DataFileWriter:
                 self.partition_columns,
                 self.statistics_columns,
             ),
-        )
+        ).withColumn("dataChange", F.lit(self.data_change))
         try:
             table = read_table(
                 described.limit(MAX_NEW_FILES + 1), what="new data files", bound=MAX_NEW_FILES

@@ -30,6 +30,8 @@ sidecars that commits may touch  the sidecars of a checkpoint
 sidecars that may match          the sidecars of a checkpoint; no Spark job
 new data files                   `MAX_NEW_FILES` in `data_file_writer`
 totals of the new data files     one row
+last value of an identity column one row
+partitions that are overwritten  `MAX_NAMED_PARTITIONS` in `replacement`
 transaction of an application    one row
 file actions of a commit         `MAX_VALUE_ACTIONS` in `transaction`
 file actions of a large commit   one partition at a time, then a file on disk

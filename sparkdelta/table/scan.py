@@ -91,6 +91,10 @@ class Scan:
             rows = rows.filter(self.where)
         return rows.select(*output)
 
+    def whole_files(self) -> DataFrame:
+        """All rows of the files that the scan reads, those that do not match among them."""
+        return self._rows(is_whole=True).select(*self._output())
+
     def report(self, *, full: bool = False) -> ScanReport:
         """How many files and bytes are left after each step, and what each condition is used for.
 
@@ -123,10 +127,10 @@ class Scan:
             time_zone=self._state.partition_time_zone,
         )
 
-    def _rows(self) -> DataFrame:
+    def _rows(self, *, is_whole: bool = False) -> DataFrame:
         files = self._read_files()
         if files is None:
-            return self._distributed_rows()
+            return self._distributed_rows(is_whole=is_whole)
         state = self._state
         scan = FileScan(
             spark=state.log.spark,
@@ -139,7 +143,7 @@ class Scan:
         )
         return scan.rows(files)
 
-    def _distributed_rows(self) -> DataFrame:
+    def _distributed_rows(self, *, is_whole: bool) -> DataFrame:
         """As `_rows`, for a list of files that the driver does not hold."""
         state, skipping = self._state, self._skipping
         scan = DistributedScan(
@@ -152,7 +156,7 @@ class Scan:
             with_row_tracking=self._wants_row_tracking,
             columns=self._columns_read(),
             bounds=()
-            if skipping is None
+            if skipping is None or is_whole
             else row_group_bounds(skipping.predicate, skipping.schema, skipping.partition_columns),
         )
         return scan.rows(self._file_list())

@@ -70,3 +70,33 @@ def writing_session(spark: SparkSession) -> Iterator[SparkSession]:
     finally:
         if before is not None:  # PySpark makes the session active that makes a frame
             before.createDataFrame([], "nothing INT")
+
+
+_COMPUTING = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.adaptive.enabled": "true",  # or a hint to shuffle by size is none
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+}
+"""What the expressions of a table depend on."""
+
+_computing: weakref.WeakKeyDictionary[SparkSession, SparkSession] = weakref.WeakKeyDictionary()
+
+
+def computing_session(spark: SparkSession) -> SparkSession:
+    """A session beside the user's in which expressions of a table mean the same whatever the user
+    has set.
+    """
+    sibling = _computing.get(spark)
+    if sibling is None:
+        sibling = spark.newSession()
+        for key, value in _COMPUTING.items():
+            sibling.conf.set(key, value)
+        _computing[spark] = sibling
+    return sibling

@@ -12,10 +12,21 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import Column
 
-from sparkdelta.exceptions import InvalidArgumentError, InvalidIdempotentWriteError
+from sparkdelta.exceptions import (
+    DynamicReplaceWhereError,
+    InvalidArgumentError,
+    InvalidIdempotentWriteError,
+)
 
 MODES = {"append": "Append", "overwrite": "Overwrite", "error": "ErrorIfExists", "ignore": "Ignore"}
 """The modes of a write, and how history names them."""
+
+
+PARTITION_OVERWRITE_MODES = ("static", "dynamic")
+COMPRESSIONS = (
+    "none", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "zstd",
+)  # fmt: skip
+"""What Spark's Parquet writer knows; some need a library of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +36,15 @@ class WriteOptions:
     mode: str = "error"
     partition_by: Sequence[str] | None = None
     replace_where: str | Column | None = None
+    partition_overwrite_mode: str = "static"
     merge_schema: bool = False
     txn_app_id: str | None = None
     txn_version: int | None = None
     user_metadata: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+    data_change: bool = True
     max_records_per_file: int | None = None
+    target_file_size: int | None = None
     compression: str = "snappy"
 
     def __post_init__(self) -> None:
@@ -40,5 +54,27 @@ class WriteOptions:
         if self.replace_where is not None and self.mode != "overwrite":
             problem = "it replaces rows, so the mode must be overwrite"
             raise InvalidArgumentError(argument="replace_where", problem=problem)
+        if self.partition_overwrite_mode not in PARTITION_OVERWRITE_MODES:
+            modes = " nor ".join(PARTITION_OVERWRITE_MODES)
+            problem = f"{self.partition_overwrite_mode!r} is neither {modes}"
+            raise InvalidArgumentError(argument="partition_overwrite_mode", problem=problem)
+        if self.is_dynamic and self.replace_where is not None:
+            raise DynamicReplaceWhereError()
+        if self.is_dynamic and self.mode != "overwrite":
+            problem = "it replaces partitions, so the mode must be overwrite"
+            raise InvalidArgumentError(argument="partition_overwrite_mode", problem=problem)
+        for argument in ("max_records_per_file", "target_file_size"):
+            number = getattr(self, argument)
+            if number is not None and (type(number) is not int or number < 1):
+                problem = f"{number!r} is no whole number from 1 on"
+                raise InvalidArgumentError(argument=argument, problem=problem)
+        if self.compression not in COMPRESSIONS:
+            problem = f"{self.compression!r} is none of {', '.join(COMPRESSIONS)}"
+            raise InvalidArgumentError(argument="compression", problem=problem)
         if (self.txn_app_id is None) != (self.txn_version is None):
             raise InvalidIdempotentWriteError(problem="one of the two is missing")
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the partitions that the rows are in are replaced."""
+        return self.partition_overwrite_mode == "dynamic"

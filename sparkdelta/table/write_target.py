@@ -27,13 +27,12 @@ from sparkdelta.protocol.staged_commit import StagedActions
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.table_properties import is_append_only
 from sparkdelta.protocol.write_support import check_data_writable, new_protocol
+from sparkdelta.schema.row_rules import Identity, RowRules, row_rules
 from sparkdelta.schema.written_schema import (
     check_columns,
     check_partition_columns,
-    field_metadata,
     matched_columns,
     merged_schema,
-    nested_not_null,
     new_table_schema,
     uses_type,
 )
@@ -51,6 +50,15 @@ class Target:
     configuration: Mapping[str, str]
     columns: list[tuple[StructField, str | None]]
     staged: StagedActions = field(default_factory=StagedActions)
+    rules: RowRules = field(default_factory=RowRules)
+
+    @property
+    def numbered(self) -> dict[str, Identity]:
+        """The identity columns whose values are generated, as the rows have none."""
+        names = [field.name for field, source in self.columns if source is None]
+        return {
+            name: self.rules.identities[name] for name in names if name in self.rules.identities
+        }
 
 
 def new_table(rows: StructType, options: WriteOptions, store: LogStore) -> Target:
@@ -81,11 +89,8 @@ def new_table(rows: StructType, options: WriteOptions, store: LogStore) -> Targe
 def existing_table(rows: StructType, options: WriteOptions, snapshot: Snapshot) -> Target:
     """The table as it is, or as the rows change it."""
     schema, path = snapshot.schema, snapshot.path
-    check_data_writable(snapshot.protocol, snapshot.properties, field_metadata(schema), path=path)
+    check_data_writable(snapshot.protocol, snapshot.properties, path=path)
     check_columns(schema)
-    if nested := nested_not_null(schema):
-        missing = tuple(f"NOT NULL inside a column ({name})" for name in nested)
-        raise WriteNotImplementedError(path=path, missing=missing)
     if options.mode == "overwrite" and is_append_only(snapshot.protocol, snapshot.properties):
         raise AppendOnlyTableError(path=path)
     own = tuple(f.name for f in snapshot.configuration.partition_fields)
@@ -107,4 +112,5 @@ def existing_table(rows: StructType, options: WriteOptions, snapshot: Snapshot) 
         schema = merged
         staged = StagedActions(metadata=(replace(snapshot.metadata, schema_string=schema.json()),))
     matched = matched_columns(schema, rows, path=path)
-    return Target(schema, own, snapshot.properties, matched, staged)
+    rules = row_rules(schema, snapshot.protocol, snapshot.properties, path=path)
+    return Target(schema, own, snapshot.properties, matched, staged, rules)

@@ -25,42 +25,27 @@ def test_every_feature_is_thought_of(name):
     reader = (name,) if FEATURES[name].reader_writer else ()
     protocol = Protocol(3, 7, reader, (name,))
     if name in NO_OBSTACLE:
-        check_data_writable(protocol, {}, {"c": {"comment": "x"}}, path="/t")
+        check_data_writable(protocol, {}, path="/t")
     else:
         with pytest.raises(Exception):  # noqa: B017 - which one differs
-            check_data_writable(protocol, {}, {}, path="/t")
+            check_data_writable(protocol, {}, path="/t")
 
 
 def test_everything_that_is_missing_is_named():
-    protocol = Protocol(
-        2, 7, None, ("checkConstraints", "columnMapping", "rowTracking", "invariants")
-    )
+    protocol = Protocol(2, 7, None, ("columnMapping", "rowTracking", "icebergCompatV2"))
     with pytest.raises(WriteNotImplementedError) as raised:
-        check_data_writable(
-            protocol,
-            {"delta.constraints.a": "x", "delta.columnMapping.mode": "id"},
-            {"s.c": {"delta.invariants": "x", "__CHAR_VARCHAR_TYPE_STRING": "char(3)"}},
-            path="/t",
-        )
-    assert raised.value.missing == (
-        "rowTracking", "checkConstraints (a)", "columnMapping (id)", "invariants (s.c)",
-        "char(3) (s.c)",
-    )  # fmt: skip
+        check_data_writable(protocol, {"delta.columnMapping.mode": "id"}, path="/t")
+    assert raised.value.missing == ("rowTracking", "icebergCompatV2", "columnMapping (id)")
 
 
 def test_what_the_protocol_does_not_support_does_not_count():
     """Active Features"""
-    check_data_writable(
-        Protocol(1, 1),
-        {"delta.constraints.a": "x", "delta.columnMapping.mode": "id"},
-        {"c": {"delta.invariants": "x", "delta.generationExpression": "1"}},
-        path="/t",
-    )
+    check_data_writable(Protocol(1, 1), {"delta.columnMapping.mode": "id"}, path="/t")
 
 
 def test_unknown_features():
     with pytest.raises(UnsupportedWriterFeaturesError):
-        check_data_writable(Protocol(1, 7, None, ("x",)), {}, {}, path="/t")
+        check_data_writable(Protocol(1, 7, None, ("x",)), {}, path="/t")
 
 
 @pytest.mark.parametrize(

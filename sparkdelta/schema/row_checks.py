@@ -1,0 +1,95 @@
+"""What the types of a table's columns forbid, at every level, as conditions in SQL.
+
+References
+----------
+PROTOCOL.md#schema-serialization-format
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from sparkdelta.exceptions import (
+    ConstraintError,
+    NotNullViolatedError,
+    TextTooLongError,
+    WriteNotImplementedError,
+)
+from sparkdelta.schema.table_schema import quoted
+
+CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's own, for texts of bounded length
+_BOUNDED = re.compile(r"(?:var)?char\((?P<length>\d+)\)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    """What no row may have.
+
+    Attributes
+    ----------
+    condition
+        In SQL: true of a row that has it.
+    """
+
+    condition: str
+    error: ConstraintError
+
+
+def forbidden_values(schema: StructType, *, path: str) -> list[Forbidden]:
+    """Nulls where a column, a field, an element or a value is not nullable, and texts that are
+    longer than their CHAR or VARCHAR.
+
+    A struct that is null has no fields that could be.
+
+    Raises
+    ------
+    WriteNotImplementedError
+        A text is bounded in a way that is not understood.
+    """
+    return [
+        check
+        for field in schema.fields
+        for check in _of_field(quoted(field.name), field, field.name, 0, path)
+    ]
+
+
+def _of_field(
+    value: str, field: StructField, name: str, depth: int, path: str
+) -> Iterator[Forbidden]:
+    if not field.nullable:
+        yield Forbidden(f"{value} IS NULL", NotNullViolatedError(column=name))
+    bounded = (field.metadata or {}).get(CHAR_OR_VARCHAR)
+    if bounded is not None:
+        match = _BOUNDED.fullmatch(str(bounded))
+        if match is None:
+            raise WriteNotImplementedError(path=path, missing=(f"{bounded} ({name})",))
+        error = TextTooLongError(column=name, data_type=str(bounded))
+        yield Forbidden(f"char_length({value}) > {match['length']}", error)
+    yield from _inside(value, field.dataType, name, depth, path)
+
+
+def _inside(
+    value: str, data_type: DataType, name: str, depth: int, path: str
+) -> Iterator[Forbidden]:
+    if isinstance(data_type, StructType):
+        for field in data_type.fields:
+            inner, inner_name = f"{value}.{quoted(field.name)}", f"{name}.{field.name}"
+            for check in _of_field(inner, field, inner_name, depth, path):
+                yield Forbidden(f"{value} IS NOT NULL AND {check.condition}", check.error)
+    elif isinstance(data_type, ArrayType):
+        element = StructField(f"{name}.element", data_type.elementType, data_type.containsNull)
+        yield from _of_elements(value, element, depth, path)
+    elif isinstance(data_type, MapType):
+        key = StructField(f"{name}.key", data_type.keyType)
+        item = StructField(f"{name}.value", data_type.valueType, data_type.valueContainsNull)
+        yield from _of_elements(f"map_keys({value})", key, depth, path)
+        yield from _of_elements(f"map_values({value})", item, depth, path)
+
+
+def _of_elements(array: str, element: StructField, depth: int, path: str) -> Iterator[Forbidden]:
+    for check in _of_field(f"x{depth}", element, element.name, depth + 1, path):
+        yield Forbidden(f"exists({array}, x{depth} -> {check.condition})", check.error)

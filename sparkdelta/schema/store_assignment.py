@@ -1,0 +1,125 @@
+"""How values of one type go into columns of another: Spark's store assignment policy ANSI.
+
+Structs are matched by the names of their fields. A value that does not fit is an error, never
+another value or null; nothing here depends on a setting of the session.
+
+References
+----------
+PROTOCOL.md#schema-serialization-format
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    AtomicType,
+    DataType,
+    DateType,
+    MapType,
+    NullType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from sparkdelta.exceptions import CastOverflowError
+from sparkdelta.schema.sql_text import text_literal, type_text
+from sparkdelta.schema.table_schema import as_nullable, quoted
+
+_MOMENTS = (DateType, TimestampType, TimestampNTZType)
+
+
+def can_assign(given: DataType, wanted: DataType) -> bool:
+    """Whether values may be stored in a column, each of them if it fits.
+
+    Numbers go into all kinds of numbers, dates and timestamps into each other, everything simple
+    into texts, and a text into nothing else. A struct may lack fields, and have none more.
+
+    Examples
+    --------
+    >>> from pyspark.sql.types import IntegerType, LongType
+    >>> can_assign(LongType(), IntegerType()), can_assign(StringType(), IntegerType())
+    (True, False)
+    """
+    if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
+        return True
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        own = {field.name.lower(): field for field in wanted.fields}
+        return all(
+            field.name.lower() in own
+            and can_assign(field.dataType, own[field.name.lower()].dataType)
+            for field in given.fields
+        )
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        return can_assign(given.elementType, wanted.elementType)
+    if isinstance(given, MapType) and isinstance(wanted, MapType):
+        keys = can_assign(given.keyType, wanted.keyType)
+        return keys and can_assign(given.valueType, wanted.valueType)
+    if isinstance(wanted, StringType):
+        return isinstance(given, AtomicType)
+    return any(
+        isinstance(given, kind) and isinstance(wanted, kind) for kind in (NumericType, _MOMENTS)
+    )
+
+
+def assigned(value: str, given: DataType, wanted: DataType, *, column: str, depth: int = 0) -> str:
+    """A value as the column's type has it, in SQL; an error where it does not fit.
+
+    Parameters
+    ----------
+    value
+        An expression of type `given`, in SQL.
+    wanted
+        A type that `can_assign` allows.
+    column
+        For the error.
+    """
+    if as_nullable(given) == as_nullable(wanted):
+        return value
+    inner = depth + 1
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        found = {field.name.lower(): field for field in given.fields}
+        members = []
+        for field in wanted.fields:
+            source = found.get(field.name.lower())
+            member = f"CAST(NULL AS {type_text(field.dataType)})"
+            if source is not None:
+                member = assigned(
+                    f"{value}.{quoted(source.name)}",
+                    source.dataType,
+                    field.dataType,
+                    column=f"{column}.{field.name}",
+                    depth=inner,
+                )
+            members += [text_literal(field.name), member]
+        return f"IF({value} IS NULL, NULL, named_struct({', '.join(members)}))"
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        return _each(value, given.elementType, wanted.elementType, column=column, depth=inner)
+    if isinstance(given, MapType) and isinstance(wanted, MapType):
+        keys, values = (
+            _each(f"{part}({value})", has, wants, column=column, depth=inner)
+            for part, has, wants in (
+                ("map_keys", given.keyType, wanted.keyType),
+                ("map_values", given.valueType, wanted.valueType),
+            )
+        )
+        return f"map_from_arrays({keys}, {values})"
+    name = type_text(wanted)
+    if not isinstance(wanted, NumericType) or isinstance(given, NullType):
+        return f"CAST({value} AS {name})"
+    error = CastOverflowError(
+        column=column, row_type=given.simpleString(), table_type=wanted.simpleString()
+    )
+    # As an ordinary cast it would follow the session: without ANSI an overflow is another number.
+    return (
+        f"IF({value} IS NOT NULL AND TRY_CAST({value} AS {name}) IS NULL, "
+        f"raise_error({text_literal(str(error))}), TRY_CAST({value} AS {name}))"
+    )
+
+
+def _each(array: str, given: DataType, wanted: DataType, *, column: str, depth: int) -> str:
+    element = f"x{depth}"
+    value = assigned(element, given, wanted, column=column, depth=depth)
+    return array if value == element else f"transform({array}, {element} -> {value})"

@@ -1,0 +1,214 @@
+"""Overwrites that replace some of a table: by a condition, and by the partitions of the rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta import load_snapshot, read_delta, write_delta
+from sparkdelta.commands import write
+from sparkdelta.exceptions import (
+    ConcurrentAppendException,
+    DynamicReplaceWhereError,
+    InvalidArgumentError,
+    ReplaceWhereMismatchError,
+    WriteNotImplementedError,
+)
+from sparkdelta.protocol.conflicts import ReadSet
+from tests.support.log_writer import write_commit
+from tests.support.settings import HOSTILE, settings
+from tests.support.table_builder import (
+    field,
+    ids,
+    metadata,
+    protocol,
+    write_data,
+    write_vectors,
+)
+
+
+def rows(spark: SparkSession, path: str) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, read_delta(spark, path).collect()), key=str)
+
+
+def commit(path: str, version: int) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in Path(path, "_delta_log", f"{version:020d}.json").read_text().splitlines():
+        for name, document in json.loads(line).items():
+            found.setdefault(name, []).append(document)
+    return found
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["id BETWEEN 4 AND 6", F.col("id").between(4, 6), "hash(id) = hash(5L) OR id IN (4, 6)"],
+)
+@pytest.mark.parametrize("group", ["usual", "time zone, no ANSI"])
+def test_rows_that_a_condition_names(spark, table_path, where, group) -> None:  # type: ignore[no-untyped-def]
+    """Files that may have such rows are written again without them; others stay."""
+    for start in (0, 5, 10):
+        frame = spark.range(start, start + 5, 1, 1).selectExpr("id", "'old' AS s")
+        write_delta(frame, table_path, mode="append")
+    new = spark.range(4, 6).selectExpr("id", "'new' AS s")
+    with settings(spark, HOSTILE.get(group, {})):
+        done = write_delta(new, table_path, mode="overwrite", replace_where=where)
+    assert done.version == 3
+    old = [(n, "old") for n in (0, 1, 2, 3, 7, 8, 9, 10, 11, 12, 13, 14)]
+    assert rows(spark, table_path) == sorted([*old, (4, "new"), (5, "new")], key=str)
+    found = commit(table_path, 3)
+    assert found["commitInfo"][0]["isBlindAppend"] is False
+    if where == "id BETWEEN 4 AND 6":
+        assert len(found["remove"]) == 2  # statistics tell that the third file has no such row
+        assert found["commitInfo"][0]["operationParameters"]["predicate"] == where
+    with pytest.raises(ReplaceWhereMismatchError):
+        write_delta(spark.range(1).selectExpr("id", "'x' AS s"), table_path, mode="overwrite",
+                    replace_where=where)  # fmt: skip
+    assert load_snapshot(spark, table_path).version == 3
+
+
+def test_rows_for_which_a_condition_is_null_stay(spark: SparkSession, table_path: str) -> None:
+    frame = spark.createDataFrame([(1, "a"), (2, None), (3, "b")], "n INT, p STRING")
+    write_delta(frame.coalesce(1), table_path, partition_by=["p"])
+    empty = spark.createDataFrame([], "n INT, p STRING")
+    write_delta(empty, table_path, mode="overwrite", replace_where="n < 3 AND p = 'a'")
+    assert rows(spark, table_path) == [(2, None), (3, "b")]
+    assert [r["partitionValues"] for r in commit(table_path, 1)["remove"]] == [{"p": "a"}]
+    write_delta(empty, table_path, mode="overwrite", replace_where="n < 3 AND p <> 'a'")
+    assert rows(spark, table_path) == [(2, None), (3, "b")]
+
+
+def test_more_files_than_the_driver_lists(spark: SparkSession, table_path: str) -> None:
+    """Workers that read the files themselves skip no row group that has other rows."""
+    for start in (0, 5):
+        write_delta(spark.range(start, start + 5, 1, 1), table_path, mode="append")
+    scan = load_snapshot(spark, table_path).scan("id = 3", max_driver_files=0)
+    assert sorted(row["id"] for row in scan.whole_files().collect()) == [0, 1, 2, 3, 4]
+
+
+def test_deleted_rows_are_not_written_again(spark: SparkSession, table_path: str) -> None:
+    """ "Deletion Vectors": the rows that a file has are those that its vector leaves."""
+    root = Path(table_path)
+    file = write_data(root, "f.parquet", ids(0, 6))
+    [vector] = write_vectors(root, [0, 4])
+    file["add"]["deletionVector"] = vector
+    features = protocol(features=["deletionVectors"])
+    configuration = {"delta.enableDeletionVectors": "true"}
+    write_commit(root, 0, [features, metadata(configuration=configuration), file])
+    write_delta(spark.range(9, 10), table_path, mode="overwrite", replace_where="id IN (2, 9)")
+    assert rows(spark, table_path) == [(1,), (3,), (5,), (9,)]
+    [removed] = commit(table_path, 1)["remove"]
+    assert removed["deletionVector"] == vector
+
+
+def test_change_data_must_be_told(spark: SparkSession, table_path: str) -> None:
+    """ "Change Data Files": rows that a file keeps are no change, and its removal would say so."""
+    configuration = {"delta.enableChangeDataFeed": "true"}
+    fields = (field("id", "long"), field("p", "string"))
+    write_commit(Path(table_path), 0, [protocol(1, 4), metadata(
+        *fields, partitioned_by=["p"], configuration=configuration)])  # fmt: skip
+    frame = spark.range(1).selectExpr("id", "'a' AS p")
+    write_delta(frame, table_path, mode="append")
+    with pytest.raises(WriteNotImplementedError) as raised:
+        write_delta(frame, table_path, mode="overwrite", replace_where="id = 0")
+    assert "change data" in raised.value.missing[0]
+    write_delta(frame, table_path, mode="overwrite", replace_where="p = 'a'")
+    assert rows(spark, table_path) == [(0, "a")]
+
+
+def test_partitions_of_the_rows(spark: SparkSession, table_path: str) -> None:
+    first = [(1, "a", 1), (2, "a", 2), (3, None, 1), (4, "b", 1)]
+    frame = spark.createDataFrame(first, "n INT, p STRING, q INT")
+    write_delta(frame, table_path, partition_by=["p", "q"])
+    new = spark.createDataFrame([(5, "a", 1), (6, None, 1), (7, "c", 1)], "n INT, p STRING, q INT")
+    done = write_delta(new, table_path, mode="overwrite", partition_overwrite_mode="dynamic")
+    assert done.version == 1
+    assert rows(spark, table_path) == [
+        (2, "a", 2), (4, "b", 1), (5, "a", 1), (6, None, 1), (7, "c", 1),
+    ]  # fmt: skip
+    removed = [r["partitionValues"] for r in commit(table_path, 1)["remove"]]
+    assert sorted(removed, key=str) == [{"p": "a", "q": "1"}, {"p": None, "q": "1"}]
+    nothing = write_delta(
+        new.limit(0), table_path, mode="overwrite", partition_overwrite_mode="dynamic"
+    )
+    assert nothing.version == 2
+    assert len(rows(spark, table_path)) == 5
+    write_delta(new, table_path, mode="overwrite")
+    assert len(rows(spark, table_path)) == 3
+
+
+def test_partitions_in_the_words_of_other_writers(spark: SparkSession, table_path: str) -> None:
+    """ "Partition Value Serialization": the same value may have several texts."""
+    root = Path(table_path)
+    schema = (field("id", "long"), field("t", "timestamp"), field("d", "decimal(4,2)"))
+    values = [
+        {"t": "2024-01-01 00:00:00", "d": "1.5"},
+        {"t": "2024-01-01T00:00:00.000000Z", "d": "1.50"},
+        {"t": "2024-01-01 00:00:00.000000", "d": "1.51"},
+    ]
+    files = [write_data(root, f"{n}.parquet", ids(n, n + 1), v) for n, v in enumerate(values)]
+    write_commit(root, 0, [protocol(), metadata(*schema, partitioned_by=["t", "d"]), *files])
+    frame = spark.sql("SELECT 9L AS id, TIMESTAMP'2024-01-01 00:00:00Z' AS t, 1.5BD AS d")
+    write_delta(frame, table_path, mode="overwrite", partition_overwrite_mode="dynamic")
+    assert sorted(row[0] for row in rows(spark, table_path)) == [2, 9]
+
+
+def test_a_table_without_partitions_is_replaced(spark: SparkSession, table_path: str) -> None:
+    for _ in range(2):
+        write_delta(
+            spark.range(2), table_path, mode="overwrite", partition_overwrite_mode="dynamic"
+        )
+    assert len(rows(spark, table_path)) == 2
+
+
+def test_options_that_contradict_each_other(spark: SparkSession, table_path: str) -> None:
+    for error, options in (
+        (DynamicReplaceWhereError, {"mode": "overwrite", "replace_where": "id = 1",
+                                    "partition_overwrite_mode": "dynamic"}),
+        (InvalidArgumentError, {"partition_overwrite_mode": "dynamic"}),
+        (InvalidArgumentError, {"mode": "overwrite", "partition_overwrite_mode": "some"}),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            write_delta(spark.range(1), table_path, **options)
+    assert not Path(table_path).exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "others", "is_refused"),
+    [
+        ({"partition_overwrite_mode": "dynamic"}, "b", False),
+        ({"partition_overwrite_mode": "dynamic"}, "a", True),
+        ({"replace_where": "p = 'a' AND n >= 0"}, "b", False),
+        ({"replace_where": "p = 'a' AND n >= 0"}, "a", True),
+    ],
+)
+def test_what_others_append_meanwhile(  # type: ignore[no-untyped-def]
+    spark, table_path, monkeypatch, options, others, is_refused
+) -> None:
+    """An overwrite has read what it replaces: rows that come there behind its back are a
+    conflict.
+    """
+
+    def frame(p: str) -> Any:
+        return spark.createDataFrame([(1, p)], "n INT, p STRING")
+
+    write_delta(frame("a"), table_path, partition_by=["p"])
+    proceed = write.Transaction.commit
+
+    def late(transaction: Any, committer: Any = None) -> Any:
+        monkeypatch.undo()
+        assert transaction.read != ReadSet()
+        write_delta(frame(others), table_path, mode="append")
+        return proceed(transaction, committer)
+
+    monkeypatch.setattr(write.Transaction, "commit", late)
+    if is_refused:
+        with pytest.raises(ConcurrentAppendException):
+            write_delta(frame("a"), table_path, mode="overwrite", **options)
+        return
+    assert write_delta(frame("a"), table_path, mode="overwrite", **options).version == 2
+    assert rows(spark, table_path) == [(1, "a"), (1, others)]

@@ -1,0 +1,232 @@
+"""Constraints, invariants, NOT NULL, bounded texts, generated and default columns."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkdelta import load_snapshot, read_delta, write_delta
+from sparkdelta.exceptions import (
+    ConstraintViolatedError,
+    DeltaError,
+    NotNullViolatedError,
+    TextTooLongError,
+    WriteNotImplementedError,
+)
+from tests.support.log_writer import write_commit
+from tests.support.settings import settings
+from tests.support.table_builder import array_of, field, map_of, metadata, protocol, struct_of
+
+FEATURES = [
+    "checkConstraints", "invariants", "generatedColumns", "allowColumnDefaults", "appendOnly",
+]  # fmt: skip
+PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": FEATURES}}
+ODD = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.parser.escapedStringLiterals": "true",
+}
+
+
+def table(path: str, *fields: Any, **of_metadata: Any) -> str:
+    write_commit(Path(path), 0, [PROTOCOL, metadata(*fields, **of_metadata)])
+    return path
+
+
+def append(spark: SparkSession, sql: str, path: str) -> list[tuple[Any, ...]]:
+    before = set(map(str, read_delta(spark, path).collect()))
+    write_delta(spark.sql(sql), path, mode="append")
+    return [tuple(row) for row in read_delta(spark, path).collect() if str(row) not in before]
+
+
+def refused(spark: SparkSession, frame: DataFrame | str, path: str) -> DeltaError:
+    version = load_snapshot(spark, path).version
+    rows = spark.sql(frame) if isinstance(frame, str) else frame
+    with pytest.raises(DeltaError) as raised:
+        write_delta(rows, path, mode="append")
+    assert load_snapshot(spark, path).version == version
+    return raised.value
+
+
+def test_check_constraints(spark: SparkSession, table_path: str) -> None:
+    """ "CHECK Constraints": true of every row, neither false nor null."""
+    table(
+        table_path, field("Age", "integer"), field("p", "string"), partitioned_by=["p"],
+        configuration={"delta.constraints.adult": "age >= 18 -- years", "delta.constraints.named":
+                       "p <> 'it''s \\\\ \"x\"'"},
+    )  # fmt: skip
+    with settings(spark, ODD):
+        assert append(spark, "SELECT 18 AS age, 'a' AS p", table_path) == [(18, "a")]
+        for age, p, named in (("17", "'a'", "adult"), ("null", "'a'", "adult"),
+                              ("20", "string(null)", "named")):  # fmt: skip
+            error = refused(spark, f"SELECT CAST({age} AS INT) AS age, {p} AS p", table_path)
+            assert isinstance(error, ConstraintViolatedError)
+            assert error.getCondition() == "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"
+            assert named in error.message
+        assert '"Age":17' in refused(spark, "SELECT 17 AS age, 'a' AS p", table_path).message
+    # Of many rows the one that breaks it is shown.
+    rows = spark.range(100).selectExpr("int(118 - id) AS age", "'x' AS p")
+    assert '"Age":1' in refused(spark, rows.repartition(3), table_path).message
+    # Rows that are not written are not checked.
+    good = spark.createDataFrame([(20, "z"), (1, "z"), (1, "z")], "age INT, p STRING")
+    write_delta(good.repartition(3, "age").filter("age > 18"), table_path, mode="append")
+
+
+def test_rows_below_a_limit_are_not_checked(spark: SparkSession, table_path: str) -> None:
+    table(table_path, field("v", "long"), configuration={"delta.constraints.c": "v < 1"})
+    rows = spark.range(0, 4, 1, numPartitions=4).selectExpr("id AS v").limit(1)
+    assert rows.collect()[0][0] == 0
+    write_delta(rows, table_path, mode="append")
+    assert read_delta(spark, table_path).count() == 1
+
+
+def test_column_invariants(spark: SparkSession, table_path: str) -> None:
+    """ "Column Invariants": neither false nor null."""
+    invariant = json.dumps({"expression": {"expression": "x > 3"}})
+    inner = field("y", "integer", metadata={"delta.invariants": json.dumps(
+        {"expression": {"expression": "s.y < 10"}})})  # fmt: skip
+    table(
+        table_path,
+        field("x", "integer", metadata={"delta.invariants": invariant}),
+        field("s", struct_of(inner)),
+    )
+    rows = "SELECT {} AS x, named_struct('y', {}) AS s"
+    assert append(spark, rows.format(4, 5), table_path) == [(4, (5,))]
+    assert "invariant of x" in refused(spark, rows.format(3, 5), table_path).message
+    assert "invariant of s.y" in refused(spark, rows.format(4, 10), table_path).message
+    assert isinstance(refused(spark, "SELECT 5 AS x", table_path), ConstraintViolatedError)
+
+
+def test_rules_that_are_not_carried_out_are_refused(spark: SparkSession, table_path: str) -> None:
+    for number, (metadata_key, named) in enumerate(
+        [("delta.invariants", "invariants (a.x)"), ("CURRENT_DEFAULT", "allowColumnDefaults (a.x)"),
+         ("delta.generationExpression", "generatedColumns (a.x)")]
+    ):  # fmt: skip
+        path = f"{table_path}{number}"
+        inner = field("x", "integer", metadata={metadata_key: "1"})
+        table(path, field("a", array_of(struct_of(inner))), field("b", "integer"))
+        error = refused(spark, "SELECT 1 AS b", path)
+        assert isinstance(error, WriteNotImplementedError)
+        assert error.missing == (named,)
+
+
+NESTED = struct_of(
+    field("a", "integer", nullable=False),
+    field("l", {**array_of(struct_of(field("b", "integer", nullable=False))),
+                "containsNull": False}),
+    field("m", {**map_of("string", "integer"), "valueContainsNull": False}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "column"),
+    [
+        ("CAST(NULL AS STRUCT<a: INT>)", None),
+        ("named_struct('a', 1)", None),
+        ("named_struct('a', 1, 'l', array(named_struct('b', 1)), 'm', map('k', 1))", None),
+        ("named_struct('a', CAST(NULL AS INT))", "s.a"),
+        ("named_struct('m', map('k', 1))", "s.a"),
+        ("named_struct('a', 1, 'l', array(CAST(NULL AS STRUCT<b: INT>)))", "s.l.element"),
+        ("named_struct('a', 1, 'l', array(named_struct('b', 1), named_struct('b', int(null))))",
+         "s.l.element.b"),
+        ("named_struct('a', 1, 'm', map('k', int(null)))", "s.m.value"),
+    ],
+)  # fmt: skip
+def test_not_null_at_every_level(spark, table_path, value, column) -> None:  # type: ignore[no-untyped-def]
+    table(table_path, field("s", NESTED))
+    sql = f"SELECT {value} AS s"
+    if column is None:
+        assert len(append(spark, sql, table_path)) == 1
+        return
+    error = refused(spark, sql, table_path)
+    assert isinstance(error, NotNullViolatedError)
+    assert f"Column {column}," in error.message
+
+
+def test_texts_of_bounded_length(spark: SparkSession, table_path: str) -> None:
+    def bounded(name: str, data_type: str) -> dict[str, Any]:
+        return field(name, "string", metadata={"__CHAR_VARCHAR_TYPE_STRING": data_type})
+
+    table(
+        table_path,
+        bounded("v", "varchar(3)"),
+        field("a", array_of(struct_of(bounded("c", "char(2)")))),
+    )
+    rows = "SELECT {} AS v, array(named_struct('c', {})) AS a"
+    assert append(spark, rows.format("'äöü'", "string(null)"), table_path) == [("äöü", [(None,)])]
+    assert isinstance(refused(spark, rows.format("'abcd'", "'ab'"), table_path), TextTooLongError)
+    error = refused(spark, rows.format("'abc'", "'abc'"), table_path)
+    assert "Column a.element.c is char(2)" in error.message
+    path = f"{table_path}2"
+    table(path, field("a", array_of("string"), metadata={
+        "__CHAR_VARCHAR_TYPE_STRING": "array<varchar(3)>"}))  # fmt: skip
+    assert isinstance(refused(spark, "SELECT array('x') AS a", path), WriteNotImplementedError)
+
+
+def test_generated_columns(spark: SparkSession, table_path: str) -> None:
+    """ "Generated Columns": computed where they are missing, else compared by <=>."""
+    table(
+        table_path,
+        field("at", "timestamp"),
+        field("day", "date", metadata={"delta.generationExpression": "CAST(at AS DATE)"}),
+        field("twice", "integer", metadata={"delta.generationExpression": "int(v * 2)"}),
+        field("v", "long"),
+        partitioned_by=["day"],
+    )
+    rows = "SELECT TIMESTAMP'2024-03-01 01:00:00Z' AS at, {} FROM range(1)"
+    with settings(spark, ODD):  # in New York it is still February
+        [row] = append(spark, rows.format("4L AS v"), table_path)
+        assert row[1:] == (dt.date(2024, 3, 1), 8, 4)
+        write_delta(spark.sql(rows.format("4L AS v, 8 AS twice")), table_path, mode="append")
+        assert append(spark, "SELECT 1L AS v", table_path) == [(None, None, 2, 1)]
+        assert append(spark, "SELECT CAST(null AS DATE) AS day", table_path) == [(None,) * 4]
+        error = refused(spark, rows.format("4L AS v, 9 AS twice"), table_path)
+        assert isinstance(error, ConstraintViolatedError)
+        assert "Generated Column" in error.message
+        assert isinstance(
+            refused(spark, rows.format("4L AS v, int(null) AS twice"), table_path),
+            ConstraintViolatedError,
+        )
+
+
+def test_default_columns(spark: SparkSession, table_path: str) -> None:
+    """ "Default Columns": for what the rows lack, not for nulls that they have."""
+    table(
+        table_path,
+        field("id", "long"),
+        field("n", "short", metadata={"CURRENT_DEFAULT": "40 + 2"}),
+        field("s", "string", nullable=False, metadata={"CURRENT_DEFAULT": "'it''s'"}),
+        field("d", "date", metadata={"CURRENT_DEFAULT": "current_date()"}),
+        field("g", "integer", metadata={"delta.generationExpression": "n + 1"}),
+    )
+    with settings(spark, ODD):
+        [row] = append(spark, "SELECT 1 AS id", table_path)
+    assert row[:3] == (1, 42, "it's")
+    assert row[4] == 43
+    assert abs((row[3] - dt.datetime.now(dt.timezone.utc).date()).days) <= 1
+    [row] = append(spark, "SELECT 2 AS id, int(null) AS n, 'x' AS s", table_path)
+    assert (row[1], row[2], row[4]) == (None, "x", None)
+    assert isinstance(
+        refused(spark, "SELECT 3 AS id, string(null) AS s", table_path), NotNullViolatedError
+    )
+
+
+def test_rules_of_features_that_are_not_supported_are_none(
+    spark: SparkSession, table_path: str
+) -> None:
+    """ "Active Features": what a table does not support has no meaning in it."""
+    write_commit(
+        Path(table_path), 0,
+        [protocol(), metadata(
+            field("v", "integer", metadata={"CURRENT_DEFAULT": "7", "delta.identity.start": 1,
+                                            "delta.generationExpression": "1"}),
+            field("w", "integer"), configuration={"delta.constraints.c": "v > 0"})],
+    )  # fmt: skip
+    assert append(spark, "SELECT 1 AS w", table_path) == [(None, 1)]

@@ -1,0 +1,102 @@
+"""Rows of other types than the table's: what goes into which column, and what is an error."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta import load_snapshot, read_delta, write_delta
+from sparkdelta.exceptions import CastOverflowError, MergeFieldsError, MetadataMismatchError
+from tests.support.log_writer import write_commit
+from tests.support.settings import settings
+from tests.support.table_builder import array_of, field, map_of, metadata, protocol, struct_of
+
+NO_ANSI = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.storeAssignmentPolicy": "LEGACY",
+    "spark.sql.session.timeZone": "America/New_York",
+}
+
+
+def table(path: str, data_type: object) -> str:
+    write_commit(Path(path), 0, [protocol(), metadata(field("v", data_type))])
+    return path
+
+
+FIT: list[tuple[Any, str, Any]] = [
+    ("integer", "5L", 5),
+    ("byte", "CAST(7.9 AS DOUBLE)", 7),
+    ("decimal(5,2)", "1.239BD", Decimal("1.24")),
+    ("double", "3", 3.0),
+    ("string", "12", "12"),
+    ("string", "DATE'2024-02-29'", "2024-02-29"),
+    ("string", "TIMESTAMP'2024-02-29 12:00:00Z'", "2024-02-29 12:00:00"),
+    ("date", "TIMESTAMP'2024-02-29 01:00:00Z'", dt.date(2024, 2, 29)),
+    ("integer", "CAST(NULL AS BIGINT)", None),
+    (array_of("integer"), "array(1L, null)", [1, None]),
+    (map_of("string", "integer"), "map(1, 2L)", {"1": 2}),
+    (struct_of(field("a", "integer"), field("b", "string")), "named_struct('B', 'x', 'A', 1L)",
+     (1, "x")),
+    (struct_of(field("a", "integer"), field("b", "string")), "named_struct('b', 'x')",
+     (None, "x")),
+    (array_of(struct_of(field("a", "integer"), field("b", "string"))),
+     "array(named_struct('b', 2, 'a', 1L), null)", [(1, "2"), None]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("session", [{}, NO_ANSI], ids=["usual", "no ANSI"])
+def test_values_that_fit(spark: SparkSession, table_path: str, session: dict[str, str]) -> None:
+    """The same in every session, as Spark's store assignment policy ANSI has it."""
+    columns = [field(f"v{n}", data_type) for n, (data_type, _, _) in enumerate(FIT)]
+    write_commit(Path(table_path), 0, [protocol(), metadata(*columns)])
+    values = ", ".join(f"{value} AS V{n}" for n, (_, value, _) in enumerate(FIT))
+    with settings(spark, session):
+        write_delta(spark.sql(f"SELECT {values}"), table_path, mode="append")
+    [row] = read_delta(spark, table_path).collect()
+    assert list(row) == [wanted for _, _, wanted in FIT]
+
+
+@pytest.mark.parametrize("session", [{}, NO_ANSI], ids=["usual", "no ANSI"])
+@pytest.mark.parametrize(
+    ("data_type", "value"),
+    [
+        ("integer", "3000000000L"),
+        ("integer", "CAST('NaN' AS DOUBLE)"),
+        ("decimal(3,1)", "100"),
+        (array_of("integer"), "array(1L, 3000000000L)"),
+        (struct_of(field("a", "short")), "named_struct('a', 40000)"),
+    ],
+)
+def test_an_overflow_is_an_error(spark, table_path, data_type, value, session) -> None:  # type: ignore[no-untyped-def]
+    """Not null, and not another number, whatever the session says."""
+    table(table_path, data_type)
+    with settings(spark, session), pytest.raises(CastOverflowError):
+        write_delta(spark.sql(f"SELECT {value} AS v"), table_path, mode="append")
+    assert load_snapshot(spark, table_path).version == 0
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value", "error"),
+    [
+        ("integer", "'1'", MergeFieldsError),
+        ("boolean", "1", MergeFieldsError),
+        ("integer", "true", MergeFieldsError),
+        ("timestamp", "5L", MergeFieldsError),
+        ("date", "'2024-01-01'", MergeFieldsError),
+        ("binary", "'x'", MergeFieldsError),
+        (array_of("integer"), "array('1')", MergeFieldsError),
+        (struct_of(field("a", "integer")), "named_struct('b', 1)", MergeFieldsError),
+        ("string", "array(1)", MergeFieldsError),
+        ("integer", "1 AS w, 3", MetadataMismatchError),
+    ],
+)
+def test_types_that_do_not_fit(spark: SparkSession, table_path, data_type, value, error) -> None:  # type: ignore[no-untyped-def]
+    table(table_path, data_type)
+    with pytest.raises(error):
+        write_delta(spark.sql(f"SELECT {value} AS v"), table_path, mode="append")
+    assert [p.name for p in Path(table_path).iterdir()] == ["_delta_log"]  # nothing was written

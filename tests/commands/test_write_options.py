@@ -1,0 +1,117 @@
+"""Options of a write that say what its files are like, and what it claims."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta import load_snapshot, read_delta, write_delta
+from sparkdelta.exceptions import DataChangeFalseError, InvalidArgumentError
+from tests.support.log_writer import write_commit
+from tests.support.settings import settings
+from tests.support.spark_jobs import counted_jobs
+from tests.support.table_builder import field, metadata, protocol
+
+
+def adds(path: str, version: int) -> list[dict[str, Any]]:
+    lines = Path(path, "_delta_log", f"{version:020d}.json").read_text().splitlines()
+    return [json.loads(line)["add"] for line in lines if '"add":' in line]
+
+
+def test_a_file_for_each_partition_and_size(spark: SparkSession, table_path: str) -> None:
+    """Rows of a partition come together in a file of about the size that is asked for."""
+    rows = spark.range(0, 4000, 1, 4).selectExpr("id", "id % 2 AS p", "hex(hash(id)) AS s")
+    write_delta(rows, table_path, partition_by=["p"], mode="append")
+    assert len(adds(table_path, 0)) == 8
+    plain = {"spark.sql.adaptive.enabled": "false"}
+    with settings(spark, plain):
+        before = dict(spark.conf.getAll)
+        write_delta(rows, table_path, mode="append", target_file_size=1 << 20)
+        assert dict(spark.conf.getAll) == before
+    assert [a["partitionValues"]["p"] for a in sorted(adds(table_path, 1), key=str)] == ["0", "1"]
+    write_delta(rows, table_path, mode="append", target_file_size=4_000)
+    sizes = [a["size"] for a in adds(table_path, 2)]
+    assert 4 < len(sizes) <= 8
+    assert read_delta(spark, table_path).count() == 12_000
+
+
+def test_a_table_may_ask_for_it(spark: SparkSession, table_path: str) -> None:
+    configuration = {
+        "delta.autoOptimize.optimizeWrite": "true",
+        "delta.targetFileSize": "1mb",
+    }
+    actions = [protocol(), metadata(field("id", "long"), configuration=configuration)]
+    write_commit(Path(table_path), 0, actions)
+    write_delta(spark.range(0, 8, 1, 4), table_path, mode="append")
+    assert len(adds(table_path, 1)) == 1
+    configuration["delta.targetFileSize"] = "large"
+    path = f"{table_path}2"
+    actions = [protocol(), metadata(field("id", "long"), configuration=configuration)]
+    write_commit(Path(path), 0, actions)
+    with pytest.raises(InvalidArgumentError):
+        write_delta(spark.range(1), path, mode="append")
+
+
+def test_rows_per_file_and_compression(spark: SparkSession, table_path: str) -> None:
+    rows = spark.range(0, 10, 1, 1)
+    write_delta(rows, table_path, max_records_per_file=4, compression="zstd")
+    found = adds(table_path, 0)
+    assert sorted(json.loads(a["stats"])["numRecords"] for a in found) == [2, 4, 4]
+    column = pq.ParquetFile(Path(table_path, found[0]["path"])).metadata.row_group(0).column(0)
+    assert column.compression == "ZSTD"
+
+
+def test_a_write_that_changes_no_data(spark: SparkSession, table_path: str) -> None:
+    """ "Add File and Remove File": dataChange is false where rows are only rearranged."""
+    with pytest.raises(DataChangeFalseError):
+        write_delta(spark.range(4), table_path, data_change=False)
+    write_delta(spark.range(0, 4, 1, 2), table_path)
+    rows = read_delta(spark, table_path).coalesce(1)
+    write_delta(rows, table_path, mode="overwrite", data_change=False)
+    log = Path(table_path, "_delta_log", f"{1:020d}.json").read_text().splitlines()
+    files = [a for line in log for name, a in json.loads(line).items() if name != "commitInfo"]
+    assert [a["dataChange"] for a in files] == [False] * 3
+    assert read_delta(spark, table_path).count() == 4
+    with pytest.raises(DataChangeFalseError):
+        write_delta(spark.sql("SELECT 1L AS id, 2 AS more"), table_path, mode="append",
+                    merge_schema=True, data_change=False)  # fmt: skip
+    with pytest.raises(InvalidArgumentError):
+        write_delta(rows, table_path, mode="overwrite", replace_where="id = 1", data_change=False)
+    assert load_snapshot(spark, table_path).version == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "best"},
+        {"max_records_per_file": 0},
+        {"max_records_per_file": "many"},
+        {"target_file_size": -1},
+        {"target_file_size": 1.5},
+        {"target_file_size": True},
+    ],
+)
+def test_options_that_are_none(spark, table_path, options) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InvalidArgumentError):
+        write_delta(spark.range(1), table_path, **options)
+    assert not Path(table_path).exists()
+
+
+def test_what_an_append_costs(spark: SparkSession, table_path: str) -> None:
+    """Rules are checked in the pass that writes: no job is for them."""
+    write_delta(spark.range(1), table_path)
+    with counted_jobs(spark) as plain:
+        write_delta(spark.range(1), table_path, mode="append")
+    path = f"{table_path}2"
+    configuration = {"delta.constraints.c": "id >= 0"}
+    fields = (field("id", "long", nullable=False),
+              field("g", "long", metadata={"delta.generationExpression": "id + 1"}))  # fmt: skip
+    write_commit(Path(path), 0, [protocol(1, 4), metadata(*fields, configuration=configuration)])
+    with counted_jobs(spark) as checked:
+        write_delta(spark.range(1), path, mode="append")
+    assert checked.count == plain.count
