@@ -141,14 +141,15 @@ class DataFileWriter:
         DeltaError
             What a row breaks; also PySpark's errors of the rows' own query.
         """
-        from sparkdelta.storage.hadoop import write_parquet  # needs py4j: classic Spark only
+        from sparkdelta.storage.hadoop import rows_in, write_parquet  # needs py4j: classic Spark
 
         directory = f"{self.table_root}/data-{uuid4()}"
         names = {name: _directory_name(name, i) for i, name in enumerate(self.partition_columns)}
         columns = [WrittenColumn(c.field, c.source, names.get(c.field.name)) for c in self.columns]
         conformed = self._conformed(rows)
         if where is not None:
-            conformed = fulfilling(conformed, where)
+            with rows_in(conformed, self.spark) as own:  # the caller's condition, as they mean it
+                conformed = fulfilling(own, where)
         if copied is not None:
             conformed = conformed.unionByName(
                 retyped_rows(copied, [column.field for column in self.columns])
