@@ -12,6 +12,7 @@ from sparkdelta.frames.deletion_vectors import chunk_rows, is_deleted, is_delete
 FILE = "sparkdelta:file"
 FILE_KEY = "sparkdelta:file_key"
 ROW_INDEX = "sparkdelta:row_index"
+URI = "sparkdelta:uri"
 CHUNKS = "sparkdelta:chunks"
 _ROW_FILE_KEY = "sparkdelta:row_file_key"
 _CHUNK_FILE_KEY = "sparkdelta:chunk_file_key"
@@ -33,7 +34,7 @@ def stamp_key(size_bytes: int, modification_time_ms: int) -> int:
     return key - 2**64 if key >= 2**63 else key
 
 
-def with_file(rows: DataFrame, metadata: Column, *, by_stamp: bool) -> DataFrame:
+def with_file(rows: DataFrame, metadata: Column, *more: Column, by_stamp: bool) -> DataFrame:
     """The rows of a Parquet scan with the key of their file and their position in it.
 
     Parameters
@@ -41,6 +42,8 @@ def with_file(rows: DataFrame, metadata: Column, *, by_stamp: bool) -> DataFrame
     metadata
         STRUCT<file_path STRING, file_size LONG, file_modification_time TIMESTAMP, row_index LONG>,
         the scan's hidden column.
+    more
+        Columns of the scan to keep besides.
     by_stamp
         Whether the key is `stamp_key`, else `uri_key`.
     """
@@ -49,7 +52,8 @@ def with_file(rows: DataFrame, metadata: Column, *, by_stamp: bool) -> DataFrame
         key = F.shiftleft(metadata["file_size"], 20).bitwiseXOR(moment)
     else:
         key = uri_key(metadata["file_path"])
-    return rows.select("*", key.alias(_ROW_FILE_KEY), metadata["row_index"].alias(ROW_INDEX))
+    index = metadata["row_index"].alias(ROW_INDEX)
+    return rows.select("*", key.alias(_ROW_FILE_KEY), index, *more)
 
 
 def meet_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataFrame:

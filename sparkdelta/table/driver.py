@@ -12,6 +12,7 @@ files of a scan                  `Scan.max_driver_files`
 size of a scan                   one row
 keys of files                    the files of a scan
 columns of files                 the files of a scan
+files with matching rows         the files of a scan
 commit timestamps                the commits that a search visits
 totals of the live files         one row per pair of bins
 totals of one commit             one row per pair of bins

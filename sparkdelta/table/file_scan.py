@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import ColumnMappingError, DataFileNotReadError
 from sparkdelta.frames.field_names import field_names
@@ -20,6 +20,7 @@ from sparkdelta.frames.file_rows import (
     FILE,
     FILE_KEY,
     ROW_INDEX,
+    URI,
     meet_files,
     stamp_key,
     uri_key,
@@ -72,9 +73,10 @@ class FileScan:
     version: Version
     options: Mapping[str, str]
     with_row_tracking: bool
+    with_uri: bool = False
 
     def rows(self, files: pa.Table) -> DataFrame:
-        """The logical rows, and ROW_ID and ROW_COMMIT_VERSION where they are asked for.
+        """The logical rows, and ROW_ID, ROW_COMMIT_VERSION and URI where they are asked for.
 
         Files without a deletion vector are a plain Parquet scan with at most a projection above it;
         files with one go through their bitmaps.
@@ -173,15 +175,18 @@ class FileScan:
         )
         joins_partitions = bool(self._partition_names) and directories is None
         rows = scanned.rows
+        uri = [scanned.metadata["file_path"].alias(URI)] if self.with_uri else []
         if has_vectors or self.with_row_tracking or joins_partitions:
             known = _with_keys(files, scanned)
             of_files = self._of_files(known, joins_partitions=joins_partitions)
-            rows = with_file(rows, scanned.metadata, by_stamp=FILE_KEY in known.column_names)
+            rows = with_file(rows, scanned.metadata, *uri, by_stamp=FILE_KEY in known.column_names)
             if has_vectors:
                 rows = self._without_deleted(rows, known, of_files)
             else:
                 rows = meet_files(rows, of_files.drop(FILE), has_bitmaps=False)
-        return rows.select(*self._logical_columns(stored))
+        elif uri:
+            rows = rows.select("*", *uri)
+        return rows.select(*self._logical_columns(stored), *([URI] if uri else []))
 
     def _of_files(self, known: pa.Table, *, joins_partitions: bool) -> DataFrame:
         """What rows must learn from the log about their file, a row per file.
@@ -335,6 +340,8 @@ class FileScan:
         ]
         if self.with_row_tracking:
             fields += [StructField(name, LongType()) for name in (ROW_ID, ROW_COMMIT_VERSION)]
+        if self.with_uri:
+            fields += [StructField(URI, StringType())]
         return self.spark.createDataFrame([], StructType(fields))
 
 

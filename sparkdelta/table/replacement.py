@@ -121,7 +121,7 @@ def replaced_partitions(snapshot: Snapshot, adds: DataFrame, options: WriteOptio
 
 
 def _replaced_rows(snapshot: Snapshot, options: WriteOptions, predicate: Predicate) -> Replacement:
-    """Files that may hold matching rows go; their other rows are written again."""
+    """Files that hold matching rows go; their other rows are written again."""
     if has_change_data_feed(snapshot.protocol, snapshot.properties):
         missing = "change data of a replace_where that is not on partition columns alone"
         raise WriteNotImplementedError(path=snapshot.path, missing=(missing,))
@@ -130,14 +130,12 @@ def _replaced_rows(snapshot: Snapshot, options: WriteOptions, predicate: Predica
         raise InvalidArgumentError(argument="data_change", problem=problem)
     where = options.replace_where
     assert where is not None
-    scan = snapshot.scan(where)
-    matches = F.expr(where) if isinstance(where, str) else where
-    copied = scan.whole_files().filter(~F.coalesce(matches, F.lit(False)))
+    found = snapshot.scan(where).matching_files()
     tracks_rows = is_supported(snapshot.protocol, "rowTracking")
     return Replacement(
-        _removes(scan.files(), options),
+        _removes(found.adds, options),
         ReadSet(predicates=(predicate,)),
-        copied,
+        found.other_rows,
         {"delta.rowTracking.preserved": "false"} if tracks_rows else {},
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -16,6 +17,7 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.frames.data_skipping import DataSkipping
 from sparkdelta.frames.file_keys import absolute_path
+from sparkdelta.frames.file_rows import URI
 from sparkdelta.frames.row_group_bounds import row_group_bounds
 from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.predicates import is_usable
@@ -23,8 +25,9 @@ from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.conditions import understand
+from sparkdelta.table.data_files import plain_path
 from sparkdelta.table.distributed_scan import DistributedScan
-from sparkdelta.table.driver import read_table
+from sparkdelta.table.driver import read_rows, read_table
 from sparkdelta.table.file_scan import (
     ROW_COMMIT_VERSION,
     ROW_ID,
@@ -43,6 +46,22 @@ _ROW_TRACKING = {
     "_metadata.row_id": (ROW_ID, "row_id"),
     "_metadata.row_commit_version": (ROW_COMMIT_VERSION, "row_commit_version"),
 }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchingFiles:
+    """Files that hold rows that a condition is true of.
+
+    Attributes
+    ----------
+    adds
+        As `Scan.files` gives them.
+    other_rows
+        The rows in them that it is not true of.
+    """
+
+    adds: DataFrame
+    other_rows: DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +110,36 @@ class Scan:
             rows = rows.filter(self.where)
         return rows.select(*output)
 
-    def whole_files(self) -> DataFrame:
-        """All rows of the files that the scan reads, those that do not match among them."""
-        return self._rows(is_whole=True).select(*self._output())
+    def matching_files(self) -> MatchingFiles:
+        """The files that hold matching rows, and their other rows; found by one Spark job.
+
+        Where their list is longer than `max_driver_files`, it is the files that may hold some.
+        """
+        assert self.where is not None
+        where = F.expr(self.where) if isinstance(self.where, str) else self.where
+        listed, adds = self._read_files(), self.files()
+        if listed is None:
+            rows = self._distributed_rows(is_whole=True)
+        else:
+            found = read_rows(
+                self._file_scan(with_uri=True).rows(listed).filter(where).select(URI).distinct(),
+                what="files with matching rows",
+                bound=listed.num_rows,
+                version=self._state.log.segment.version,
+            )
+            matching = {plain_path(unquote(row[URI])) for row in found}
+            is_matching = [plain_path(file) in matching for file in listed["file"].to_pylist()]
+            touched = listed.filter(pa.array(is_matching, pa.bool_()))
+            assert touched.num_rows == len(matching)
+            rows = self._file_scan().rows(touched)
+            root = self._state.log.store.table_root
+            adds = adds.join(
+                F.broadcast(self._state.log.spark.createDataFrame(touched.select(["file"]))),
+                F.expr(absolute_path("path", table_root=root)) == F.col("file"),
+                "left_semi",
+            )
+        others = rows.filter(~F.coalesce(where, F.lit(False)))
+        return MatchingFiles(adds, others.select(*self._output()))
 
     def report(self, *, full: bool = False) -> ScanReport:
         """How many files and bytes are left after each step, and what each condition is used for.
@@ -127,12 +173,15 @@ class Scan:
             time_zone=self._state.partition_time_zone,
         )
 
-    def _rows(self, *, is_whole: bool = False) -> DataFrame:
+    def _rows(self) -> DataFrame:
         files = self._read_files()
         if files is None:
-            return self._distributed_rows(is_whole=is_whole)
+            return self._distributed_rows()
+        return self._file_scan().rows(files)
+
+    def _file_scan(self, *, with_uri: bool = False) -> FileScan:
         state = self._state
-        scan = FileScan(
+        return FileScan(
             spark=state.log.spark,
             configuration=state.configuration,
             table_root=state.log.store.table_root,
@@ -140,10 +189,10 @@ class Scan:
             version=state.log.segment.version,
             options=state.log.options,
             with_row_tracking=self._wants_row_tracking,
+            with_uri=with_uri,
         )
-        return scan.rows(files)
 
-    def _distributed_rows(self, *, is_whole: bool) -> DataFrame:
+    def _distributed_rows(self, *, is_whole: bool = False) -> DataFrame:
         """As `_rows`, for a list of files that the driver does not hold."""
         state, skipping = self._state, self._skipping
         scan = DistributedScan(
