@@ -88,6 +88,7 @@ class FooterReader:
     table_root: str
     partition_keys: tuple[str, ...]
     columns: tuple[tuple[str, ...], ...]
+    data_change: bool = True
 
     def read(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Batches of path, length, modificationTime to batches of `ADDED`; files without rows are
@@ -109,7 +110,7 @@ class FooterReader:
             "partitionValues": list(self._partition_values(relative).items()),
             "size": length,
             "modificationTime": modificationTime,
-            "dataChange": True,
+            "dataChange": self.data_change,
             "stats": statistics,
             NUM_RECORDS: num_rows,
         }

@@ -222,8 +222,9 @@ class DataFileWriter:
                 self.table_root,
                 self.partition_columns,
                 self.statistics_columns,
+                data_change=self.data_change,
             ),
-        ).withColumn("dataChange", F.lit(self.data_change))
+        )
         try:
             table = read_table(
                 described.limit(MAX_NEW_FILES + 1), what="new data files", bound=MAX_NEW_FILES
