@@ -15,6 +15,7 @@ from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormat
 from sparkdelta.protocol.table_features import Writing
 from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, Layout
 from sparkdelta.table.checkpointer import WrittenCheckpoint
+from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_compaction import CompactionResult
 from sparkdelta.table.metadata_cleanup import CleanupResult, clean_metadata
 from sparkdelta.table.scan import MAX_DRIVER_FILES
@@ -241,7 +242,9 @@ def write_version_checksum(
     ----------
     PROTOCOL.md#version-checksum-file
     """
-    return add_version_checksum(open_writable(spark, path, version=_checked(version)))
+    snapshot = open_writable(spark, path, version=_checked(version))
+    with jobs_of(snapshot.path, snapshot.version):
+        return add_version_checksum(snapshot)
 
 
 def write_checkpoint(
@@ -371,7 +374,8 @@ def clean_log(
     PROTOCOL.md#metadata-cleanup
     """
     snapshot = open_writable(spark, path, writing=Writing.CLEANUP)
-    return clean_metadata(snapshot, dry_run=dry_run, now_ms=now_ms)
+    with jobs_of(snapshot.path, snapshot.version):
+        return clean_metadata(snapshot, dry_run=dry_run, now_ms=now_ms)
 
 
 def verify(

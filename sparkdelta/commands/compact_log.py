@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.log_files import Version
+from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_compaction import CompactionResult, compact
 from sparkdelta.table.log_listing import open_log
 from sparkdelta.table.sessions import writing_session
@@ -22,7 +23,7 @@ def compact_commits(
     PROTOCOL.md#log-compaction-files
     """
     open_log(spark, path).check_writable()
-    with writing_session(spark) as session:
+    with jobs_of(path, end), writing_session(spark) as session:
         snapshot = open_writable(session, path, version=end)
         checkpoint = snapshot.segment.checkpoint
         after = 0 if checkpoint is None else checkpoint.version + 1

@@ -13,9 +13,10 @@ from sparkdelta.frames.commit_infos import commit_infos
 from sparkdelta.protocol.commit_timestamps import strictly_increasing
 from sparkdelta.protocol.log_segment import readable_commits
 from sparkdelta.protocol.table_features import FEATURES, is_supported
+from sparkdelta.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.schema.action_schemas import COMMIT_INFO
 from sparkdelta.schema.column_mapping import physical_name
-from sparkdelta.table.commit_times import file_times, has_in_commit_timestamp
+from sparkdelta.table.commit_times import file_times
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot

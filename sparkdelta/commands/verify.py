@@ -36,6 +36,7 @@ from sparkdelta.protocol.version_checksum import (
 )
 from sparkdelta.table.distributed_scan import worker_files
 from sparkdelta.table.driver import read_rows
+from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_listing import list_log_files, open_log
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.version_checksum import checksum_of_state
@@ -150,9 +151,10 @@ def verify_table(
             raise
         run.local(STATE, 1, [(STATE, path, error.message)])
         return run.result(path, None)
-    run.check_checksum(snapshot)
-    run.check_checkpoints()
-    run.check_files(snapshot, footers=footers)
+    with jobs_of(snapshot.path, snapshot.version):
+        run.check_checksum(snapshot)
+        run.check_checkpoints()
+        run.check_files(snapshot, footers=footers)
     return run.result(snapshot.path, snapshot.version)
 
 

@@ -33,6 +33,7 @@ from sparkdelta.schema.written_schema import (
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.data_file_writer import DataFileWriter, NewFiles
 from sparkdelta.table.driver import read_rows
+from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_listing import open_log_for_writing, read_options
 from sparkdelta.table.replacement import Replacement, replaced_partitions, replacement
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
@@ -80,12 +81,13 @@ def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
             target = existing_table(rows.schema, options, snapshot)
         if not options.data_change and (target.staged.metadata or target.numbered):
             raise DataChangeFalseError(path=store.table_root, what="the metadata changes")
-        replaced = None
-        if snapshot is not None and options.mode == "overwrite":
-            replaced = replacement(snapshot, options)
-        files = _data_files(rows, target, options, store, replaced)
-        if snapshot is not None and replaced is not None and replaced.removes is None:
-            replaced = replaced_partitions(snapshot, files.adds, options)
+        with jobs_of(store.table_root, None if snapshot is None else snapshot.version):
+            replaced = None
+            if snapshot is not None and options.mode == "overwrite":
+                replaced = replacement(snapshot, options)
+            files = _data_files(rows, target, options, store, replaced)
+            if snapshot is not None and replaced is not None and replaced.removes is None:
+                replaced = replaced_partitions(snapshot, files.adds, options)
         target = _with_marks(target, snapshot, files, path=store.table_root)
         try:
             done = _transaction(store, snapshot, target, files, replaced, options).commit()
@@ -193,7 +195,8 @@ def _transaction(
     replaced: Replacement | None,
     options: WriteOptions,
 ) -> Transaction:
-    staged, app_ids = target.staged, frozenset[str]()
+    staged = replace(target.staged, adds=files.values or ())
+    app_ids = frozenset[str]()
     if options.txn_app_id is not None and options.txn_version is not None:
         now = time.time_ns() // 1_000_000
         identifier = TransactionIdentifier(options.txn_app_id, options.txn_version, now)
@@ -210,7 +213,7 @@ def _transaction(
         snapshot=snapshot,
         operation=Operation("WRITE", parameters, is_blind_append=replaced is None),
         staged=staged,
-        file_actions=_file_actions(files.adds, replaced),
+        file_actions=_file_actions(files, replaced),
         read=replace(ReadSet() if replaced is None else replaced.read, app_ids=app_ids),
         tags=None if replaced is None else replaced.tags or None,
         metrics={
@@ -222,7 +225,10 @@ def _transaction(
     )
 
 
-def _file_actions(adds: DataFrame, replaced: Replacement | None) -> DataFrame:
+def _file_actions(files: NewFiles, replaced: Replacement | None) -> DataFrame | None:
+    """Those that are not staged as values."""
+    if files.values is not None:
+        return None if replaced is None else replaced.removes
     if replaced is None or replaced.removes is None:
-        return adds
-    return adds.unionByName(replaced.removes, allowMissingColumns=True)
+        return files.adds
+    return files.adds.unionByName(replaced.removes, allowMissingColumns=True)

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
 from sparkdelta.schema.action_schemas import ADD, REMOVE
 
-LINE, ADDS_DATA, REMOVES_DATA, HAS_VECTOR = "line", "adds_data", "removes_data", "has_vector"
+LINE = "line"
 
 
 def conformed_actions(actions: DataFrame, stored: StructType) -> DataFrame:
@@ -53,18 +53,46 @@ def file_action_lines(actions: DataFrame) -> DataFrame:
     Returns
     -------
     DataFrame
-        line STRING, adds_data BOOLEAN, removes_data BOOLEAN, has_vector BOOLEAN.
+        line STRING.
 
     References
     ----------
     PROTOCOL.md#delta-log-entries
     """
     options = {"ignoreNullFields": "true", "timeZone": "UTC"}
-    return actions.select(
-        F.to_json(F.struct("add", "remove"), options).alias(LINE),
-        _is_data("add").alias(ADDS_DATA),
-        _is_data("remove").alias(REMOVES_DATA),
-        F.col("add.deletionVector.storageType").isNotNull().alias(HAS_VECTOR),
+    return actions.select(F.to_json(F.struct("add", "remove"), options).alias(LINE))
+
+
+def action_totals(actions: DataFrame) -> DataFrame:
+    """What a commit must know of its file actions.
+
+    Parameters
+    ----------
+    actions
+        add STRUCT, remove STRUCT, as `conformed_actions` gives them.
+
+    Returns
+    -------
+    DataFrame
+        One row: adds_data BOOLEAN, removes_data BOOLEAN, has_vectors BOOLEAN, num_removes LONG,
+        removed_bytes LONG.
+
+    References
+    ----------
+    PROTOCOL.md#append-only-tables
+    """
+    has_vector = F.col("add.deletionVector.storageType").isNotNull()
+    return actions.agg(
+        *(
+            F.coalesce(F.bool_or(claim), F.lit(False)).alias(name)
+            for name, claim in (
+                ("adds_data", _is_data("add")),
+                ("removes_data", _is_data("remove")),
+                ("has_vectors", has_vector),
+            )
+        ),
+        F.count("remove.path").alias("num_removes"),
+        F.coalesce(F.sum("remove.size"), F.lit(0)).alias("removed_bytes"),
     )
 
 

@@ -25,6 +25,9 @@ IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION = "delta.inCommitTimestampEnablementVersi
 IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
 NUM_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
 DEFAULT_INDEXED_COLUMNS = 32
+CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+DEFAULT_CHECKPOINT_INTERVAL = 10
+COMPACTION_INTERVAL = "sparkdelta.logCompactionInterval"
 APPEND_ONLY = "delta.appendOnly"
 ENABLE_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 OPTIMIZE_WRITE = "delta.autoOptimize.optimizeWrite"
@@ -97,6 +100,16 @@ def in_commit_timestamps(
     )
 
 
+def has_in_commit_timestamp(in_commit: InCommitTimestamps, version: Version) -> bool:
+    """Whether a commit holds its own timestamp.
+
+    References
+    ----------
+    PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
+    """
+    return in_commit.enabled and version >= (in_commit.enablement_version or 0)
+
+
 def with_enablement(metadata: Metadata, *, version: Version, timestamp: int) -> Metadata:
     """The metadata that begins in-commit timestamps on a table that has commits without them.
 
@@ -163,6 +176,40 @@ def has_change_data_feed(protocol: Protocol, configuration: Mapping[str, str]) -
     PROTOCOL.md#change-data-files
     """
     return _is_active(protocol, "changeDataFeed", configuration, ENABLE_CHANGE_DATA_FEED)
+
+
+def checkpoint_interval(configuration: Mapping[str, str]) -> int:
+    """How many commits lie between two checkpoints that follow commits.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The property is no number from 1 on.
+
+    References
+    ----------
+    PROTOCOL.md#checkpoints
+    """
+    interval = _interval(configuration, CHECKPOINT_INTERVAL)
+    return DEFAULT_CHECKPOINT_INTERVAL if interval is None else interval
+
+
+def compaction_interval(configuration: Mapping[str, str]) -> int | None:
+    """How many commits a log compaction that follows a commit covers; None for none at all.
+
+    References
+    ----------
+    PROTOCOL.md#log-compaction-files
+    """
+    return _interval(configuration, COMPACTION_INTERVAL)
+
+
+def _interval(configuration: Mapping[str, str], name: str) -> int | None:
+    text = configuration.get(name)
+    count = _integer(text)
+    if text is not None and (count is None or count < 1):
+        raise InvalidArgumentError(argument=name, problem=f"{text!r} is no number from 1 on")
+    return count
 
 
 def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool:

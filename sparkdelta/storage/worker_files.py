@@ -72,6 +72,30 @@ class WorkerFiles:
         found = system.get_file_info(within)
         return int(found.size) if found.is_file else None
 
+    def is_near(self, path: str) -> bool:
+        """Whether opening files takes no Java machine of its own."""
+        return not path.lower().startswith(_BY_JAVA)
+
+    def data_files(self, directory: str) -> list[tuple[str, int, int]]:
+        """Path, bytes and modification time in milliseconds of the Parquet files below a directory
+        that Spark wrote, but for those that it hides; none where there is no such directory.
+
+        Raises
+        ------
+        StorageError
+            There is no way to it.
+        """
+        system, within = self._locate(directory)
+        listing = system.get_file_info(
+            pyarrow.fs.FileSelector(within, allow_not_found=True, recursive=True)
+        )
+        found = [
+            (info.path.removeprefix(within), info.size, info.mtime_ns // 1_000_000)
+            for info in listing
+            if info.is_file and info.path.endswith(".parquet")
+        ]
+        return sorted((f"{directory}{path}", *rest) for path, *rest in found if not _HIDDEN(path))
+
     def _locate(self, path: str) -> tuple[pyarrow.fs.FileSystem, str]:
         match = _LOCATION.fullmatch(path)
         scheme, authority, name = match.groups("") if match else ("file", "", path)
@@ -87,6 +111,8 @@ class WorkerFiles:
         return self._opened[key], within
 
 
+_HIDDEN = re.compile(r"/[_.][^/=]*(?:/|$)").search
+_BY_JAVA = ("hdfs:", "viewfs:")
 _LOCAL_NAMES = ("file", "hdfs", "viewfs")
 
 

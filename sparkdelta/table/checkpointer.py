@@ -20,17 +20,20 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pyspark.sql import SparkSession
+
 from sparkdelta.exceptions import CheckpointMismatchError
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.checkpoint_kinds import (
     CLASSIC_NAME_INTERVAL,
     MAX_JSON_SIDECARS,
     CheckpointKind,
+    checkpoint_kind,
     needs_classic_name,
 )
 from sparkdelta.protocol.log_files import LogFileKind, Version, listing_prefix
 from sparkdelta.protocol.sidecar_reuse import Reuse
-from sparkdelta.table.checkpoint_contents import CheckpointContents
+from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, CheckpointContents, Layout
 from sparkdelta.table.checkpoint_files import StagedCheckpoint, stage_classic, stage_top_level
 from sparkdelta.table.checkpoint_hint import update_hint
 from sparkdelta.table.log_listing import list_log_files
@@ -42,6 +45,7 @@ from sparkdelta.table.sidecar_files import (
 )
 from sparkdelta.table.sidecar_reuse import plan_reuse
 from sparkdelta.table.staging import Staging, staging
+from sparkdelta.table.writable import open_writable
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -229,3 +233,49 @@ class Checkpointer:
             size_in_bytes=staged.size_in_bytes,
             bytes_written=staged.bytes_written,
         )
+
+
+def write_checkpoint(
+    session: SparkSession,
+    path: str,
+    *,
+    version: Version | None,
+    now_ms: int,
+    kind: str | None = None,
+    layout: Layout = "clustered",
+    is_incremental: bool = True,
+    adds_per_sidecar: int = ADDS_PER_SIDECAR,
+    compression: str = "snappy",
+) -> WrittenCheckpoint:
+    """Load a version and write its checkpoint, see `sparkdelta.write_checkpoint`.
+
+    Parameters
+    ----------
+    session
+        Of `sessions.writing_session`.
+    now_ms
+        The time by which tombstones and transactions are expired.
+
+    References
+    ----------
+    PROTOCOL.md#checkpoints
+    """
+
+    def written(*, is_incremental: bool) -> WrittenCheckpoint:
+        snapshot = open_writable(session, path, version=version)
+        contents = CheckpointContents.of(
+            snapshot, layout=layout, now_ms=now_ms, adds_per_sidecar=adds_per_sidecar
+        )
+        return Checkpointer(
+            contents=contents,
+            kind=checkpoint_kind(kind, snapshot.protocol, snapshot.properties),
+            is_kind_asked=kind is not None,
+            is_incremental=is_incremental,
+            compression=compression,
+        ).write()
+
+    try:
+        return written(is_incremental=is_incremental)
+    except ReuseFailed as problem:
+        _LOGGER.warning("A full checkpoint instead of an incremental one: %r", problem)
+        return written(is_incremental=False)

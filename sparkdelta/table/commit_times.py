@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from sparkdelta.exceptions import MissingCommitInfoError, MissingCommitTimestampError
 from sparkdelta.frames.commit_infos import commit_infos
 from sparkdelta.protocol.log_files import LogFile, Version
-from sparkdelta.protocol.table_properties import InCommitTimestamps
+from sparkdelta.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.driver import read_rows
@@ -29,16 +29,6 @@ def commit_timestamp(
         if commits:
             return in_commit_timestamp(log.spark, log.store, commits[0])
     return commits[0].modification_time_ms if commits else None
-
-
-def has_in_commit_timestamp(in_commit: InCommitTimestamps, version: Version) -> bool:
-    """Whether a commit holds its own timestamp.
-
-    References
-    ----------
-    PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
-    """
-    return in_commit.enabled and version >= (in_commit.enablement_version or 0)
 
 
 def in_commit_timestamp(spark: SparkSession, store: LogStore, commit: LogFile) -> int:

@@ -131,12 +131,15 @@ class Committed:
     ----------
     attempts
         How often it was tried, this one included.
+    lines
+        All of it; None where its file actions were too many to be values.
     """
 
     version: Version
     attempts: int
     txn_id: str
     in_commit_timestamp: int | None = None
+    lines: bytes | None = field(default=None, repr=False)
 
 
 class Judge(Protocol):
@@ -211,7 +214,8 @@ class Committer:
                     "Committed version %s of %s (%s) at attempt %s after %s ms",
                     version, path, info.operation, attempt, self.clock() - start,
                 )  # fmt: skip
-                return Committed(version, attempt, txn_id, timestamp)
+                whole = lines if proposal.files is None else None
+                return Committed(version, attempt, txn_id, timestamp, whole)
             for file in self._commits_from(version, path):
                 try:
                     winner, findings = judge(file)

@@ -7,11 +7,14 @@ PROTOCOL.md#data-files, PROTOCOL.md#per-file-statistics
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import uuid4
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -21,11 +24,14 @@ from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.frames.conformed_rows import WrittenColumn, conformed_rows, fulfilling, retyped_rows
 from sparkdelta.frames.footer_statistics import ADDED, NUM_RECORDS, FooterReader, describe_files
 from sparkdelta.frames.written_rows import written_rows
+from sparkdelta.protocol.file_actions import AddFile
 from sparkdelta.schema.row_rules import RowRules
 from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.worker_files import WorkerFiles, setting_names
 from sparkdelta.table.driver import our_errors, read_rows, read_table
+from sparkdelta.table.few_files import describe_few_files
+from sparkdelta.table.job_names import named_jobs
 from sparkdelta.table.sessions import computing_session
 
 log = logging.getLogger(__name__)
@@ -63,12 +69,15 @@ class NewFiles:
     ----------
     adds
         A column `add`.
+    values
+        The same as values; None if they are many.
     """
 
     adds: DataFrame
     count: int
     num_rows: int
     size_bytes: int
+    values: tuple[AddFile, ...] | None = None
 
     def last_value(self, column: str, *, is_highest: bool) -> int | None:
         """The highest value of a LONG column that has statistics, or the lowest; None without rows.
@@ -78,6 +87,10 @@ class NewFiles:
         PROTOCOL.md#per-file-statistics
         """
         bound = "maxValues" if is_highest else "minValues"
+        if self.values is not None:
+            known = (json.loads(add.stats or "{}").get(bound, {}) for add in self.values)
+            numbers = [int(each[column]) for each in known if column in each]
+            return (max if is_highest else min)(numbers, default=None)
         found = StructType([StructField(bound, StructType([StructField(column, LongType())]))])
         value = f"{from_json_text('add.stats', found)}.{bound}.{quoted(column)}"
         values = self.adds.selectExpr(f"{value} AS value")
@@ -155,7 +168,7 @@ class DataFileWriter:
                 retyped_rows(copied, [column.field for column in self.columns])
             )
         try:
-            with our_errors(None):
+            with our_errors(None), named_jobs(self.spark, "data files"):
                 write_parquet(
                     self._shuffled(written_rows(conformed, columns), list(names.values())),
                     directory,
@@ -211,19 +224,24 @@ class DataFileWriter:
         return moved_rows(conformed, self.spark)
 
     def _described(self, directory: str) -> NewFiles:
+        worker_files = self._worker_files()
+        reader = FooterReader(
+            worker_files,
+            self.table_root,
+            self.partition_columns,
+            self.statistics_columns,
+            data_change=self.data_change,
+        )
+        few = describe_few_files(worker_files, directory, reader)
+        if few is not None:
+            return self._known(few)
         listing = self.spark.read.format("binaryFile").schema(_FILE_LIST)
         files = listing.options(**_LIST_OPTIONS).load(directory)
         described = describe_files(
             files.select(
                 "path", "length", F.unix_millis("modificationTime").alias("modificationTime")
             ),
-            FooterReader(
-                self._worker_files(),
-                self.table_root,
-                self.partition_columns,
-                self.statistics_columns,
-                data_change=self.data_change,
-            ),
+            reader,
         )
         try:
             table = read_table(
@@ -231,14 +249,18 @@ class DataFileWriter:
             )
         except DriverReadTooLargeError:
             return self._many(described)
+        return self._known(table)
+
+    def _known(self, table: pa.Table) -> NewFiles:
         if table.num_rows == 0:
             empty = self.spark.createDataFrame([], ADDED)
-            return NewFiles(_adds(empty), 0, 0, 0)
+            return NewFiles(_adds(empty), 0, 0, 0, ())
         return NewFiles(
             _adds(self.spark.createDataFrame(table)),
             table.num_rows,
             pc.sum(table[NUM_RECORDS]).as_py(),
             pc.sum(table["size"]).as_py(),
+            tuple(map(_value, table.to_pylist())),
         )
 
     def _many(self, described: DataFrame) -> NewFiles:
@@ -258,6 +280,17 @@ class DataFileWriter:
 
         names = setting_names(self.table_root)
         return WorkerFiles(hadoop.settings(self.spark, names, self.options) if names else {})
+
+
+def _value(row: Mapping[str, Any]) -> AddFile:
+    return AddFile(
+        path=row["path"],
+        partition_values=dict(row["partitionValues"]),
+        size=row["size"],
+        modification_time=row["modificationTime"],
+        data_change=row["dataChange"],
+        stats=row["stats"],
+    )
 
 
 def _adds(described: DataFrame) -> DataFrame:

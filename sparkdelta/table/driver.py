@@ -35,7 +35,7 @@ last value of an identity column one row
 partitions that are overwritten  `MAX_NAMED_PARTITIONS` in `replacement`
 transaction of an application    one row
 file actions of a commit         `MAX_VALUE_ACTIONS` in `transaction`
-file actions of a large commit   one partition at a time, then a file on disk
+what a large commit does         one row
 repeated files of a commit       one row
 row id high-water mark           one row
 table actions of a winning commit  those of one commit, none of files
@@ -61,6 +61,7 @@ from sparkdelta.exceptions import (
     from_message,
 )
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, Version
+from sparkdelta.table.job_names import named_jobs
 from sparkdelta.table.sessions import SPARK_ERRORS
 
 _MISSING_FILE = re.compile(
@@ -85,7 +86,10 @@ def read_rows(
     DriverReadTooLargeError
         There are more rows than `bound`.
     """
-    with our_errors(version, what=what, bound=bound):
+    with (
+        our_errors(version, what=what, bound=bound),
+        named_jobs(frame.sparkSession, what, version=version),
+    ):
         rows = frame.collect()
     if len(rows) > bound:
         raise DriverReadTooLargeError(what=what, rows=len(rows), bound=bound)
@@ -96,17 +100,14 @@ def read_table(
     frame: DataFrame, *, what: str, bound: int, version: Version | None = None
 ) -> pa.Table:
     """As `read_rows`, in columns: for many rows."""
-    with our_errors(version, what=what, bound=bound):
+    with (
+        our_errors(version, what=what, bound=bound),
+        named_jobs(frame.sparkSession, what, version=version),
+    ):
         table = frame.toArrow()
     if table.num_rows > bound:
         raise DriverReadTooLargeError(what=what, rows=table.num_rows, bound=bound)
     return table
-
-
-def stream_rows(frame: DataFrame, *, what: str, version: Version | None = None) -> Iterator[Row]:
-    """The rows one after another; the driver holds those of one partition at a time."""
-    with our_errors(version, what=what):
-        yield from frame.toLocalIterator()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import unquote
@@ -34,6 +35,7 @@ from sparkdelta.table.file_scan import (
     FileScan,
     partition_column,
 )
+from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.progress import progress
 from sparkdelta.table.scan_report import ScanReport, counted_report, full_report
 from sparkdelta.table.state import NUM_RECORDS, TableState
@@ -102,8 +104,11 @@ class Scan:
             `columns` names a column that the table does not have.
         """
         output = self._output()
-        with progress(
-            self._state.log.spark, "Finding files to read", is_on=self._state.shows_progress
+        with (
+            self._named_jobs(),
+            progress(
+                self._state.log.spark, "Finding files to read", is_on=self._state.shows_progress
+            ),
         ):
             rows = self._rows()
         if self.where is not None:
@@ -153,10 +158,17 @@ class Scan:
             Whether to count every step. That reads all of the log.
         """
         spark, version = self._state.log.spark, self._state.log.segment.version
-        with progress(spark, "Counting the files of a scan", is_on=self._state.shows_progress):
+        with (
+            self._named_jobs(),
+            progress(spark, "Counting the files of a scan", is_on=self._state.shows_progress),
+        ):
             if full:
                 return full_report(self._state, self._skipping)
             return counted_report(self.files(), self._skipping, self._checksum, version=version)
+
+    def _named_jobs(self) -> AbstractContextManager[None]:
+        log = self._state.log
+        return jobs_of(log.store.table_root, log.segment.version)
 
     @cached_property
     def _skipping(self) -> DataSkipping | None:

@@ -18,6 +18,7 @@ from sparkdelta.protocol.log_segment import LogSegment, extend_log_segment
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.table.commit_times import commit_timestamp
 from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.loading import LoadedLog, extend_log, load_log
 from sparkdelta.table.log_listing import list_log_files, open_log
 from sparkdelta.table.log_reader import LogReader
@@ -269,7 +270,10 @@ def open_snapshot(
     Checkpoints, compactions and version checksums named in `without` are taken for not there.
     """
     store = open_log(spark, path, options)
-    with progress(spark, f"Loading {store.table_root}", is_on=shows_progress):
+    with (
+        jobs_of(store.table_root, version),
+        progress(spark, f"Loading {store.table_root}", is_on=shows_progress),
+    ):
         loaded = load_log(spark, store, version, options or {}, without)
     configuration = TableConfiguration.validate(
         loaded.protocol, loaded.metadata, path=store.table_root

@@ -15,6 +15,7 @@ from sparkdelta.protocol.log_files import staging_directory
 from sparkdelta.storage.log_store import FileEntry, LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS
 from sparkdelta.table.driver import our_errors
+from sparkdelta.table.job_names import named_jobs
 from sparkdelta.table.log_listing import read_options
 
 _LOGGER = logging.getLogger(__name__)
@@ -41,15 +42,17 @@ class Staging:
     ) -> list[FileEntry]:
         """Write a file for each partition that has rows; their names are within the part."""
         target = log_path(self.store.table_root, f"{self.name}/{part}")
-        with our_errors(None):
+        with our_errors(None), named_jobs(self.spark, f"files of the log ({part})"):
             rows.write.options(**read_options(self.store, {}), **options).parquet(target)
         return self._files(part, ".parquet")
 
-    def write_lines(self, lines: DataFrame, part: str) -> list[FileEntry]:
+    def write_lines(
+        self, lines: DataFrame, part: str, options: Mapping[str, str] | None = None
+    ) -> list[FileEntry]:
         """Write a column of texts, a line each."""
         target = log_path(self.store.table_root, f"{self.name}/{part}")
-        options = {"lineSep": "\n", "compression": "none"}
-        with our_errors(None):
+        options = {"lineSep": "\n", "compression": "none", **(options or {})}
+        with our_errors(None), named_jobs(self.spark, f"files of the log ({part})"):
             lines.write.options(**read_options(self.store, {}), **options).text(target)
         return self._files(part, ".txt")
 

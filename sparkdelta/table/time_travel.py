@@ -16,12 +16,11 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.commit_timestamps import strictly_increasing, version_at_or_before
 from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.protocol.log_segment import readable_commits
-from sparkdelta.protocol.table_properties import InCommitTimestamps
+from sparkdelta.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit_times import (
     commit_timestamp,
     file_times,
-    has_in_commit_timestamp,
     in_commit_timestamp,
 )
 from sparkdelta.table.configuration import TableConfiguration

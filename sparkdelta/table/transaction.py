@@ -31,11 +31,14 @@ from sparkdelta.protocol.row_ids import NO_ROW_IDS, ROW_TRACKING_DOMAIN, high_wa
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.commit_spool import CommitSpool
+from sparkdelta.table.commit_hooks import CommitHooks
 from sparkdelta.table.committer import Committed, Committer, Ground, Judge, Proposal
 from sparkdelta.table.driver import read_rows
+from sparkdelta.table.job_names import jobs_of, named_jobs
 from sparkdelta.table.large_commits import LargeCommits
 from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.staged_lines import StagedLines
+from sparkdelta.table.staging import staging
 from sparkdelta.table.winning_commits import WinningCommits
 
 MAX_VALUE_ACTIONS = 10_000
@@ -71,14 +74,19 @@ class Transaction:
     tags: Mapping[str, str] | None = None
 
     def commit(self, committer: Committer | None = None) -> Committed:
-        """Commit, after however many others that this commit may follow.
+        """Commit, after however many others that this commit may follow, and do what is due then.
 
         Raises
         ------
         CommitError
             See `Committer.commit`.
         """
-        committer = committer or Committer(self.store)
+        with jobs_of(
+            self.store.table_root, None if self.snapshot is None else self.snapshot.version
+        ):
+            return self._commit_all(committer or Committer(self.store))
+
+    def _commit_all(self, committer: Committer) -> Committed:
         if self.file_actions is None:
             return self._commit(committer, self.staged)
         frame = conformed_actions(self.file_actions, self.file_actions.schema)
@@ -91,26 +99,49 @@ class Transaction:
                 removes=(*self.staged.removes, *removes),
             )
             return self._commit(committer, staged)
-        with _kept(frame) as kept:
+        with _kept(frame) as kept, staging(frame.sparkSession, self.store) as stage:
             self._check_large(kept)
-            spool = CommitSpool.of(file_action_lines(kept))
-            try:
-                removed = kept.filter("remove.path IS NOT NULL").select("remove.path")
-                return self._commit(committer, self.staged, spool, removed)
-            finally:
-                spool.close()
+            lines = StagedLines.of(kept, stage)
+            removed = kept.filter("remove.path IS NOT NULL").select("remove.path")
+            return self._commit(committer, self.staged, lines, removed)
 
     def _commit(
         self,
         committer: Committer,
         staged: StagedActions,
-        spool: CommitSpool | None = None,
+        lines: StagedLines | None = None,
         removed: DataFrame | None = None,
     ) -> Committed:
-        proposal = Proposal(
-            self.operation, staged, spool, self.metrics, self.user_metadata, self.tags
+        metrics = self._metrics(staged, lines)
+        proposal = Proposal(self.operation, staged, lines, metrics, self.user_metadata, self.tags)
+        done = committer.commit(proposal, self._ground(staged), self._judge(staged, removed))
+        self._hooks(done).run()
+        return done
+
+    def _hooks(self, done: Committed) -> CommitHooks:
+        snapshot, actions = self.snapshot, self.file_actions
+        spark = None if actions is None else actions.sparkSession
+        is_next = snapshot is not None and snapshot.version + 1 == done.version
+        metadata = (*self.staged.metadata, *(() if snapshot is None else (snapshot.metadata,)))[0]
+        return CommitHooks(
+            spark=spark if snapshot is None else snapshot.log.spark,
+            store=self.store,
+            version=done.version,
+            properties=metadata.configuration,
+            lines=done.lines,
+            checksum_before=snapshot.version_checksum if snapshot and is_next else None,
         )
-        return committer.commit(proposal, self._ground(staged), self._judge(staged, removed))
+
+    def _metrics(
+        self, staged: StagedActions, lines: StagedLines | None
+    ) -> Mapping[str, str] | None:
+        """The metrics, with what was removed, as delta-spark's history tells it of overwrites."""
+        if self.metrics is None or self.operation.is_blind_append:
+            return self.metrics
+        files, size = len(staged.removes), sum(remove.size or 0 for remove in staged.removes)
+        if lines is not None:
+            files, size = files + lines.num_removes, size + lines.removed_bytes
+        return {"numRemovedFiles": str(files), "numRemovedBytes": str(size), **self.metrics}
 
     def _ground(self, staged: StagedActions) -> Ground:
         snapshot = self.snapshot
@@ -168,7 +199,7 @@ def _as_values(
     """The file actions as values; None if they are too many."""
     try:
         rows = read_rows(
-            file_action_lines(actions).select(LINE).limit(MAX_VALUE_ACTIONS + 1),
+            file_action_lines(actions).limit(MAX_VALUE_ACTIONS + 1),
             what="file actions of a commit",
             bound=MAX_VALUE_ACTIONS,
         )
@@ -189,7 +220,8 @@ def _kept(frame: DataFrame) -> Iterator[DataFrame]:
     """
     kept = frame.persist(StorageLevel.DISK_ONLY)
     try:
-        kept.count()
+        with named_jobs(frame.sparkSession, "file actions of a large commit"):
+            kept.count()
         yield kept
     finally:
         kept.unpersist()

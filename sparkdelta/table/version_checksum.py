@@ -16,6 +16,7 @@ from sparkdelta.frames.version_checksum import IS_PLAIN, changed_bins, wire_text
 from sparkdelta.protocol.file_paths import canonical_path
 from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES, FileBin, FileTotals
 from sparkdelta.protocol.log_files import LogFile, Version, version_checksum_name
+from sparkdelta.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.protocol.version_checksum import (
     FILE_PRESERVING_OPERATIONS,
     MAX_DOMAINS,
@@ -28,7 +29,6 @@ from sparkdelta.protocol.version_checksum import (
     serialize_version_checksum,
 )
 from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, TXN, actions
-from sparkdelta.table.commit_times import has_in_commit_timestamp
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.snapshot import Snapshot
 
@@ -63,8 +63,14 @@ class ChecksumResult:
         }
 
 
-def add_version_checksum(snapshot: Snapshot) -> ChecksumResult:
+def add_version_checksum(snapshot: Snapshot, *, from_state: bool = True) -> ChecksumResult:
     """Write the checksum of a snapshot whose table is known to be writable, unless it is there.
+
+    Parameters
+    ----------
+    from_state
+        Whether the state is replayed where the version before and the commit do not tell it; else
+        nothing is written then.
 
     References
     ----------
@@ -75,6 +81,8 @@ def add_version_checksum(snapshot: Snapshot) -> ChecksumResult:
         return ChecksumResult(snapshot.version, name, written=False)
     checksum = checksum_after_commit(snapshot)
     incremental = checksum is not None
+    if not incremental and not from_state:
+        return ChecksumResult(snapshot.version, name, written=False)
     checksum = checksum or checksum_of_state(snapshot)
     try:
         snapshot.log.store.put_if_absent(name, serialize_version_checksum(checksum))

@@ -1,0 +1,127 @@
+"""From the version checksum of one version to that of the next, by the commit's actions as values.
+
+References
+----------
+PROTOCOL.md#version-checksum-file-schema
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sparkdelta.protocol.action_lines import wire_form
+from sparkdelta.protocol.conflicts import WinningCommit
+from sparkdelta.protocol.file_actions import AddFile, RemoveFile, file_key
+from sparkdelta.protocol.file_totals import (
+    DELETED_BOUNDARIES,
+    SIZE_BOUNDARIES,
+    FileBin,
+    FileTotals,
+)
+from sparkdelta.protocol.table_properties import has_in_commit_timestamp, in_commit_timestamps
+from sparkdelta.protocol.version_checksum import (
+    FILE_PRESERVING_OPERATIONS,
+    MAX_FILES,
+    VersionChecksum,
+    WireAction,
+    latest_by_key,
+)
+
+BEFORE_THE_FIRST = VersionChecksum(transactions=(), domain_metadata=(), all_files=()).with_totals(
+    FileTotals.of((), SIZE_BOUNDARIES)
+)
+"""What there is before version 0."""
+
+
+def checksum_after(
+    before: VersionChecksum, commit: WinningCommit, *, table_root: str
+) -> VersionChecksum | None:
+    """The checksum of a commit's version; None where the two do not tell it exactly.
+
+    Parameters
+    ----------
+    before
+        Of the version before.
+    commit
+        With all its file actions.
+
+    References
+    ----------
+    PROTOCOL.md#state-validation
+    """
+    protocol, metadata = commit.protocol or before.protocol, commit.metadata or before.metadata
+    files: tuple[AddFile | RemoveFile, ...] = (*commit.adds, *commit.removes)
+    tells = not files or commit.commit_info.get("operation") in FILE_PRESERVING_OPERATIONS
+    totals = before.totals
+    if protocol is None or metadata is None or totals is None or not tells:
+        return None
+    boundaries = totals.sizes.boundaries
+    after = totals.plus(FileTotals.of((_bin(file, boundaries) for file in files), boundaries))
+    if after is None or not _is_plain(files, table_root):
+        return None
+    in_commit = in_commit_timestamps(protocol, metadata.configuration)
+    has_timestamp = has_in_commit_timestamp(in_commit, commit.version)
+    timestamp = commit.commit_info.get("inCommitTimestamp")
+    if has_timestamp and not isinstance(timestamp, int):
+        return None
+    txn_id = commit.commit_info.get("txnId")
+    checksum = VersionChecksum(
+        protocol=protocol,
+        metadata=metadata,
+        in_commit_timestamp=(timestamp if has_timestamp and isinstance(timestamp, int) else None),
+        txn_id=txn_id if isinstance(txn_id, str) else None,
+    )
+    transactions, domains = map(wire_form, commit.transactions), map(wire_form, commit.domains)
+    return checksum.with_totals(after).with_actions(
+        transactions=latest_by_key(before.transactions, transactions, key="appId"),
+        domain_metadata=latest_by_key(before.domain_metadata, domains, key="domain"),
+        all_files=(
+            _files_after(before.all_files, commit, table_root)
+            if before.all_files is not None and after.num_files <= MAX_FILES
+            else None
+        ),
+    )
+
+
+def _bin(file: AddFile | RemoveFile, boundaries: Sequence[int]) -> FileBin:
+    vector, size = file.deletion_vector, file.size or 0
+    sign = 1 if isinstance(file, AddFile) else -1
+    deleted = 0 if vector is None else vector.cardinality
+    return FileBin(
+        size_bin=bisect_right(boundaries, size) - 1,
+        deleted_bin=bisect_right(DELETED_BOUNDARIES, deleted) - 1,
+        files=sign,
+        size_bytes=sign * size,
+        deletion_vectors=0 if vector is None else sign,
+        deleted_records=sign * deleted,
+    )
+
+
+def _is_plain(files: Iterable[AddFile | RemoveFile], table_root: str) -> bool:
+    """Whether each has a size, and a path has one action, or one remove and one add of another
+    deletion vector.
+    """
+    of_path = defaultdict(list)
+    for file in files:
+        path, vector = file_key(file, table_root)
+        of_path[path].append((vector, isinstance(file, AddFile)))
+        if file.size is None:
+            return False
+    return all(
+        len(found) == 1
+        or (len(found) == 2 and found[0][0] != found[1][0] and found[0][1] != found[1][1])
+        for found in of_path.values()
+    )
+
+
+def _files_after(
+    before: Sequence[WireAction], commit: WinningCommit, table_root: str
+) -> list[WireAction]:
+    removed = {file_key(remove, table_root)[0] for remove in commit.removes}
+    kept = [
+        file for file in before if file_key(AddFile.from_dict(file), table_root)[0] not in removed
+    ]
+    return kept + [wire_form(replace(add, data_change=False)) for add in commit.adds]

@@ -1,0 +1,77 @@
+"""Names of the Spark jobs that we start, for whoever looks at Spark's user interface: what is done,
+and to which version of which table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.table.sessions import is_connect
+
+_DESCRIPTION = "spark.job.description"
+_table: ContextVar[tuple[str, Version | None] | None] = ContextVar("sparkdelta table", default=None)
+
+
+@contextmanager
+def jobs_of(table: str, version: Version | None = None) -> Iterator[None]:
+    """Say which table the jobs of a block are about; an inner block has the last word.
+
+    Parameters
+    ----------
+    version
+        What is read, or written after; None if it is not known yet.
+    """
+    token = _table.set((table, version))
+    try:
+        yield
+    finally:
+        _table.reset(token)
+
+
+@contextmanager
+def named_jobs(spark: SparkSession, step: str, *, version: Version | None = None) -> Iterator[None]:
+    """Name the jobs that this thread starts in a block; what the user named comes back after it.
+
+    Classic Spark shows it as the description of jobs, of any group; on Spark Connect it is a tag.
+    """
+    name = job_name(step, version)
+    if is_connect(spark):
+        tag = name.replace(",", ";")  # what a tag must not hold
+        is_new = tag not in spark.getTags()
+        if is_new:
+            spark.addTag(tag)
+        try:
+            yield
+        finally:
+            if is_new:
+                spark.removeTag(tag)
+        return
+    context = spark.sparkContext
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.setLocalProperty(_DESCRIPTION, name)
+    try:
+        yield
+    finally:
+        # PySpark passes a null on, which takes the property away.
+        context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
+
+
+def job_name(step: str, version: Version | None = None) -> str:
+    """What jobs are called here.
+
+    Examples
+    --------
+    >>> with jobs_of("file:/data/people", 3):
+    ...     job_name("files of a scan")
+    'sparkdelta: files of a scan, version 3 of file:/data/people'
+    """
+    table, known = _table.get() or (None, None)
+    version = known if version is None else version
+    of_version = "" if version is None else f", version {version}"
+    of_table = "" if table is None else f" of {table}" if of_version else f", {table}"
+    return f"sparkdelta: {step}{of_version}{of_table}"
