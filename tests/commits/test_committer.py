@@ -355,21 +355,24 @@ def test_twenty_threads() -> None:
     assert stamps == sorted(set(stamps))  # type: ignore[type-var]
 
 
-def test_processes_without_spark(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("writers", "count"), [(4, 10), pytest.param(20, 20, marks=pytest.mark.slow)]
+)
+def test_processes_without_spark(tmp_path: Path, writers: int, count: int) -> None:
     root = f"file:{tmp_path}/a b"
     store = LocalLogStore(root)
     create(store)
     command = [sys.executable, "-m", "tests.support.commits", root]
     running = [
-        subprocess.Popen([*command, str(writer), "10"], cwd=ROOT, stderr=subprocess.PIPE)
-        for writer in range(4)
+        subprocess.Popen([*command, str(writer), str(count)], cwd=ROOT, stderr=subprocess.PIPE)
+        for writer in range(writers)
     ]
     for process in running:
         _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors.decode()
     log = MemoryLog(files={e.name: store.read([e.name])[0] for e in store.list_from()})
-    assert sorted(added(log)) == sorted(f"{w}-{n}" for w in range(4) for n in range(10))
-    assert len(log.commits()) == 41
+    assert sorted(added(log)) == sorted(f"{w}-{n}" for w in range(writers) for n in range(count))
+    assert len(log.commits()) == writers * count + 1
 
 
 @pytest.mark.parametrize("nth", [1, 2])

@@ -1,0 +1,82 @@
+"""Writers in processes of their own, see `spark_worker`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from unittest.mock import patch
+
+from pyspark.sql import SparkSession
+
+from sparkdelta import write_delta
+from sparkdelta.storage import hadoop
+from sparkdelta.table.staging import Staging
+
+
+def session(scratch: Path) -> SparkSession:
+    """A small session."""
+    return (
+        SparkSession.builder.master("local[1]")
+        .config("spark.driver.memory", "512m")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+        .config("spark.local.dir", str(scratch / "local"))
+        .getOrCreate()
+    )
+
+
+def append(spark: SparkSession, path: str, first: int, commits: int) -> list[int | None]:
+    """One row per commit, numbered from `first`."""
+    return [
+        write_delta(spark.range(n, n + 1).coalesce(1), path, mode="append").version
+        for n in range(first, first + commits)
+    ]
+
+
+def append_together(spark: SparkSession, path: str, first: int, meeting: str, writers: int) -> None:
+    """One commit, whose data files are written while those of all the others are."""
+    write = hadoop.write_parquet
+
+    def overlapping(*arguments: object, **options: object) -> None:
+        _meet(Path(meeting, "begin"), first, writers)
+        write(*arguments, **options)  # type: ignore[arg-type]
+        _meet(Path(meeting, "end"), first, writers)
+
+    with patch.object(hadoop, "write_parquet", overlapping):
+        append(spark, path, first, 1)
+
+
+def _meet(place: Path, number: int, writers: int) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    (place / str(number)).touch()
+    while len(list(place.iterdir())) < writers:
+        time.sleep(0.01)
+
+
+def stuck_in_data_files(spark: SparkSession, path: str, reached: str) -> None:
+    """An append whose tasks never end; the file `reached` is there once some rows are written."""
+
+    def slow(batches):  # type: ignore[no-untyped-def]
+        for batch in batches:
+            yield batch
+            Path(reached).touch()
+            time.sleep(600)
+
+    rows = spark.range(0, 100_000, 1, 1).mapInPandas(slow, "id LONG")
+    write_delta(rows, path, mode="append")
+
+
+def stuck_before_publishing(spark: SparkSession, path: str, reached: str) -> None:
+    """A checkpoint whose files are all staged, and never get their names."""
+    from sparkdelta import write_checkpoint
+
+    def never(*_: object) -> None:
+        Path(reached).touch()
+        time.sleep(600)
+
+    with patch.object(Staging, "publish", never):
+        write_checkpoint(spark, path, kind="v2-json")
