@@ -48,6 +48,10 @@ bench-plan: java $(VENV)/.installed ## Planning of up to 10M files, against othe
 bench-checkpoint: java $(VENV)/.installed ## Writing checkpoints of 1M files, or 10M: BENCH='--most-files 10000000'
 	$(BIN)/python -m tests.benchmarks --only checkpoints $(BENCH)
 
+.PHONY: bench-write
+bench-write: java $(VENV)/.installed ## Writing 20M rows, one row, by 20 writers, and a commit of 1M actions
+	$(BIN)/python -m tests.benchmarks --only writes $(BENCH)
+
 ##@ Checks
 .PHONY: check
 check: lint types imports ## Everything that reads the code without running it

@@ -25,11 +25,13 @@ from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwat
 from tests.benchmarks.planning import PARTS
 from tests.benchmarks.session import local_session
 from tests.benchmarks.suites import SCALES, SUITES, Scale
+from tests.benchmarks.writes import WRITE_PARTS
 
 OF_LARGE_TABLES = ("planning", "checkpoints")
-"""The suites of `make bench-plan` and `make bench-checkpoint`: not part of `make bench`, as each
-takes longer than all others. They share tables.
-"""
+"""The suites of `make bench-plan` and `make bench-checkpoint`, which share tables."""
+
+NOT_BY_DEFAULT = (*OF_LARGE_TABLES, "writes")
+"""Suites of commands of their own, as each takes longer than all others."""
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Comparison | NotMeasured]:
@@ -43,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Comparison | NotMeasure
     with tempfile.TemporaryDirectory(prefix="sparkdelta-bench-", dir=options.scratch) as scratch:
         spark = local_session(Path(scratch), cores=options.cores, memory=options.driver_memory)
         try:
-            for name in options.only or (suite for suite in SUITES if suite not in OF_LARGE_TABLES):
+            for name in options.only or (suite for suite in SUITES if suite not in NOT_BY_DEFAULT):
                 stopwatch = Stopwatch(spark, pairs, name)
                 keeps = name in OF_LARGE_TABLES and options.scratch
                 parent = Path(options.scratch) if keeps else Path(scratch)
@@ -86,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="where to make tables; those of the planning suite stay there for the next run",
     )
-    planning = parser.add_argument_group("the suites planning and checkpoints")
+    planning = parser.add_argument_group("the suites planning, checkpoints and writes")
     planning.add_argument(
         "--most-files",
         type=int,
@@ -95,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     planning.add_argument(
         "--without",
-        choices=[*PARTS, *CHECKPOINT_PARTS],
+        choices=[*PARTS, *CHECKPOINT_PARTS, *WRITE_PARTS],
         action="append",
         help="leave out a part; may be repeated",
     )

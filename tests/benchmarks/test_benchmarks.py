@@ -24,7 +24,13 @@ from tests.benchmarks.planning import PARTS
 from tests.benchmarks.suites import SUITES
 
 ROOT = Path(__file__).parents[2]
-OTHER_PROCESSES = ("low-memory", "delta-spark", "delta-spark-large", "delta-spark-checkpoint")
+OTHER_PROCESSES = (
+    "low-memory",
+    "delta-spark",
+    "delta-spark-large",
+    "delta-spark-checkpoint",
+    "delta-spark-writes",
+)
 
 
 def _comparison(*seconds: float, target: Target | None = None) -> Comparison:
