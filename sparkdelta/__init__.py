@@ -1,19 +1,17 @@
 """Delta Lake on Spark without a JAR: the transaction log protocol as DataFrame transformations."""
 
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.io import (
-    clean_log,
-    compact_log,
-    load_snapshot,
-    read_delta,
-    verify,
-    write_checkpoint,
-    write_delta,
-    write_version_checksum,
-)
+from sparkdelta.io import load_snapshot, read_delta, write_delta
 from sparkdelta.table.scan import Scan
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.tables import DeltaTable
+from sparkdelta.upkeep import (
+    clean_log,
+    compact_log,
+    verify,
+    write_checkpoint,
+    write_version_checksum,
+)
 
 __all__ = [
     "DeltaError",

@@ -219,8 +219,8 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "F0000",
         (
             "Cannot make a table with the property {property}. Properties that begin with delta. "
-            "are the protocol's, and this one is not known or not implemented here. Leave it out,"
-            " or set it with another engine."
+            "are the protocol's, and this one is not known, is not implemented here, or is not for "
+            "users to set. Leave it out.{suggestion}"
         ),
     ),
     "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS": (

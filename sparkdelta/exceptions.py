@@ -205,6 +205,7 @@ class TableAlreadyExistsError(TableError):
 @dataclass(kw_only=True, eq=False, repr=False)
 class UnknownConfigurationError(TableError):
     property: str
+    suggestion: str
     error_class = "DELTA_UNKNOWN_CONFIGURATION"
 
 

@@ -1,4 +1,4 @@
-"""Our own verbs: reading and writing a table, loading its snapshots, the upkeep of its log."""
+"""Our own verbs: reading and writing a table, loading its snapshots."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from sparkdelta.commands.checkpoint import checkpoint
-from sparkdelta.commands.compact_log import compact_commits
-from sparkdelta.commands.verify import Verification, verify_table
 from sparkdelta.commands.write import WriteResult, write
-from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
-from sparkdelta.protocol.table_features import Writing
-from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, Layout
-from sparkdelta.table.checkpointer import WrittenCheckpoint
-from sparkdelta.table.job_names import jobs_of
-from sparkdelta.table.log_compaction import CompactionResult
-from sparkdelta.table.metadata_cleanup import CleanupResult, clean_metadata
+from sparkdelta.exceptions import TimeTravelMultipleFormatsError
+from sparkdelta.protocol.log_files import checked_version
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.time_travel import version_at_timestamp
-from sparkdelta.table.version_checksum import ChecksumResult, add_version_checksum
-from sparkdelta.table.writable import open_writable
 from sparkdelta.table.write_options import WriteOptions
 
 
@@ -101,6 +91,7 @@ def write_delta(
     replace_where: str | Column | None = None,
     partition_overwrite_mode: str = "static",
     merge_schema: bool = False,
+    overwrite_schema: bool = False,
     txn_app_id: str | None = None,
     txn_version: int | None = None,
     user_metadata: str | None = None,
@@ -135,7 +126,11 @@ def write_delta(
     partition_overwrite_mode
         With `overwrite`: ``dynamic`` replaces the partitions that the rows are in, ``static`` all.
     merge_schema
-        Whether columns that only the rows have become the table's last ones.
+        Whether columns and nested fields that only the rows have become the table's last ones, and
+        wider types of theirs the table's, where it has ``delta.enableTypeWidening``.
+    overwrite_schema
+        With `overwrite`: the table gets the schema of the rows, and is partitioned by
+        `partition_by` or not at all.
     txn_app_id, txn_version
         Name the write, so that it is done once: it is left out if the table has the transaction, or
         a later one of the same application.
@@ -181,6 +176,7 @@ def write_delta(
         replace_where=replace_where,
         partition_overwrite_mode=partition_overwrite_mode,
         merge_schema=merge_schema,
+        overwrite_schema=overwrite_schema,
         txn_app_id=txn_app_id,
         txn_version=txn_version,
         user_metadata=user_metadata,
@@ -212,7 +208,7 @@ def load_snapshot(
     """
     if version is not None and timestamp is not None:
         raise TimeTravelMultipleFormatsError()
-    _checked(version)
+    checked_version(version)
     if timestamp is not None:
         version = version_at_timestamp(spark, path, timestamp)
     return open_snapshot(
@@ -222,197 +218,3 @@ def load_snapshot(
         partition_time_zone=partition_time_zone,
         shows_progress=progress,
     )
-
-
-def write_version_checksum(
-    spark: SparkSession, path: str, *, version: int | None = None
-) -> ChecksumResult:
-    """Write the version checksum (`.crc`) of a version, the latest by default.
-
-    It is computed from the checksum of the version before and the one commit where these tell it
-    exactly, else from the state. One that is there already is left alone. Up to 100 transactions,
-    10 domains and 50 files are listed in it; a longer list is left out.
-
-    Raises
-    ------
-    DeltaError
-        The log cannot be read, or may not be written by this engine; nothing was written.
-
-    References
-    ----------
-    PROTOCOL.md#version-checksum-file
-    """
-    snapshot = open_writable(spark, path, version=_checked(version))
-    with jobs_of(snapshot.path, snapshot.version):
-        return add_version_checksum(snapshot)
-
-
-def write_checkpoint(
-    spark: SparkSession,
-    path: str,
-    *,
-    version: int | None = None,
-    kind: str | None = None,
-    layout: Layout = "clustered",
-    incremental: bool = True,
-    adds_per_sidecar: int = ADDS_PER_SIDECAR,
-    compression: str = "snappy",
-    progress: bool = True,
-) -> WrittenCheckpoint:
-    """Write the checkpoint of a version: executors do it, nothing of the log passes the driver.
-
-    Parameters
-    ----------
-    spark
-        A classic session.
-    path
-        The table's root.
-    version
-        The latest by default.
-    kind
-        ``classic``; ``v2-json`` or ``v2-parquet``, named by a UUID; or ``v2-classic``. By default
-        what the table's ``delta.checkpointPolicy`` says; V2 then means JSON, of which one in a
-        hundred versions has the classic name instead, for old clients to see.
-    layout
-        ``clustered``: files are ordered by partition values, then by their statistics, and a
-        condition on them reads a few of the sidecars; ``hash``: files are spread by their paths.
-    incremental
-        Whether a V2 checkpoint takes over the sidecars of the last one that are still right.
-    adds_per_sidecar
-        How many files a sidecar of a V2 checkpoint describes, about.
-    compression
-        A codec of Spark's Parquet writer.
-    progress
-        Whether a bar is shown where it takes long, see `read_delta`.
-
-    Returns
-    -------
-    WrittenCheckpoint
-        What was written. `is_written` is False where a checkpoint was there that is never
-        replaced, or is as good.
-
-    Raises
-    ------
-    DeltaError
-        The table, or its storage, cannot be written by this engine; or what was written does not
-        agree with the version (`CheckpointMismatchError`), then nothing is published.
-
-    Examples
-    --------
-    >>> write_checkpoint(spark, "/data/people").num_adds  # doctest: +SKIP
-    3
-
-    References
-    ----------
-    PROTOCOL.md#checkpoints
-    """
-    return checkpoint(
-        spark,
-        path,
-        version=_checked(version),
-        kind=kind,
-        layout=layout,
-        incremental=incremental,
-        adds_per_sidecar=adds_per_sidecar,
-        compression=compression,
-        shows_progress=progress,
-    )
-
-
-def compact_log(
-    spark: SparkSession, path: str, *, start: int | None = None, end: int | None = None
-) -> CompactionResult:
-    """Write a log compaction file for the commits from `start` to `end`, both included.
-
-    One Spark job; no action passes the driver beyond what loading a version needs. One that is
-    there already is left alone.
-
-    Parameters
-    ----------
-    start
-        By default the version after the newest checkpoint not newer than `end`; with less than two
-        commits after it there is nothing to do.
-    end
-        By default the latest version.
-
-    Raises
-    ------
-    DeltaError
-        The range is none, a commit of it is missing, or the log may not be written by this engine;
-        nothing was written.
-
-    References
-    ----------
-    PROTOCOL.md#log-compaction-files
-    """
-    return compact_commits(spark, path, start=_checked(start, "start"), end=_checked(end, "end"))
-
-
-def clean_log(
-    spark: SparkSession, path: str, *, dry_run: bool = False, now_ms: int | None = None
-) -> CleanupResult:
-    """Delete what of the log is older than `delta.logRetentionDuration` and no version within it
-    needs: commits, checkpoints, version checksums, compactions and sidecars.
-
-    Nothing goes without a complete checkpoint at or below the newest commit that has expired, or
-    where `delta.enableExpiredLogCleanup` is false; the result says why.
-
-    Parameters
-    ----------
-    dry_run
-        Whether only to say what would be deleted.
-    now_ms
-        The time to count from in milliseconds since the epoch, this moment by default.
-
-    Raises
-    ------
-    DeltaError
-        The log cannot be read, or may not be cleaned by this engine; nothing was deleted.
-
-    References
-    ----------
-    PROTOCOL.md#metadata-cleanup
-    """
-    snapshot = open_writable(spark, path, writing=Writing.CLEANUP)
-    with jobs_of(snapshot.path, snapshot.version):
-        return clean_metadata(snapshot, dry_run=dry_run, now_ms=now_ms)
-
-
-def verify(
-    spark: SparkSession, path: str, *, version: int | None = None, footers: bool = False
-) -> Verification:
-    """Look for everything in a table that is not as its log says. Nothing is changed.
-
-    The log has every commit; the version can be replayed; its version checksum says what replay
-    does; every complete checkpoint agrees with replay of the log before it, as far as that is still
-    there; every live data file and deletion vector exists, with the logged size.
-
-    Parameters
-    ----------
-    version
-        The version whose files are looked for, the latest by default; of the log, what is newer is
-        left alone.
-    footers
-        Whether to open every data file and compare its number of rows with `numRecords`.
-
-    Returns
-    -------
-    Verification
-        `is_clean`, the findings as a DataFrame, `as_dict()`; printed, it is a report.
-
-    Raises
-    ------
-    DeltaError
-        There is no table. What is wrong with one is a finding, not an error.
-
-    References
-    ----------
-    PROTOCOL.md#state-validation
-    """
-    return verify_table(spark, path, version=_checked(version), footers=footers)
-
-
-def _checked(version: int | None, argument: str = "version") -> int | None:
-    if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
-        raise InvalidArgumentError(argument=argument, problem=f"{version!r} is not a whole number")
-    return version

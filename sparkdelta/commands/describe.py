@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,12 +14,11 @@ from sparkdelta.protocol.table_features import FEATURES, is_supported
 from sparkdelta.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.schema.action_schemas import COMMIT_INFO
 from sparkdelta.schema.column_mapping import physical_name
+from sparkdelta.table.clustering import clustering_columns
 from sparkdelta.table.commit_times import file_times
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot
-
-_CLUSTERING_DOMAIN = "delta.clustering"
 
 
 def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = None) -> DataFrame:
@@ -141,16 +138,7 @@ def _clustering_columns(snapshot: Snapshot) -> list[str]:
     ----------
     PROTOCOL.md#clustered-table
     """
-    if not is_supported(snapshot.protocol, "clustering"):
-        return []
-    domain = snapshot.domain_metadata().filter(F.col("domain") == _CLUSTERING_DOMAIN)
-    rows = read_rows(domain.select("configuration"), what="clustering columns", bound=1)
-    if not rows:
-        return []
     mode = snapshot.configuration.column_mapping
     logical = {physical_name(field, mode): field.name for field in snapshot.schema.fields}
-    columns = json.loads(rows[0]["configuration"]).get("clusteringColumns", [])
-    # A nested column is a list of names, a top-level one a list of one or, in the protocol's own
-    # example, its name.
-    paths = [[column] if isinstance(column, str) else column for column in columns]
+    paths = clustering_columns(snapshot) or ()
     return [".".join([logical.get(path[0], path[0]), *path[1:]]) for path in paths]

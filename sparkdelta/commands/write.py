@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
@@ -25,11 +26,11 @@ from sparkdelta.frames.conformed_rows import WrittenColumn
 from sparkdelta.protocol.actions import TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.staged_commit import Operation
-from sparkdelta.protocol.table_properties import num_indexed_columns, target_file_size
+from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_properties import target_file_size
+from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.row_rules import with_marks
-from sparkdelta.schema.written_schema import (
-    indexed_columns,
-)
+from sparkdelta.schema.statistics_columns import string_prefix_length
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.data_file_writer import DataFileWriter, NewFiles
 from sparkdelta.table.driver import read_rows
@@ -123,7 +124,8 @@ def _with_marks(target: Target, snapshot: Snapshot | None, files: NewFiles, *, p
     """
     marks = {}
     for name, identity in target.numbered.items():
-        last = files.last_value(name, is_highest=identity.step > 0)
+        physical = physical_name(target.schema[name], target.column_mapping)
+        last = files.last_value(physical, is_highest=identity.step > 0)
         if last is not None:
             marks[name] = last
         elif files.num_rows:
@@ -169,7 +171,9 @@ def _data_files(
         table_root=store.table_root,
         columns=[WrittenColumn(field, source) for field, source in target.columns],
         partition_columns=target.partition_columns,
-        statistics_columns=_statistics_columns(target),
+        statistics_columns=target.statistics_columns,
+        column_mapping=target.column_mapping,
+        prefix_length=string_prefix_length(target.configuration),
         rules=target.rules,
         data_change=options.data_change,
         target_file_size=options.target_file_size or target_file_size(target.configuration),
@@ -177,14 +181,6 @@ def _data_files(
     )
     copied = None if replaced is None else replaced.copied
     return writer.write(rows, where=options.replace_where, copied=copied)
-
-
-def _statistics_columns(target: Target) -> tuple[tuple[str, ...], ...]:
-    """The columns with statistics: the table's, and those whose last value must be known."""
-    indexed = indexed_columns(
-        target.schema, target.partition_columns, num_indexed_columns(target.configuration)
-    )
-    return *indexed, *((name,) for name in target.numbered if (name,) not in indexed)
 
 
 def _transaction(
@@ -215,7 +211,7 @@ def _transaction(
         staged=staged,
         file_actions=_file_actions(files, replaced),
         read=replace(ReadSet() if replaced is None else replaced.read, app_ids=app_ids),
-        tags=None if replaced is None else replaced.tags or None,
+        tags=_tags(target, replaced),
         metrics={
             "numFiles": str(files.count),
             "numOutputRows": str(files.num_rows),
@@ -223,6 +219,19 @@ def _transaction(
         },
         user_metadata=options.user_metadata,
     )
+
+
+def _tags(target: Target, replaced: Replacement | None) -> Mapping[str, str] | None:
+    """What the commit says of itself: rows that are not copied keep their ids.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-row-tracking
+    """
+    tags = {} if replaced is None else replaced.tags
+    if not is_supported(target.protocol, "rowTracking"):
+        return tags or None
+    return {"delta.rowTracking.preserved": "true", **tags}
 
 
 def _file_actions(files: NewFiles, replaced: Replacement | None) -> DataFrame | None:

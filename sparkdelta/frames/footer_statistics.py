@@ -29,8 +29,8 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.frames.parquet_schema import Leaf, Node, file_schema
+from sparkdelta.schema.statistics_columns import DEFAULT_PREFIX_LENGTH
 
-PREFIX_LENGTH = 32
 NUM_RECORDS = "numRecords"
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -82,6 +82,8 @@ class FooterReader:
         The keys of `partitionValues`, in the order of the directories that the files are in.
     columns
         The physical paths of the columns that have statistics.
+    prefix_length
+        How much of a text is kept as a bound.
     """
 
     files: Files
@@ -89,6 +91,7 @@ class FooterReader:
     partition_keys: tuple[str, ...]
     columns: tuple[tuple[str, ...], ...]
     data_change: bool = True
+    prefix_length: int = DEFAULT_PREFIX_LENGTH
 
     def read(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Batches of path, length, modificationTime to batches of `ADDED`; files without rows are
@@ -101,7 +104,9 @@ class FooterReader:
     def _row(self, path: str, length: int, modificationTime: int) -> Mapping[str, Any]:  # noqa: N803
         with self.files.open(path) as source:
             file = pq.ParquetFile(source)
-            statistics = file_statistics(file.metadata, file_schema(file), self.columns)
+            statistics = file_statistics(
+                file.metadata, file_schema(file), self.columns, self.prefix_length
+            )
             num_rows = file.metadata.num_rows
         relative = path.removeprefix(f"{self.table_root}/")
         assert relative != path
@@ -152,7 +157,10 @@ def describe_files(files: DataFrame, reader: FooterReader) -> DataFrame:
 
 
 def file_statistics(
-    metadata: pq.FileMetaData, schema: Node, columns: tuple[tuple[str, ...], ...]
+    metadata: pq.FileMetaData,
+    schema: Node,
+    columns: tuple[tuple[str, ...], ...],
+    prefix_length: int = DEFAULT_PREFIX_LENGTH,
 ) -> JsonText:
     """`stats` of a file that nothing was deleted from.
 
@@ -167,7 +175,7 @@ def file_statistics(
         leaf = _find(schema, path)
         if leaf is None or leaf.is_repeated:
             continue
-        low, high, nulls = _facts(metadata, leaf)
+        low, high, nulls = _facts(metadata, leaf, prefix_length)
         for kind, text in (("minValues", low), ("maxValues", high), ("nullCount", nulls)):
             if text is not None:
                 _put(bounds[kind], path, text)
@@ -187,7 +195,7 @@ def _find(schema: Node, path: tuple[str, ...]) -> Leaf | None:
 
 
 def _facts(
-    metadata: pq.FileMetaData, leaf: Leaf
+    metadata: pq.FileMetaData, leaf: Leaf, prefix_length: int
 ) -> tuple[JsonText | None, JsonText | None, JsonText | None]:
     chunks = [
         metadata.row_group(number).column(leaf.number) for number in range(metadata.num_row_groups)
@@ -210,7 +218,8 @@ def _facts(
     count = None if nulls is None else str(nulls)
     if not is_complete or not lows or None in lows or None in highs:
         return None, None, count
-    return _bound(min(lows), leaf, is_upper=False), _bound(max(highs), leaf, is_upper=True), count
+    low = _bound(min(lows), leaf, prefix_length, is_upper=False)
+    return low, _bound(max(highs), leaf, prefix_length, is_upper=True), count
 
 
 def _comparable(raw: Any, leaf: Leaf) -> Any:
@@ -232,11 +241,13 @@ def _comparable(raw: Any, leaf: Leaf) -> Any:
         return None
 
 
-def _bound(value: Any, leaf: Leaf, *, is_upper: bool) -> JsonText | None:
+def _bound(value: Any, leaf: Leaf, prefix_length: int, *, is_upper: bool) -> JsonText | None:
     if leaf.logical == "DECIMAL":
         return format(value, "f")
     if leaf.logical == "STRING":
-        return json.dumps(_upper_prefix(value) if is_upper else value[:PREFIX_LENGTH])
+        return json.dumps(
+            _upper_prefix(value, prefix_length) if is_upper else value[:prefix_length]
+        )
     try:
         if leaf.logical == "DATE":
             return f'"{date(1970, 1, 1) + timedelta(days=value)}"'
@@ -257,7 +268,7 @@ def _timestamp(value: int, leaf: Leaf, *, is_upper: bool) -> JsonText | None:
     return f'"{text}Z"' if leaf.is_adjusted else f'"{text}"'
 
 
-def _upper_prefix(text: str) -> str:
+def _upper_prefix(text: str, length: int = DEFAULT_PREFIX_LENGTH) -> str:
     """A short text that is not less than the given one, in the order of UTF-8 bytes.
 
     Examples
@@ -265,7 +276,7 @@ def _upper_prefix(text: str) -> str:
     >>> _upper_prefix("x"), _upper_prefix("a" * 40) > "a" * 40
     ('x', True)
     """
-    end = PREFIX_LENGTH
+    end = length
     if len(text) <= end:
         return text
     while text[end : end + 1] == _LAST_CHARACTER:

@@ -34,6 +34,7 @@ OPTIMIZE_WRITE = "delta.autoOptimize.optimizeWrite"
 TARGET_FILE_SIZE = "delta.targetFileSize"
 DEFAULT_TARGET_FILE_SIZE = 128 * 1024 * 1024
 _SIZE = re.compile(r"(?P<number>\d{1,15})(?P<unit>[kmgt])?b?")
+ENABLE_TYPE_WIDENING = "delta.enableTypeWidening"
 ENABLE_ROW_TRACKING = "delta.enableRowTracking"
 ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 ROW_COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
@@ -243,6 +244,16 @@ def target_file_size(configuration: Mapping[str, str]) -> int | None:
     if match is None or int(match["number"]) == 0:
         raise InvalidArgumentError(argument=TARGET_FILE_SIZE, problem=f"{text!r} is no size")
     return int(match["number"]) << 10 * " kmgt".index(match["unit"] or " ")
+
+
+def is_type_widening_enabled(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
+    """Whether the types of columns may be widened.
+
+    References
+    ----------
+    PROTOCOL.md#type-widening
+    """
+    return _is_active(protocol, "typeWidening", configuration, ENABLE_TYPE_WIDENING)
 
 
 def _is_active(

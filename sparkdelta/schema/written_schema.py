@@ -31,6 +31,7 @@ from pyspark.sql.types import (
     TimestampNTZType,
     TimestampType,
     VarcharType,
+    VariantType,
 )
 
 from sparkdelta.exceptions import (
@@ -48,12 +49,18 @@ _INVALID_CHARACTERS = set(" ,;{}()\n\t=")
 _WRITABLE = (
     BinaryType, BooleanType, ByteType, DateType, DecimalType, DoubleType, FloatType, IntegerType,
     LongType, ShortType, StringType, TimestampNTZType, TimestampType,
+    VariantType,
 )  # fmt: skip
 
 
-def new_table_schema(schema: StructType) -> StructType:
+def new_table_schema(schema: StructType, *, any_names: bool = False) -> StructType:
     """The schema of a table that begins with these rows: all nullable, as nothing is promised of
     later ones. Of the metadata of columns, comments stay.
+
+    Parameters
+    ----------
+    any_names
+        Whether data files have names of their own, so that a column's may have any characters.
 
     Raises
     ------
@@ -63,23 +70,11 @@ def new_table_schema(schema: StructType) -> StructType:
     ----------
     PROTOCOL.md#schema-serialization-format
     """
-    check_columns(schema)
-    return StructType([_clean(field) for field in schema.fields])
+    check_columns(schema, any_names=any_names)
+    return StructType([clean_field(field) for field in schema.fields])
 
 
-def merged_schema(table: StructType, rows: StructType) -> StructType:
-    """The table's schema with the columns after it that only the rows have; all of them nullable.
-
-    References
-    ----------
-    PROTOCOL.md#change-metadata
-    """
-    own = {field.name.lower() for field in table.fields}
-    new = [field for field in new_table_schema(rows).fields if field.name.lower() not in own]
-    return StructType([*table.fields, *new])
-
-
-def check_columns(data_type: DataType, path: str = "") -> None:
+def check_columns(data_type: DataType, path: str = "", *, any_names: bool = False) -> None:
     """Refuse names that are the same but for case, names that Parquet's readers cannot take, and
     types that are not written.
     """
@@ -91,15 +86,15 @@ def check_columns(data_type: DataType, path: str = "") -> None:
             column = f"{path}.{field.name}".lstrip(".")
             if field.name.lower() in seen:
                 raise DuplicateColumnsError(columns=(column,))
-            if not _INVALID_CHARACTERS.isdisjoint(field.name) or not field.name:
+            if not (any_names or _INVALID_CHARACTERS.isdisjoint(field.name)) or not field.name:
                 raise InvalidColumnNameError(column=column)
             seen.add(field.name.lower())
-            check_columns(field.dataType, column)
+            check_columns(field.dataType, column, any_names=any_names)
     elif isinstance(data_type, ArrayType):
-        check_columns(data_type.elementType, path)
+        check_columns(data_type.elementType, path, any_names=any_names)
     elif isinstance(data_type, MapType):
-        check_columns(data_type.keyType, path)
-        check_columns(data_type.valueType, path)
+        check_columns(data_type.keyType, path, any_names=any_names)
+        check_columns(data_type.valueType, path, any_names=any_names)
     elif not _is_writable(data_type):
         raise UnsupportedDataTypeError(column=path, data_type=data_type.simpleString())
 
@@ -125,7 +120,9 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
             raise InvalidPartitionColumnError(column=name, problem="the rows have no such column")
         if field.name in found:
             raise InvalidPartitionColumnError(column=name, problem="it is named twice")
-        if not isinstance(field.dataType, AtomicType) or isinstance(field.dataType, BinaryType):
+        if not isinstance(field.dataType, AtomicType) or isinstance(
+            field.dataType, BinaryType | VariantType
+        ):
             problem = f"its type {field.dataType.simpleString()} has no text form"
             raise InvalidPartitionColumnError(column=name, problem=problem)
         found.append(field.name)
@@ -135,7 +132,7 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
 
 
 def matched_columns(
-    table: StructType, rows: StructType, *, path: str
+    table: StructType, rows: StructType, *, path: str, any_names: bool = False
 ) -> list[tuple[StructField, str | None]]:
     """The table's columns, each with the column of the rows that it gets its values from.
 
@@ -152,7 +149,7 @@ def matched_columns(
     ----------
     PROTOCOL.md#schema-serialization-format
     """
-    check_columns(rows)
+    check_columns(rows, any_names=any_names)
     given = {field.name.lower(): field for field in rows.fields}
     own = {field.name.lower() for field in table.fields}
     more = [field.name for name, field in given.items() if name not in own]
@@ -172,39 +169,6 @@ def matched_columns(
     return matched
 
 
-def indexed_columns(
-    schema: StructType, partition_columns: Sequence[str], count: int
-) -> tuple[tuple[str, ...], ...]:
-    """The leaves of the data columns that have statistics: the first ones, all with -1.
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
-    """
-    partitions = {name.lower() for name in partition_columns}
-    data = [field for field in schema.fields if field.name.lower() not in partitions]
-    leaves = [leaf for field in data for leaf in _leaves(field)]
-    return tuple(leaves if count < 0 else leaves[:count])
-
-
-def _leaves(field: StructField) -> list[tuple[str, ...]]:
-    if not isinstance(field.dataType, StructType):
-        return [(field.name,)]
-    inner = [leaf for child in field.dataType.fields for leaf in _leaves(child)]
-    return [(field.name, *leaf) for leaf in inner]
-
-
-def uses_type(data_type: DataType, wanted: type[DataType]) -> bool:
-    """Whether a type is, or holds, another."""
-    if isinstance(data_type, StructType):
-        return any(uses_type(field.dataType, wanted) for field in data_type.fields)
-    if isinstance(data_type, ArrayType):
-        return uses_type(data_type.elementType, wanted)
-    if isinstance(data_type, MapType):
-        return uses_type(data_type.keyType, wanted) or uses_type(data_type.valueType, wanted)
-    return isinstance(data_type, wanted)
-
-
 def _is_writable(data_type: DataType) -> bool:
     if isinstance(data_type, StringType):
         is_plain = not isinstance(data_type, CharType | VarcharType)
@@ -212,12 +176,18 @@ def _is_writable(data_type: DataType) -> bool:
     return type(data_type) in _WRITABLE
 
 
-def _clean(field: StructField) -> StructField:
+def clean_field(field: StructField) -> StructField:
+    """A new column of a table: nullable at every level, with its comment and no other metadata.
+
+    References
+    ----------
+    PROTOCOL.md#struct-field
+    """
     metadata = {k: v for k, v in (field.metadata or {}).items() if k == "comment"}
     return StructField(field.name, _clean_type(field.dataType), True, metadata)
 
 
 def _clean_type(data_type: DataType) -> DataType:
     if isinstance(data_type, StructType):
-        return StructType([_clean(field) for field in data_type.fields])
+        return StructType([clean_field(field) for field in data_type.fields])
     return as_nullable(data_type)

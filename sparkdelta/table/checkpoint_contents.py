@@ -33,8 +33,8 @@ from sparkdelta.protocol.table_features import (
     is_supported,
 )
 from sparkdelta.schema.checkpoint_schema import CheckpointSchema
+from sparkdelta.table.clustering import clustering_columns
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_reader import local_lines
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.state import TableState
@@ -48,7 +48,6 @@ task, and for one that is rewritten to be a small part; enough for their number 
 REMOVES_PER_SIDECAR = 250_000
 """About so many tombstones are in a sidecar of their own."""
 
-_CLUSTERING_DOMAIN = "delta.clustering"
 _TIGHT_BOUNDS = "tightBounds"
 
 
@@ -85,7 +84,7 @@ class CheckpointContents:
     ) -> CheckpointContents:
         """The contents as the table's properties want them."""
         schema = checkpoint_schema(snapshot.configuration)
-        leading = leading_paths(schema.statistics, _clustering(snapshot))
+        leading = leading_paths(schema.statistics, clustering_columns(snapshot) or ())
         order = FileOrder(schema, leading, snapshot.state.partition_time_zone)
         return cls(snapshot, schema, order, layout, now_ms, adds_per_sidecar)
 
@@ -186,20 +185,3 @@ def checkpoint_schema(configuration: TableConfiguration) -> CheckpointSchema:
         with_json=is_on(configuration.properties, WRITE_STATS_AS_JSON),
         with_struct=is_on(configuration.properties, WRITE_STATS_AS_STRUCT),
     )
-
-
-def _clustering(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:
-    """The physical names of the clustering columns.
-
-    References
-    ----------
-    PROTOCOL.md#clustered-table
-    """
-    if not is_supported(snapshot.protocol, "clustering"):
-        return ()
-    domain = snapshot.domain_metadata().filter(F.col("domain") == _CLUSTERING_DOMAIN)
-    rows = read_rows(domain.select("configuration"), what="clustering columns", bound=1)
-    if not rows:
-        return ()
-    columns = json.loads(rows[0]["configuration"]).get("clusteringColumns", [])
-    return tuple((name,) if isinstance(name, str) else tuple(name) for name in columns)

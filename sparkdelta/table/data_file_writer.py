@@ -23,10 +23,14 @@ from pyspark.sql.types import LongType, StructField, StructType
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.frames.conformed_rows import WrittenColumn, conformed_rows, fulfilling, retyped_rows
 from sparkdelta.frames.footer_statistics import ADDED, NUM_RECORDS, FooterReader, describe_files
+from sparkdelta.frames.physical_rows import physical_rows
 from sparkdelta.frames.written_rows import written_rows
 from sparkdelta.protocol.file_actions import AddFile
+from sparkdelta.protocol.table_properties import ColumnMappingMode
+from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.row_rules import RowRules
 from sparkdelta.schema.sql_text import from_json_text
+from sparkdelta.schema.statistics_columns import DEFAULT_PREFIX_LENGTH
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.worker_files import WorkerFiles, setting_names
 from sparkdelta.table.driver import our_errors, read_rows, read_table
@@ -110,7 +114,7 @@ class DataFileWriter:
     partition_columns
         In the order of `metaData.partitionColumns`.
     statistics_columns
-        The paths of the columns that get statistics.
+        The physical paths of the columns that get statistics.
     rules
         What the table says of its rows.
     target_file_size
@@ -125,6 +129,8 @@ class DataFileWriter:
     columns: Sequence[WrittenColumn]
     partition_columns: tuple[str, ...]
     statistics_columns: tuple[tuple[str, ...], ...]
+    column_mapping: ColumnMappingMode = ColumnMappingMode.NONE
+    prefix_length: int = DEFAULT_PREFIX_LENGTH
     rules: RowRules = field(default_factory=RowRules)
     data_change: bool = True
     target_file_size: int | None = None
@@ -157,7 +163,7 @@ class DataFileWriter:
         from sparkdelta.storage.hadoop import rows_in, write_parquet  # needs py4j: classic Spark
 
         directory = f"{self.table_root}/data-{uuid4()}"
-        names = {name: _directory_name(name, i) for i, name in enumerate(self.partition_columns)}
+        names = self._directory_names()
         columns = [WrittenColumn(c.field, c.source, names.get(c.field.name)) for c in self.columns]
         conformed = self._conformed(rows)
         if where is not None:
@@ -170,14 +176,17 @@ class DataFileWriter:
         try:
             with our_errors(None), named_jobs(self.spark, "data files"):
                 write_parquet(
-                    self._shuffled(written_rows(conformed, columns), list(names.values())),
+                    self._physical(
+                        self._shuffled(written_rows(conformed, columns), list(names.values())),
+                        names,
+                    ),
                     directory,
                     partition_by=list(names.values()),
                     options={
                         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
                         **self.options,
                     },
-                    settings=self._shuffle_settings(),
+                    settings=self._settings(),
                 )
             return self._described(directory)
         except Exception:
@@ -204,11 +213,17 @@ class DataFileWriter:
             shuffled = ours.hint("rebalance", *(F.col(quoted(name)) for name in directories))
         return moved_rows(shuffled, self.spark)
 
-    def _shuffle_settings(self) -> Mapping[str, str]:
+    def _settings(self) -> Mapping[str, str]:
+        with_ids = self.column_mapping is not ColumnMappingMode.NONE
+        ids = {"spark.sql.parquet.fieldId.write.enabled": str(with_ids).lower()}
         if self.target_file_size is None:
-            return {}
+            return ids
         size = self.target_file_size * _SHUFFLED_BYTES_PER_BYTE
-        return {**_SHUFFLE_SETTINGS, "spark.sql.adaptive.advisoryPartitionSizeInBytes": str(size)}
+        return {
+            **ids,
+            **_SHUFFLE_SETTINGS,
+            "spark.sql.adaptive.advisoryPartitionSizeInBytes": str(size),
+        }
 
     def _conformed(self, rows: DataFrame) -> DataFrame:
         from sparkdelta.storage.hadoop import moved_rows, rows_in  # needs py4j: classic Spark only
@@ -223,14 +238,46 @@ class DataFileWriter:
             )
         return moved_rows(conformed, self.spark)
 
+    def _physical(self, rows: DataFrame, directories: Mapping[str, str]) -> DataFrame:
+        if self.column_mapping is ColumnMappingMode.NONE:
+            return rows
+        data = [column.field for column in self.columns if column.field.name not in directories]
+        return physical_rows(rows, data, list(directories.values()))
+
+    def _directory_names(self) -> dict[str, str]:
+        """The name of each partition column's directories: its own but where Spark would hide them,
+        or where it is that of another column of the rows or files.
+        """
+        fields = {column.field.name: column.field for column in self.columns}
+        data = [field for name, field in fields.items() if name not in self.partition_columns]
+        taken = {f.name.lower() for f in data}
+        taken |= {physical_name(f, self.column_mapping).lower() for f in data}
+        names: dict[str, str] = {}
+        for index, column in enumerate(self.partition_columns):
+            name = physical_name(fields[column], self.column_mapping)
+            if name[0] not in _PLAIN:
+                name = f"p{index}"
+            while name.lower() in taken:
+                name += "_"
+            taken.add(name.lower())
+            names[column] = name
+        return names
+
+    def _partition_keys(self) -> tuple[str, ...]:
+        fields = {column.field.name: column.field for column in self.columns}
+        return tuple(
+            physical_name(fields[name], self.column_mapping) for name in self.partition_columns
+        )
+
     def _described(self, directory: str) -> NewFiles:
         worker_files = self._worker_files()
         reader = FooterReader(
             worker_files,
             self.table_root,
-            self.partition_columns,
+            self._partition_keys(),
             self.statistics_columns,
-            data_change=self.data_change,
+            self.data_change,
+            self.prefix_length,
         )
         few = describe_few_files(worker_files, directory, reader)
         if few is not None:
@@ -296,8 +343,3 @@ def _value(row: Mapping[str, Any]) -> AddFile:
 def _adds(described: DataFrame) -> DataFrame:
     fields = [name for name in ADDED.names if name != NUM_RECORDS]
     return described.select(F.struct(*fields).alias("add"))
-
-
-def _directory_name(column: str, index: int) -> str:
-    """The name of a partition column's directories: Spark hides some that begin otherwise."""
-    return column if column[0] in _PLAIN else f"p{index}"

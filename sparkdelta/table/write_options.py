@@ -38,6 +38,7 @@ class WriteOptions:
     replace_where: str | Column | None = None
     partition_overwrite_mode: str = "static"
     merge_schema: bool = False
+    overwrite_schema: bool = False
     txn_app_id: str | None = None
     txn_version: int | None = None
     user_metadata: str | None = None
@@ -71,6 +72,11 @@ class WriteOptions:
         if self.compression not in COMPRESSIONS:
             problem = f"{self.compression!r} is none of {', '.join(COMPRESSIONS)}"
             raise InvalidArgumentError(argument="compression", problem=problem)
+        if self.overwrite_schema and (
+            self.mode != "overwrite" or self.is_dynamic or self.replace_where is not None
+        ):
+            problem = "it replaces the whole table, so the mode must be overwrite and nothing less"
+            raise InvalidArgumentError(argument="overwrite_schema", problem=problem)
         if (self.txn_app_id is None) != (self.txn_version is None):
             raise InvalidIdempotentWriteError(problem="one of the two is missing")
 

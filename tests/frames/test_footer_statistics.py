@@ -82,7 +82,10 @@ def test_a_row_group_without_bounds_spoils_the_column(tmp_path: Path) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.text(st.sampled_from("a\u00fc\ud7ff\ue000\U0010ffff"), max_size=40))
-def test_a_shortened_text_is_not_less(text: str) -> None:
-    assert _upper_prefix(text).encode() >= text.encode()
+@given(
+    st.text(st.sampled_from("a\u00fc\ud7ff\ue000\U0010ffff"), max_size=40),
+    st.sampled_from([0, 1, 32]),
+)
+def test_a_shortened_text_is_not_less(text: str, length: int) -> None:
+    assert _upper_prefix(text, length).encode() >= text.encode()
     assert text.encode() >= text[:32].encode()

@@ -21,6 +21,7 @@ from pyspark.sql.types import (
     TimestampNTZType,
     TimestampType,
     VarcharType,
+    VariantType,
 )
 
 from sparkdelta.exceptions import (
@@ -34,12 +35,8 @@ from sparkdelta.exceptions import (
 from sparkdelta.schema.written_schema import (
     check_columns,
     check_partition_columns,
-    field_metadata,
-    indexed_columns,
     matched_columns,
-    nested_not_null,
     new_table_schema,
-    uses_type,
 )
 
 
@@ -98,6 +95,14 @@ def test_names_that_data_files_cannot_have(name):
             check_columns(schema)
 
 
+def test_names_of_columns_that_are_mapped():
+    """Column Mapping: data files have names of their own."""
+    schema = struct(**{"a b": struct(**{"x,y": IntegerType()})})
+    check_columns(schema, any_names=True)
+    with pytest.raises(InvalidColumnNameError):
+        check_columns(struct(**{"": IntegerType()}), any_names=True)
+
+
 def test_names_are_unique_whatever_their_case():
     for schema in (
         struct(a=IntegerType(), A=IntegerType()),
@@ -112,7 +117,8 @@ def test_partition_columns():
     schema = struct(a=IntegerType(), b=StringType(), c=ArrayType(LongType()), d=BinaryType())
     assert check_partition_columns(schema, ["B", "a"]) == ("b", "a")
     assert check_partition_columns(schema, []) == ()
-    for names in (["x"], ["a", "A"], ["c"], ["d"]):
+    schema = schema.add("v", VariantType())
+    for names in (["x"], ["a", "A"], ["c"], ["d"], ["v"]):
         with pytest.raises(InvalidPartitionColumnError):
             check_partition_columns(schema, names)
     with pytest.raises(InvalidPartitionColumnError):
@@ -154,27 +160,3 @@ def test_columns_that_one_side_lacks():
     assert [(field.name, source) for field, source in found] == [("a", None), ("b", "b")]
     with pytest.raises(MetadataMismatchError):
         matched_columns(table, struct(c=IntegerType()), path="/t")
-
-
-def test_which_columns_have_statistics():
-    """ "Per-file Statistics": the first leaves; partition columns are none."""
-    schema = struct(p=LongType(), s=struct(x=LongType(), y=struct(z=LongType())), a=LongType())
-    assert indexed_columns(schema, ["P"], 2) == (("s", "x"), ("s", "y", "z"))
-    assert indexed_columns(schema, ["p"], -1) == (("s", "x"), ("s", "y", "z"), ("a",))
-    assert indexed_columns(schema, [], 0) == ()
-
-
-def test_what_is_promised_inside_columns():
-    assert nested_not_null(StructType([StructField("a", IntegerType(), nullable=False)])) == []
-    commented = StructType([StructField("x", IntegerType(), metadata={"comment": "c"})])
-    assert nested_not_null(struct(s=commented)) == []
-    for data_type in (INNER, ArrayType(LongType(), False), MapType(LongType(), LongType(), False)):
-        assert nested_not_null(struct(s=data_type)) == ["s"]
-
-
-def test_looking_inside_types():
-    nested = struct(a=ArrayType(MapType(StringType(), struct(x=TimestampNTZType()))))
-    assert uses_type(nested, TimestampNTZType)
-    assert not uses_type(nested, TimestampType)
-    inner = StructType([StructField("x", LongType(), metadata={"k": "v"})])
-    assert field_metadata(struct(a=ArrayType(inner))) == {"a": {}, "a.x": {"k": "v"}}

@@ -1,0 +1,47 @@
+"""Rows under the names and ids that data files use.
+
+References
+----------
+PROTOCOL.md#writer-requirements-for-column-mapping
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
+
+from sparkdelta.protocol.table_properties import ColumnMappingMode
+from sparkdelta.schema.column_mapping import physical_field
+from sparkdelta.schema.table_schema import quoted
+
+
+def physical_rows(
+    rows: DataFrame, fields: Sequence[StructField], directories: Sequence[str]
+) -> DataFrame:
+    """The rows of a table that maps its columns, as its data files hold them.
+
+    Parameters
+    ----------
+    rows
+        The columns `fields`, of the table's schema, and others named `directories`.
+
+    Returns
+    -------
+    DataFrame
+        Physical names at every level, each with its id where Spark's Parquet writer looks for it;
+        then `directories`.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-column-mapping
+    """
+    return rows.select(*map(_physical, fields), *(F.col(quoted(name)) for name in directories))
+
+
+def _physical(field: StructField) -> Column:
+    wanted = physical_field(field, ColumnMappingMode.ID)
+    value = F.col(quoted(field.name)).cast(wanted.dataType)
+    return value.alias(wanted.name, metadata=wanted.metadata)

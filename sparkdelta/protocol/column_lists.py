@@ -1,0 +1,48 @@
+"""Lists of columns in table properties: `a, s.b, c.``x.y``` with backticks around strange names.
+
+References
+----------
+PROTOCOL.md#per-file-statistics, PROTOCOL.md#field-path
+"""
+
+from __future__ import annotations
+
+import re
+
+from sparkdelta.exceptions import InvalidArgumentError
+
+STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
+_PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`.,\s](?:[^`.,]*[^`.,\s])?))\s*([.,]|$)")
+
+
+def column_list(name: str, text: str) -> list[tuple[str, ...]]:
+    """The columns as paths of names.
+
+    Parameters
+    ----------
+    name
+        The property, for the error.
+
+    Examples
+    --------
+    >>> column_list("p", "a, s.b c, `x.y`.`z``,`")
+    [('a',), ('s', 'b c'), ('x.y', 'z`,')]
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is no such list.
+    """
+    columns: list[tuple[str, ...]] = []
+    path: tuple[str, ...] = ()
+    position = 0
+    while part := _PART.match(text, position):
+        escaped, plain, end = part.groups()
+        path = (*path, plain if escaped is None else escaped.replace("``", "`"))
+        if end != ".":
+            columns.append(path)
+            path = ()
+        position = part.end()
+        if not end:
+            return columns
+    raise InvalidArgumentError(argument=name, problem=f"{text!r} is no list")

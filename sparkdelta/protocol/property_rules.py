@@ -1,0 +1,210 @@
+"""The table properties that users may set: their names, types and ranges.
+
+References
+----------
+PROTOCOL.md#change-metadata, PROTOCOL.md#table-features
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from sparkdelta.exceptions import InvalidArgumentError, UnknownConfigurationError
+from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
+from sparkdelta.protocol.isolation_levels import ISOLATION_LEVEL, table_isolation_level
+from sparkdelta.protocol.retention import (
+    DELETED_FILE_RETENTION,
+    LOG_RETENTION,
+    SET_TRANSACTION_RETENTION,
+    deleted_file_retention_ms,
+    interval_ms,
+    log_retention_ms,
+)
+from sparkdelta.protocol.table_features import (
+    FEATURES,
+    READER_FEATURES_VERSION,
+    WRITER_FEATURES_VERSION,
+)
+from sparkdelta.protocol.table_properties import (
+    OPTIMIZE_WRITE,
+    TARGET_FILE_SIZE,
+    target_file_size,
+)
+
+PREFIX, FEATURE, CONSTRAINT = "delta.", "delta.feature.", "delta.constraints."
+MIN_READER_VERSION, MIN_WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
+_LONGEST_INT = 2**31 - 1
+
+Check = Callable[[str, str], None]
+"""Takes a property's name and value, and raises `InvalidArgumentError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedProperties:
+    """What a user asks of a table.
+
+    Attributes
+    ----------
+    configuration
+        The properties to keep, under the names that the protocol spells.
+    features
+        What `delta.feature.<name>` asks for.
+    reader_version, writer_version
+        The lowest versions to have, if any are asked for.
+    """
+
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    features: frozenset[str] = frozenset()
+    reader_version: int | None = None
+    writer_version: int | None = None
+
+
+def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
+    """The properties as they are to be kept; those that begin otherwise than with `delta.` are the
+    user's own.
+
+    Raises
+    ------
+    UnknownConfigurationError
+        A property is not known, or is not for users to set.
+    InvalidArgumentError
+        A value is none that the property can have.
+
+    References
+    ----------
+    PROTOCOL.md#table-features, PROTOCOL.md#change-metadata
+    """
+    kept: dict[str, str] = {}
+    features: set[str] = set()
+    versions: dict[str, int] = {}
+    for given, value in properties.items():
+        if not isinstance(value, str):
+            raise InvalidArgumentError(argument=given, problem=f"{value!r} is no text")
+        name = _canonical(given)
+        if name.startswith(FEATURE):
+            if value.lower() not in ("supported", "enabled"):
+                raise InvalidArgumentError(argument=name, problem=f"{value!r} is not 'supported'")
+            features.add(name.removeprefix(FEATURE))
+            continue
+        if name in _RULES:
+            _RULES[name](name, value)
+        if name in (MIN_READER_VERSION, MIN_WRITER_VERSION):
+            versions[name] = int(value)
+        elif name != _IGNORE_DEFAULTS:
+            kept[name] = value
+    if log_retention_ms(kept) < deleted_file_retention_ms(kept):
+        problem = f"it is shorter than {DELETED_FILE_RETENTION}"
+        raise InvalidArgumentError(argument=LOG_RETENTION, problem=problem)
+    return RequestedProperties(
+        kept,
+        frozenset(features),
+        versions.get(MIN_READER_VERSION),
+        versions.get(MIN_WRITER_VERSION),
+    )
+
+
+def _canonical(name: str) -> str:
+    """The name as the protocol spells it, from any case."""
+    lower = name.lower()
+    if not lower.startswith(PREFIX):
+        return name
+    if lower.startswith(CONSTRAINT) and lower != CONSTRAINT:
+        return CONSTRAINT + name[len(CONSTRAINT) :]
+    found = _SPELLINGS.get(lower)
+    if found is None:
+        near = [_SPELLINGS[match] for match in get_close_matches(lower, _SPELLINGS, cutoff=0.75)]
+        suggestion = f" Do you mean {' or '.join(near)}?" if near else ""
+        raise UnknownConfigurationError(property=name, suggestion=suggestion)
+    return found
+
+
+def _boolean(name: str, value: str) -> None:
+    if value.lower() not in ("true", "false"):
+        raise InvalidArgumentError(argument=name, problem=f"{value!r} is neither true nor false")
+
+
+def _integer(low: int, high: int = _LONGEST_INT) -> Check:
+    def check(name: str, value: str) -> None:
+        if not re.fullmatch(r"[+-]?\d+", value) or not low <= int(value) <= high:
+            problem = f"{value!r} is no whole number from {low} to {high}"
+            raise InvalidArgumentError(argument=name, problem=problem)
+
+    return check
+
+
+def _one_of(*values: str) -> Check:
+    def check(name: str, value: str) -> None:
+        if value.lower() not in values:
+            problem = f"{value!r} is none of {', '.join(values)}"
+            raise InvalidArgumentError(argument=name, problem=problem)
+
+    return check
+
+
+def _interval(name: str, value: str) -> None:
+    interval_ms(name, value)
+
+
+def _isolation_level(name: str, value: str) -> None:
+    table_isolation_level({name: value})
+
+
+def _columns(name: str, value: str) -> None:
+    column_list(name, value)
+
+
+def _size(name: str, value: str) -> None:
+    target_file_size({OPTIMIZE_WRITE: "true", name: value})
+
+
+_IGNORE_DEFAULTS = "delta.ignoreProtocolDefaults"
+_RULES: dict[str, Check] = {
+    **dict.fromkeys(
+        (
+            "delta.appendOnly", "delta.autoOptimize.autoCompact",
+            "delta.autoOptimize.optimizeWrite", "delta.checkpoint.writeStatsAsJson",
+            "delta.checkpoint.writeStatsAsStruct", "delta.enableChangeDataFeed",
+            "delta.enableDeletionVectors", "delta.enableExpiredLogCleanup",
+            "delta.enableFullRetentionRollback", "delta.enableIcebergCompatV1",
+            "delta.enableIcebergCompatV2", "delta.enableIcebergCompatV3",
+            "delta.enableInCommitTimestamps", "delta.enableMaterializePartitionColumnsFeature",
+            "delta.enableRowTracking", "delta.enableTypeWidening",
+            "delta.enableVariantShredding", _IGNORE_DEFAULTS, "delta.randomizeFilePrefixes",
+        ),
+        _boolean,
+    ),
+    **dict.fromkeys(
+        (
+            "delta.checkpointRetentionDuration", DELETED_FILE_RETENTION,
+            "delta.dropFeatureTruncateHistory.retentionDuration", LOG_RETENTION,
+            "delta.sampleRetentionDuration", SET_TRANSACTION_RETENTION,
+        ),
+        _interval,
+    ),
+    "delta.checkpointInterval": _integer(1),
+    "delta.checkpointPolicy": _one_of("classic", "v2"),
+    "delta.columnMapping.mode": _one_of("none", "name", "id"),
+    "delta.dataSkippingNumIndexedCols": _integer(-1),
+    STATISTICS_COLUMNS: _columns,
+    "delta.dataSkippingStringPrefixLength": _integer(0),
+    ISOLATION_LEVEL: _isolation_level,
+    MIN_READER_VERSION: _integer(1, READER_FEATURES_VERSION),
+    MIN_WRITER_VERSION: _integer(1, WRITER_FEATURES_VERSION),
+    "delta.parquet.compression.codec": _one_of(
+        "uncompressed", "none", "snappy", "gzip", "lz4", "lz4_raw", "lz4raw", "brotli", "zstd"
+    ),
+    "delta.parquet.format.version": _one_of("1.0.0", "2.4.0", "2.6.0", "2.8.0", "2.9.0", "2.10.0",
+                                            "2.11.0", "2.12.0"),
+    "delta.randomPrefixLength": _integer(1),
+    TARGET_FILE_SIZE: _size,
+}  # fmt: skip
+_SPELLINGS = {
+    name.lower(): name
+    for name in (
+        *_RULES,
+        *(f"{FEATURE}{n}" for f in FEATURES.values() for n in (f.name, *f.aliases)),
+    )
+}

@@ -1,0 +1,117 @@
+"""What the columns that a user declares must be like.
+
+References
+----------
+PROTOCOL.md#identity-columns, PROTOCOL.md#generated-columns, PROTOCOL.md#clustered-table
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql.types import (
+    AtomicType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    LongType,
+    StructField,
+    StructType,
+    VariantType,
+)
+
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.protocol.column_lists import column_list
+from sparkdelta.schema.statistics_columns import ColumnPath, found_column
+from sparkdelta.schema.table_schema import type_of_path
+
+GENERATION_EXPRESSION = "delta.generationExpression"
+IDENTITY_START, IDENTITY_STEP = "delta.identity.start", "delta.identity.step"
+ALLOW_EXPLICIT_INSERT = "delta.identity.allowExplicitInsert"
+MAX_CLUSTERING_COLUMNS = 4
+
+
+def identity_metadata(start: int, step: int, *, takes_values: bool) -> dict[str, object]:
+    """What makes a column an identity column.
+
+    References
+    ----------
+    PROTOCOL.md#identity-columns
+    """
+    return {IDENTITY_START: start, IDENTITY_STEP: step, ALLOW_EXPLICIT_INSERT: takes_values}
+
+
+def check_declared(schema: StructType, partition_columns: Sequence[str]) -> None:
+    """Refuse columns that could never get their values.
+
+    Raises
+    ------
+    InvalidArgumentError
+        An identity column is no LONG, goes nowhere or names partitions; a column is generated in
+        two ways; no column is left that is not generated.
+
+    References
+    ----------
+    PROTOCOL.md#identity-columns, PROTOCOL.md#generated-columns
+    """
+    for field in schema.fields:
+        metadata = field.metadata or {}
+        if IDENTITY_START in metadata:
+            _check_identity(field, is_partition=field.name in partition_columns)
+            if GENERATION_EXPRESSION in metadata:
+                raise _wrong("generatedAlwaysAs", f"{field.name} is generated in two ways")
+    if all(GENERATION_EXPRESSION in (field.metadata or {}) for field in schema.fields):
+        raise _wrong("generatedAlwaysAs", "there is no column to generate the others from")
+
+
+def check_clustering_columns(
+    schema: StructType, names: Sequence[str], partition_columns: Sequence[str]
+) -> tuple[ColumnPath, ...]:
+    """The columns to cluster by, as the schema spells them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        They are too many, one of them twice or of a type without bounds, or the table is
+        partitioned.
+    ColumnNotFoundError
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-clustered-table
+    """
+    paths = [found_column(schema, path) for name in names for path in column_list(_BY, name)]
+    if paths and partition_columns:
+        raise _wrong(_BY, "a table is clustered or partitioned, not both")
+    if len(paths) > MAX_CLUSTERING_COLUMNS:
+        raise _wrong(_BY, f"these are more than {MAX_CLUSTERING_COLUMNS} columns")
+    for path in paths:
+        data_type = type_of_path(schema, path)
+        if paths.count(path) > 1:
+            raise _wrong(_BY, f"{'.'.join(path)} is named twice")
+        if not _has_bounds(data_type):
+            raise _wrong(_BY, f"{'.'.join(path)} is {data_type.simpleString()}, without bounds")
+    return tuple(paths)
+
+
+_BY = "clusterBy"
+
+
+def _has_bounds(data_type: DataType) -> bool:
+    without = BinaryType | BooleanType | VariantType
+    return isinstance(data_type, AtomicType) and not isinstance(data_type, without)
+
+
+def _check_identity(field: StructField, *, is_partition: bool) -> None:
+    argument = "generatedAlwaysAs"
+    if field.dataType != LongType():
+        problem = f"{field.name} is {field.dataType.simpleString()}, an identity column is BIGINT"
+        raise _wrong(argument, problem)
+    if field.metadata.get(IDENTITY_STEP) == 0:
+        raise _wrong(argument, f"the step of {field.name} is 0")
+    if is_partition:
+        raise _wrong(argument, f"the table is partitioned by {field.name}, an identity column")
+
+
+def _wrong(argument: str, problem: str) -> InvalidArgumentError:
+    return InvalidArgumentError(argument=argument, problem=problem)

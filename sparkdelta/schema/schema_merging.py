@@ -1,0 +1,126 @@
+"""The schema of a table that takes in the columns and types of rows.
+
+References
+----------
+PROTOCOL.md#change-metadata, PROTOCOL.md#type-widening
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+)
+
+from sparkdelta.schema.type_widening import TYPE_CHANGES
+from sparkdelta.schema.written_schema import clean_field
+
+_MAX_PRECISION = 38
+_INTEGERS = (ByteType, ShortType, IntegerType, LongType)
+
+
+def merged_schema(table: StructType, rows: StructType, *, widening: bool = False) -> StructType:
+    """The table's schema with what only the rows have: their columns and fields after its own, all
+    nullable, and their wider types if these may be taken over.
+
+    Whether the rows then fit is for `matched_columns` to say.
+
+    Parameters
+    ----------
+    widening
+        Whether the table's types may be widened; each change is recorded.
+
+    References
+    ----------
+    PROTOCOL.md#change-metadata, PROTOCOL.md#type-change-metadata
+    """
+    given = {field.name.lower(): field for field in rows.fields}
+    own = {field.name.lower() for field in table.fields}
+    kept = [
+        _merged_field(field, given[field.name.lower()], widening=widening)
+        if field.name.lower() in given
+        else field
+        for field in table.fields
+    ]
+    new = [clean_field(field) for field in rows.fields if field.name.lower() not in own]
+    return StructType([*kept, *new])
+
+
+def _merged_field(table: StructField, rows: StructField, *, widening: bool) -> StructField:
+    merged = _merged_type(table.dataType, rows.dataType, widening=widening)
+    changes = [
+        {"fromType": old.jsonValue(), "toType": new.jsonValue()} | ({"fieldPath": p} if p else {})
+        for p, old, new in _changes("", table.dataType, merged)
+    ]
+    metadata = dict(table.metadata or {})
+    if changes:
+        metadata[TYPE_CHANGES] = [*metadata.get(TYPE_CHANGES, ()), *changes]
+    return StructField(table.name, merged, table.nullable, metadata)
+
+
+def _merged_type(table: DataType, rows: DataType, *, widening: bool) -> DataType:
+    if isinstance(table, StructType) and isinstance(rows, StructType):
+        return merged_schema(table, rows, widening=widening)
+    if isinstance(table, ArrayType) and isinstance(rows, ArrayType):
+        element = _merged_type(table.elementType, rows.elementType, widening=widening)
+        return ArrayType(element, table.containsNull)
+    if isinstance(table, MapType) and isinstance(rows, MapType):
+        return MapType(
+            _merged_type(table.keyType, rows.keyType, widening=widening),
+            _merged_type(table.valueType, rows.valueType, widening=widening),
+            table.valueContainsNull,
+        )
+    return _wider(table, rows) if widening else table
+
+
+def _wider(table: DataType, rows: DataType) -> DataType:
+    """The type for both, of those that a schema may come to by itself, else the table's own: an
+    integer becomes no decimal or floating point number unless somebody says so.
+
+    References
+    ----------
+    PROTOCOL.md#type-widening
+    """
+    if type(table) in _INTEGERS and type(rows) in _INTEGERS:
+        return max(table, rows, key=lambda data_type: _INTEGERS.index(type(data_type)))
+    if isinstance(table, FloatType) and isinstance(rows, DoubleType):
+        return rows
+    if isinstance(table, DateType) and isinstance(rows, TimestampNTZType):
+        return rows
+    if isinstance(table, DecimalType) and isinstance(rows, DecimalType):
+        scale = max(table.scale, rows.scale)
+        precision = scale + max(table.precision - table.scale, rows.precision - rows.scale)
+        return DecimalType(precision, scale) if precision <= _MAX_PRECISION else table
+    return table
+
+
+def _changes(
+    path: str, before: DataType, after: DataType
+) -> Iterator[tuple[str, DataType, DataType]]:
+    """The types that changed, up to the next struct fields, which have metadata of their own.
+
+    References
+    ----------
+    PROTOCOL.md#type-change-metadata
+    """
+    if isinstance(before, ArrayType) and isinstance(after, ArrayType):
+        yield from _changes(f"{path}.element", before.elementType, after.elementType)
+    elif isinstance(before, MapType) and isinstance(after, MapType):
+        yield from _changes(f"{path}.key", before.keyType, after.keyType)
+        yield from _changes(f"{path}.value", before.valueType, after.valueType)
+    elif not isinstance(before, StructType) and before != after:
+        yield path.lstrip("."), before, after

@@ -1,0 +1,105 @@
+"""Which columns' statistics are kept with a new file.
+
+References
+----------
+PROTOCOL.md#per-file-statistics
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql.types import DataType, StructField, StructType, VariantType
+
+from sparkdelta.exceptions import ColumnNotFoundError
+from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
+from sparkdelta.protocol.table_properties import num_indexed_columns
+
+ColumnPath = tuple[str, ...]
+DEFAULT_PREFIX_LENGTH = 32
+
+
+def statistics_columns(
+    schema: StructType,
+    partition_columns: Sequence[str],
+    configuration: Mapping[str, str],
+) -> tuple[ColumnPath, ...]:
+    """The leaves of the data columns that have statistics: those that the table names, else the
+    first ones.
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
+    """
+    partitions = {name.lower() for name in partition_columns}
+    data = [field for field in schema.fields if field.name.lower() not in partitions]
+    leaves = [leaf for field in data for leaf in _leaves(field)]
+    named = configuration.get(STATISTICS_COLUMNS)
+    if named is not None:
+        wanted = [_lower(path) for path in column_list(STATISTICS_COLUMNS, named)]
+        return tuple(leaf for leaf in leaves if any(_lower(leaf)[: len(w)] == w for w in wanted))
+    count = num_indexed_columns(configuration)
+    return tuple(leaves if count < 0 else leaves[:count])
+
+
+def check_statistics_columns(schema: StructType, configuration: Mapping[str, str]) -> None:
+    """Refuse a new table that names columns for statistics that it does not have.
+
+    Raises
+    ------
+    ColumnNotFoundError
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
+    """
+    named = configuration.get(STATISTICS_COLUMNS)
+    for path in [] if named is None else column_list(STATISTICS_COLUMNS, named):
+        found_column(schema, path)
+
+
+def string_prefix_length(configuration: Mapping[str, str]) -> int:
+    """How much of a text its bounds keep.
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
+    """
+    text = configuration.get("delta.dataSkippingStringPrefixLength", "")
+    return int(text) if text.isdecimal() else DEFAULT_PREFIX_LENGTH
+
+
+def found_column(schema: StructType, path: ColumnPath) -> ColumnPath:
+    """The path as the schema spells it.
+
+    Raises
+    ------
+    ColumnNotFoundError
+
+    References
+    ----------
+    PROTOCOL.md#field-path
+    """
+    names: list[str] = []
+    data_type: DataType = schema
+    for name in path:
+        fields = data_type.fields if isinstance(data_type, StructType) else []
+        found = [field for field in fields if field.name.lower() == name.lower()]
+        if not found:
+            raise ColumnNotFoundError(column=".".join(path), available=schema.names)
+        names.append(found[0].name)
+        data_type = found[0].dataType
+    return tuple(names)
+
+
+def _leaves(field: StructField) -> list[ColumnPath]:
+    if isinstance(field.dataType, VariantType):
+        return []
+    if not isinstance(field.dataType, StructType):
+        return [(field.name,)]
+    inner = [leaf for child in field.dataType.fields for leaf in _leaves(child)]
+    return [(field.name, *leaf) for leaf in inner]
+
+
+def _lower(path: ColumnPath) -> ColumnPath:
+    return tuple(name.lower() for name in path)

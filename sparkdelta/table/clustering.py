@@ -1,0 +1,60 @@
+"""The columns that a table is clustered by.
+
+References
+----------
+PROTOCOL.md#clustered-table
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sparkdelta.protocol.actions import DomainMetadata
+from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_properties import ColumnMappingMode
+from sparkdelta.schema.column_mapping import physical_path
+from sparkdelta.table.driver import read_rows
+from sparkdelta.table.snapshot import Snapshot
+
+CLUSTERING_DOMAIN = "delta.clustering"
+ColumnPath = tuple[str, ...]
+
+
+def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
+    """The physical paths of the columns; None where the table is not clustered.
+
+    A nested column is a list of names, a top-level one a list of one or, in the protocol's own
+    example, its name.
+
+    References
+    ----------
+    PROTOCOL.md#clustered-table
+    """
+    if not is_supported(snapshot.protocol, "clustering"):
+        return None
+    domain = snapshot.domain_metadata().filter(F.col("domain") == CLUSTERING_DOMAIN)
+    rows = read_rows(domain.select("configuration"), what="clustering columns", bound=1)
+    if not rows:
+        return None
+    columns = json.loads(rows[0]["configuration"]).get("clusteringColumns", [])
+    return tuple((name,) if isinstance(name, str) else tuple(name) for name in columns)
+
+
+def clustering_domain(
+    schema: StructType, columns: Iterable[ColumnPath], mode: ColumnMappingMode
+) -> DomainMetadata:
+    """The domain that says by which columns a table is clustered.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-clustered-table
+    """
+    document = {
+        "clusteringColumns": [list(physical_path(schema, path, mode)) for path in columns],
+        "domainName": CLUSTERING_DOMAIN,
+    }
+    return DomainMetadata(CLUSTERING_DOMAIN, json.dumps(document, separators=(",", ":")))

@@ -1,0 +1,241 @@
+"""`write_delta` into tables whose schema changes, and whose columns are mapped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta import load_snapshot, read_delta, write_delta
+from sparkdelta.exceptions import (
+    InvalidArgumentError,
+    MergeFieldsError,
+    MetadataMismatchError,
+    WriteNotImplementedError,
+)
+from tests.commands.test_write import commit, rows
+from tests.support.settings import settings
+
+MAPPED = """SELECT * FROM VALUES (1, 'x y', 'p 1', named_struct('in side', 5L, 'list',
+  array(named_struct('k;', 1)))), (2, null, null, null) AS t(n, `a b`, `p,q`, s)"""
+
+
+def fields(path: str, version: int) -> dict[str, Any]:
+    [metadata] = commit(path, version)["metaData"]
+    return {f["name"]: f for f in json.loads(metadata["schemaString"])["fields"]}
+
+
+def mapping(field: dict[str, Any]) -> tuple[str, int]:
+    metadata = field["metadata"]
+    return metadata["delta.columnMapping.physicalName"], metadata["delta.columnMapping.id"]
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_columns_that_are_mapped(spark: SparkSession, table_path: str, mode: str) -> None:
+    """Writer Requirements for Column Mapping: physical names and ids in data files, statistics and
+    partition values; a name may have any characters.
+    """
+    frame = spark.sql(MAPPED)
+    hostile = {"spark.sql.parquet.fieldId.write.enabled": "false"}
+    with settings(spark, hostile):
+        write_delta(
+            frame.coalesce(1), table_path, partition_by=["p,q"],
+            properties={"delta.columnMapping.mode": mode},
+        )  # fmt: skip
+    found = commit(table_path, 0)
+    assert found["protocol"] == [{"minReaderVersion": 2, "minWriterVersion": 5}]
+    [metadata] = found["metaData"]
+    assert metadata["partitionColumns"] == ["p,q"]
+    assert metadata["configuration"] == {
+        "delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "7",
+    }  # fmt: skip
+    columns = fields(table_path, 0)
+    physical = {name: mapping(field)[0] for name, field in columns.items()}
+    assert all(name.startswith("col-") for name in physical.values())
+    inside = columns["s"]["type"]["fields"][0]
+    for add in found["add"]:
+        assert set(add["partitionValues"]) == {physical["p,q"]}
+        schema = pq.read_schema(Path(table_path, unquote(add["path"])))
+        assert set(schema.names) == {physical[name] for name in ("n", "a b", "s")}
+        for name in ("n", "a b", "s"):
+            field = schema.field(physical[name])
+            assert int(field.metadata[b"PARQUET:field_id"]) == mapping(columns[name])[1]
+        leaf = schema.field(physical["s"]).type.field(mapping(inside)[0])
+        assert int(leaf.metadata[b"PARQUET:field_id"]) == mapping(inside)[1]
+    values = [json.loads(add["stats"])["minValues"] for add in found["add"]]
+    assert {physical["n"]: 1, physical["a b"]: "x y",
+            physical["s"]: {mapping(inside)[0]: 5}} in values  # fmt: skip
+    write_delta(frame, table_path, mode="append")
+    assert rows(spark, table_path) == sorted(map(tuple, [*frame.collect()] * 2), key=str)
+    snapshot = load_snapshot(spark, table_path)
+    assert snapshot.scan("`p,q` = 'p 1'").files().count() == 2
+    assert snapshot.scan("n = 1").files().count() == 2
+
+
+def test_new_columns_of_a_table_that_maps_them(spark: SparkSession, table_path: str) -> None:
+    """Writer Requirements for Column Mapping: ids are never given twice, those there are stay."""
+    mapped = {"delta.columnMapping.mode": "id"}
+    write_delta(
+        spark.sql("SELECT 1 AS a, named_struct('x', 1) AS s"), table_path, properties=mapped
+    )
+    before = fields(table_path, 0)
+    more = spark.sql("SELECT named_struct('x', 2, 'y z', 3) AS s, 2 AS a, 4 AS `b c`")
+    write_delta(more, table_path, mode="append", merge_schema=True)
+    after = fields(table_path, 1)
+    assert after["a"] == before["a"]
+    assert mapping(after["s"]) == mapping(before["s"])
+    inner = {f["name"]: mapping(f)[1] for f in after["s"]["type"]["fields"]}
+    assert inner == {"x": 3, "y z": 4}
+    assert mapping(after["b c"])[1] == 5
+    [metadata] = commit(table_path, 1)["metaData"]
+    assert metadata["configuration"]["delta.columnMapping.maxColumnId"] == "5"
+    assert rows(spark, table_path) == [(1, (1, None), None), (2, (2, 3), 4)]
+    # Overwritten, a column of the same name and type is the same column; another never is.
+    write_delta(
+        spark.sql("SELECT 'x' AS a, 1 AS `b c`"),
+        table_path,
+        mode="overwrite",
+        overwrite_schema=True,
+    )
+    last = fields(table_path, 2)
+    assert mapping(last["b c"]) == mapping(after["b c"])
+    assert mapping(last["a"])[1] == 6
+    assert rows(spark, table_path) == [("x", 1)]
+    assert read_delta(spark, table_path, version=1).count() == 2
+
+
+def test_a_schema_that_is_overwritten(spark: SparkSession, table_path: str) -> None:
+    write_delta(
+        spark.sql("SELECT 1 AS a, 'x' AS p"), table_path, partition_by=["p"],
+        properties={"mine": "1"},
+    )  # fmt: skip
+    frame = spark.sql("SELECT 'text' AS a, 2 AS q, named_struct('x', 1) AS s")
+    with pytest.raises(MetadataMismatchError):
+        write_delta(frame, table_path, mode="overwrite")
+    write_delta(frame, table_path, mode="overwrite", overwrite_schema=True, partition_by=["q"])
+    [before], [after] = (commit(table_path, version)["metaData"] for version in (0, 1))
+    assert after["partitionColumns"] == ["q"]
+    assert list(fields(table_path, 1)) == ["a", "q", "s"]
+    assert (after["id"], after["configuration"]) == (before["id"], before["configuration"])
+    assert rows(spark, table_path) == [("text", 2, (1,))]
+    assert rows(spark, table_path) == rows(spark, table_path)
+    write_delta(frame, table_path, mode="overwrite", overwrite_schema=True)
+    assert commit(table_path, 2)["metaData"][0]["partitionColumns"] == []
+    write_delta(frame, table_path, mode="overwrite", overwrite_schema=True)
+    assert "metaData" not in commit(table_path, 3)  # nothing changed
+    for options in ({"mode": "append"}, {"replace_where": "a = 'text'"}):
+        with pytest.raises(InvalidArgumentError):
+            write_delta(
+                frame, table_path, **{"mode": "overwrite", "overwrite_schema": True} | options
+            )
+    assert read_delta(spark, table_path, version=0).collect() == [(1, "x")]
+
+
+def test_types_that_are_widened(spark: SparkSession, table_path: str) -> None:
+    """Writer Requirements for Type Widening: the change is recorded, old files stay."""
+    narrow = "SELECT 1Y AS a, CAST(1.5 AS FLOAT) AS f, array(1) AS l, 1.25BD AS d, 5 AS same"
+    wide = "SELECT 300S AS a, 2.5D AS f, array(5000000000L) AS l, 12345.125BD AS d, 6Y AS same"
+    write_delta(spark.sql(narrow), table_path, properties={"delta.enableTypeWidening": "true"})
+    assert commit(table_path, 0)["protocol"][0]["readerFeatures"] == ["typeWidening"]
+    with pytest.raises(MergeFieldsError):
+        write_delta(spark.sql("SELECT 'x' AS a"), table_path, mode="append", merge_schema=True)
+    write_delta(spark.sql(wide), table_path, mode="append", merge_schema=True)
+    after = fields(table_path, 1)
+    assert {name: field["type"] for name, field in after.items() if name != "l"} == {
+        "a": "short", "f": "double", "d": "decimal(8,3)", "same": "integer",
+    }  # fmt: skip
+    assert after["l"]["metadata"] == {
+        "delta.typeChanges": [{"fromType": "integer", "toType": "long", "fieldPath": "element"}]
+    }
+    assert after["d"]["metadata"] == {
+        "delta.typeChanges": [{"fromType": "decimal(3,2)", "toType": "decimal(8,3)"}]
+    }
+    assert "protocol" not in commit(table_path, 1)
+    found = read_delta(spark, table_path).orderBy("a").collect()
+    assert [(r["a"], r["f"], r["l"], str(r["d"]), r["same"]) for r in found] == [
+        (1, 1.5, [1], "1.250", 5), (300, 2.5, [5000000000], "12345.125", 6),
+    ]  # fmt: skip
+    assert load_snapshot(spark, table_path).scan("a = 300").files().count() == 1
+
+
+def test_a_type_that_needs_another_protocol(spark: SparkSession, table_path: str) -> None:
+    """Table Features for New and Existing Tables: what the old version implied is listed."""
+    write_delta(spark.sql("SELECT 1 AS a"), table_path)
+    frame = spark.sql("SELECT 2 AS a, TIMESTAMP_NTZ'2024-01-01 00:00:00' AS t")
+    write_delta(frame, table_path, mode="append", merge_schema=True)
+    assert commit(table_path, 1)["protocol"] == [
+        {
+            "minReaderVersion": 3,
+            "minWriterVersion": 7,
+            "readerFeatures": ["timestampNtz"],
+            "writerFeatures": ["appendOnly", "invariants", "timestampNtz"],
+        }
+    ]
+    assert read_delta(spark, table_path, where="t IS NOT NULL").collect() == frame.collect()
+
+
+def test_variants(spark: SparkSession, table_path: str) -> None:
+    """Variant Data Type: written unshredded; they have no bounds."""
+    frame = spark.sql(
+        "SELECT id, parse_json('{\"a\": ' || id || '}') AS v, "
+        "named_struct('w', parse_json('[1]')) AS s FROM range(2)"
+    )
+    for mode in ("none", "name"):
+        path = f"{table_path}-{mode}"
+        write_delta(frame.coalesce(1), path, properties={"delta.columnMapping.mode": mode})
+        [protocol] = commit(path, 0)["protocol"]
+        assert "variantType" in protocol["readerFeatures"]
+        [add] = commit(path, 0)["add"]
+        assert len(json.loads(add["stats"])["minValues"]) == 1
+        found = read_delta(spark, path).selectExpr("id", "to_json(v)", "to_json(s.w)")
+        assert sorted(map(tuple, found.collect())) == [
+            (0, '{"a":0}', "[1]"), (1, '{"a":1}', "[1]"),
+        ]  # fmt: skip
+
+
+def test_rows_that_are_tracked(spark: SparkSession, table_path: str) -> None:
+    """Writer Requirements for Row Tracking"""
+    frame = spark.range(3).coalesce(1)
+    write_delta(frame, table_path, properties={"delta.enableRowTracking": "true"})
+    found = commit(table_path, 0)
+    assert found["protocol"][0]["writerFeatures"] == [
+        "appendOnly", "domainMetadata", "invariants", "rowTracking",
+    ]  # fmt: skip
+    assert set(found["metaData"][0]["configuration"]) == {
+        "delta.enableRowTracking", "delta.rowTracking.materializedRowIdColumnName",
+        "delta.rowTracking.materializedRowCommitVersionColumnName",
+    }  # fmt: skip
+    write_delta(frame, table_path, mode="append", txn_app_id="a", txn_version=1)
+    for version, base in ((0, 0), (1, 3)):
+        found = commit(table_path, version)
+        [add], [domain] = found["add"], found["domainMetadata"]
+        assert (add["baseRowId"], add["defaultRowCommitVersion"]) == (base, version)
+        assert json.loads(domain["configuration"]) == {"rowIdHighWaterMark": base + 2}
+    ids = read_delta(spark, table_path, columns=["_metadata.row_id"]).collect()
+    assert sorted(row["row_id"] for row in ids) == list(range(6))
+    with pytest.raises(WriteNotImplementedError):
+        write_delta(frame, table_path, mode="overwrite")
+
+
+def test_statistics_of_the_columns_that_a_table_names(spark: SparkSession, table_path: str) -> None:
+    """ "Per-file Statistics" """
+    properties = {"delta.dataSkippingStatsColumns": "C,s.y", "delta.columnMapping.mode": "name"}
+    frame = spark.sql("SELECT 1 AS a, 2 AS c, named_struct('x', 1, 'y', 2) AS s")
+    write_delta(frame, table_path, properties=properties)
+    columns = fields(table_path, 0)
+    [add] = commit(table_path, 0)["add"]
+    inner = mapping(columns["s"]["type"]["fields"][1])[0]
+    assert json.loads(add["stats"])["maxValues"] == {
+        mapping(columns["c"])[0]: 2, mapping(columns["s"])[0]: {inner: 2},
+    }  # fmt: skip
+
+
+def test_directories_are_never_named_as_a_column(spark: SparkSession, table_path: str) -> None:
+    frame = spark.sql("SELECT 1 AS p0, 'x' AS `.p`")
+    write_delta(frame, table_path, partition_by=[".p"])
+    assert rows(spark, table_path) == [(1, "x")]

@@ -1,0 +1,100 @@
+""" "Table Features for New and Existing Tables": the lowest protocol, and upgrades that drop
+nothing.
+"""
+
+import pytest
+
+from sparkdelta.protocol.actions import Protocol
+from sparkdelta.protocol.protocol_upgrades import (
+    metadata_features,
+    new_protocol,
+    upgraded_protocol,
+)
+from sparkdelta.protocol.table_features import FEATURES, check_writable, is_supported
+
+BASE = ("appendOnly", "invariants")
+
+
+@pytest.mark.parametrize(
+    ("features", "wanted"),
+    [
+        ([], Protocol(1, 2)),
+        (["invariants"], Protocol(1, 2)),
+        (["checkConstraints"], Protocol(1, 3)),
+        (["changeDataFeed", "generatedColumns"], Protocol(1, 4)),
+        (["columnMapping"], Protocol(2, 5)),
+        (["identityColumns", "columnMapping"], Protocol(2, 6)),
+        (["inCommitTimestamp"],
+         Protocol(1, 7, None, ("appendOnly", "inCommitTimestamp", "invariants"))),
+        (["inCommitTimestamp", "columnMapping"],
+         Protocol(2, 7, None, ("appendOnly", "columnMapping", "inCommitTimestamp", "invariants"))),
+        (["timestampNtz", "columnMapping"],
+         Protocol(3, 7, ("columnMapping", "timestampNtz"),
+                  ("appendOnly", "columnMapping", "invariants", "timestampNtz"))),
+        (["clustering"],
+         Protocol(1, 7, None, ("appendOnly", "clustering", "domainMetadata", "invariants"))),
+    ],
+)  # fmt: skip
+def test_the_lowest_protocol(features, wanted):
+    protocol = new_protocol(features)
+    assert protocol == wanted
+    check_writable(protocol, path="/t")
+
+
+def test_versions_that_are_asked_for():
+    assert new_protocol([], reader_version=1, writer_version=1) == Protocol(1, 1)
+    assert new_protocol([], writer_version=4) == Protocol(1, 4)
+    assert new_protocol([], writer_version=7) == Protocol(1, 7, None, BASE)
+    assert new_protocol([], reader_version=3, writer_version=7) == Protocol(3, 7, (), BASE)
+    assert new_protocol([], reader_version=3) == Protocol(3, 7, (), BASE)
+    # What the version implied is kept where lists are needed after all.
+    protocol = new_protocol(["rowTracking"], writer_version=3)
+    assert protocol.writer_features == (
+        "appendOnly", "checkConstraints", "domainMetadata", "invariants", "rowTracking",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", [1, 2, 3])
+@pytest.mark.parametrize("writer", [1, 2, 3, 4, 5, 6, 7])
+@pytest.mark.parametrize(
+    "feature", ["changeDataFeed", "columnMapping", "typeWidening", "clustering"]
+)
+def test_upgrades(reader, writer, feature):
+    if reader == 3 and writer < 7:
+        pytest.skip("no such protocol")
+    old = Protocol(
+        reader,
+        writer,
+        ("v2Checkpoint",) if reader == 3 else None,
+        ("v2Checkpoint", "x") if reader == 3 else ("x",) if writer == 7 else None,
+    )
+    new = upgraded_protocol(old, [feature])
+    assert is_supported(new, feature)
+    before = {name for name in FEATURES if is_supported(old, name)}
+    assert before <= {name for name in FEATURES if is_supported(new, name)}
+    assert set(old.writer_features or ()) <= set(new.writer_features or old.writer_features or ())
+    if new != old:
+        assert (new.min_writer_version, new.min_reader_version >= reader) == (7, True)
+        listed = set(new.writer_features)
+        assert before <= listed
+        assert set(new.reader_features or ()) <= listed
+        if new.min_reader_version == 3:
+            of_readers = {f for f in listed if f in FEATURES and FEATURES[f].reader_writer}
+            assert set(new.reader_features) == of_readers
+    assert upgraded_protocol(new, [feature]) is new
+
+
+def test_nothing_is_missing():
+    old = Protocol(3, 7, ("typeWidening-preview",), ("typeWidening-preview",))
+    assert upgraded_protocol(old, ["typeWidening"]) is old
+
+
+def test_what_metadata_asks_for():
+    """Active Features"""
+    assert metadata_features({"delta.enableRowTracking": "false", "mine": "true"}, {}) == set()
+    assert metadata_features(
+        {"delta.enableRowTracking": "True", "delta.columnMapping.mode": "id",
+         "delta.constraints.a": "x"},
+        {"c": {"delta.generationExpression": "1"}, "d": {"CURRENT_DEFAULT": "1"}},
+    ) == {"rowTracking", "columnMapping", "checkConstraints", "generatedColumns",
+          "allowColumnDefaults"}  # fmt: skip
