@@ -8,16 +8,20 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
+from sparkdelta.builders import DeltaTableBuilder, IdentityGenerator
+from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.describe import table_detail, table_history
-from sparkdelta.exceptions import TableNotFoundError
+from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
 from sparkdelta.table.log_listing import find_log_segment, open_log
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
+
+__all__ = ["DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
 
 
 class DeltaTable:
     """A Delta table by its path; every method looks up the latest version when it is called.
 
-    Made by `DeltaTable.forPath`.
+    Made by `DeltaTable.forPath`, or by the builders of `DeltaTable.create` and its like.
     """
 
     def __init__(self, spark: SparkSession, path: str, hadoopConf: Mapping[str, str]) -> None:
@@ -54,6 +58,40 @@ class DeltaTable:
         except TableNotFoundError:
             return False
         return True
+
+    @classmethod
+    def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
+        """Describes a table that is not there yet."""
+        return cls._builder(sparkSession, Creation.CREATE)
+
+    @classmethod
+    def createIfNotExists(
+        cls, sparkSession: SparkSession | None = None
+    ) -> DeltaTableBuilder[DeltaTable]:
+        """Describes a table that is made unless there is one."""
+        return cls._builder(sparkSession, Creation.CREATE_IF_NOT_EXISTS)
+
+    @classmethod
+    def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
+        """Describes a table that comes in the place of one, without its rows."""
+        return cls._builder(sparkSession, Creation.REPLACE)
+
+    @classmethod
+    def createOrReplace(
+        cls, sparkSession: SparkSession | None = None
+    ) -> DeltaTableBuilder[DeltaTable]:
+        """Describes a table that is made, in the place of one if there is any."""
+        return cls._builder(sparkSession, Creation.CREATE_OR_REPLACE)
+
+    @classmethod
+    def _builder(
+        cls, spark: SparkSession | None, creation: Creation
+    ) -> DeltaTableBuilder[DeltaTable]:
+        spark = spark or SparkSession.getActiveSession()
+        if spark is None:
+            problem = "it is not given, and no session is active"
+            raise InvalidArgumentError(argument="sparkSession", problem=problem)
+        return DeltaTableBuilder(spark, creation, cls.forPath)
 
     def toDF(self) -> DataFrame:
         """The rows of the latest version, see `sparkdelta.read_delta`."""

@@ -164,7 +164,7 @@ def _numbers(identity: Identity, max_partitions: int) -> Column:
     """
     row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROWS_OF_A_PARTITION))
     number = row * F.lit(max_partitions) + F.spark_partition_id()
-    return F.lit(identity.first).cast("long") + F.lit(identity.step).cast("long") * number
+    return F.lit(identity.next_value).cast("long") + F.lit(identity.step).cast("long") * number
 
 
 def _broken(

@@ -22,11 +22,11 @@ from pyspark.sql.types import (
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.column_lists import column_list
+from sparkdelta.schema.row_rules import GENERATION_EXPRESSION, IDENTITY_START
 from sparkdelta.schema.statistics_columns import ColumnPath, found_column
 from sparkdelta.schema.table_schema import type_of_path
 
-GENERATION_EXPRESSION = "delta.generationExpression"
-IDENTITY_START, IDENTITY_STEP = "delta.identity.start", "delta.identity.step"
+IDENTITY_STEP = "delta.identity.step"
 ALLOW_EXPLICIT_INSERT = "delta.identity.allowExplicitInsert"
 MAX_CLUSTERING_COLUMNS = 4
 

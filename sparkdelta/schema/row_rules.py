@@ -63,14 +63,14 @@ class Identity:
     takes_values: bool
 
     @property
-    def first(self) -> int:
+    def next_value(self) -> int:
         """The next value that may be generated.
 
         Examples
         --------
-        >>> Identity(10, 5, None, False).first, Identity(10, 5, 15, False).first
+        >>> Identity(10, 5, None, False).next_value, Identity(10, 5, 15, False).next_value
         (10, 20)
-        >>> Identity(-1, -2, -4, True).first
+        >>> Identity(-1, -2, -4, True).next_value
         -5
         """
         if self.mark is None:

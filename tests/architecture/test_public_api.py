@@ -27,9 +27,14 @@ from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.exceptions import DeltaError, from_message
 from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR
 from sparkdelta.table.scan import MAX_DRIVER_FILES
+from sparkdelta.tables import DeltaTableBuilder, IdentityGenerator
 
-REFERENCE = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())["DeltaTable"]
-IMPLEMENTED = {"alias", "detail", "forPath", "history", "isDeltaTable", "toDF"}
+API = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())
+REFERENCE = API["DeltaTable"]
+IMPLEMENTED = {
+    "alias", "create", "createIfNotExists", "createOrReplace", "detail", "forPath", "history",
+    "isDeltaTable", "replace", "toDF",
+}  # fmt: skip
 
 
 def _tree(root: type[DeltaError]) -> list[type[DeltaError]]:
@@ -80,8 +85,10 @@ def test_our_own_verbs() -> None:
 def test_how_rows_are_written() -> None:
     assert _parameters(write_delta) == [
         "df", "path", "mode='error'", "partition_by=None", "replace_where=None",
-        "merge_schema=False", "txn_app_id=None", "txn_version=None", "user_metadata=None",
-        "properties=None", "max_records_per_file=None", "compression='snappy'",
+        "partition_overwrite_mode='static'", "merge_schema=False", "overwrite_schema=False",
+        "txn_app_id=None", "txn_version=None", "user_metadata=None", "properties=None",
+        "data_change=True", "max_records_per_file=None", "target_file_size=None",
+        "compression='snappy'",
     ]  # fmt: skip
 
 
@@ -94,19 +101,28 @@ def test_delta_tables_signatures_are_delta_sparks(name: str) -> None:
     assert _parameters(function) == theirs
 
 
+@pytest.mark.parametrize("builder", [DeltaTableBuilder, IdentityGenerator])
+def test_builders_are_delta_sparks(builder: type) -> None:
+    reference = API[builder.__name__]
+    assert {n: _parameters(getattr(builder, n)) for n in reference} == reference
+    own = {name for name in vars(builder) if not name.startswith("_")}
+    assert own - {"start", "step"} <= reference.keys()
+
+
 def test_delta_table_has_nothing_of_its_own() -> None:
     methods = {name for name in vars(DeltaTable) if not name.startswith("_")}
     assert methods == IMPLEMENTED
 
 
 def test_delta_spark_still_has_these_signatures() -> None:
-    reference = pytest.importorskip("delta.tables").DeltaTable
-    found = {}
-    for name in REFERENCE:
-        method = inspect.getattr_static(reference, name)
-        function = method.__func__ if isinstance(method, classmethod) else method
-        found[name] = _parameters(inspect.unwrap(function))
-    assert found == REFERENCE
+    module = pytest.importorskip("delta.tables")
+    found: dict[str, dict[str, list[str]]] = {}
+    for owner in ("DeltaTable", "DeltaTableBuilder", "IdentityGenerator"):
+        for name in API[owner]:
+            method = inspect.getattr_static(getattr(module, owner), name)
+            function = method.__func__ if isinstance(method, classmethod) else method
+            found.setdefault(owner, {})[name] = _parameters(inspect.unwrap(function))
+    assert found == {name: names for name, names in API.items() if name != "delta-spark"}
 
 
 def test_every_error_is_drawn_in_the_tree() -> None:

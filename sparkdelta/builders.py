@@ -1,0 +1,153 @@
+"""`DeltaTableBuilder`, with delta-spark's names: what describes a table before it is made.
+
+References
+----------
+PROTOCOL.md#change-metadata
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructField, StructType
+
+from sparkdelta.commands.create_table import Creation, TableDescription, create_table
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.schema.declared_columns import identity_metadata
+from sparkdelta.schema.row_rules import GENERATION_EXPRESSION
+
+Table = TypeVar("Table")
+
+
+@dataclass
+class IdentityGenerator:
+    """How the values of an identity column are made: the first, and the step to the next."""
+
+    start: int = 1
+    step: int = 1
+
+
+class DeltaTableBuilder(Generic[Table]):
+    """Describes a table; nothing is done before `execute`.
+
+    Made by `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        creation: Creation,
+        opened: Callable[[SparkSession, str], Table],
+    ) -> None:
+        self._spark = spark
+        self._creation = creation
+        self._opened = opened
+        self._location: str | None = None
+        self._table = TableDescription(columns=())
+
+    def tableName(self, identifier: str) -> DeltaTableBuilder[Table]:
+        """Not there: a table is named by its path alone, see `location`.
+
+        Raises
+        ------
+        InvalidArgumentError
+        """
+        raise _wrong("tableName", f"{identifier!r}: tables are named by their location alone")
+
+    def location(self, location: str) -> DeltaTableBuilder[Table]:
+        """The table's root, as any path that Spark writes to."""
+        self._location = location
+        return self
+
+    def comment(self, comment: str) -> DeltaTableBuilder[Table]:
+        """The table's description."""
+        self._table = replace(self._table, comment=comment)
+        return self
+
+    def addColumn(
+        self,
+        colName: str,
+        dataType: str | DataType,
+        nullable: bool = True,
+        generatedAlwaysAs: str | IdentityGenerator | None = None,
+        generatedByDefaultAs: IdentityGenerator | None = None,
+        comment: str | None = None,
+    ) -> DeltaTableBuilder[Table]:
+        """One more column.
+
+        Parameters
+        ----------
+        dataType
+            A type, or its name in SQL.
+        generatedAlwaysAs
+            An expression in SQL over the other columns; or an identity, then rows bring no values
+            of their own.
+        generatedByDefaultAs
+            An identity for rows that bring no value.
+        """
+        metadata: dict[str, object] = {} if comment is None else {"comment": comment}
+        if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
+            raise _wrong("generatedByDefaultAs", "generatedAlwaysAs is given, too")
+        identity = generatedByDefaultAs
+        if isinstance(generatedAlwaysAs, str):
+            metadata[GENERATION_EXPRESSION] = generatedAlwaysAs
+        elif generatedAlwaysAs is not None:
+            identity = generatedAlwaysAs
+        if identity is not None:
+            if not isinstance(identity, IdentityGenerator):
+                raise _wrong("generatedByDefaultAs", f"{identity!r} is no IdentityGenerator")
+            takes_values = generatedByDefaultAs is not None
+            metadata |= identity_metadata(identity.start, identity.step, takes_values=takes_values)
+        data_type = DataType.fromDDL(dataType) if isinstance(dataType, str) else dataType
+        return self._with_columns([StructField(colName, data_type, nullable, metadata)])
+
+    def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder[Table]:
+        """More columns, with their own metadata."""
+        return self._with_columns(cols.fields if isinstance(cols, StructType) else cols)
+
+    def partitionedBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder[Table]:
+        """The columns to partition by, one after another or as one list."""
+        self._table = replace(self._table, partition_by=_names("partitionedBy", cols))
+        return self
+
+    def clusterBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder[Table]:
+        """The columns to cluster by, one after another or as one list; up to four."""
+        self._table = replace(self._table, clustering_columns=_names("clusterBy", cols))
+        return self
+
+    def property(self, key: str, value: str) -> DeltaTableBuilder[Table]:
+        """A table property."""
+        self._table = replace(self._table, properties={**self._table.properties, key: value})
+        return self
+
+    def execute(self) -> Table:
+        """Commit the table, or leave the one that is there alone if that was said.
+
+        Raises
+        ------
+        DeltaError
+            Nothing was committed; see `sparkdelta.exceptions`.
+        """
+        if self._location is None:
+            raise _wrong("location", "it is not given, and a table is named by it alone")
+        create_table(self._spark, self._location, self._table, self._creation)
+        return self._opened(self._spark, self._location)
+
+    def _with_columns(self, columns: Iterable[StructField]) -> DeltaTableBuilder[Table]:
+        self._table = replace(self._table, columns=(*self._table.columns, *columns))
+        return self
+
+
+def _names(argument: str, given: tuple[str | list[str] | tuple[str, ...], ...]) -> tuple[str, ...]:
+    one = given[0] if len(given) == 1 and not isinstance(given[0], str) else given
+    names = tuple(name for name in one if isinstance(name, str))
+    if len(names) != len(one):
+        raise _wrong(argument, "columns are given by their names")
+    return names
+
+
+def _wrong(argument: str, problem: str) -> InvalidArgumentError:
+    return InvalidArgumentError(argument=argument, problem=problem)
