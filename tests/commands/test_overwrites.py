@@ -45,12 +45,13 @@ def commit(path: str, version: int) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(
-    "where",
-    ["id BETWEEN 4 AND 6", F.col("id").between(4, 6), "hash(id) = hash(5L) OR id IN (4, 6)"],
+    "where", ["id BETWEEN 4 AND 6", "hash(id) = hash(5L) OR id IN (4, 6)", "a Column"]
 )
 @pytest.mark.parametrize("group", ["usual", "time zone, no ANSI"])
 def test_rows_that_a_condition_names(spark, table_path, where, group) -> None:  # type: ignore[no-untyped-def]
-    """Files that may have such rows are written again without them; others stay."""
+    """Files that have such rows are written again without them; others stay."""
+    if where == "a Column":
+        where = F.col("id").between(4, 6)
     for start in (0, 5, 10):
         frame = spark.range(start, start + 5, 1, 1).selectExpr("id", "'old' AS s")
         write_delta(frame, table_path, mode="append")

@@ -33,7 +33,7 @@ def make(spark: SparkSession, table: str) -> None:
 
 def go_on(spark: SparkSession, table: str) -> dict[str, Any]:
     """In the process of delta-spark: what it reads, after an append and a statement of its own."""
-    spark.sql(f"INSERT INTO delta.`{table}` (v) VALUES (7)")
+    spark.sql(f"INSERT INTO delta.`{table}` (v, at) VALUES (7, NULL)")
     rows = spark.read.format("delta").load(table).orderBy("id").collect()
     spark.sql(f"UPDATE delta.`{table}` SET v = 8 WHERE v = 7")
     spark.sql(f"DELETE FROM delta.`{table}` WHERE v = 1")
