@@ -67,7 +67,7 @@ def test_rules_of_delta_spark(spark: SparkSession, delta_spark: DeltaSpark, tmp_
     ]
     assert len(set(told["ids"])) == 4
     assert all(value >= 10 and value % 5 == 0 for value in told["ids"])
-    assert told["predicates"][-2] == "v BETWEEN 5 AND 6"
+    assert "v BETWEEN 5 AND 6" in told["predicates"]
     ours = read_delta(spark, table).collect()
     assert sorted((row["v"], row["twice"]) for row in ours) == [(6, 12), (8, 16), (42, 84)]
     write_delta(spark.sql("SELECT 9 AS v"), table, mode="append")
