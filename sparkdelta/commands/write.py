@@ -36,6 +36,7 @@ from sparkdelta.table.data_file_writer import DataFileWriter, NewFiles
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_listing import open_log_for_writing, read_options
+from sparkdelta.table.orphans import orphans_are_told
 from sparkdelta.table.replacement import Replacement, replaced_partitions, replacement
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.transaction import Transaction
@@ -91,7 +92,8 @@ def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
                 replaced = replaced_partitions(snapshot, files.adds, options)
         target = _with_marks(target, snapshot, files, path=store.table_root)
         try:
-            done = _transaction(store, snapshot, target, files, replaced, options).commit()
+            with orphans_are_told(store.table_root, files.directory):
+                done = _transaction(store, snapshot, target, files, replaced, options).commit()
         except MetadataChangedException:
             # Another write may have used the same identity values, which stand in the files.
             if not target.numbered or rewrites == _MAX_REWRITES:

@@ -8,9 +8,8 @@ PROTOCOL.md#data-files, PROTOCOL.md#per-file-statistics
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
@@ -36,9 +35,8 @@ from sparkdelta.storage.worker_files import WorkerFiles, setting_names
 from sparkdelta.table.driver import our_errors, read_rows, read_table
 from sparkdelta.table.few_files import describe_few_files
 from sparkdelta.table.job_names import named_jobs
+from sparkdelta.table.orphans import orphans_are_told
 from sparkdelta.table.sessions import computing_session
-
-log = logging.getLogger(__name__)
 
 MAX_NEW_FILES = 10_000
 """Up to this many new files are known to the driver one by one."""
@@ -75,6 +73,8 @@ class NewFiles:
         A column `add`.
     values
         The same as values; None if they are many.
+    directory
+        Where they are.
     """
 
     adds: DataFrame
@@ -82,6 +82,7 @@ class NewFiles:
     num_rows: int
     size_bytes: int
     values: tuple[AddFile, ...] | None = None
+    directory: str = ""
 
     def last_value(self, column: str, *, is_highest: bool) -> int | None:
         """The highest value of a LONG column that has statistics, or the lowest; None without rows.
@@ -173,7 +174,7 @@ class DataFileWriter:
             conformed = conformed.unionByName(
                 retyped_rows(copied, [column.field for column in self.columns])
             )
-        try:
+        with orphans_are_told(self.table_root, directory):
             with our_errors(None), named_jobs(self.spark, "data files"):
                 write_parquet(
                     self._physical(
@@ -188,13 +189,7 @@ class DataFileWriter:
                     },
                     settings=self._settings(),
                 )
-            return self._described(directory)
-        except Exception:
-            log.warning(
-                "Nothing was committed to %s; files that no version refers to may be in %s",
-                self.table_root, directory,
-            )  # fmt: skip
-            raise
+            return replace(self._described(directory), directory=directory)
 
     def _shuffled(self, rows: DataFrame, directories: Sequence[str]) -> DataFrame:
         """The rows of each directory together, in as many tasks as their size asks for.

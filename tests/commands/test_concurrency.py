@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import read_delta, verify, write_delta
+from sparkdelta.exceptions import ConcurrentAppendException
 from sparkdelta.storage import hadoop
 from tests.support.spark_worker import SparkWorker, SparkWorkerError
 
@@ -65,6 +66,31 @@ def test_ten_writers_overlap_in_their_data_files(
     with ThreadPoolExecutor(10) as threads:
         list(threads.map(append, range(10)))
     assert_nothing_is_lost(spark, table_path, rows=50, commits=10)
+
+
+def test_a_refused_commit_tells_what_it_leaves(
+    spark: SparkSession,
+    table_path: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write_delta(spark.range(2), table_path)
+    write = hadoop.write_parquet
+
+    def overtaken(*arguments: object, **options: object) -> None:
+        monkeypatch.setattr(hadoop, "write_parquet", write)
+        write_delta(spark.range(2, 3), table_path, mode="append")
+        write(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hadoop, "write_parquet", overtaken)
+    with pytest.raises(ConcurrentAppendException) as raised:
+        write_delta(spark.range(9), table_path, mode="overwrite")
+    notes = getattr(raised.value, "__notes__", [caplog.text])
+    [orphans] = [p for p in Path(table_path).glob("data-*") if str(p) in notes[0]]
+    assert "Nothing was committed" in notes[0]
+    assert list(orphans.glob("*.parquet"))
+    assert notes[0] in caplog.text
+    assert_nothing_is_lost(spark, table_path, rows=3, commits=1)
 
 
 def test_delta_rs_appends_meanwhile(spark: SparkSession, table_path: str) -> None:

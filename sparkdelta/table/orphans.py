@@ -1,0 +1,41 @@
+"""Data files that no version refers to, and how whoever looks for them learns of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sparkdelta.exceptions import CommitOutcomeUnknownError
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def orphans_are_told(table_root: str, directory: str) -> Iterator[None]:
+    """Tell, with an error that leaves the block, what is left behind: in the log, and as a note of
+    the error where Python has notes.
+
+    Parameters
+    ----------
+    directory
+        Where new data files are that are about to be committed.
+
+    References
+    ----------
+    PROTOCOL.md#data-files
+    """
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, CommitOutcomeUnknownError):
+            told = f"It is not known whether the files in {directory} are a part of {table_root}."
+        else:
+            told = (
+                f"Nothing was committed to {table_root}; files that no version refers to may be "
+                f"in {directory}."
+            )
+        log.warning(told)
+        if hasattr(error, "add_note"):  # from Python 3.11 on
+            error.add_note(told)
+        raise
