@@ -43,9 +43,10 @@ def checkpoint(
     if adds_per_sidecar < 1:
         problem = f"{adds_per_sidecar} is less than 1"
         raise InvalidArgumentError(argument="adds_per_sidecar", problem=problem)
-    open_log(spark, path).check_writable()
+    store = open_log(spark, path)
+    store.check_writable()
     with (
-        jobs_of(path, version),
+        jobs_of(store.table_root, version),
         writing_session(spark) as session,
         progress(session, f"Checkpoint of {path}", is_on=shows_progress),
     ):

@@ -22,8 +22,9 @@ def compact_commits(
     ----------
     PROTOCOL.md#log-compaction-files
     """
-    open_log(spark, path).check_writable()
-    with jobs_of(path, end), writing_session(spark) as session:
+    store = open_log(spark, path)
+    store.check_writable()
+    with jobs_of(store.table_root, end), writing_session(spark) as session:
         snapshot = open_writable(session, path, version=end)
         checkpoint = snapshot.segment.checkpoint
         after = 0 if checkpoint is None else checkpoint.version + 1

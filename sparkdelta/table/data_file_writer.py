@@ -8,7 +8,7 @@ PROTOCOL.md#data-files, PROTOCOL.md#per-file-statistics
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
@@ -69,20 +69,24 @@ class NewFiles:
 
     Attributes
     ----------
-    adds
-        A column `add`.
     values
-        The same as values; None if they are many.
+        Their add actions; None if they are many.
     directory
         Where they are.
     """
 
-    adds: DataFrame
     count: int
     num_rows: int
     size_bytes: int
+    described: Callable[[], DataFrame] = field(repr=False)
     values: tuple[AddFile, ...] | None = None
     directory: str = ""
+
+    @property
+    def adds(self) -> DataFrame:
+        """Their add actions in a column `add`."""
+        fields = [name for name in ADDED.names if name != NUM_RECORDS]
+        return self.described().select(F.struct(*fields).alias("add"))
 
     def last_value(self, column: str, *, is_highest: bool) -> int | None:
         """The highest value of a LONG column that has statistics, or the lowest; None without rows.
@@ -294,14 +298,17 @@ class DataFileWriter:
         return self._known(table)
 
     def _known(self, table: pa.Table) -> NewFiles:
-        if table.num_rows == 0:
-            empty = self.spark.createDataFrame([], ADDED)
-            return NewFiles(_adds(empty), 0, 0, 0, ())
+        spark = self.spark
+
+        def described() -> DataFrame:
+            has_rows = table.num_rows > 0
+            return spark.createDataFrame(table) if has_rows else spark.createDataFrame([], ADDED)
+
         return NewFiles(
-            _adds(self.spark.createDataFrame(table)),
             table.num_rows,
-            pc.sum(table[NUM_RECORDS]).as_py(),
-            pc.sum(table["size"]).as_py(),
+            pc.sum(table[NUM_RECORDS], min_count=0).as_py(),
+            pc.sum(table["size"], min_count=0).as_py(),
+            described,
             tuple(map(_value, table.to_pylist())),
         )
 
@@ -315,7 +322,7 @@ class DataFileWriter:
             F.sum("size").alias("size"),
         )
         (row,) = read_rows(totals, what="totals of the new data files", bound=1)
-        return NewFiles(_adds(described), row["count"], row["rows"], row["size"])
+        return NewFiles(row["count"], row["rows"], row["size"], lambda: described)
 
     def _worker_files(self) -> WorkerFiles:
         from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
@@ -333,8 +340,3 @@ def _value(row: Mapping[str, Any]) -> AddFile:
         data_change=row["dataChange"],
         stats=row["stats"],
     )
-
-
-def _adds(described: DataFrame) -> DataFrame:
-    fields = [name for name in ADDED.names if name != NUM_RECORDS]
-    return described.select(F.struct(*fields).alias("add"))

@@ -21,6 +21,7 @@ from sparkdelta.schema.action_schemas import ADD, SIDECAR, actions
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
 from sparkdelta.table.driver import our_errors
+from sparkdelta.table.job_names import named_jobs
 
 DRIVER_LOG_BYTES = 4 * 1024 * 1024
 """Up to this many bytes of commits are read by the driver and parsed without a Spark job; more are
@@ -49,19 +50,22 @@ class LogReader:
         or else in the checkpoint's own files.
     chosen
         Those of the sidecars whose file actions are read; None for all.
-    commit_lines
-        version LONG, line STRING of `segment.deltas`.
+    executor_lines
+        version LONG, line STRING of `segment.deltas`, where executors read them.
+    local_lines
+        The same in the driver's memory; None where executors read them.
     """
 
     spark: SparkSession
     store: LogStore
     segment: LogSegment
     options: Mapping[str, str]
-    commit_lines: DataFrame
+    executor_lines: DataFrame | None
     local_lines: pa.Table | None
     sidecars: tuple[Sidecar, ...] = ()
     chosen: tuple[Sidecar, ...] | None = None
     _stored_types: dict[str, StructType | None] = field(default_factory=dict, repr=False)
+    _frames: dict[str, DataFrame] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(
@@ -71,8 +75,7 @@ class LogReader:
         if _size(segment.deltas) > DRIVER_LOG_BYTES:
             lines = _executor_lines(spark, store, segment.deltas, options)
             return cls(spark, store, segment, options, lines, None)
-        table = read_lines(store, segment.deltas)
-        return cls(spark, store, segment, options, local_lines(spark, table), table)
+        return cls(spark, store, segment, options, None, read_lines(store, segment.deltas))
 
     def extended(self, segment: LogSegment) -> LogReader:
         """The reader of a segment that has further commits on the same checkpoint; reads only
@@ -81,14 +84,22 @@ class LogReader:
         new = segment.deltas[len(self.segment.deltas) :]
         if self.local_lines is None or _size(segment.deltas) > DRIVER_LOG_BYTES:
             lines = _executor_lines(self.spark, self.store, segment.deltas, self.options)
-            return replace(self, segment=segment, commit_lines=lines, local_lines=None)
+            return replace(
+                self, segment=segment, executor_lines=lines, local_lines=None, _frames={}
+            )
         table = pa.concat_tables([self.local_lines, read_lines(self.store, new)])
-        return replace(
-            self,
-            segment=segment,
-            commit_lines=local_lines(self.spark, table),
-            local_lines=table,
-        )
+        return replace(self, segment=segment, local_lines=table, _frames={})
+
+    @property
+    def commit_lines(self) -> DataFrame:
+        """version LONG, line STRING of `segment.deltas`."""
+        if self.local_lines is None:
+            assert self.executor_lines is not None
+            return self.executor_lines
+        # Who appends to a table with a version checksum has no need of it.
+        if "lines" not in self._frames:
+            self._frames["lines"] = local_lines(self.spark, self.local_lines)
+        return self._frames["lines"]
 
     def lines_of(self, commits: Sequence[LogFile]) -> DataFrame:
         """version LONG, line STRING of any commits of the log."""
@@ -206,7 +217,8 @@ class LogReader:
         else:
             name = checkpoint.files[0].name
         path = log_path(self.store.table_root, name)
-        with our_errors(self.segment.version):
+        what, version = "schema of a checkpoint", self.segment.version
+        with our_errors(version), named_jobs(self.spark, what, version=version):
             stored = self.spark.read.options(**self.options, **PARQUET_OPTIONS).parquet(path)
         schema = stored.schema
         add = schema["add"].dataType if "add" in schema.names else None
