@@ -12,7 +12,7 @@ from sparkdelta.protocol.log_files import Version
 from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, Layout
 from sparkdelta.table.checkpointer import WrittenCheckpoint, write_checkpoint
 from sparkdelta.table.job_names import jobs_of
-from sparkdelta.table.log_listing import open_log
+from sparkdelta.table.log_listing import open_log_for_writing
 from sparkdelta.table.progress import progress
 from sparkdelta.table.sessions import writing_session
 
@@ -43,8 +43,7 @@ def checkpoint(
     if adds_per_sidecar < 1:
         problem = f"{adds_per_sidecar} is less than 1"
         raise InvalidArgumentError(argument="adds_per_sidecar", problem=problem)
-    store = open_log(spark, path)
-    store.check_writable()
+    store = open_log_for_writing(spark, path)
     with (
         jobs_of(store.table_root, version),
         writing_session(spark) as session,

@@ -8,7 +8,7 @@ from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_compaction import CompactionResult, compact
-from sparkdelta.table.log_listing import open_log
+from sparkdelta.table.log_listing import open_log_for_writing
 from sparkdelta.table.sessions import writing_session
 from sparkdelta.table.writable import open_writable
 
@@ -22,8 +22,7 @@ def compact_commits(
     ----------
     PROTOCOL.md#log-compaction-files
     """
-    store = open_log(spark, path)
-    store.check_writable()
+    store = open_log_for_writing(spark, path)
     with jobs_of(store.table_root, end), writing_session(spark) as session:
         snapshot = open_writable(session, path, version=end)
         checkpoint = snapshot.segment.checkpoint

@@ -72,7 +72,7 @@ def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
     start = time.monotonic_ns()
     store = open_log_for_writing(rows.sparkSession, path)
     for rewrites in range(_MAX_REWRITES + 1):
-        snapshot = _snapshot(rows, path)
+        snapshot = _snapshot(rows, store)
         if snapshot is None:
             target = new_table(rows.schema, options, store)
         elif options.mode == "ignore" or _is_repeated(snapshot, options):
@@ -110,9 +110,9 @@ def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
     raise AssertionError
 
 
-def _snapshot(rows: DataFrame, path: str) -> Snapshot | None:
+def _snapshot(rows: DataFrame, store: LogStore) -> Snapshot | None:
     try:
-        return open_snapshot(rows.sparkSession, path)
+        return open_snapshot(rows.sparkSession, store.table_root, store=store)
     except TableNotFoundError:
         return None
 

@@ -16,6 +16,7 @@ from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.log_files import LogFileKind, Version, listing_prefix
 from sparkdelta.protocol.log_segment import LogSegment, extend_log_segment
 from sparkdelta.protocol.version_checksum import VersionChecksum
+from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit_times import commit_timestamp
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.job_names import jobs_of
@@ -264,12 +265,18 @@ def open_snapshot(
     partition_time_zone: str = "UTC",
     shows_progress: bool = False,
     without: Collection[str] = (),
+    store: LogStore | None = None,
 ) -> Snapshot:
     """Load the snapshot of a version, the latest by default.
 
-    Checkpoints, compactions and version checksums named in `without` are taken for not there.
+    Parameters
+    ----------
+    without
+        Checkpoints, compactions and version checksums that are taken for not there.
+    store
+        Of the log, where it is open already; one that can write, for who is about to.
     """
-    store = open_log(spark, path, options)
+    store = store or open_log(spark, path, options)
     with (
         jobs_of(store.table_root, version),
         progress(spark, f"Loading {store.table_root}", is_on=shows_progress),

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_features import Writing, check_writable
-from sparkdelta.table.log_listing import open_log
+from sparkdelta.table.log_listing import open_log_for_writing
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 
 
@@ -32,10 +32,10 @@ def open_writable(
     UnsupportedWriterFeaturesError
         Naming every feature that is not implemented.
     """
-    open_log(spark, path, options).check_writable()
-    snapshot = open_snapshot(spark, path, options=options)
+    store = open_log_for_writing(spark, path, options)
+    snapshot = open_snapshot(spark, path, options=options, store=store)
     check_writable(snapshot.protocol, path=snapshot.path, writing=writing)
     if version is not None and version != snapshot.version:
-        snapshot = open_snapshot(spark, path, version=version, options=options)
+        snapshot = open_snapshot(spark, path, version=version, options=options, store=store)
         check_writable(snapshot.protocol, path=snapshot.path, writing=writing)
     return snapshot
