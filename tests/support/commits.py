@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.file_actions import AddFile, file_key
-from sparkdelta.protocol.log_files import parse_log_file
+from sparkdelta.protocol.log_files import LogFileKind, parse_log_file
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
@@ -49,7 +49,7 @@ def latest(store: LogStore) -> Ground:
     ground = Ground()
     for entry in store.list_from("0"):
         file = parse_log_file(entry.name)
-        if file is None:
+        if file is None or file.kind is not LogFileKind.COMMIT:
             continue
         [data] = store.read([entry.name])
         found = parse_commit(data, file.version, with_files=False, path=store.table_root)

@@ -1,0 +1,107 @@
+"""Version checksums of commits, without Spark: by many writers, and by some that die."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import pytest
+
+from sparkdelta.protocol.log_files import commit_name, version_checksum_name
+from sparkdelta.protocol.version_checksum import parse_version_checksum
+from sparkdelta.table import checksum_chain
+from sparkdelta.table.checksum_chain import add_checksum_of_commit
+from sparkdelta.table.committer import Committed
+from tests.support.commits import append, create, latest
+from tests.support.memory_log import Crash, MemoryLog
+
+
+def with_checksum(log: MemoryLog, done: Committed) -> bool:
+    assert done.lines is not None
+    return add_checksum_of_commit(log, done.version, done.lines, None)
+
+
+def files_at(log: MemoryLog, version: int) -> int | None:
+    """What the checksum of a version says of its files; None where there is none."""
+    data = log.files.get(version_checksum_name(version))
+    checksum = None if data is None else parse_version_checksum(data)
+    return None if checksum is None else checksum.num_files
+
+
+def live(log: MemoryLog, version: int) -> int:
+    """How many files were added up to a version."""
+    lines = [line for data in log.commits()[: version + 1] for line in data.splitlines()]
+    return sum("add" in json.loads(line) for line in lines)
+
+
+def opened(log: MemoryLog) -> None:
+    """Version 0, with its checksum."""
+    create(log)
+    assert add_checksum_of_commit(log, 0, log.files[commit_name(0)], None)
+
+
+def test_many_writers_do_not_wait_for_each_other() -> None:
+    """Each finds an older checksum, and adds the commits since."""
+    log = MemoryLog()
+    ground = create(log)
+
+    def write(writer: int) -> None:
+        for number in range(3):
+            done = append(log, ground, f"{writer}-{number}", pause=lambda s: time.sleep(s / 20))
+            assert with_checksum(log, done)
+
+    with ThreadPoolExecutor(10) as threads:
+        list(threads.map(write, range(10)))
+    found = [files_at(log, version) for version in range(1, 31)]
+    assert found == [live(log, version) for version in range(1, 31)]
+
+
+def test_a_gap_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody reads a long log after each commit."""
+    monkeypatch.setattr(checksum_chain, "MAX_COMMITS", 3)
+    log = MemoryLog()
+    opened(log)
+    ground = latest(log)
+    for name in "abc":
+        append(log, ground, name, pause=lambda s: None)
+    assert not with_checksum(log, append(log, ground, "d", pause=lambda s: None))
+    assert files_at(log, 4) is None
+    del log.files[version_checksum_name(0)]
+    monkeypatch.setattr(checksum_chain, "MAX_COMMITS", 5)
+    assert with_checksum(log, append(log, ground, "e", pause=lambda s: None))
+    assert files_at(log, 5) == 5
+
+
+def test_one_that_is_damaged_is_passed_over() -> None:
+    log = MemoryLog()
+    opened(log)
+    ground = latest(log)
+    first = append(log, ground, "a")
+    log.files[version_checksum_name(1)] = b"{"
+    done = append(log, ground, "b", pause=lambda s: None)
+    assert first.version == 1
+    assert with_checksum(log, done)
+    assert files_at(log, 2) == 2
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, 5))
+def test_a_crash_leaves_a_right_one_or_none(when: str, nth: int) -> None:
+    log = MemoryLog()
+    opened(log)
+    ground = latest(log)
+    append(log, ground, "a")
+    done = append(log, ground, "b", pause=lambda s: None)
+    calls = count(1)
+
+    def hook(moment: str, verb: str) -> None:
+        if moment == when and next(calls) == nth:
+            raise Crash
+
+    with pytest.raises(Crash):
+        with_checksum(log.with_hook(hook), done)
+    assert files_at(log, 2) in (None, 2)
+    assert with_checksum(log, append(log, ground, "c", pause=lambda s: None))
+    assert files_at(log, 3) == 3
