@@ -138,6 +138,24 @@ def test_columns_that_compute_themselves(spark: SparkSession, table_path: str) -
     assert commit(table_path, 0)["protocol"][0]["writerFeatures"] == [
         "allowColumnDefaults", "appendOnly", "generatedColumns", "identityColumns", "invariants",
     ]  # fmt: skip
+    write_delta(spark.sql("SELECT 1 AS n").coalesce(1), table_path, mode="append")
+    assert rows(spark, table_path) == [(5, 1, 1, 2, 7)]
+
+
+def test_identity_columns_of_a_table_that_maps_them(spark: SparkSession, table_path: str) -> None:
+    """Identity Columns: the mark is looked up under the physical name."""
+    builder = DeltaTable.create(spark).location(table_path)
+    builder.property("delta.columnMapping.mode", "name")
+    builder.property("delta.dataSkippingNumIndexedCols", "0")
+    builder.addColumn("i d", "BIGINT", generatedAlwaysAs=IdentityGenerator()).addColumn("n", "INT")
+    builder.execute()
+    for number in (1, 2):
+        frame = spark.sql(f"SELECT {number} AS n").coalesce(1)
+        write_delta(frame, table_path, mode="append")
+        assert (
+            fields(table_path, number)["i d"]["metadata"]["delta.identity.highWaterMark"] == number
+        )
+    assert rows(spark, table_path) == [(1, 1), (2, 2)]
 
 
 @pytest.mark.parametrize("mode", ["none", "name"])

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import (
+    ConstraintViolatedError,
     InvalidArgumentError,
     MergeFieldsError,
     MetadataMismatchError,
@@ -163,6 +164,26 @@ def test_types_that_are_widened(spark: SparkSession, table_path: str) -> None:
     assert load_snapshot(spark, table_path).scan("a = 300").files().count() == 1
 
 
+def test_a_column_that_an_expression_names_is_not_widened(
+    spark: SparkSession, table_path: str
+) -> None:
+    """Type Widening: what a constraint says of the rows that are there must stay true."""
+    write_delta(
+        spark.sql("SELECT 1Y AS a, 1Y AS b"), table_path,
+        properties={"delta.enableTypeWidening": "true", "delta.constraints.c": "A > 0"},
+    )  # fmt: skip
+    with pytest.raises(WriteNotImplementedError):
+        write_delta(spark.sql("SELECT 1 AS a"), table_path, mode="append", merge_schema=True)
+    write_delta(spark.sql("SELECT 1Y AS a, 300 AS b"), table_path, mode="append", merge_schema=True)
+    with pytest.raises(ConstraintViolatedError):
+        write_delta(spark.sql("SELECT -1Y AS a"), table_path, mode="append")
+    with pytest.raises(ConstraintViolatedError):  # of a new table, too
+        write_delta(
+            spark.sql("SELECT 1 AS a"), f"{table_path}-new",
+            properties={"delta.constraints.c": "a > 1"},
+        )  # fmt: skip
+
+
 def test_a_type_that_needs_another_protocol(spark: SparkSession, table_path: str) -> None:
     """Table Features for New and Existing Tables: what the old version implied is listed."""
     write_delta(spark.sql("SELECT 1 AS a"), table_path)
@@ -218,8 +239,13 @@ def test_rows_that_are_tracked(spark: SparkSession, table_path: str) -> None:
         assert json.loads(domain["configuration"]) == {"rowIdHighWaterMark": base + 2}
     ids = read_delta(spark, table_path, columns=["_metadata.row_id"]).collect()
     assert sorted(row["row_id"] for row in ids) == list(range(6))
-    with pytest.raises(WriteNotImplementedError):
-        write_delta(frame, table_path, mode="overwrite")
+    write_delta(frame, table_path, mode="overwrite")
+    found = commit(table_path, 2)
+    assert {(r["baseRowId"], r["defaultRowCommitVersion"]) for r in found["remove"]} == {
+        (0, 0), (3, 1),
+    }  # fmt: skip
+    assert [add["baseRowId"] for add in found["add"]] == [6]
+    assert found["commitInfo"][0]["tags"] == {"delta.rowTracking.preserved": "true"}
 
 
 def test_statistics_of_the_columns_that_a_table_names(spark: SparkSession, table_path: str) -> None:
