@@ -230,6 +230,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "txn_version, a whole number, both."
         ),
     ),
+    "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE": (
+        "42613",
+        (
+            "Cannot overwrite the schema and only some partitions. The partitions that stay would "
+            "have another schema. Leave out overwrite_schema, or the partition overwrite mode."
+        ),
+    ),
     "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE": (
         "42613",
         (

@@ -6,7 +6,7 @@ DeltaError
 │   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
 │   ├── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
 │   ├── TableAlreadyExistsError, UnknownConfigurationError, InvalidIdempotentWriteError
-│   └── DynamicReplaceWhereError, DataChangeFalseError
+│   └── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
 ├── ProtocolError
 │   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
 │   ├── InvalidProtocolVersionError, InvalidProtocolError
@@ -217,6 +217,13 @@ class InvalidIdempotentWriteError(TableError):
 
 class DynamicReplaceWhereError(TableError):
     error_class = "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE"
+
+    def __init__(self) -> None:
+        self.__post_init__()
+
+
+class DynamicOverwriteSchemaError(TableError):
+    error_class = "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE"
 
     def __init__(self) -> None:
         self.__post_init__()

@@ -99,7 +99,7 @@ def write_delta(
     data_change: bool = True,
     max_records_per_file: int | None = None,
     target_file_size: int | None = None,
-    compression: str = "snappy",
+    compression: str | None = None,
 ) -> WriteResult:
     """Write rows to a Delta table and commit them as one version.
 
@@ -147,7 +147,8 @@ def write_delta(
         table's `delta.autoOptimize.optimizeWrite` is true, it is `delta.targetFileSize` or 128 MB.
         Not for rows with new identity values.
     compression
-        The codec of the data files.
+        The codec of the data files; by default the one of `delta.parquet.compression.codec`, else
+        snappy.
 
     Returns
     -------

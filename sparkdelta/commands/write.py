@@ -27,7 +27,7 @@ from sparkdelta.protocol.actions import TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_features import is_supported
-from sparkdelta.protocol.table_properties import target_file_size
+from sparkdelta.protocol.table_properties import compression, target_file_size
 from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.row_rules import with_marks
 from sparkdelta.schema.statistics_columns import string_prefix_length
@@ -165,7 +165,7 @@ def _data_files(
     store: LogStore,
     replaced: Replacement | None,
 ) -> NewFiles:
-    writer_options = {"compression": options.compression}
+    writer_options = {"compression": options.compression or compression(target.configuration)}
     if options.max_records_per_file is not None:
         writer_options["maxRecordsPerFile"] = str(options.max_records_per_file)
     writer = DataFileWriter(

@@ -194,7 +194,7 @@ _RULES: dict[str, Check] = {
     MIN_READER_VERSION: _integer(1, READER_FEATURES_VERSION),
     MIN_WRITER_VERSION: _integer(1, WRITER_FEATURES_VERSION),
     "delta.parquet.compression.codec": _one_of(
-        "uncompressed", "none", "snappy", "gzip", "lz4", "lz4_raw", "lz4raw", "brotli", "zstd"
+        "uncompressed", "none", "snappy", "gzip", "lz4", "lz4_raw", "brotli", "zstd"
     ),
     "delta.parquet.format.version": _one_of("1.0.0", "2.4.0", "2.6.0", "2.8.0", "2.9.0", "2.10.0",
                                             "2.11.0", "2.12.0"),

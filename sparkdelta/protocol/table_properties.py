@@ -28,6 +28,7 @@ DEFAULT_INDEXED_COLUMNS = 32
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 DEFAULT_CHECKPOINT_INTERVAL = 10
 COMPACTION_INTERVAL = "sparkdelta.logCompactionInterval"
+COMPRESSION = "delta.parquet.compression.codec"
 APPEND_ONLY = "delta.appendOnly"
 ENABLE_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 OPTIMIZE_WRITE = "delta.autoOptimize.optimizeWrite"
@@ -221,6 +222,16 @@ def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool
     PROTOCOL.md#append-only-tables
     """
     return _is_active(protocol, "appendOnly", configuration, APPEND_ONLY)
+
+
+def compression(configuration: Mapping[str, str]) -> str:
+    """The codec of new data files, by default snappy.
+
+    References
+    ----------
+    PROTOCOL.md#table-properties
+    """
+    return configuration.get(COMPRESSION, "snappy").lower()
 
 
 def target_file_size(configuration: Mapping[str, str]) -> int | None:

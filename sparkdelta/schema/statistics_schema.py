@@ -20,6 +20,7 @@ from pyspark.sql.types import (
 
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.column_mapping import physical_name
+from sparkdelta.schema.type_widening import TYPE_CHANGES
 
 _ORDERED_TYPES = (NumericType, StringType, DateType, TimestampType, TimestampNTZType)
 
@@ -28,7 +29,7 @@ def statistics_schema(
     schema: StructType, partition_columns: tuple[str, ...], mode: ColumnMappingMode
 ) -> StructType:
     """The type of `stats_parsed`: physical names, bounds for types with an order, null counts for
-    all.
+    all. A column that was widened from FLOAT has no bounds.
 
     Columns without statistics in a file read as null, so every data column is listed, whatever
     `delta.dataSkippingNumIndexedCols` was when the file was written.
@@ -48,25 +49,30 @@ def statistics_schema(
     return StructType(fields)
 
 
-def _bound(data_type: DataType) -> DataType | None:
+def _bound(field: StructField) -> DataType | None:
+    data_type = field.dataType
     if isinstance(data_type, StringType):
         return StringType()
-    return data_type if isinstance(data_type, _ORDERED_TYPES) else None
+    # Texts of bounds that were written as FLOAT are short of the digits that DOUBLE needs.
+    was_float = any(
+        change.get("fromType") == "float" for change in (field.metadata or {}).get(TYPE_CHANGES, ())
+    )
+    return data_type if isinstance(data_type, _ORDERED_TYPES) and not was_float else None
 
 
-def _count(data_type: DataType) -> DataType | None:
-    return None if isinstance(data_type, NullType) else LongType()
+def _count(field: StructField) -> DataType | None:
+    return None if isinstance(field.dataType, NullType) else LongType()
 
 
 def _mirror(
-    schema: StructType, mode: ColumnMappingMode, leaf: Callable[[DataType], DataType | None]
+    schema: StructType, mode: ColumnMappingMode, leaf: Callable[[StructField], DataType | None]
 ) -> StructType | None:
     fields = []
     for field in schema.fields:
         data_type = (
             _mirror(field.dataType, mode, leaf)
             if isinstance(field.dataType, StructType)
-            else leaf(field.dataType)
+            else leaf(field)
         )
         if data_type is not None:
             fields.append(StructField(physical_name(field, mode), data_type))

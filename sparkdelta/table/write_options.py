@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column
 
 from sparkdelta.exceptions import (
+    DynamicOverwriteSchemaError,
     DynamicReplaceWhereError,
     InvalidArgumentError,
     InvalidIdempotentWriteError,
@@ -46,7 +47,7 @@ class WriteOptions:
     data_change: bool = True
     max_records_per_file: int | None = None
     target_file_size: int | None = None
-    compression: str = "snappy"
+    compression: str | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -69,12 +70,12 @@ class WriteOptions:
             if number is not None and (type(number) is not int or number < 1):
                 problem = f"{number!r} is no whole number from 1 on"
                 raise InvalidArgumentError(argument=argument, problem=problem)
-        if self.compression not in COMPRESSIONS:
+        if self.compression not in (None, *COMPRESSIONS):
             problem = f"{self.compression!r} is none of {', '.join(COMPRESSIONS)}"
             raise InvalidArgumentError(argument="compression", problem=problem)
-        if self.overwrite_schema and (
-            self.mode != "overwrite" or self.is_dynamic or self.replace_where is not None
-        ):
+        if self.overwrite_schema and self.is_dynamic:
+            raise DynamicOverwriteSchemaError()
+        if self.overwrite_schema and (self.mode != "overwrite" or self.replace_where is not None):
             problem = "it replaces the whole table, so the mode must be overwrite and nothing less"
             raise InvalidArgumentError(argument="overwrite_schema", problem=problem)
         if (self.txn_app_id is None) != (self.txn_version is None):

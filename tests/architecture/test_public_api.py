@@ -88,7 +88,7 @@ def test_how_rows_are_written() -> None:
         "partition_overwrite_mode='static'", "merge_schema=False", "overwrite_schema=False",
         "txn_app_id=None", "txn_version=None", "user_metadata=None", "properties=None",
         "data_change=True", "max_records_per_file=None", "target_file_size=None",
-        "compression='snappy'",
+        "compression=None",
     ]  # fmt: skip
 
 
