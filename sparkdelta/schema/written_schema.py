@@ -8,6 +8,7 @@ PROTOCOL.md#schema-serialization-format, PROTOCOL.md#column-mapping
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from pyspark.sql.types import (
     ArrayType,
@@ -24,6 +25,7 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     MapType,
+    NullType,
     ShortType,
     StringType,
     StructField,
@@ -74,10 +76,13 @@ def new_table_schema(schema: StructType, *, any_names: bool = False) -> StructTy
     return StructType([clean_field(field) for field in schema.fields])
 
 
-def check_columns(data_type: DataType, path: str = "", *, any_names: bool = False) -> None:
+def check_columns(
+    data_type: DataType, path: str = "", *, any_names: bool = False, with_void: bool = False
+) -> None:
     """Refuse names that are the same but for case, names that Parquet's readers cannot take, and
     types that are not written.
     """
+    check = partial(check_columns, any_names=any_names, with_void=with_void)
     if isinstance(data_type, StructType):
         seen: set[str] = set()
         if not data_type.fields:
@@ -89,13 +94,13 @@ def check_columns(data_type: DataType, path: str = "", *, any_names: bool = Fals
             if not (any_names or _INVALID_CHARACTERS.isdisjoint(field.name)) or not field.name:
                 raise InvalidColumnNameError(column=column)
             seen.add(field.name.lower())
-            check_columns(field.dataType, column, any_names=any_names)
+            check(field.dataType, column)
     elif isinstance(data_type, ArrayType):
-        check_columns(data_type.elementType, path, any_names=any_names)
+        check(data_type.elementType, path)
     elif isinstance(data_type, MapType):
-        check_columns(data_type.keyType, path, any_names=any_names)
-        check_columns(data_type.valueType, path, any_names=any_names)
-    elif not _is_writable(data_type):
+        check(data_type.keyType, path)
+        check(data_type.valueType, path)
+    elif not _is_writable(data_type) and not (with_void and data_type == NullType()):
         raise UnsupportedDataTypeError(column=path, data_type=data_type.simpleString())
 
 
@@ -149,7 +154,7 @@ def matched_columns(
     ----------
     PROTOCOL.md#schema-serialization-format
     """
-    check_columns(rows, any_names=any_names)
+    check_columns(rows, any_names=any_names, with_void=True)  # a bare null goes into any type
     given = {field.name.lower(): field for field in rows.fields}
     own = {field.name.lower() for field in table.fields}
     more = [field.name for name, field in given.items() if name not in own]

@@ -89,7 +89,8 @@ class NewFiles:
         return self.described().select(F.struct(*fields).alias("add"))
 
     def last_value(self, column: str, *, is_highest: bool) -> int | None:
-        """The highest value of a LONG column that has statistics, or the lowest; None without rows.
+        """The highest value of a LONG column, or the lowest; None without rows, and where the
+        statistics of a file do not tell.
 
         References
         ----------
@@ -97,15 +98,20 @@ class NewFiles:
         """
         bound = "maxValues" if is_highest else "minValues"
         if self.values is not None:
-            known = (json.loads(add.stats or "{}").get(bound, {}) for add in self.values)
-            numbers = [int(each[column]) for each in known if column in each]
-            return (max if is_highest else min)(numbers, default=None)
+            known = [json.loads(add.stats or "{}").get(bound, {}) for add in self.values]
+            if not all(column in each for each in known):
+                return None
+            return (max if is_highest else min)((int(e[column]) for e in known), default=None)
         found = StructType([StructField(bound, StructType([StructField(column, LongType())]))])
         value = f"{from_json_text('add.stats', found)}.{bound}.{quoted(column)}"
         values = self.adds.selectExpr(f"{value} AS value")
-        last = values.agg(F.max("value") if is_highest else F.min("value"))
-        (row,) = read_rows(last, what="last value of an identity column", bound=1)
-        return None if row[0] is None else int(row[0])
+        last = F.max("value") if is_highest else F.min("value")
+        (row,) = read_rows(
+            values.agg(last, F.count_if(F.isnull("value"))),
+            what="last value of an identity column",
+            bound=1,
+        )
+        return None if row[0] is None or row[1] else int(row[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
