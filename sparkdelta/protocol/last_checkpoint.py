@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeGuard
 from urllib.parse import quote
 
@@ -36,6 +37,7 @@ class _Number(str):
     __slots__ = ()
 
 
+@lru_cache(maxsize=64)  # it is read again with every load, and rarely another
 def parse_last_checkpoint(data: bytes) -> LastCheckpointHint | None:
     """The hint, or None where it cannot be relied on: empty, torn, or its checksum does not match.
 
