@@ -18,7 +18,7 @@ from sparkdelta import write_delta
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.table.snapshot import open_snapshot
-from sparkdelta.table.transaction import Transaction
+from sparkdelta.table.transaction import MAX_VALUE_ACTIONS, Transaction
 from tests.benchmarks.data import write_data_files
 from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwatch, at_most
 from tests.support.delta_spark import DELTA_SETTINGS, VERSION, DeltaSpark, DeltaSparkUnavailable
@@ -83,7 +83,7 @@ def writes(
     if "delta-spark-writes" not in without:
         yield from against_delta_spark(stopwatch, tables, [str(f) for f in files], size)
     if "large-commit" not in without:
-        yield large_commit(stopwatch, tables, scale.checkpoint_files)
+        yield large_commit(stopwatch, tables, max(scale.checkpoint_files, 2 * MAX_VALUE_ACTIONS))
 
 
 def concurrent_writers(stopwatch: Stopwatch, tables: _Tables) -> Comparison:
