@@ -34,11 +34,13 @@ list is absent. They are delta-spark's limits."""
 
 FILE_PRESERVING_OPERATIONS = frozenset(
     {
+        "CREATE OR REPLACE TABLE",
         "CREATE OR REPLACE TABLE AS SELECT",
         "CREATE TABLE AS SELECT",
         "DELETE",
         "MERGE",
         "OPTIMIZE",
+        "REPLACE TABLE",
         "REPLACE TABLE AS SELECT",
         "STREAMING UPDATE",
         "TRUNCATE",
