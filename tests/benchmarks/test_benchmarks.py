@@ -29,7 +29,8 @@ OTHER_PROCESSES = (
     "delta-spark",
     "delta-spark-large",
     "delta-spark-checkpoint",
-    "delta-spark-writes",
+    "delta-spark-commits",
+    "delta-spark-rows",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +20,7 @@ from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.table.snapshot import open_snapshot
 from sparkdelta.table.transaction import MAX_VALUE_ACTIONS, Transaction
 from tests.benchmarks.data import write_data_files
-from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwatch, at_most
+from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, at_most
 from tests.support.delta_spark import DELTA_SETTINGS, VERSION, DeltaSpark, DeltaSparkUnavailable
 from tests.support.spark_worker import SparkWorker, SparkWorkerError
 
@@ -61,34 +61,48 @@ class _Tables:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def writes(
-    stopwatch: Stopwatch, scale: Sizes, scratch: Path, without: tuple[str, ...]
-) -> Iterator[Comparison | NotMeasured]:
-    """All of it; `without` names parts that are left out."""
-    spark, tables = stopwatch.spark, _Tables(scratch)
-    source = scratch / "source"
-    files = write_data_files(
-        spark, source, files=scale.data_files, rows_per_file=scale.rows_per_file
-    )
-    size = f"{scale.data_files * scale.rows_per_file:,} rows of 8 columns"
-    rows = spark.read.parquet(*map(str, files))
-    yield stopwatch.compare(
-        f"write_delta of {size}",
-        partial(tables.written, rows, "write_delta"),
-        partial(tables.written, rows, "parquet"),
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    stopwatch: Stopwatch
+    tables: _Tables
+    scale: Sizes
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.stopwatch.spark
+
+    @property
+    def size(self) -> str:
+        return f"{self.scale.data_files * self.scale.rows_per_file:,} rows of 8 columns"
+
+    def source(self) -> list[str]:
+        """The files that rows come from."""
+        directory = self.tables.scratch / "source"
+        if not directory.exists():
+            write_data_files(
+                self.spark,
+                directory,
+                files=self.scale.data_files,
+                rows_per_file=self.scale.rows_per_file,
+            )
+        return [str(path) for path in sorted(directory.glob("*.parquet"))]
+
+
+def rows_of_spark(bench: _Bench) -> Iterator[Comparison]:
+    """Rows against Spark's own Parquet writer."""
+    rows = bench.spark.read.parquet(*bench.source())
+    yield bench.stopwatch.compare(
+        f"write_delta of {bench.size}",
+        partial(bench.tables.written, rows, "write_delta"),
+        partial(bench.tables.written, rows, "parquet"),
         floor_name="df.write.parquet",
         target=at_most(1.1),
     )
-    yield concurrent_writers(stopwatch, tables)
-    if "delta-spark-writes" not in without:
-        yield from against_delta_spark(stopwatch, tables, [str(f) for f in files], size)
-    if "large-commit" not in without:
-        yield large_commit(stopwatch, tables, max(scale.checkpoint_files, 2 * MAX_VALUE_ACTIONS))
 
 
-def concurrent_writers(stopwatch: Stopwatch, tables: _Tables) -> Comparison:
+def concurrent_writers(bench: _Bench) -> Iterator[Comparison]:
     """Twenty threads, an append of a row each, against as many appends in turn."""
-    spark, retries = stopwatch.spark, []
+    spark, tables, retries = bench.spark, bench.tables, []
 
     def append(path: str, number: int) -> int:
         rows = spark.range(number, number + 1).coalesce(1)
@@ -103,57 +117,71 @@ def concurrent_writers(stopwatch: Stopwatch, tables: _Tables) -> Comparison:
             retries.append(sum(found))
         shutil.rmtree(path)
 
-    found = stopwatch.compare(
+    found = bench.stopwatch.compare(
         f"{_WRITERS} appends at once", partial(run, _WRITERS), partial(run, 1), floor_name="in turn"
     )
     rate = _WRITERS / sorted(found.seconds)[len(found.seconds) // 2]
     said = f"{rate:.1f} commits per second, {min(retries)} to {max(retries)} retries"
-    return replace(found, name=f"{found.name} ({said})")
+    yield replace(found, name=f"{found.name} ({said})")
 
 
-def against_delta_spark(
-    stopwatch: Stopwatch, tables: _Tables, files: list[str], size: str
-) -> Iterator[Comparison | NotMeasured]:
-    """In a JVM of its own, with all of its caches."""
-    spark = stopwatch.spark
-    rival = DeltaSpark(
-        session=_SESSION,
-        cores=spark.sparkContext.defaultParallelism,
-        memory="2g",
-        settings=DELTA_SETTINGS,
-    )
-    try:
-        rival.start()
-    except DeltaSparkUnavailable as error:
-        yield NotMeasured(stopwatch.suite, "delta-spark", str(error))
-        return
-    try:
-        theirs, ours = tables.new(), tables.new()
-        yield stopwatch.compare(
+def commits_of_delta_spark(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
+    """One-row appends, against delta-spark in a JVM of its own with all of its caches."""
+
+    def compared(rival: DeltaSpark) -> Comparison:
+        theirs, ours = bench.tables.new(), bench.tables.new()
+        return bench.stopwatch.compare(
             f"{_APPENDS} appends of one row, one of them with a checkpoint",
-            partial(append_rows, spark, ours, "sparkdelta"),
+            partial(append_rows, bench.spark, ours, "sparkdelta"),
             partial(rival.run, f"{__name__}:append_rows", path=theirs, engine="delta"),
             floor_name=f"delta-spark {VERSION}",
             target=at_most(1),
             same_result=False,
         )
 
-        def write_theirs() -> None:
-            path = tables.new()
+    yield _with_delta_spark(bench, compared)
+
+
+def rows_of_delta_spark(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
+    """Many rows, against the same."""
+    files = bench.source()
+    rows = bench.spark.read.parquet(*files)
+
+    def compared(rival: DeltaSpark) -> Comparison:
+        def theirs() -> None:
+            path = bench.tables.new()
             rival.run(f"{__name__}:write_by_delta_spark", files=files, path=path)
             shutil.rmtree(path)
 
-        rows = spark.read.parquet(*files)
-        yield stopwatch.compare(
-            f"write_delta of {size}",
-            partial(tables.written, rows, "write_delta"),
-            write_theirs,
+        return bench.stopwatch.compare(
+            f"write_delta of {bench.size}",
+            partial(bench.tables.written, rows, "write_delta"),
+            theirs,
             floor_name=f"delta-spark {VERSION}",
             target=at_most(1),
             same_result=False,
         )
+
+    yield _with_delta_spark(bench, compared)
+
+
+def _with_delta_spark(
+    bench: _Bench, compared: Callable[[DeltaSpark], Comparison]
+) -> Comparison | NotMeasured:
+    rival = DeltaSpark(
+        session=_SESSION,
+        cores=bench.spark.sparkContext.defaultParallelism,
+        memory="2g",
+        settings=DELTA_SETTINGS,
+    )
+    try:
+        rival.start()
+    except DeltaSparkUnavailable as error:
+        return NotMeasured(bench.stopwatch.suite, "delta-spark", str(error))
+    try:
+        return compared(rival)
     except SparkWorkerError as error:
-        yield NotMeasured(stopwatch.suite, f"delta-spark {VERSION}", str(error))
+        return NotMeasured(bench.stopwatch.suite, f"delta-spark {VERSION}", str(error))
     finally:
         rival.stop()
 
@@ -173,28 +201,25 @@ def write_by_delta_spark(spark: SparkSession, files: list[str], path: str) -> No
     spark.read.parquet(*files).write.format("delta").save(path)
 
 
-def large_commit(stopwatch: Stopwatch, tables: _Tables, actions: int) -> Comparison:
+def large_commit(bench: _Bench) -> Iterator[Comparison]:
     """Of very many file actions, by a driver with a small heap, which in local mode is all that the
     executors have, too.
     """
-    path, seconds, floor_seconds, peaks = tables.new(), [], [], []
-    with SparkWorker(
-        _SESSION, cores=stopwatch.spark.sparkContext.defaultParallelism, memory=_SMALL_HEAP
-    ) as worker:
-        for _ in range(Pairs(stopwatch.pairs.first, 0).first):
-            told = worker.run(f"{__name__}:commit_many", path=path, actions=actions)
-            seconds.append(told["seconds"])
-            floor_seconds.append(told["floor_seconds"])
-            peaks.append(told["peak_mb"])
-    return Comparison(
-        suite=stopwatch.suite,
-        name=f"a commit of {actions:,} file actions, heap of {_SMALL_HEAP}, at most "
-        f"{max(peaks):.0f} MB of it used",
+    actions = max(bench.scale.checkpoint_files, 2 * MAX_VALUE_ACTIONS)
+    path, told = bench.tables.new(), []
+    cores = bench.spark.sparkContext.defaultParallelism
+    with SparkWorker(_SESSION, cores=cores, memory=_SMALL_HEAP) as worker:
+        for _ in range(bench.stopwatch.pairs.first):
+            told.append(worker.run(f"{__name__}:commit_many", path=path, actions=actions))
+    peak = max(each["peak_mb"] for each in told)
+    yield Comparison(
+        suite=bench.stopwatch.suite,
+        name=f"a commit of {actions:,} file actions, {peak:.0f} MB of a heap of {_SMALL_HEAP} used",
         floor_name="df.write.json of them",
         target=None,
         jobs=None,
-        floor_seconds=tuple(floor_seconds),
-        seconds=tuple(seconds),
+        floor_seconds=tuple(each["floor_seconds"] for each in told),
+        seconds=tuple(each["seconds"] for each in told),
     )
 
 
@@ -238,4 +263,20 @@ def _memory_pools(spark: SparkSession) -> Iterator[Any]:
             yield pool
 
 
-WRITE_PARTS = ("delta-spark-writes", "large-commit")
+WRITE_PARTS: dict[str, Callable[[_Bench], Iterator[Comparison | NotMeasured]]] = {
+    "rows": rows_of_spark,
+    "concurrent-writers": concurrent_writers,
+    "large-commit": large_commit,
+    "delta-spark-commits": commits_of_delta_spark,
+    "delta-spark-rows": rows_of_delta_spark,
+}
+
+
+def writes(
+    stopwatch: Stopwatch, scale: Sizes, scratch: Path, without: tuple[str, ...]
+) -> Iterator[Comparison | NotMeasured]:
+    """All of it; `without` names parts that are left out."""
+    bench = _Bench(stopwatch, _Tables(scratch), scale)
+    for name, part in WRITE_PARTS.items():
+        if name not in without:
+            yield from part(bench)
