@@ -82,21 +82,29 @@ def test_checksums_that_others_did_not_write(spark: SparkSession, table_path: st
     assert crc(table_path, 10)["numFiles"] == 11
 
 
-@pytest.mark.parametrize(("enabled", "kept"), [("true", [2, 3, 4]), ("false", [0, 1, 2, 3, 4])])
-def test_cleanup_follows_a_checkpoint(
-    spark: SparkSession, table_path: str, enabled: str, kept: list[int]
-) -> None:
-    """PROTOCOL.md#metadata-cleanup, as `delta.enableExpiredLogCleanup` says."""
-    properties = {"delta.checkpointInterval": "2", "delta.enableExpiredLogCleanup": enabled}
-    append(spark, table_path, properties=properties)
-    for _ in range(3):
-        append(spark, table_path)
+def test_cleanup_follows_a_checkpoint(spark: SparkSession, table_path: str) -> None:
+    """PROTOCOL.md#metadata-cleanup"""
+    append(spark, table_path, properties={"delta.checkpointInterval": "1"})
+    append(spark, table_path)
     long_ago = time.time() - 40 * 24 * 3600
-    for version in range(3):
+    for version in range(2):
         os.utime(Path(table_path, "_delta_log", f"{version:020d}.json"), (long_ago, long_ago))
     append(spark, table_path)
-    assert log(table_path, "[0-9].json") == kept
-    assert read_delta(spark, table_path).count() == 15
+    assert log(table_path, "[0-9].json") == [1, 2]
+    assert read_delta(spark, table_path).count() == 9
+
+
+def test_no_cleanup_where_the_table_wants_none(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PROTOCOL.md#metadata-cleanup, as `delta.enableExpiredLogCleanup` says."""
+    properties = {"delta.checkpointInterval": "1", "delta.enableExpiredLogCleanup": "False"}
+    append(spark, table_path, properties=properties)
+    steps = []
+    for name in ("write_checkpoint", "clean_metadata"):
+        monkeypatch.setattr(commit_hooks, name, lambda *_, called=name, **__: steps.append(called))
+    append(spark, table_path)
+    assert steps == ["write_checkpoint"]
 
 
 def test_compaction_if_the_table_asks_for_it(spark: SparkSession, table_path: str) -> None:
