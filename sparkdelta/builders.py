@@ -16,7 +16,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.commands.create_table import Creation, TableDescription, create_table
 from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.schema.declared_columns import identity_metadata
+from sparkdelta.schema.declared_columns import bounded_text, identity_metadata
 from sparkdelta.schema.row_rules import GENERATION_EXPRESSION
 
 Table = TypeVar("Table")
@@ -137,7 +137,8 @@ class DeltaTableBuilder(Generic[Table]):
         return self._opened(self._spark, self._location)
 
     def _with_columns(self, columns: Iterable[StructField]) -> DeltaTableBuilder[Table]:
-        self._table = replace(self._table, columns=(*self._table.columns, *columns))
+        more = map(bounded_text, columns)
+        self._table = replace(self._table, columns=(*self._table.columns, *more))
         return self
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from sparkdelta.exceptions import InvalidCommitError
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.property_rules import CONSTRAINT
 from sparkdelta.protocol.table_features import (
@@ -119,6 +120,31 @@ def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
     """
     missing = {name for name in _with_needs(features) if not is_supported(protocol, name)}
     return _with_lists(protocol, missing) if missing else protocol
+
+
+def check_upgrade(before: Protocol, after: Protocol, *, path: str) -> None:
+    """Refuse a protocol that has less than the one before: data may already need it.
+
+    Raises
+    ------
+    InvalidCommitError
+
+    References
+    ----------
+    PROTOCOL.md#protocol-evolution, PROTOCOL.md#supported-features
+    """
+    known = {*FEATURES, *map(canonical_feature, _listed(before))}
+    lost = [f for f in sorted(known) if is_supported(before, f) and not is_supported(after, f)]
+    if lost:
+        problem = f"its protocol no longer supports {', '.join(lost)}"
+        raise InvalidCommitError(path=path, problem=problem)
+    if set(after.reader_features or ()) - set(after.writer_features or ()):
+        problem = "its protocol has features of readers that are not among those of writers"
+        raise InvalidCommitError(path=path, problem=problem)
+
+
+def _listed(protocol: Protocol) -> tuple[str, ...]:
+    return *(protocol.reader_features or ()), *(protocol.writer_features or ())
 
 
 def _with_needs(features: Iterable[str]) -> set[str]:

@@ -13,15 +13,19 @@ from pyspark.sql.types import (
     AtomicType,
     BinaryType,
     BooleanType,
+    CharType,
     DataType,
     LongType,
+    StringType,
     StructField,
     StructType,
+    VarcharType,
     VariantType,
 )
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.column_lists import column_list
+from sparkdelta.schema.row_checks import CHAR_OR_VARCHAR
 from sparkdelta.schema.row_rules import GENERATION_EXPRESSION, IDENTITY_START
 from sparkdelta.schema.statistics_columns import ColumnPath, found_column
 from sparkdelta.schema.table_schema import type_of_path
@@ -39,6 +43,19 @@ def identity_metadata(start: int, step: int, *, takes_values: bool) -> dict[str,
     PROTOCOL.md#identity-columns
     """
     return {IDENTITY_START: start, IDENTITY_STEP: step, ALLOW_EXPLICIT_INSERT: takes_values}
+
+
+def bounded_text(field: StructField) -> StructField:
+    """A CHAR or VARCHAR column as a table's schema has it: a STRING that says its length.
+
+    References
+    ----------
+    PROTOCOL.md#column-metadata
+    """
+    if not isinstance(field.dataType, CharType | VarcharType):
+        return field
+    metadata = {**(field.metadata or {}), CHAR_OR_VARCHAR: field.dataType.simpleString()}
+    return StructField(field.name, StringType(), field.nullable, metadata)
 
 
 def check_declared(schema: StructType, partition_columns: Sequence[str]) -> None:

@@ -33,6 +33,7 @@ from sparkdelta.protocol.commit_timestamps import next_in_commit_timestamp
 from sparkdelta.protocol.conflicts import Finding, WinningCommit, check_findings
 from sparkdelta.protocol.isolation_levels import commit_isolation_level, table_isolation_level
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, commit_name, listing_prefix
+from sparkdelta.protocol.protocol_upgrades import check_upgrade
 from sparkdelta.protocol.row_ids import (
     NO_ROW_IDS,
     ROW_TRACKING_DOMAIN,
@@ -289,6 +290,8 @@ def _check(proposal: Proposal, ground: Ground, path: str) -> None:
         raise InvalidCommitError(path=path, problem="the first commit needs protocol and metaData")
     check_actions(proposal.staged, path=path)
     protocol, metadata = _after(proposal, ground)
+    if ground.protocol is not None and proposal.staged.protocols:
+        check_upgrade(ground.protocol, protocol, path=path)
     check_allowed(proposal.staged, protocol=protocol, metadata=metadata, path=path)
     lines = proposal.files
     if lines is not None:

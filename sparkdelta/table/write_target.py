@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import FloatType, StructField, StructType
 
 from sparkdelta.exceptions import (
     AppendOnlyTableError,
@@ -195,8 +195,8 @@ def _merged(target: Target, rows: StructType, snapshot: Snapshot) -> Target:
 
 
 def _check_widened(target: Target, schema: StructType, wider: StructType, path: str) -> None:
-    """Refuse to widen a column that an expression of the table names: what it says of old rows
-    could change.
+    """Refuse to widen a column that an expression of the table names, as what it says of old rows
+    could change; and FLOAT partitions: their texts are short of the digits that DOUBLE needs.
     """
     widened = [a.name for a, b in zip(schema, wider, strict=True) if a.dataType != b.dataType]
     expressions = [
@@ -207,6 +207,8 @@ def _check_widened(target: Target, schema: StructType, wider: StructType, path: 
         if GENERATION_EXPRESSION in metadata
     ]
     for name in widened:
+        if name in target.partition_columns and isinstance(target.schema[name].dataType, FloatType):
+            raise WriteNotImplementedError(path=path, missing=(f"partitions by {name} as DOUBLE",))
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
         for text in filter(word.search, expressions):
             missing = (f"a wider type of column {name}, which {text!r} names",)

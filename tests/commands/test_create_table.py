@@ -20,6 +20,7 @@ from sparkdelta.exceptions import (
     InvalidPartitionColumnError,
     TableAlreadyExistsError,
     TableNotFoundError,
+    TextTooLongError,
     UnknownConfigurationError,
     UnsupportedDataTypeError,
     WriteNotImplementedError,
@@ -125,6 +126,7 @@ def test_columns_that_compute_themselves(spark: SparkSession, table_path: str) -
         .addColumn("n", "INT")
         .addColumn("g", "INT", generatedAlwaysAs="n + 1")
         .addColumns([default])
+        .addColumn("v", "VARCHAR(3)")
         .execute()
     )
     columns = {name: field["metadata"] for name, field in fields(table_path, 0).items()}
@@ -134,12 +136,15 @@ def test_columns_that_compute_themselves(spark: SparkSession, table_path: str) -
         "j": {"delta.identity.start": 1, "delta.identity.step": 1,
               "delta.identity.allowExplicitInsert": True},
         "n": {}, "g": {"delta.generationExpression": "n + 1"}, "d": {"CURRENT_DEFAULT": "7"},
+        "v": {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"},
     }  # fmt: skip
     assert commit(table_path, 0)["protocol"][0]["writerFeatures"] == [
         "allowColumnDefaults", "appendOnly", "generatedColumns", "identityColumns", "invariants",
     ]  # fmt: skip
     write_delta(spark.sql("SELECT 1 AS n").coalesce(1), table_path, mode="append")
-    assert rows(spark, table_path) == [(5, 1, 1, 2, 7)]
+    assert rows(spark, table_path) == [(5, 1, 1, 2, 7, None)]
+    with pytest.raises(TextTooLongError):
+        write_delta(spark.sql("SELECT 'four' AS v"), table_path, mode="append")
 
 
 def test_identity_columns_of_a_table_that_maps_them(spark: SparkSession, table_path: str) -> None:
@@ -207,7 +212,7 @@ def broken(builder: Any, how: str) -> Any:
         "a name": lambda b: b.tableName("people"),
         "twice": lambda b: b.addColumn("A", "INT"),
         "a bad name": lambda b: b.addColumn("a b", "INT"),
-        "a bad type": lambda b: b.addColumn("b", "VARCHAR(3)"),
+        "a bad type": lambda b: b.addColumn("b", "ARRAY<VARCHAR(3)>"),
         "partition": lambda b: b.partitionedBy("b"),
         "property": lambda b: b.property("delta.appendOnli", "true"),
         "iceberg": lambda b: b.property("delta.enableIcebergCompatV2", "true"),

@@ -77,6 +77,11 @@ def test_columns_that_are_mapped(spark: SparkSession, table_path: str, mode: str
     snapshot = load_snapshot(spark, table_path)
     assert snapshot.scan("`p,q` = 'p 1'").files().count() == 2
     assert snapshot.scan("n = 1").files().count() == 2
+    one, two = frame.filter("n = 1"), frame.filter("n = 2")
+    write_delta(one, table_path, mode="overwrite", partition_overwrite_mode="dynamic")
+    write_delta(two, table_path, mode="overwrite", replace_where="n = 2")
+    write_delta(one, table_path, mode="overwrite", replace_where="`p,q` = 'p 1'")
+    assert rows(spark, table_path) == sorted(map(tuple, frame.collect()), key=str)
 
 
 def test_new_columns_of_a_table_that_maps_them(spark: SparkSession, table_path: str) -> None:
@@ -190,6 +195,19 @@ def test_a_column_that_an_expression_names_is_not_widened(
             spark.sql("SELECT 1 AS a"), f"{table_path}-new",
             properties={"delta.constraints.c": "a > 1"},
         )  # fmt: skip
+
+
+def test_partitions_that_are_widened(spark: SparkSession, table_path: str) -> None:
+    """Type Widening: the texts that stand for partition values must mean the same."""
+    write_delta(
+        spark.sql("SELECT 1 AS a, CAST(0.1 AS FLOAT) AS f, 1Y AS n"), table_path,
+        partition_by=["f", "n"], properties={"delta.enableTypeWidening": "true"},
+    )  # fmt: skip
+    options = {"mode": "append", "merge_schema": True}
+    with pytest.raises(WriteNotImplementedError):
+        write_delta(spark.sql("SELECT 1 AS a, 0.5D AS f"), table_path, **options)
+    write_delta(spark.sql("SELECT 2 AS a, 300 AS n"), table_path, **options)
+    assert [r["n"] for r in read_delta(spark, table_path).orderBy("a").collect()] == [1, 300]
 
 
 def test_a_type_that_needs_another_protocol(spark: SparkSession, table_path: str) -> None:

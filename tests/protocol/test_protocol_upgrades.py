@@ -4,8 +4,10 @@ nothing.
 
 import pytest
 
+from sparkdelta.exceptions import InvalidCommitError
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.protocol_upgrades import (
+    check_upgrade,
     metadata_features,
     new_protocol,
     upgraded_protocol,
@@ -82,6 +84,24 @@ def test_upgrades(reader, writer, feature):
             of_readers = {f for f in listed if f in FEATURES and FEATURES[f].reader_writer}
             assert set(new.reader_features) == of_readers
     assert upgraded_protocol(new, [feature]) is new
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lost"),
+    [
+        (Protocol(1, 2), Protocol(1, 1), "appendOnly, invariants"),
+        (Protocol(2, 5), Protocol(3, 7, (), ("appendOnly", "invariants")), "columnMapping"),
+        (Protocol(1, 7, None, ("x",)), Protocol(1, 7, None, ()), "x"),
+        (Protocol(1, 7, None, ()), Protocol(3, 7, ("v2Checkpoint",), ()), "readers"),
+    ],
+)
+def test_no_commit_drops_a_feature(before, after, lost):
+    """Protocol Evolution"""
+    with pytest.raises(InvalidCommitError) as raised:
+        check_upgrade(before, after, path="/t")
+    assert lost in raised.value.problem
+    check_upgrade(before, before, path="/t")
+    check_upgrade(before, upgraded_protocol(before, ["clustering", "typeWidening"]), path="/t")
 
 
 def test_nothing_is_missing():
