@@ -181,8 +181,10 @@ def _data_files(
         target_file_size=options.target_file_size or target_file_size(target.configuration),
         options={**read_options(store, {}), **writer_options},
     )
-    copied = None if replaced is None else replaced.copied
-    return writer.write(rows, where=options.replace_where, copied=copied)
+    where = options.replace_where
+    if replaced is None:
+        return writer.write(rows, where=where)
+    return writer.write(rows, where=where, copied=replaced.copied, kept=replaced.kept)
 
 
 def _transaction(

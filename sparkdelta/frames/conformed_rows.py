@@ -114,9 +114,9 @@ def conformed_rows(
     return filled if not broken else _checked(filled, broken)
 
 
-def retyped_rows(rows: DataFrame, fields: Sequence[StructField]) -> DataFrame:
-    """Rows that were in the table before, in its columns as they are now; nothing else is asked of
-    them.
+def retyped_rows(rows: DataFrame, fields: Sequence[StructField], kept: Sequence[str]) -> DataFrame:
+    """Rows that were in the table before, in its columns as they are now, and the columns `kept`;
+    nothing else is asked of them.
 
     References
     ----------
@@ -124,7 +124,8 @@ def retyped_rows(rows: DataFrame, fields: Sequence[StructField]) -> DataFrame:
     """
     own = set(rows.columns)
     columns = [WrittenColumn(f, f.name if f.name in own else None) for f in fields]
-    return rows.select(*(_typed(column, rows.schema, RowRules()) for column in columns))
+    typed = (_typed(column, rows.schema, RowRules()) for column in columns)
+    return rows.select(*typed, *(F.col(quoted(name)) for name in kept))
 
 
 def fulfilling(rows: DataFrame, where: str | Column) -> DataFrame:

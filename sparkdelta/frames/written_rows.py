@@ -19,18 +19,21 @@ from sparkdelta.frames.footer_statistics import NO_VALUE
 from sparkdelta.schema.table_schema import quoted
 
 
-def written_rows(rows: DataFrame, columns: Sequence[WrittenColumn]) -> DataFrame:
+def written_rows(
+    rows: DataFrame, columns: Sequence[WrittenColumn], kept: Sequence[str] = ()
+) -> DataFrame:
     """The rows with partition columns last and as texts.
 
     Parameters
     ----------
     rows
-        In the table's columns and types.
+        In the table's columns and types, and `kept`.
 
     Returns
     -------
     DataFrame
-        The data columns, then a STRING column named `directory` for each partition column.
+        The data columns, those of `kept`, then a STRING column named `directory` for each partition
+        column.
 
     References
     ----------
@@ -38,7 +41,7 @@ def written_rows(rows: DataFrame, columns: Sequence[WrittenColumn]) -> DataFrame
     """
     data = [F.col(quoted(c.field.name)) for c in columns if c.directory is None]
     partitions = [_serialized(c).alias(c.directory) for c in columns if c.directory is not None]
-    return rows.select(*data, *partitions)
+    return rows.select(*data, *(F.col(quoted(name)) for name in kept), *partitions)
 
 
 def _serialized(column: WrittenColumn) -> Column:

@@ -153,6 +153,7 @@ class DataFileWriter:
         *,
         where: str | Column | None = None,
         copied: DataFrame | None = None,
+        kept: Sequence[str] = (),
     ) -> NewFiles:
         """Write the rows into a directory of their own, and describe its files.
 
@@ -165,6 +166,8 @@ class DataFileWriter:
             What every row must fulfil, in the table's columns.
         copied
             Rows that were in the table before, which nothing is asked of.
+        kept
+            LONG columns of `copied` that the files hold besides, null for new rows.
 
         Raises
         ------
@@ -182,14 +185,18 @@ class DataFileWriter:
                 conformed = fulfilling(own, where)
         if copied is not None:
             conformed = conformed.unionByName(
-                retyped_rows(copied, [column.field for column in self.columns])
+                retyped_rows(copied, [column.field for column in self.columns], kept),
+                allowMissingColumns=True,
             )
         with orphans_are_told(self.table_root, directory):
             with our_errors(None), named_jobs(self.spark, "data files"):
                 write_parquet(
                     self._physical(
-                        self._shuffled(written_rows(conformed, columns), list(names.values())),
+                        self._shuffled(
+                            written_rows(conformed, columns, kept), list(names.values())
+                        ),
                         names,
+                        kept,
                     ),
                     directory,
                     partition_by=list(names.values()),
@@ -243,11 +250,13 @@ class DataFileWriter:
             )
         return moved_rows(conformed, self.spark)
 
-    def _physical(self, rows: DataFrame, directories: Mapping[str, str]) -> DataFrame:
+    def _physical(
+        self, rows: DataFrame, directories: Mapping[str, str], kept: Sequence[str]
+    ) -> DataFrame:
         if self.column_mapping is ColumnMappingMode.NONE:
             return rows
         data = [column.field for column in self.columns if column.field.name not in directories]
-        return physical_rows(rows, data, list(directories.values()))
+        return physical_rows(rows, data, [*kept, *directories.values()])
 
     def _directory_names(self) -> dict[str, str]:
         """The name of each partition column's directories: its own but where Spark would hide them,

@@ -56,12 +56,15 @@ class Replacement:
     removes
         A column `remove`; None where that is known only once the new rows are written.
     copied
-        Rows of removed files that stay in the table, in its columns.
+        Rows of removed files that stay in the table, in its columns and `kept`.
+    kept
+        Columns of data files beside the table's: of what rows keep that are written again.
     """
 
     removes: DataFrame | None
     read: ReadSet
     copied: DataFrame | None = None
+    kept: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -130,14 +133,35 @@ def _replaced_rows(snapshot: Snapshot, options: WriteOptions, predicate: Predica
         raise InvalidArgumentError(argument="data_change", problem=problem)
     where = options.replace_where
     assert where is not None
-    found = snapshot.scan(where).matching_files()
-    tracks_rows = is_supported(snapshot.protocol, "rowTracking")
+    kept = _kept_row_ids(snapshot)
+    columns = [*snapshot.schema.names, *(f"_metadata.{name}" for name in kept)]
+    found = snapshot.scan(where, columns).matching_files()
+    loses_ids = is_supported(snapshot.protocol, "rowTracking") and not kept
     return Replacement(
         _removes(found.adds, options),
         ReadSet(predicates=(predicate,)),
-        found.other_rows,
-        {"delta.rowTracking.preserved": "false"} if tracks_rows else {},
+        found.other_rows.withColumnsRenamed(kept),
+        tuple(kept.values()),
+        {"delta.rowTracking.preserved": "false"} if loses_ids else {},
     )
+
+
+def _kept_row_ids(snapshot: Snapshot) -> dict[str, str]:
+    """What a scan calls the rows' ids and commit versions, with the columns of data files that keep
+    them; none where there are none, or the names are taken.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-row-tracking
+    """
+    tracking = snapshot.configuration.row_tracking
+    if not tracking.enabled or not tracking.row_id_column or not tracking.row_commit_version_column:
+        return {}
+    kept = {
+        "row_id": tracking.row_id_column,
+        "row_commit_version": tracking.row_commit_version_column,
+    }
+    return {} if {name.lower() for name in snapshot.schema.names} & {*kept} else kept
 
 
 def _named(snapshot: Snapshot, texts: DataFrame) -> tuple[Predicate, ...] | None:
