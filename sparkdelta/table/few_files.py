@@ -4,12 +4,16 @@ longer to start.
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
+from sparkdelta.exceptions import StorageError
 from sparkdelta.frames.footer_statistics import FooterReader
 from sparkdelta.storage.worker_files import WorkerFiles
+
+log = logging.getLogger(__name__)
 
 MAX_DRIVER_FOOTERS = 16
 """Up to this many footers are read by the driver."""
@@ -31,6 +35,14 @@ def describe_few_files(files: WorkerFiles, directory: str, reader: FooterReader)
     """
     if not files.is_near(directory):
         return None
+    try:
+        return _described(files, directory, reader)
+    except (OSError, StorageError) as error:
+        log.info("Executors read the footers in %s; the driver cannot: %s", directory, error)
+        return None
+
+
+def _described(files: WorkerFiles, directory: str, reader: FooterReader) -> pa.Table | None:
     found = files.data_files(directory)
     if len(found) > MAX_DRIVER_FOOTERS:
         return None

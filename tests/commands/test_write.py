@@ -32,7 +32,7 @@ from sparkdelta.exceptions import (
     UnsupportedDataTypeError,
     WriteNotImplementedError,
 )
-from sparkdelta.table import data_file_writer
+from sparkdelta.table import data_file_writer, few_files
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
 
@@ -420,6 +420,22 @@ def test_the_rows_of_the_table_itself(spark: SparkSession, table_path: str) -> N
     older = read_delta(spark, table_path).filter("age > 40")
     write_delta(older, table_path, mode="overwrite")
     assert len(rows(spark, table_path)) == 2
+
+
+def test_executors_describe_what_the_driver_does_not(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same add actions, whoever reads the footers."""
+    told = []
+    for name, most in (("driver", 16), ("executors", 0)):
+        with monkeypatch.context() as patched:
+            patched.setattr(few_files, "MAX_DRIVER_FOOTERS", most)
+            path = f"{table_path}-{name}"
+            write_delta(people(spark).coalesce(1), path, partition_by=["p"])
+        adds = [{**add, "path": "", "modificationTime": 0} for add in commit(path, 0)["add"]]
+        told.append(sorted(adds, key=str))
+    assert told[0] == told[1]
+    assert len(told[0]) == 3
 
 
 def test_a_failure_before_the_commit(
