@@ -29,6 +29,7 @@ from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.table_properties import COLUMN_MAPPING_MODE, is_append_only
 from sparkdelta.protocol.write_support import check_data_writable
+from sparkdelta.schema.column_ids import without_ids
 from sparkdelta.schema.declared_columns import check_clustering_columns, check_declared
 from sparkdelta.schema.row_rules import GENERATION_EXPRESSION, row_rules
 from sparkdelta.schema.statistics_columns import check_statistics_columns
@@ -83,7 +84,6 @@ def create_table(
     path: str,
     description: TableDescription,
     creation: Creation,
-    options: Mapping[str, str] | None = None,
 ) -> Version | None:
     """Commit a table without rows; None where there was nothing to do.
 
@@ -100,7 +100,7 @@ def create_table(
     """
     store = open_log_for_writing(spark, path)
     try:
-        snapshot = open_snapshot(spark, path, options=options or {})
+        snapshot = open_snapshot(spark, path)
     except TableNotFoundError:
         if creation is Creation.REPLACE:
             raise
@@ -126,7 +126,7 @@ def _definition(
     spark: SparkSession, description: TableDescription, snapshot: Snapshot | None
 ) -> TableDefinition:
     requested = requested_properties(description.properties)
-    schema = StructType(list(description.columns))
+    schema = without_ids(StructType(list(description.columns)))  # they may be another table's
     mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
     check_columns(schema, any_names=mode != "none")
     check_statistics_columns(schema, requested.configuration)

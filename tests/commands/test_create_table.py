@@ -95,6 +95,20 @@ def test_a_table_in_the_place_of_another(spark: SparkSession, table_path: str) -
     assert load_snapshot(spark, table_path, version=0).scan().to_df().collect() == [(1, 2)]
 
 
+def test_columns_of_another_table(spark: SparkSession, table_path: str) -> None:
+    """Writer Requirements for Column Mapping: ids and physical names are a table's own."""
+    mapped = {"delta.columnMapping.mode": "name"}
+    frame = spark.sql("SELECT 1 AS a, named_struct('x', 1) AS s")
+    write_delta(frame, table_path, properties=mapped)
+    other = f"{table_path}-other"
+    builder = DeltaTable.create(spark).location(other)
+    builder.addColumns(load_snapshot(spark, table_path).schema)
+    builder.property("delta.columnMapping.mode", "name").execute()
+    first, second = fields(table_path, 0), fields(other, 0)
+    assert list(first) == list(second)
+    assert not {mapping(f)[0] for f in first.values()} & {mapping(f)[0] for f in second.values()}
+
+
 def test_what_a_successor_may_not_forget(spark: SparkSession, table_path: str) -> None:
     """Since when there are in-commit timestamps; names of columns that keep row ids."""
     on = {"delta.enableInCommitTimestamps": "true", "delta.enableRowTracking": "true"}
