@@ -9,7 +9,9 @@ from sparkdelta.exceptions import MalformedLogFileError
 from sparkdelta.schema.sql_text import from_json_text, text_literal
 
 _CORRUPT = "_corrupt_record"
-_HAS_TEXT = f"regexp_like(line, {text_literal(chr(92) + 'S')})"
+_HAS_TEXT = (
+    f"ltrim({text_literal(' ' + chr(9) + chr(10) + chr(11) + chr(12) + chr(13))}, line) != ''"
+)
 
 
 def parse_log_lines(
