@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
@@ -33,7 +33,9 @@ from sparkdelta.schema.checkpoint_schema import (
     STATS_PARSED,
     CheckpointSchema,
 )
+from sparkdelta.schema.sql_text import type_text
 from sparkdelta.schema.statistics_schema import narrowed_statistics
+from sparkdelta.schema.table_schema import quoted
 
 LEADING_COLUMNS = 2
 """So many columns of the data order the files of a partition, unless the table is clustered."""
@@ -71,20 +73,20 @@ class FileOrder:
         known = narrowed_statistics(self.schema.statistics, self.leading)
         return StructType([self.schema.statistics["numRecords"]]) if known is None else known
 
-    def partition_value(self, key: str, field: StructField) -> Column:
-        """The typed partition value of a row."""
+    def partition_value(self, key: str, field: StructField) -> str:
+        """The typed partition value of a row, in SQL."""
         if self.schema.with_struct:
-            return F.col("add")[PARTITION_VALUES_PARSED][key]
+            return f"add.{PARTITION_VALUES_PARSED}.{quoted(key)}"
         text = partition_value("add.partitionValues", key)
-        return F.expr(typed_partition_value(text, field, time_zone=self.time_zone))
+        return typed_partition_value(text, field, time_zone=self.time_zone)
 
-    def statistics(self) -> Column:
-        """The statistics of a row, at least of the leading columns."""
+    def statistics(self) -> str:
+        """The statistics of a row, at least of the leading columns, in SQL."""
         if self.schema.with_struct:
-            return F.col("add")[STATS_PARSED]
+            return f"add.{STATS_PARSED}"
         if not self.schema.with_json:
-            return F.lit(None).cast(self.ranged_statistics)
-        return F.expr(parsed_statistics("add.stats", statistics=self.ranged_statistics))
+            return f"CAST(NULL AS {type_text(self.ranged_statistics)})"
+        return parsed_statistics("add.stats", statistics=self.ranged_statistics)
 
     def clustered(self, rows: DataFrame, partitions: int) -> DataFrame:
         """Rows in order: by partition values, by leading statistics, by path.
@@ -96,12 +98,13 @@ class FileOrder:
         partitions
             Each has a range of the whole order.
         """
-        return _sorted(rows, self._keys(), partitions)
+        return _sorted(rows, self.sort_keys(), partitions)
 
-    def _keys(self) -> list[Column]:
+    def sort_keys(self) -> list[str]:
+        """By what the adds are sorted, in SQL."""
         values = [self.partition_value(key, field) for key, field in self.schema.partition_keys]
         bounds = [leaf(self.statistics(), "minValues", path) for path in self.leading]
-        return [*values, *bounds, F.col("add")["path"]]
+        return [*values, *bounds, "add.path"]
 
 
 def ranged_keys(partition_keys: Sequence[tuple[str, StructField]]) -> list[tuple[str, StructField]]:
@@ -139,8 +142,7 @@ def hashed(rows: DataFrame, partitions: int) -> DataFrame:
 
 def by_deletion(rows: DataFrame, partitions: int) -> DataFrame:
     """Rows of one column `remove` in order of their deletion, oldest first."""
-    keys = [F.col("remove")["deletionTimestamp"], F.col("remove")["path"]]
-    return _sorted(rows, keys, partitions)
+    return _sorted(rows, ["remove.deletionTimestamp", "remove.path"], partitions)
 
 
 def in_one_file(rows: DataFrame, order: FileOrder | None) -> DataFrame:
@@ -151,17 +153,14 @@ def in_one_file(rows: DataFrame, order: FileOrder | None) -> DataFrame:
     order
         Of the adds; None leaves them as they come.
     """
-    kind = F.when(F.col("add").isNotNull(), 1).when(F.col("remove").isNotNull(), 2).otherwise(0)
-    keys = [kind, *(order._keys() if order is not None else [])]
+    kind = "CASE WHEN add IS NOT NULL THEN 1 WHEN remove IS NOT NULL THEN 2 ELSE 0 END"
+    keys = [kind, *(order.sort_keys() if order is not None else [])]
     return _sorted(rows.repartition(1), keys, 1)
 
 
-def leaf(statistics: Column, kind: str, path: tuple[str, ...]) -> Column:
-    """One leaf of a struct of statistics."""
-    column = statistics[kind]
-    for name in path:
-        column = column[name]
-    return column
+def leaf(statistics: str, kind: str, path: tuple[str, ...]) -> str:
+    """One leaf of a struct of statistics, in SQL."""
+    return ".".join((statistics, kind, *map(quoted, path)))
 
 
 def leading_paths(
@@ -188,10 +187,10 @@ def _leaves(
     return [pair for f in data_type.fields for pair in _leaves(f.dataType, (*path, f.name))]
 
 
-def _sorted(rows: DataFrame, keys: list[Column], partitions: int) -> DataFrame:
+def _sorted(rows: DataFrame, keys: list[str], partitions: int) -> DataFrame:
     # Computed once, not by the exchange and again by the sort.
     names = [f"{_SORT}{number}" for number in range(len(keys))]
-    keyed = rows.select("*", *(key.alias(name) for key, name in zip(keys, names, strict=True)))
+    keyed = rows.selectExpr("*", *(f"{key} AS {n}" for key, n in zip(keys, names, strict=True)))
     # What fits one file is not worth an exchange.
     spread = keyed.repartitionByRange(partitions, *names) if partitions > 1 else keyed.coalesce(1)
     return spread.sortWithinPartitions(*names).drop(*names)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import reduce
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.frames.data_skipping import StoredFacts
@@ -22,6 +21,7 @@ from sparkdelta.schema.checkpoint_schema import (
     STATS_PARSED,
     CheckpointSchema,
 )
+from sparkdelta.schema.sql_text import type_text
 from sparkdelta.schema.statistics_schema import covers
 from sparkdelta.schema.table_schema import quoted
 
@@ -98,11 +98,10 @@ def remove_rows(removes: DataFrame, *, expired_at_ms: int) -> DataFrame:
     ----------
     PROTOCOL.md#checkpoints
     """
-    kept = removes.filter(F.col("deletionTimestamp") > F.lit(expired_at_ms))
-    fields = [
-        (F.lit(False) if name == "dataChange" else F.col(name)).alias(name) for name in REMOVE.names
-    ]
-    return kept.select(F.struct(*fields).alias("remove"))
+    facts = {"dataChange": "FALSE"}
+    fields = ", ".join(f"{facts.get(name, name)} AS {name}" for name in REMOVE.names)
+    kept = removes.filter(f"deletionTimestamp > {expired_at_ms}")
+    return kept.selectExpr(f"struct({fields}) AS remove")
 
 
 def transaction_rows(transactions: DataFrame, *, expired_at_ms: int | None) -> DataFrame:
@@ -118,14 +117,13 @@ def transaction_rows(transactions: DataFrame, *, expired_at_ms: int | None) -> D
     PROTOCOL.md#transaction-identifiers
     """
     if expired_at_ms is not None:
-        updated = F.col("lastUpdated")
-        transactions = transactions.filter(updated.isNull() | (updated > F.lit(expired_at_ms)))
-    return transactions.select(F.struct("*").alias("txn"))
+        transactions = transactions.filter(f"coalesce(lastUpdated > {expired_at_ms}, TRUE)")
+    return transactions.selectExpr("struct(*) AS txn")
 
 
 def domain_rows(domains: DataFrame) -> DataFrame:
     """The live domains: one column `domainMetadata`."""
-    return domains.select(F.struct("*").alias("domainMetadata"))
+    return domains.selectExpr("struct(*) AS domainMetadata")
 
 
 def checkpoint_rows(*frames: DataFrame, columns: StructType) -> DataFrame:
@@ -140,10 +138,13 @@ def checkpoint_rows(*frames: DataFrame, columns: StructType) -> DataFrame:
     ----------
     PROTOCOL.md#checkpoint-schema
     """
-    union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-    present = {name for frame in frames for name in frame.columns}
-    fields = [
-        (F.col(f.name) if f.name in present else F.lit(None).cast(f.dataType)).alias(f.name)
+    return reduce(DataFrame.union, (_with_all(frame, columns) for frame in frames))
+
+
+def _with_all(frame: DataFrame, columns: StructType) -> DataFrame:
+    present = set(frame.columns)
+    fields = (
+        f.name if f.name in present else f"CAST(NULL AS {type_text(f.dataType)}) AS {f.name}"
         for f in columns.fields
-    ]
-    return union.select(*fields)
+    )
+    return frame.selectExpr(*fields)

@@ -16,7 +16,7 @@ PROTOCOL.md#action-reconciliation
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
@@ -222,11 +222,11 @@ def newest_by_key(actions: DataFrame, *, action: str, key: str) -> DataFrame:
     DataFrame
         The fields of the action, one row per key.
     """
-    newest = Window.partitionBy("_key").orderBy(F.desc("version"))
+    newest = "row_number() OVER (PARTITION BY _key ORDER BY version DESC)"
     return (
-        actions.filter(F.col(f"{action}.{key}").isNotNull())
-        .select("version", action, F.col(f"{action}.{key}").alias("_key"))
-        .select(action, F.row_number().over(newest).alias("_rank"))
+        actions.selectExpr("version", action, f"{action}.{key} AS _key")
+        .filter("_key IS NOT NULL")
+        .selectExpr(action, f"{newest} AS _rank")
         .filter("_rank = 1")
         .select(f"{action}.*")
     )

@@ -7,6 +7,8 @@ PROTOCOL.md#sidecar-file-information
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
@@ -15,8 +17,15 @@ from sparkdelta.frames.checkpoint_layout import FileOrder, leaf, value_ranges_ty
 from sparkdelta.frames.statistics import statistics_text
 from sparkdelta.schema.action_schemas import ADD, REMOVE
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
+from sparkdelta.schema.table_schema import quoted
 
 _ALWAYS = "dataChange"  # as `frames.checkpoint_rows` writes it
+_IS_ADD = f"add.{_ALWAYS} IS NOT NULL"
+_COUNTS = (
+    "count(1) AS num_rows",
+    f"count(add.{_ALWAYS}) AS num_adds",
+    f"count(remove.{_ALWAYS}) AS num_removes",
+)
 
 MAX_TEXT = 128
 """A bound of more characters is left out of a tag."""
@@ -50,7 +59,7 @@ def file_counts(rows: DataFrame, file_name: Column) -> DataFrame:
     rows
         The files' rows, of type `counted_type`.
     """
-    return rows.groupBy(file_name.alias("file")).agg(*_counts())
+    return rows.groupBy(file_name.alias("file")).agg(*map(F.expr, _COUNTS))
 
 
 def sidecar_summaries(rows: DataFrame, file_name: Column, order: FileOrder) -> DataFrame:
@@ -65,104 +74,79 @@ def sidecar_summaries(rows: DataFrame, file_name: Column, order: FileOrder) -> D
         The files' rows, of type `summarized_type`.
     """
     keys = order.ranged_partition_keys
-    values = [order.partition_value(key, field).alias(key) for key, field in keys]
-    facts = rows.select(
-        "add",
-        "remove",
-        file_name.alias("file"),
-        (F.struct(*values) if values else F.lit(None)).alias("values"),
-        order.statistics().alias("statistics"),
+    values = (f"{order.partition_value(key, field)} AS {quoted(key)}" for key, field in keys)
+    facts = rows.select("add", "remove", file_name.alias("file")).selectExpr(
+        "*",
+        f"struct({', '.join(values)}) AS of_row" if keys else "NULL AS of_row",
+        f"{order.statistics()} AS statistics",
     )
-    of_values, of_statistics = _value_ranges(order), _statistics_ranges(order)
-    aggregated = facts.groupBy("file").agg(
-        *_counts(),
-        F.min("remove.deletionTimestamp").alias("first_deletion"),
-        F.max("remove.deletionTimestamp").alias("last_deletion"),
-        of_values.alias("of_values"),
-        of_statistics.alias("of_statistics"),
+    aggregates = (
+        *_COUNTS,
+        "min(remove.deletionTimestamp) AS first_deletion",
+        "max(remove.deletionTimestamp) AS last_deletion",
+        f"{_value_ranges(keys)} AS of_values",
+        f"{_statistics_ranges(order.ranged_statistics)} AS of_statistics",
     )
-    return aggregated.select(
-        "file",
-        "num_rows",
-        "num_adds",
-        "num_removes",
-        "first_deletion",
-        "last_deletion",
-        F.expr(
-            statistics_text("of_values", statistics=value_ranges_type(order.ranged_partition_keys))
-        ).alias("partition_values"),
-        F.expr(statistics_text("of_statistics", statistics=order.ranged_statistics)).alias(
-            "statistics"
-        ),
+    of_values = statistics_text("of_values", statistics=value_ranges_type(keys))
+    of_statistics = statistics_text("of_statistics", statistics=order.ranged_statistics)
+    return (
+        facts.groupBy("file")
+        .agg(*map(F.expr, aggregates))
+        .selectExpr("*", f"{of_values} AS partition_values", f"{of_statistics} AS statistics")
+        .drop("of_values", "of_statistics")
     )
 
 
-def _counts() -> list[Column]:
-    return [
-        F.count(F.lit(1)).alias("num_rows"),
-        F.count(f"add.{_ALWAYS}").alias("num_adds"),
-        F.count(f"remove.{_ALWAYS}").alias("num_removes"),
-    ]
-
-
-def _value_ranges(order: FileOrder) -> Column:
-    values, keys = F.col("values"), order.ranged_partition_keys
-    fields = [F.count(f"add.{_ALWAYS}").alias("numRecords")]
+def _value_ranges(keys: Sequence[tuple[str, StructField]]) -> str:
+    fields = [f"count(add.{_ALWAYS}) AS numRecords"]
     if keys:
-        least = [_short(F.min(values[k]), f.dataType).alias(k) for k, f in keys]
-        most = [_short(F.max(values[k]), f.dataType).alias(k) for k, f in keys]
-        nulls = [F.count_if(_is_add() & values[k].isNull()).alias(k) for k, _ in keys]
+        named = [(quoted(key), f"of_row.{quoted(key)}", field.dataType) for key, field in keys]
+        least = (f"{_short(f'min({value})', kind)} AS {key}" for key, value, kind in named)
+        most = (f"{_short(f'max({value})', kind)} AS {key}" for key, value, kind in named)
+        nulls = (f"count_if({_IS_ADD} AND {value} IS NULL) AS {key}" for key, value, _ in named)
         kinds = {"minValues": least, "maxValues": most, "nullCount": nulls}
-        fields += [F.struct(*columns).alias(name) for name, columns in kinds.items()]
-    return F.struct(*fields)
+        fields += [f"struct({', '.join(columns)}) AS {name}" for name, columns in kinds.items()]
+    return f"struct({', '.join(fields)})"
 
 
-def _statistics_ranges(order: FileOrder) -> Column:
-    statistics = F.col("statistics")
-    records = statistics["numRecords"]
-
-    def known(path: tuple[str, ...], kind: str) -> Column:
-        """Whether every add has the bound, or nothing but nulls."""
-        bound, nulls = leaf(statistics, kind, path), leaf(statistics, "nullCount", path)
-        has_none = F.coalesce(nulls == records, F.lit(False))
-        return F.count_if(_is_add() & bound.isNull() & ~has_none) == 0
-
-    def aggregate(kind: str, path: tuple[str, ...], data_type: DataType) -> Column:
-        column = leaf(statistics, kind, path)
-        if kind == "nullCount":
-            return _if_all(F.sum(column), column)
-        bound = F.min(column) if kind == "minValues" else F.max(column)
-        return F.when(known(path, kind), _short(bound, data_type))
-
-    def ranges(kind: str, data_type: StructType, path: tuple[str, ...]) -> Column:
-        fields = []
-        for field in data_type.fields:
-            inner = (*path, field.name)
-            value = (
-                ranges(kind, field.dataType, inner)
-                if isinstance(field.dataType, StructType)
-                else aggregate(kind, inner, field.dataType)
-            )
-            fields.append(value.alias(field.name))
-        return F.struct(*fields)
-
-    fields = [_if_all(F.sum(records), records).alias("numRecords")]
-    for field in order.ranged_statistics.fields:
+def _statistics_ranges(ranged: StructType) -> str:
+    fields = [f"{_if_all('sum(statistics.numRecords)', 'statistics.numRecords')} AS numRecords"]
+    for field in ranged.fields:
         if isinstance(field.dataType, StructType):
-            fields.append(ranges(field.name, field.dataType, ()).alias(field.name))
-    return F.struct(*fields)
+            fields.append(f"{_ranges(field.name, field.dataType, ())} AS {field.name}")
+    return f"struct({', '.join(fields)})"
 
 
-def _is_add() -> Column:
-    return F.col(f"add.{_ALWAYS}").isNotNull()
+def _ranges(kind: str, data_type: StructType, path: tuple[str, ...]) -> str:
+    fields = []
+    for field in data_type.fields:
+        inner = (*path, field.name)
+        value = (
+            _ranges(kind, field.dataType, inner)
+            if isinstance(field.dataType, StructType)
+            else _range(kind, field.dataType, inner)
+        )
+        fields.append(f"{value} AS {quoted(field.name)}")
+    return f"struct({', '.join(fields)})"
 
 
-def _if_all(total: Column, column: Column) -> Column:
+def _range(kind: str, data_type: DataType, path: tuple[str, ...]) -> str:
+    value = leaf("statistics", kind, path)
+    if kind == "nullCount":
+        return _if_all(f"sum({value})", value)
+    bound = f"min({value})" if kind == "minValues" else f"max({value})"
+    # Every add has the bound, or nothing but nulls.
+    has_none = f"coalesce({leaf('statistics', 'nullCount', path)} = statistics.numRecords, FALSE)"
+    missing = f"count_if({_IS_ADD} AND {value} IS NULL AND NOT {has_none})"
+    return f"CASE WHEN {missing} = 0 THEN {_short(bound, data_type)} END"
+
+
+def _if_all(total: str, value: str) -> str:
     """A sum, where every add has a value."""
-    return F.when(F.count_if(_is_add() & column.isNull()) == 0, total)
+    return f"CASE WHEN count_if({_IS_ADD} AND {value} IS NULL) = 0 THEN {total} END"
 
 
-def _short(bound: Column, data_type: DataType) -> Column:
+def _short(bound: str, data_type: DataType) -> str:
     if not isinstance(data_type, StringType):
         return bound
-    return F.when(F.char_length(bound) <= MAX_TEXT, bound)
+    return f"CASE WHEN char_length({bound}) <= {MAX_TEXT} THEN {bound} END"

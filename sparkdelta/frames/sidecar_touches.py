@@ -7,15 +7,14 @@ PROTOCOL.md#action-reconciliation, PROTOCOL.md#sidecar-file-information
 
 from __future__ import annotations
 
-from functools import reduce
-
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.frames.checkpoint_layout import FileOrder, value_ranges_type
 from sparkdelta.frames.partition_values import partition_value, typed_partition_value
 from sparkdelta.frames.statistics import parsed_statistics
 from sparkdelta.schema.sql_text import text_literal
+from sparkdelta.schema.table_schema import quoted
 
 
 def sidecars_in_range(sidecars: DataFrame, keyed: DataFrame, order: FileOrder) -> DataFrame:
@@ -35,29 +34,28 @@ def sidecars_in_range(sidecars: DataFrame, keyed: DataFrame, order: FileOrder) -
         return sidecars.select("name")
     values = "coalesce(add.partitionValues, remove.partitionValues)"
     has_keys = (f"map_contains_key({values}, {text_literal(key)})" for key, _ in keys)
-    is_complete = F.expr(f"coalesce({' AND '.join(has_keys)}, FALSE)")
-    found = keyed.select(
-        is_complete.alias("is_complete"),
-        *(
-            F.expr(
-                typed_partition_value(
-                    partition_value(values, key), field, time_zone=order.time_zone
-                )
-            ).alias(f"value_{number}")
-            for number, (key, field) in enumerate(keys)
-        ),
+    typed = (
+        typed_partition_value(partition_value(values, key), field, time_zone=order.time_zone)
+        for key, field in keys
+    )
+    found = keyed.selectExpr(
+        f"coalesce({' AND '.join(has_keys)}, FALSE) AS is_complete",
+        *(f"{value} AS value_{number}" for number, value in enumerate(typed)),
     ).distinct()
     ranges = parsed_statistics("partition_values", statistics=value_ranges_type(keys))
     ranged = sidecars.selectExpr("name", f"{ranges} AS ranges")
-    inside = [_inside(F.col(f"value_{number}"), key) for number, (key, _) in enumerate(keys)]
-    condition = ~F.col("is_complete") | reduce(Column.__and__, inside)
+    inside = (_inside(f"value_{number}", quoted(key)) for number, (key, _) in enumerate(keys))
+    condition = F.expr(f"NOT is_complete OR ({' AND '.join(inside)})")
     return found.join(F.broadcast(ranged), condition, "inner").select("name").distinct()
 
 
-def _inside(value: Column, key: str) -> Column:
-    least, greatest = F.col("ranges")["minValues"][key], F.col("ranges")["maxValues"][key]
-    nulls, files = F.col("ranges")["nullCount"][key], F.col("ranges")["numRecords"]
-    has_values = nulls.isNull() | files.isNull() | (nulls < files)
-    in_range = (least.isNull() | (least <= value)) & (greatest.isNull() | (value <= greatest))
-    in_range = has_values & in_range
-    return F.when(value.isNull(), nulls.isNull() | (nulls > 0)).otherwise(in_range)
+def _inside(value: str, key: str) -> str:
+    """Whether a value may be within the ranges of a sidecar: what they do not tell may be."""
+    nulls = f"ranges.nullCount.{key}"
+    in_range = (
+        f"coalesce({nulls} < ranges.numRecords, TRUE) "
+        f"AND coalesce(ranges.minValues.{key} <= {value}, TRUE) "
+        f"AND coalesce({value} <= ranges.maxValues.{key}, TRUE)"
+    )
+    has_nulls = f"coalesce({nulls} > 0, TRUE)"
+    return f"CASE WHEN {value} IS NULL THEN {has_nulls} ELSE {in_range} END"

@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.frames.checkpoint_layout import FileOrder, leading_paths
@@ -121,16 +120,12 @@ class CheckpointContents:
         num_adds
             Where it is known, so that adds need not be counted.
         """
-        removes = self.removes(state).select(F.lit(0).alias("a"), F.lit(1).alias("r"))
-        counted = removes
+        counted = self.removes(state).selectExpr("0 AS a", "1 AS r")
         if num_adds is None:
             adds, _ = state.adds_as_stored()
-            counted = adds.select(F.lit(1).alias("a"), F.lit(0).alias("r")).unionAll(removes)
-        known = F.coalesce(F.sum("a"), F.lit(0)) if num_adds is None else F.lit(num_adds)
-        return counted.agg(
-            known.cast("long").alias("num_adds"),
-            F.coalesce(F.sum("r"), F.lit(0)).alias("num_removes"),
-        )
+            counted = adds.selectExpr("1 AS a", "0 AS r").union(counted)
+        known = "coalesce(sum(a), 0L)" if num_adds is None else f"{num_adds}L"
+        return counted.selectExpr(f"{known} AS num_adds", "coalesce(sum(r), 0L) AS num_removes")
 
     def table_actions(
         self, columns: StructType, more: Sequence[Mapping[str, object]] = ()

@@ -185,7 +185,7 @@ class LogReader:
             frame = self._parquet(names, StructType([field]))
         else:
             frame = self.checkpoint_actions(field)
-        return frame.filter(F.col(f"{field.name}.path").isNotNull()).select(f"{field.name}.*")
+        return frame.filter(f"{field.name}.path IS NOT NULL").select(f"{field.name}.*")
 
     def sidecar_keys(self, action: str, sidecars: Sequence[Sidecar]) -> DataFrame:
         """path STRING, deletionVector STRUCT of the adds or removes in some sidecars, and file

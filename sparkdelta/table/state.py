@@ -267,7 +267,7 @@ class TableState:
         if self.log.segment.checkpoint is None:
             return commits
         rows = self.log.checkpoint_actions(field)
-        checkpoint = rows.select(F.lit(_FROM_CHECKPOINT).cast("long").alias("version"), field.name)
+        checkpoint = rows.selectExpr(f"{_FROM_CHECKPOINT}L AS version", field.name)
         return checkpoint.unionByName(commits)
 
 

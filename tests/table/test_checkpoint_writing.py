@@ -21,8 +21,8 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.last_checkpoint import parse_last_checkpoint
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.table import (
-    checkpoint_contents,
     checkpoint_files,
+    clustering,
     loading,
     sidecar_files,
     sidecar_reuse,
@@ -289,7 +289,7 @@ def test_nothing_of_the_log_passes_the_driver(
     gone = [remove(f"g{number}", deletionTimestamp=NOW) for number in range(500)]
     write_commit(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), *files, *gone])
     rows: list[int] = []
-    for module in (checkpoint_contents, checkpoint_files, sidecar_files, sidecar_reuse, loading):
+    for module in (clustering, checkpoint_files, sidecar_files, sidecar_reuse, loading):
         original = module.read_rows
 
         def counted(*args: Any, read: Any = original, **named: Any) -> Any:
