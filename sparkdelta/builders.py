@@ -16,8 +16,8 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.commands.create_table import Creation, TableDescription, create_table
 from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION
 from sparkdelta.schema.declared_columns import bounded_text, identity_metadata
-from sparkdelta.schema.row_rules import GENERATION_EXPRESSION
 
 Table = TypeVar("Table")
 

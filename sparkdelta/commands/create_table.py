@@ -25,13 +25,14 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.property_rules import requested_properties
+from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.table_properties import COLUMN_MAPPING_MODE, is_append_only
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.column_ids import without_ids
 from sparkdelta.schema.declared_columns import check_clustering_columns, check_declared
-from sparkdelta.schema.row_rules import GENERATION_EXPRESSION, row_rules
+from sparkdelta.schema.row_rules import row_rules
 from sparkdelta.schema.statistics_columns import check_statistics_columns
 from sparkdelta.schema.table_schema import as_nullable
 from sparkdelta.schema.written_schema import check_columns, check_partition_columns
@@ -100,7 +101,7 @@ def create_table(
     """
     store = open_log_for_writing(spark, path)
     try:
-        snapshot = open_snapshot(spark, path)
+        snapshot = open_snapshot(spark, path, store=store)
     except TableNotFoundError:
         if creation is Creation.REPLACE:
             raise

@@ -9,9 +9,8 @@ from sparkdelta.exceptions import MalformedLogFileError
 from sparkdelta.schema.sql_text import from_json_text, text_literal
 
 _CORRUPT = "_corrupt_record"
-_HAS_TEXT = (
-    f"ltrim({text_literal(' ' + chr(9) + chr(10) + chr(11) + chr(12) + chr(13))}, line) != ''"
-)
+_BLANKS = " \t\n\v\f\r"
+_HAS_TEXT = f"ltrim({text_literal(_BLANKS)}, line) != ''"
 
 
 def parse_log_lines(

@@ -41,7 +41,7 @@ from sparkdelta.protocol.predicates import (
     columns,
     flipped,
 )
-from sparkdelta.schema.row_rules import GENERATION_EXPRESSION
+from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION
 from sparkdelta.schema.table_schema import type_of_path
 
 _FIELDS_OF_TIME = ("year", "month", "day", "hour")

@@ -20,11 +20,15 @@ from sparkdelta.protocol.table_features import (
     is_supported,
 )
 
+GENERATION_EXPRESSION = "delta.generationExpression"
+INVARIANTS = "delta.invariants"
+CURRENT_DEFAULT = "CURRENT_DEFAULT"
+IDENTITY_START = "delta.identity.start"
 FIELD_FEATURES = {
-    "delta.invariants": "invariants",
-    "delta.generationExpression": "generatedColumns",
-    "delta.identity.start": "identityColumns",
-    "CURRENT_DEFAULT": "allowColumnDefaults",
+    INVARIANTS: "invariants",
+    GENERATION_EXPRESSION: "generatedColumns",
+    IDENTITY_START: "identityColumns",
+    CURRENT_DEFAULT: "allowColumnDefaults",
 }
 """The features of columns that have these keys in their metadata."""
 

@@ -16,20 +16,16 @@ from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StructFiel
 
 from sparkdelta.exceptions import InvalidSchemaError, WriteNotImplementedError
 from sparkdelta.protocol.actions import Protocol
+from sparkdelta.protocol.property_rules import CONSTRAINT
+from sparkdelta.protocol.protocol_upgrades import (
+    FIELD_FEATURES,
+    GENERATION_EXPRESSION,
+    IDENTITY_START,
+    INVARIANTS,
+)
 from sparkdelta.protocol.table_features import is_supported
 
-GENERATION_EXPRESSION = "delta.generationExpression"
-INVARIANTS = "delta.invariants"
-CURRENT_DEFAULT = "CURRENT_DEFAULT"
-CONSTRAINT = "delta.constraints."
-IDENTITY_START = "delta.identity.start"
 HIGH_WATER_MARK = "delta.identity.highWaterMark"
-_FEATURES = {
-    INVARIANTS: "invariants",
-    GENERATION_EXPRESSION: "generatedColumns",
-    IDENTITY_START: "identityColumns",
-    CURRENT_DEFAULT: "allowColumnDefaults",
-}
 _TOP, _STRUCT, _ELEMENT = range(3)
 
 
@@ -109,7 +105,7 @@ def row_rules(
             if key.startswith(CONSTRAINT)
         ]
     for name, column, place in _fields(schema, "", _TOP):
-        for key, feature in _FEATURES.items():
+        for key, feature in FIELD_FEATURES.items():
             if key not in (column.metadata or {}) or not is_supported(protocol, feature):
                 continue
             if place > (_STRUCT if key == INVARIANTS else _TOP):

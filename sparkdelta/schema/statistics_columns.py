@@ -13,9 +13,9 @@ from pyspark.sql.types import DataType, StructField, StructType, VariantType
 
 from sparkdelta.exceptions import ColumnNotFoundError
 from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
+from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_properties import num_indexed_columns
 
-ColumnPath = tuple[str, ...]
 DEFAULT_PREFIX_LENGTH = 32
 
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.protocol.actions import DomainMetadata
+from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.column_mapping import physical_path
@@ -21,7 +22,6 @@ from sparkdelta.table.driver import read_rows
 from sparkdelta.table.snapshot import Snapshot
 
 CLUSTERING_DOMAIN = "delta.clustering"
-ColumnPath = tuple[str, ...]
 
 
 def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -47,7 +48,8 @@ _WRITING = {
 """What files of the log depend on and Spark's writers take from nowhere but a session."""
 
 
-_siblings: weakref.WeakKeyDictionary[SparkSession, SparkSession] = weakref.WeakKeyDictionary()
+_Siblings: TypeAlias = "weakref.WeakKeyDictionary[SparkSession, SparkSession]"
+_writing: _Siblings = weakref.WeakKeyDictionary()
 
 
 @contextmanager
@@ -56,11 +58,7 @@ def writing_session(spark: SparkSession) -> Iterator[SparkSession]:
 
     It has the user's settings of Hadoop and of the number of partitions.
     """
-    sibling = _siblings.get(spark)
-    if sibling is None:
-        sibling = _siblings[spark] = spark.newSession()
-        for key, value in _WRITING.items():
-            sibling.conf.set(key, value)
+    sibling = _sibling(spark, _writing, _WRITING)
     for key, value in spark.conf.getAll.items():
         if not key.startswith("spark.") or key == "spark.sql.shuffle.partitions":
             sibling.conf.set(key, value)
@@ -86,17 +84,21 @@ _COMPUTING = {
 }
 """What the expressions of a table depend on."""
 
-_computing: weakref.WeakKeyDictionary[SparkSession, SparkSession] = weakref.WeakKeyDictionary()
+_computing: _Siblings = weakref.WeakKeyDictionary()
 
 
 def computing_session(spark: SparkSession) -> SparkSession:
     """A session beside the user's in which expressions of a table mean the same whatever the user
     has set.
     """
-    sibling = _computing.get(spark)
+    return _sibling(spark, _computing, _COMPUTING)
+
+
+def _sibling(spark: SparkSession, known: _Siblings, settings: Mapping[str, str]) -> SparkSession:
+    sibling = known.get(spark)
     if sibling is None:
         sibling = spark.newSession()
-        for key, value in _COMPUTING.items():
+        for key, value in settings.items():
             sibling.conf.set(key, value)
-        _computing[spark] = sibling
+        known[spark] = sibling
     return sibling

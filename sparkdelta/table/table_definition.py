@@ -15,6 +15,7 @@ from uuid import uuid4
 from pyspark.sql.types import StructType
 
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol
+from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.property_rules import RequestedProperties
 from sparkdelta.protocol.protocol_upgrades import (
     new_protocol,
@@ -32,7 +33,7 @@ from sparkdelta.protocol.table_properties import (
 )
 from sparkdelta.schema.column_ids import MAX_COLUMN_ID, with_column_ids, with_ids_of
 from sparkdelta.schema.needed_features import needed_features
-from sparkdelta.table.clustering import ColumnPath, clustering_domain
+from sparkdelta.table.clustering import clustering_domain
 from sparkdelta.table.configuration import TableConfiguration
 
 

@@ -21,8 +21,9 @@ from sparkdelta.exceptions import (
     WriteNotImplementedError,
 )
 from sparkdelta.protocol.actions import Protocol
+from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.property_rules import CONSTRAINT, requested_properties
-from sparkdelta.protocol.protocol_upgrades import upgraded_protocol
+from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION, upgraded_protocol
 from sparkdelta.protocol.staged_commit import StagedActions
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.table_properties import (
@@ -35,7 +36,7 @@ from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.column_ids import with_ids_of
 from sparkdelta.schema.column_mapping import physical_name, physical_path
 from sparkdelta.schema.needed_features import field_metadata, needed_features
-from sparkdelta.schema.row_rules import GENERATION_EXPRESSION, Identity, RowRules, row_rules
+from sparkdelta.schema.row_rules import Identity, RowRules, row_rules
 from sparkdelta.schema.schema_merging import merged_schema
 from sparkdelta.schema.statistics_columns import check_statistics_columns, statistics_columns
 from sparkdelta.schema.written_schema import (
@@ -45,7 +46,7 @@ from sparkdelta.schema.written_schema import (
     new_table_schema,
 )
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.clustering import ColumnPath, clustering_columns
+from sparkdelta.table.clustering import clustering_columns
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.table_definition import defined_table, mapped
 from sparkdelta.table.write_options import WriteOptions
