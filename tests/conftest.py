@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 settings.register_profile("sparkdelta", deadline=None)
 settings.load_profile("sparkdelta")
 
+os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "support" / "spark_conf")
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -28,13 +30,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.memory", "2g")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
-        # Short plans, many of them: the optimizing compiler costs more than it gives back.
-        .config(
-            "spark.driver.extraJavaOptions",
-            "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
-        )
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")  # one would hide mistakes of order
         .config("spark.default.parallelism", "2")
         .config("spark.sql.session.timeZone", "UTC")

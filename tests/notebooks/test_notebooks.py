@@ -107,7 +107,7 @@ def test_the_quickstart_tells_its_story() -> None:
     ]
 
 
-@pytest.mark.parametrize("files", [SAVED_FILES, TESTED_FILES])
+@pytest.mark.parametrize("files", [SAVED_FILES, pytest.param(TESTED_FILES, marks=pytest.mark.slow)])
 def test_the_large_table_tells_its_story(files: int) -> None:
     """As it is saved, with a million files; and as it runs, with fewer."""
     notebook = nbformat.read(LARGE, as_version=4)

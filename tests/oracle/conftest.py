@@ -10,7 +10,7 @@ import pytest
 from tests.support.delta_spark import DeltaSpark, DeltaSparkUnavailable
 
 SEEDS_VARIABLE = "SPARKDELTA_ORACLE_SEEDS"
-DEFAULT_SEEDS = 3
+DEFAULT_SEEDS = 1
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

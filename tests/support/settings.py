@@ -42,7 +42,8 @@ HOSTILE: dict[str, dict[str, str]] = {
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
         "spark.sql.execution.arrow.localRelationThreshold": "0",
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "0",
-        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
         "spark.sql.files.maxPartitionBytes": "1000",
     },
 }
