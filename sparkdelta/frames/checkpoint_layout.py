@@ -145,17 +145,19 @@ def by_deletion(rows: DataFrame, partitions: int) -> DataFrame:
     return _sorted(rows, ["remove.deletionTimestamp", "remove.path"], partitions)
 
 
-def in_one_file(rows: DataFrame, order: FileOrder | None) -> DataFrame:
+def in_one_file(rows: DataFrame, order: FileOrder | None, *, is_small: bool) -> DataFrame:
     """All rows of a classic checkpoint in one partition: what is not a file action, adds, removes.
 
     Parameters
     ----------
     order
         Of the adds; None leaves them as they come.
+    is_small
+        Whether one task is to do it all.
     """
     kind = "CASE WHEN add IS NOT NULL THEN 1 WHEN remove IS NOT NULL THEN 2 ELSE 0 END"
     keys = [kind, *(order.sort_keys() if order is not None else [])]
-    return _sorted(rows.repartition(1), keys, 1)
+    return _sorted(rows if is_small else rows.repartition(1), keys, 1)
 
 
 def leaf(statistics: str, kind: str, path: tuple[str, ...]) -> str:

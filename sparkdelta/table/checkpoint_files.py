@@ -100,7 +100,8 @@ def stage_classic(
     PROTOCOL.md#v1-spec
     """
     state = contents.snapshot.state
-    num_adds = contents.known_num_adds or counted(contents, state, None)[0]
+    known = contents.known_num_adds
+    num_adds, num_removes = (known, None) if known else counted(contents, state, None)
     columns = contents.schema.classic_file
     rows = checkpoint_rows(
         contents.table_actions(columns),
@@ -113,9 +114,12 @@ def stage_classic(
     if contents.layout == "clustered":
         order = contents.order
         options["parquet.block.size"] = str(ROW_GROUP_BYTES)
-    (file,) = stage.write_parquet(in_one_file(rows, order), _PART, options)
+    rows = in_one_file(rows, order, is_small=state.log.is_small)
+    (file,) = stage.write_parquet(rows, _PART, options)
     found = _counts(stage, contents)
     verify(contents, num_adds, found.num_adds)
+    if num_removes is not None:
+        verify(contents, num_removes, found.num_removes)
     schema = columns.json()
     fits = len(schema) <= MAX_SCHEMA_CHARACTERS
     return StagedCheckpoint(
@@ -180,7 +184,7 @@ def stage_top_level(
 
 
 def _counts(stage: Staging, contents: CheckpointContents) -> Row:
-    rows, file_name = stage.read_parquet([_PART], counted_type())
+    rows, file_name = stage.read_parquet(_PART, counted_type())
     (row,) = read_rows(
         file_counts(rows.coalesce(1), file_name),  # one file: nothing to bring together
         what="what was written to a checkpoint",

@@ -37,6 +37,7 @@ from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, CheckpointCon
 from sparkdelta.table.checkpoint_files import StagedCheckpoint, stage_classic, stage_top_level
 from sparkdelta.table.checkpoint_hint import update_hint
 from sparkdelta.table.log_listing import list_log_files
+from sparkdelta.table.sessions import compile_plans
 from sparkdelta.table.sidecar_files import (
     delete_sidecars,
     missing_sidecars,
@@ -263,6 +264,7 @@ def write_checkpoint(
 
     def written(*, is_incremental: bool) -> WrittenCheckpoint:
         snapshot = open_writable(session, path, version=version)
+        compile_plans(session, wanted=not snapshot.log.is_small)
         contents = CheckpointContents.of(
             snapshot, layout=layout, now_ms=now_ms, adds_per_sidecar=adds_per_sidecar
         )

@@ -174,7 +174,7 @@ def _needs_checkpoint(log: LogReader, protocol: Protocol | None, metadata: Metad
         return True
     if checkpoint.kind is LogFileKind.MULTI_PART_CHECKPOINT:
         return False
-    return is_supported(protocol, "v2Checkpoint") or log.may_change_protocol
+    return is_supported(protocol, "v2Checkpoint") or log.may_hold("protocol")
 
 
 def _checkpoint_rows(log: LogReader) -> list[Row]:

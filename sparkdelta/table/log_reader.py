@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.exceptions import DataFileNotReadError, LogFileNotFoundError, MalformedLogFileError
-from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.frames.log_lines import BLANKS, parse_log_lines
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment
@@ -29,6 +29,10 @@ read by the executors."""
 
 BROADCAST_LOG_BYTES = 64 * 1024 * 1024
 """Up to this many bytes of commits after a checkpoint, their keys are broadcast to filter it."""
+
+SMALL_CHECKPOINT_BYTES = 1024 * 1024
+"""Up to this many bytes of a checkpoint, some ten thousand files, one task reads it sooner than
+many are started."""
 
 _TEXT_OPTIONS = {
     "__globPaths__": "false",
@@ -117,6 +121,15 @@ class LogReader:
         return self.local_lines is not None
 
     @property
+    def is_small(self) -> bool:
+        """Whether the commits and the checkpoint are best read by one task."""
+        checkpoint = self.segment.checkpoint
+        own = _size(checkpoint.files) if checkpoint is not None else 0
+        sidecars = self.sidecars if self.chosen is None else self.chosen
+        stored = own + sum(sidecar.size_in_bytes for sidecar in sidecars)
+        return self.is_local and stored <= SMALL_CHECKPOINT_BYTES
+
+    @property
     def lacks_a_schema(self) -> bool:
         """Whether a metaData action at hand has no schema, as no version checksum may cover up."""
         if self.local_lines is None:
@@ -124,12 +137,13 @@ class LogReader:
         lines = pc.match_substring_regex(self.local_lines["line"], r'"schemaString"\s*:\s*""')
         return bool(pc.any(lines).as_py())
 
-    @property
-    def may_change_protocol(self) -> bool:
-        """Whether a commit of the segment may hold a protocol action."""
-        if self.local_lines is None:
-            return self.has_commits
-        return bool(pc.any(pc.match_substring(self.local_lines["line"], '"protocol"')).as_py())
+    def may_hold(self, action: str) -> bool:
+        """Whether a commit of the segment may hold an action of this kind."""
+        return (
+            self.has_commits
+            if self.local_lines is None
+            else _may_hold(self.local_lines, action).num_rows > 0
+        )
 
     @property
     def broadcasts_keys(self) -> bool:
@@ -157,9 +171,15 @@ class LogReader:
         ).filter("protocol IS NOT NULL OR metaData IS NOT NULL")
 
     def commit_actions(self, *names: str, above: Version | None = None) -> DataFrame:
-        """version LONG and the named actions of the commits above a version, a row per action."""
-        # In one partition, what groups the actions by file needs no shuffle.
-        lines = self.commit_lines.coalesce(1) if self.is_local else self.commit_lines
+        """version LONG and the named actions of the commits above a version; a row per action, the
+        others included where they are read all the same.
+        """
+        lines = self.commit_lines
+        if self.local_lines is not None:
+            if len(names) == 1:  # few lines or none, where Spark has nothing to do
+                lines = local_lines(self.spark, _may_hold(self.local_lines, *names))
+            # In one partition, what groups the actions by file needs no shuffle.
+            lines = lines.coalesce(1)
         if above is not None:
             lines = lines.filter(F.col("version") > above)
         return parse_log_lines(lines, actions=actions(*names))
@@ -248,6 +268,13 @@ class LogReader:
         reader = self.spark.read.options(**self.options, **PARQUET_OPTIONS).schema(schema)
         with our_errors(self.segment.version):
             return reader.parquet(*paths)
+
+
+def _may_hold(lines: pa.Table, action: str) -> pa.Table:
+    """Those of the lines that may hold an action of a kind: they name it, or are cut short."""
+    text = pc.utf8_rtrim(lines["line"], BLANKS)
+    is_short = pc.and_(pc.not_equal(text, ""), pc.invert(pc.ends_with(text, "}")))
+    return lines.filter(pc.or_(is_short, pc.match_substring(text, f'"{action}"')))
 
 
 def fits_the_driver(files: Sequence[LogFile]) -> bool:

@@ -32,6 +32,7 @@ _WRITING = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.adaptive.enabled": "true",
+    "spark.sql.unionOutputPartitioning": "false",  # else adds and removes meet in one partition
     "spark.sql.parquet.writeLegacyFormat": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
@@ -68,6 +69,25 @@ def writing_session(spark: SparkSession) -> Iterator[SparkSession]:
     finally:
         if before is not None:  # PySpark makes the session active that makes a frame
             before.createDataFrame([], "nothing INT")
+
+
+_INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+def compile_plans(session: SparkSession, *, wanted: bool) -> None:
+    """Say whether plans of a session of `writing_session` are compiled.
+
+    For few rows that takes longer than to interpret them. Writers of one session may undo each
+    other's wish, which costs time alone.
+    """
+    for key, value in _INTERPRETED.items():
+        if wanted:
+            session.conf.unset(key)
+        else:
+            session.conf.set(key, value)
 
 
 _COMPUTING = {

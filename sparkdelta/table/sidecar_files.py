@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
+from pyspark.sql import DataFrame
+
 from sparkdelta.exceptions import CheckpointMismatchError
 from sparkdelta.frames.checkpoint_layout import by_deletion, hashed
 from sparkdelta.frames.checkpoint_rows import checkpoint_rows
@@ -17,6 +19,7 @@ from sparkdelta.protocol.sidecar_tags import SidecarTags
 from sparkdelta.storage.log_store import FileEntry, LogStore
 from sparkdelta.table.checkpoint_contents import CheckpointContents
 from sparkdelta.table.driver import read_rows
+from sparkdelta.table.log_reader import SMALL_CHECKPOINT_BYTES
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.state import TableState
 
@@ -24,6 +27,7 @@ ROW_GROUP_BYTES = 4 * 1024 * 1024
 """Of clustered sidecars, in memory: some 25,000 files each, which a pushed predicate skips."""
 
 _MAX_SIDECARS = 1_000_000
+_PART = "sidecars"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +36,10 @@ class StagedSidecar:
 
     Attributes
     ----------
-    part, file
-        Where it is in the staging directory.
+    file
+        Its name in the staging directory.
     """
 
-    part: str
     file: str
     sidecar: Sidecar
     num_adds: int
@@ -89,15 +92,21 @@ def stage_sidecars(
         state = state.with_sidecars(reuse.rewritten)
         kept = Sidecars(reuse.kept, (reuse.num_adds, reuse.num_removes))
         known = None if known is None else known - reuse.num_adds
-    num_adds, num_removes = counted(contents, state, known)
-    written = []
+    num_removes: int | None
+    if known and state.log.is_small:
+        num_adds, num_removes = known, None  # a file of removes at most: no need to count them
+    else:
+        num_adds, num_removes = counted(contents, state, known)
+    rows = []
     if num_adds:
-        written += _write_adds(stage, contents, state, num_adds, compression)
-    if num_removes:
-        written += _write_removes(stage, contents, state, num_removes, compression)
-    new = _summed_up(stage, contents, written)
+        rows.append(_adds(contents, state, num_adds))
+    if num_removes != 0:
+        files = _files(num_removes or 1, contents.removes_per_sidecar)
+        rows.append(by_deletion(contents.removes(state), files))
+    new = _summed_up(stage, contents, _written(stage, contents, rows, compression))
     verify(contents, num_adds, sum(one.num_adds for one in new))
-    verify(contents, num_removes, sum(one.num_removes for one in new))
+    if num_removes is not None:
+        verify(contents, num_removes, sum(one.num_removes for one in new))
     return replace(kept, new=tuple(new))
 
 
@@ -130,27 +139,25 @@ def verify(contents: CheckpointContents, expected: int, found: int) -> None:
         )
 
 
-def _write_adds(
-    stage: Staging, contents: CheckpointContents, state: TableState, count: int, compression: str
-) -> list[tuple[str, FileEntry]]:
-    files, options = _files(count, contents.adds_per_sidecar), {"compression": compression}
-    rows = contents.adds(state)
-    if contents.layout == "hash":
-        rows = hashed(rows, files)
-    else:
-        rows = contents.order.clustered(rows, files)
-        options["parquet.block.size"] = str(ROW_GROUP_BYTES)
-    rows = checkpoint_rows(rows, columns=contents.schema.sidecar_file)
-    return [("adds", file) for file in stage.write_parquet(rows, "adds", options)]
+def _adds(contents: CheckpointContents, state: TableState, count: int) -> DataFrame:
+    """A partition for each sidecar."""
+    rows, files = contents.adds(state), _files(count, contents.adds_per_sidecar)
+    return (
+        hashed(rows, files) if contents.layout == "hash" else contents.order.clustered(rows, files)
+    )
 
 
-def _write_removes(
-    stage: Staging, contents: CheckpointContents, state: TableState, count: int, compression: str
-) -> list[tuple[str, FileEntry]]:
-    rows = by_deletion(contents.removes(state), _files(count, contents.removes_per_sidecar))
-    rows = checkpoint_rows(rows, columns=contents.schema.sidecar_file)
+def _written(
+    stage: Staging, contents: CheckpointContents, rows: Sequence[DataFrame], compression: str
+) -> list[FileEntry]:
+    """Write a file for each partition of some frames, all in one job."""
+    if not rows:
+        return []
     options = {"compression": compression}
-    return [("removes", file) for file in stage.write_parquet(rows, "removes", options)]
+    if contents.layout == "clustered":
+        options["parquet.block.size"] = str(ROW_GROUP_BYTES)
+    together = checkpoint_rows(*rows, columns=contents.schema.sidecar_file)
+    return stage.write_parquet(together, _PART, options)
 
 
 def _files(rows: int, per_file: int) -> int:
@@ -158,12 +165,13 @@ def _files(rows: int, per_file: int) -> int:
 
 
 def _summed_up(
-    stage: Staging, contents: CheckpointContents, written: Sequence[tuple[str, FileEntry]]
+    stage: Staging, contents: CheckpointContents, written: Sequence[FileEntry]
 ) -> list[StagedSidecar]:
     if not written:
         return []
-    parts = list(dict.fromkeys(part for part, _ in written))
-    rows, file_name = stage.read_parquet(parts, summarized_type(contents.order))
+    rows, file_name = stage.read_parquet(_PART, summarized_type(contents.order))
+    if sum(file.size_bytes for file in written) <= SMALL_CHECKPOINT_BYTES:
+        rows = rows.coalesce(1)
     summaries = read_rows(
         sidecar_summaries(rows, file_name, contents.order),
         what="what was written to sidecars",
@@ -172,7 +180,7 @@ def _summed_up(
     )
     facts = {row["file"]: row for row in summaries}
     staged = []
-    for part, file in written:
+    for file in written:
         if file.name not in facts:  # a partition without rows leaves a file without rows
             continue
         row = facts[file.name]
@@ -188,14 +196,14 @@ def _summed_up(
         sidecar = Sidecar(
             f"{uuid4()}.parquet", file.size_bytes, file.modification_time_ms, tags.as_tags()
         )
-        staged.append(StagedSidecar(part, file.name, sidecar, row["num_adds"], row["num_removes"]))
+        staged.append(StagedSidecar(file.name, sidecar, row["num_adds"], row["num_removes"]))
     return staged
 
 
 def publish_sidecars(stage: Staging, staged: Sequence[StagedSidecar]) -> None:
     """Give the files their names."""
     for one in staged:
-        stage.publish(one.part, one.file, _name(one.sidecar))
+        stage.publish(_PART, one.file, _name(one.sidecar))
 
 
 def delete_sidecars(store: LogStore, staged: Sequence[StagedSidecar]) -> None:

@@ -17,11 +17,17 @@ from sparkdelta.table.checkpoint_contents import CheckpointContents
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import list_log_files
 
+_NOT_WORTH_A_LOOK = 2
+"""Of a small checkpoint, one sidecar of adds and one of removes are written again sooner than it is
+found out what has touched them."""
+
 
 def plan_reuse(contents: CheckpointContents) -> Reuse | None:
     """What a new checkpoint takes over; None where a full one is to be written."""
     log = contents.snapshot.log
     if not log.sidecars or not _is_newest(contents):
+        return None
+    if log.has_commits and log.is_small and len(log.sidecars) <= _NOT_WORTH_A_LOOK:
         return None
     known = KnownSidecars.of(
         log.sidecars, fingerprint=contents.fingerprint, expired_at_ms=contents.expired_at_ms

@@ -56,12 +56,12 @@ class Staging:
             lines.write.options(**read_options(self.store, {}), **options).text(target)
         return self._files(part, ".txt")
 
-    def read_parquet(self, parts: list[str], schema: StructType) -> tuple[DataFrame, Column]:
+    def read_parquet(self, part: str, schema: StructType) -> tuple[DataFrame, Column]:
         """The rows of what was written, and the name of the file of each."""
-        paths = [log_path(self.store.table_root, f"{self.name}/{part}") for part in parts]
+        path = log_path(self.store.table_root, f"{self.name}/{part}")
         options = {**read_options(self.store, {}), **PARQUET_OPTIONS}
         with our_errors(None):
-            rows = self.spark.read.options(**options).schema(schema).parquet(*paths)
+            rows = self.spark.read.options(**options).schema(schema).parquet(path)
         return rows, rows.metadataColumn("_metadata")["file_name"]
 
     def read(self, part: str, file: str) -> bytes:

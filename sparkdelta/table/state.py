@@ -129,7 +129,11 @@ class TableState:
 
     def removes(self) -> DataFrame:
         """The tombstones, expired ones included."""
-        new = newest_removes(self._newest)
+        new = (
+            newest_removes(self._newest)
+            if self.log.may_hold("remove")
+            else self.log.spark.createDataFrame([], REMOVE)
+        )
         if self.log.segment.checkpoint is None:
             return new
         removes = self.log.checkpoint_file_actions(StructField("remove", REMOVE))
@@ -268,7 +272,8 @@ class TableState:
             return commits
         rows = self.log.checkpoint_actions(field)
         checkpoint = rows.selectExpr(f"{_FROM_CHECKPOINT}L AS version", field.name)
-        return checkpoint.unionByName(commits)
+        both = checkpoint.unionByName(commits)
+        return both.coalesce(1) if self.log.is_small else both
 
 
 def _kept(

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import load_snapshot, write_checkpoint
+from sparkdelta import load_snapshot, write_checkpoint, write_version_checksum
 from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.exceptions import (
     CheckpointMismatchError,
@@ -31,6 +31,7 @@ from tests.support.log_writer import log_directory, write_checksum, write_commit
 from tests.support.reference_model import replay
 from tests.support.settings import HOSTILE, settings
 from tests.support.snapshots import expected, replayed
+from tests.support.spark_jobs import counted_jobs
 from tests.support.table_builder import add, create, field, metadata, protocol, remove
 from tests.table.histories import COMMITS, write_history
 
@@ -67,6 +68,18 @@ def names(table: Path) -> list[str]:
     return sorted(
         str(file.relative_to(log)) for file in files if len(file.name) != len(f"{0:020d}.json")
     )
+
+
+@pytest.mark.parametrize(("kind", "most"), [("classic", 2), ("v2-json", 3)])
+def test_a_small_checkpoint_takes_few_jobs(
+    spark: SparkSession, table: Path, kind: str, most: int
+) -> None:
+    """Its files, what was written to them, and of V2 the file that names them."""
+    write_kept_history(table)
+    write_version_checksum(spark, str(table))
+    with counted_jobs(spark) as jobs:
+        write_checkpoint(spark, str(table), kind=kind)
+    assert jobs.count <= most
 
 
 @pytest.mark.parametrize(
