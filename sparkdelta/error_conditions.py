@@ -215,6 +215,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "with mode append or overwrite."
         ),
     ),
+    "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION": (
+        "42601",
+        (
+            "Cannot make a table at {path}, and nothing was written. The directory is not empty, "
+            "and has no log of a table. Give another location, or move away what is there."
+        ),
+    ),
     "DELTA_UNKNOWN_CONFIGURATION": (
         "F0000",
         (

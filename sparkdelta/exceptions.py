@@ -5,7 +5,8 @@ DeltaError
 │   ├── TableNotFoundError, VersionNotFoundError
 │   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
 │   ├── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
-│   ├── TableAlreadyExistsError, UnknownConfigurationError, InvalidIdempotentWriteError
+│   ├── TableAlreadyExistsError, NonEmptyLocationError
+│   ├── UnknownConfigurationError, InvalidIdempotentWriteError
 │   └── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
 ├── ProtocolError
 │   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
@@ -200,6 +201,12 @@ class TimeTravelMultipleFormatsError(TableError):
 class TableAlreadyExistsError(TableError):
     path: str
     error_class = "DELTA_TABLE_ALREADY_EXISTS"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NonEmptyLocationError(TableError):
+    path: str
+    error_class = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

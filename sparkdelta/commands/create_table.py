@@ -19,6 +19,7 @@ from pyspark.sql.types import StructField, StructType
 from sparkdelta.exceptions import (
     AppendOnlyTableError,
     InvalidArgumentError,
+    NonEmptyLocationError,
     TableAlreadyExistsError,
     TableNotFoundError,
 )
@@ -92,6 +93,8 @@ def create_table(
     ------
     TableAlreadyExistsError, TableNotFoundError
         There is a table and none may be, or there is none to replace.
+    NonEmptyLocationError
+        There is no table, but something else.
     DeltaError
         What is described can be no table, or nothing could be committed.
 
@@ -106,6 +109,8 @@ def create_table(
         if creation is Creation.REPLACE:
             raise
         snapshot = None
+        if not store.is_alone():
+            raise NonEmptyLocationError(path=store.table_root) from None
     if snapshot is not None and creation is Creation.CREATE:
         raise TableAlreadyExistsError(path=store.table_root)
     if snapshot is not None and creation is Creation.CREATE_IF_NOT_EXISTS:

@@ -97,6 +97,9 @@ class ConnectLogStore:
     def list_directory(self, name: str) -> list[FileEntry]:
         raise self._refusal()
 
+    def is_alone(self) -> bool:
+        raise self._refusal()
+
     def staging_directories(self) -> list[FileEntry]:
         raise self._refusal()
 

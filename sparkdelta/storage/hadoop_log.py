@@ -99,6 +99,18 @@ class HadoopLogStore:
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(checked_name(name))
 
+    def is_alone(self) -> bool:
+        root = self._path("").getParent()
+        try:
+            statuses = self._file_system(root).listStatusIterator(root)
+            while statuses.hasNext():
+                if statuses.next().getPath().getName() != LOG_DIRECTORY:
+                    return False
+        except Py4JJavaError as error:
+            if not is_not_found(error):
+                raise
+        return True
+
     def staging_directories(self) -> list[FileEntry]:
         return [
             FileEntry(entry.name, 0, entry.modification_time_ms)

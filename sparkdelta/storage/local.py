@@ -74,6 +74,15 @@ class LocalLogStore:
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(self._path(checked_name(name)))
 
+    def is_alone(self) -> bool:
+        try:
+            with os.scandir(os.path.dirname(self._directory)) as entries:
+                return all(entry.name == LOG_DIRECTORY for entry in entries)
+        except FileNotFoundError:
+            return True
+        except NotADirectoryError:
+            return False
+
     def staging_directories(self) -> list[FileEntry]:
         return [
             FileEntry(entry.name, 0, entry.modification_time_ms)

@@ -97,6 +97,9 @@ class LogStore(Protocol):
         A missing directory is empty.
         """
 
+    def is_alone(self) -> bool:
+        """Whether nothing else is at the table's root; of what is there, the first is enough."""
+
     def staging_directories(self) -> list[FileEntry]:
         """The staging directories, ordered by name; their size is 0."""
 

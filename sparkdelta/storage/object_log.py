@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 S3_SCHEMES = ("s3", "s3a", "s3n")
 OBJECT_SCHEMES = (*S3_SCHEMES, "gs")
 
+_FEW = 10
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectLogStore:
@@ -115,6 +117,15 @@ class ObjectLogStore:
 
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(self._path(checked_name(name)))
+
+    def is_alone(self) -> bool:
+        import obstore
+
+        return all(
+            found["path"].startswith(self._path(""))
+            for batch in obstore.list(self.objects, chunk_size=_FEW)  # asked for as they are used
+            for found in batch
+        )
 
     def staging_directories(self) -> list[FileEntry]:
         import obstore

@@ -18,6 +18,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     InvalidColumnNameError,
     InvalidPartitionColumnError,
+    NonEmptyLocationError,
     TableAlreadyExistsError,
     TableNotFoundError,
     TextTooLongError,
@@ -121,6 +122,20 @@ def test_what_a_successor_may_not_forget(spark: SparkSession, table_path: str) -
     [first], [second] = (commit(table_path, version)["metaData"] for version in (1, 2))
     assert first["configuration"] == second["configuration"]
     assert first["configuration"]["delta.inCommitTimestampEnablementVersion"] == "1"
+
+
+def test_a_location_that_is_not_empty(spark: SparkSession, table_path: str) -> None:
+    """As delta-spark has it: only a write of rows may begin beside what is there."""
+    spark.range(1).write.parquet(f"{table_path}/old")
+    builders = (DeltaTable.create, DeltaTable.createIfNotExists, DeltaTable.createOrReplace)
+    for make in builders:
+        with pytest.raises(NonEmptyLocationError):
+            make(spark).location(table_path).addColumn("a", "INT").execute()
+    assert not DeltaTable.isDeltaTable(spark, table_path)
+    write_delta(spark.range(1), table_path, mode="append")
+    assert rows(spark, table_path) == [(0,)]
+    builders[-1](spark).location(table_path).addColumn("a", "INT").execute()
+    assert rows(spark, table_path) == []
 
 
 def test_an_append_only_table_stays(spark: SparkSession, table_path: str) -> None:

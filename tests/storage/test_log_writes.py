@@ -60,6 +60,15 @@ def test_a_file_is_put_once(store: LogStore, log: Path, name: str) -> None:
     assert not leftovers(log)
 
 
+def test_what_is_beside_the_log(store: LogStore, log: Path) -> None:
+    assert store.is_alone()
+    gone = type(store)(*[f"file:{log}/none" if f == "table_root" else getattr(store, f)
+                         for f in store.__dataclass_fields__])  # fmt: skip
+    assert gone.is_alone()
+    (log.parent / "part-0.parquet").touch()
+    assert not store.is_alone()
+
+
 def test_writing_starts_no_job(spark: SparkSession, store: LogStore) -> None:
     with no_jobs(spark):
         store.put_if_absent("x", b"x")

@@ -161,6 +161,18 @@ def test_of_racing_writers_one_wins(store: ObjectLogStore) -> None:
         assert store.read(won) == [b"%d" % number] * len(won)
 
 
+def test_what_is_beside_the_log(s3: dict[str, str]) -> None:
+    root = f"s3a://{BUCKET}/{uuid4()}"
+    store = ObjectLogStore(root, open_objects(root, s3))
+    assert store.is_alone()
+    store.put_if_absent("0.json", b"")
+    assert store.is_alone()
+    for beside in ("Part-0", "part-0"):  # before and after the log in the order of names
+        obstore.put(store.objects, beside, b"")
+        assert not store.is_alone()
+        obstore.delete(store.objects, beside)
+
+
 def test_writers_commit(store: ObjectLogStore) -> None:
     ground = create(store)
     with ThreadPoolExecutor(4) as pool:

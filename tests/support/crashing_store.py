@@ -87,6 +87,10 @@ class CrashingStore:
         with self._called("list_directory"):
             return self._store.list_directory(name)
 
+    def is_alone(self) -> bool:
+        with self._called("is_alone"):
+            return self._store.is_alone()
+
     def staging_directories(self) -> list[FileEntry]:
         with self._called("staging_directories"):
             return self._store.staging_directories()

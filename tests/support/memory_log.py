@@ -97,6 +97,9 @@ class MemoryLog:
             if path.startswith(prefix)
         ]
 
+    def is_alone(self) -> bool:
+        return True
+
     def staging_directories(self) -> list[FileEntry]:
         names = {path.partition("/")[0] for path in self.files if "/" in path}
         return [FileEntry(name, 0, 1_000) for name in sorted(names) if is_staging_directory(name)]
