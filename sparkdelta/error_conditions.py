@@ -222,6 +222,66 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "and has no log of a table. Give another location, or move away what is there."
         ),
     ),
+    "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_GENERATED_COLUMN": (
+        "42621",
+        (
+            "Cannot generate column {name} as {expression}, and nothing was written. It is not "
+            "the same each time. Use an expression the same for a row whenever it is computed."
+        ),
+    ),
+    "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_CHECK_CONSTRAINT": (
+        "42621",
+        (
+            "Cannot check constraint {name}, {expression}, and nothing was written. It is not the"
+            " same each time. Use an expression the same for a row whenever it is computed."
+        ),
+    ),
+    "DELTA_UDF_IN_GENERATED_COLUMN": (
+        "42621",
+        (
+            "Cannot generate column {name} as {expression}, and nothing was written. It has a "
+            "function of a user, which other writers do not know. Use an expression of functions "
+            "that Spark has by itself."
+        ),
+    ),
+    "DELTA_UDF_IN_CHECK_CONSTRAINT": (
+        "42621",
+        (
+            "Cannot check constraint {name}, {expression}, and nothing was written. It has a "
+            "function of a user, which other writers do not know. Use an expression of functions "
+            "that Spark has by itself."
+        ),
+    ),
+    "DELTA_AGGREGATE_IN_GENERATED_COLUMN": (
+        "42621",
+        (
+            "Cannot generate column {name} as {expression}, and nothing was written. It has an "
+            "aggregate, which is not of one row. Use an expression of one row's own values."
+        ),
+    ),
+    "DELTA_AGGREGATE_IN_CHECK_CONSTRAINT": (
+        "42621",
+        (
+            "Cannot check constraint {name}, {expression}, and nothing was written. It has an "
+            "aggregate, which is not of one row. Use an expression of one row's own values."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN": (
+        "42621",
+        (
+            "Cannot generate column {name} as {expression}, and nothing was written. It has a "
+            "subquery, a window or a generator, or asks for a moment or a session. Use an "
+            "expression of one row's own values."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT": (
+        "42621",
+        (
+            "Cannot check constraint {name}, {expression}, and nothing was written. It has a "
+            "subquery, a window or a generator, or asks for a session. Use an expression of one "
+            "row's own values."
+        ),
+    ),
     "DELTA_UNKNOWN_CONFIGURATION": (
         "F0000",
         (

@@ -16,7 +16,11 @@ DeltaError
 │   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
 │   ├── ColumnNotFoundError, PartitionColumnNotFoundError, InvalidPartitionValueError
 │   ├── DuplicateColumnsError, InvalidColumnNameError, InvalidPartitionColumnError
-│   └── MetadataMismatchError, MergeFieldsError
+│   ├── MetadataMismatchError, MergeFieldsError
+│   ├── NondeterministicGeneratedColumnError, NondeterministicConstraintError
+│   ├── UserFunctionInGeneratedColumnError, UserFunctionInConstraintError
+│   ├── AggregateInGeneratedColumnError, AggregateInConstraintError
+│   └── UnsupportedGeneratedColumnError, UnsupportedConstraintError
 ├── ConstraintError
 │   ├── NotNullViolatedError, ConstraintViolatedError, ReplaceWhereMismatchError
 │   └── CastOverflowError, TextTooLongError, IdentityInsertError
@@ -386,6 +390,62 @@ class MergeFieldsError(SchemaError):
     table_type: str
     row_type: str
     error_class = "DELTA_FAILED_TO_MERGE_FIELDS"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NondeterministicGeneratedColumnError(SchemaError):
+    name: str
+    expression: str
+    error_class = "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_GENERATED_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NondeterministicConstraintError(SchemaError):
+    name: str
+    expression: str
+    error_class = "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_CHECK_CONSTRAINT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UserFunctionInGeneratedColumnError(SchemaError):
+    name: str
+    expression: str
+    error_class = "DELTA_UDF_IN_GENERATED_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UserFunctionInConstraintError(SchemaError):
+    name: str
+    expression: str
+    error_class = "DELTA_UDF_IN_CHECK_CONSTRAINT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AggregateInGeneratedColumnError(SchemaError):
+    name: str
+    expression: str
+    error_class = "DELTA_AGGREGATE_IN_GENERATED_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AggregateInConstraintError(SchemaError):
+    name: str
+    expression: str
+    error_class = "DELTA_AGGREGATE_IN_CHECK_CONSTRAINT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnsupportedGeneratedColumnError(SchemaError):
+    name: str
+    expression: str
+    error_class = "DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnsupportedConstraintError(SchemaError):
+    name: str
+    expression: str
+    error_class = "DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT"
 
 
 class ConstraintError(DeltaError):

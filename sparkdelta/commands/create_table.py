@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.exceptions import (
@@ -26,7 +25,6 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.property_rules import requested_properties
-from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.table_properties import COLUMN_MAPPING_MODE, is_append_only
@@ -35,12 +33,12 @@ from sparkdelta.schema.column_ids import without_ids
 from sparkdelta.schema.declared_columns import check_clustering_columns, check_declared
 from sparkdelta.schema.row_rules import row_rules
 from sparkdelta.schema.statistics_columns import check_statistics_columns
-from sparkdelta.schema.table_schema import as_nullable
 from sparkdelta.schema.written_schema import check_columns, check_partition_columns
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.clustering import clustering_domain
 from sparkdelta.table.log_listing import open_log_for_writing
 from sparkdelta.table.replacement import replacement
+from sparkdelta.table.rule_expressions import check_expressions
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.table_definition import TableDefinition, defined_table
 from sparkdelta.table.transaction import Transaction
@@ -115,22 +113,21 @@ def create_table(
         raise TableAlreadyExistsError(path=store.table_root)
     if snapshot is not None and creation is Creation.CREATE_IF_NOT_EXISTS:
         return None
-    definition = _definition(spark, description, snapshot)
+    definition = _definition(description, snapshot)
     # What a table is asked to be from its first version on must be carried out by whoever makes it.
     check_data_writable(definition.protocol, path=store.table_root)
-    row_rules(
+    rules = row_rules(
         definition.schema,
         definition.protocol,
         definition.metadata.configuration,
         path=store.table_root,
     )
+    check_expressions(spark, definition.schema, rules)
     transaction = _transaction(store, snapshot, definition, description, creation)
     return transaction.commit().version
 
 
-def _definition(
-    spark: SparkSession, description: TableDescription, snapshot: Snapshot | None
-) -> TableDefinition:
+def _definition(description: TableDescription, snapshot: Snapshot | None) -> TableDefinition:
     requested = requested_properties(description.properties)
     schema = without_ids(StructType(list(description.columns)))  # they may be another table's
     mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
@@ -139,7 +136,6 @@ def _definition(
     partition_columns = check_partition_columns(schema, description.partition_by)
     clustering = check_clustering_columns(schema, description.clustering_columns, partition_columns)
     check_declared(schema, partition_columns)
-    _check_generated(spark, schema)
     definition = defined_table(
         schema,
         requested,
@@ -155,32 +151,6 @@ def _definition(
         raise InvalidArgumentError(argument="partitionedBy", problem=problem)
     nothing = clustering_domain(schema, (), snapshot.configuration.column_mapping)
     return replace(definition, domains=(nothing,))
-
-
-def _check_generated(spark: SparkSession, schema: StructType) -> None:
-    """Have Spark look at the expressions: they see all columns that are not generated.
-
-    References
-    ----------
-    PROTOCOL.md#generated-columns
-    """
-    key = GENERATION_EXPRESSION
-    plain = [f for f in schema.fields if key not in (f.metadata or {})]
-    generated = [f for f in schema.fields if key in (f.metadata or {})]
-    if not generated:
-        return
-    rows = spark.createDataFrame(
-        [], StructType([StructField(f.name, as_nullable(f.dataType)) for f in plain])
-    )
-    for column in generated:
-        expression = F.expr(column.metadata[key])
-        rows.filter(expression.isNull())  # a condition: no aggregates, no windows
-        found = rows.select(expression).schema[0].dataType
-        if as_nullable(found) != as_nullable(column.dataType):
-            problem = f"{column.name} is {column.dataType.simpleString()}, its expression "
-            raise InvalidArgumentError(
-                argument="generatedAlwaysAs", problem=f"{problem}{found.simpleString()}"
-            )
 
 
 def _transaction(

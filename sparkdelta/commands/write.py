@@ -38,6 +38,7 @@ from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_listing import open_log_for_writing, read_options
 from sparkdelta.table.orphans import orphans_are_told
 from sparkdelta.table.replacement import Replacement, replaced_partitions, replacement
+from sparkdelta.table.rule_expressions import check_expressions
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.transaction import Transaction
 from sparkdelta.table.write_options import MODES, WriteOptions
@@ -81,6 +82,7 @@ def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
             raise TableAlreadyExistsError(path=store.table_root)
         else:
             target = existing_table(rows.schema, options, snapshot)
+        check_expressions(rows.sparkSession, target.schema, target.rules)
         if not options.data_change and (target.staged.metadata or target.numbered):
             raise DataChangeFalseError(path=store.table_root, what="the metadata changes")
         with jobs_of(store.table_root, None if snapshot is None else snapshot.version):

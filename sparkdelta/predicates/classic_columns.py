@@ -6,6 +6,7 @@ could read, but the plan of a filter has.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -19,6 +20,7 @@ from sparkdelta.predicates.literals import literal_of, simple_name
 from sparkdelta.predicates.names import UnusableError, extract_field, find_column
 from sparkdelta.protocol.predicates import Cast, Expression, Predicate
 
+_CLASS = re.compile(r'"class":"([^"]+)"')
 _NAMES = {
     "And": "and", "Or": "or", "Not": "not", "EqualTo": "=", "EqualNullSafe": "<=>",
     "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">=",
@@ -50,6 +52,15 @@ def parse_classic_filter(filtered: DataFrame, schema: StructType) -> Predicate:
     if plan.nodeName() != "Filter":
         raise ValueError(f"a filter's plan begins with {plan.nodeName()}")
     return _CatalystTree(schema).predicate(plan.condition())
+
+
+def plan_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
+    """Whether a frame is the same each time it is computed, and the classes of its plan's
+    operators and expressions.
+    """
+    own: Any = frame
+    plan = own._jdf.queryExecution().analyzed()
+    return bool(plan.deterministic()), frozenset(_CLASS.findall(str(plan.toJSON())))
 
 
 class _CatalystTree(ColumnTree):

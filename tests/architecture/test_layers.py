@@ -72,7 +72,7 @@ def test_only_hadoop_knows_the_jvm() -> None:
     users = {_name(path) for path in MODULES if any(n.attr in JVM for n in _attributes(path))}
     assert users == {*HADOOP, COLUMN_READER}
     read_by_it = {n.attr for n in _attributes(ROOT / COLUMN_READER)} & JVM
-    assert read_by_it == {"_jdf"}, "it looks at the plan of a filter, and at nothing else"
+    assert read_by_it == {"_jdf"}, "it looks at the plan of a frame, and at nothing else"
 
 
 def test_nobody_sets_a_setting_of_the_users_session() -> None:

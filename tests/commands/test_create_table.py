@@ -254,7 +254,6 @@ def broken(builder: Any, how: str) -> Any:
         "two ways": lambda b: b.addColumn("i", "BIGINT", True, "a", IdentityGenerator()),
         "expression type": lambda b: b.addColumn("g", "STRING", generatedAlwaysAs="a + 1"),
         "expression": lambda b: b.addColumn("g", "INT", generatedAlwaysAs="b + 1"),
-        "aggregate": lambda b: b.addColumn("g", "INT", generatedAlwaysAs="max(a)"),
     }
     return steps[how](builder)
 
@@ -279,7 +278,6 @@ def broken(builder: Any, how: str) -> Any:
         ("two ways", InvalidArgumentError),
         ("expression type", InvalidArgumentError),
         ("expression", AnalysisException),
-        ("aggregate", AnalysisException),
     ],
 )
 def test_what_can_be_no_table(  # type: ignore[no-untyped-def]

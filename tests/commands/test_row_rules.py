@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta import load_snapshot, read_delta, write_delta
+from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import (
     ConstraintViolatedError,
     DeltaError,
@@ -194,6 +194,62 @@ def test_generated_columns(spark: SparkSession, table_path: str) -> None:
             refused(spark, rows.format("4L AS v, int(null) AS twice"), table_path),
             ConstraintViolatedError,
         )
+
+
+EXPRESSIONS = {
+    "rand() > 0": "NON_DETERMINISTIC_EXPRESSION_IN_",
+    "uuid() > ''": "NON_DETERMINISTIC_EXPRESSION_IN_",
+    "input_file_name() > ''": "NON_DETERMINISTIC_EXPRESSION_IN_",
+    "shouted('a') > ''": "UDF_IN_",
+    "max(v) > 0": "AGGREGATE_IN_",
+    "max(v) OVER (PARTITION BY v) > 0": "UNSUPPORTED_EXPRESSION_",
+    "v IN (SELECT id FROM range(3))": "UNSUPPORTED_EXPRESSION_",
+    "(SELECT max(id) FROM range(3)) > v": "UNSUPPORTED_EXPRESSION_",
+    "EXISTS (SELECT id FROM range(3) WHERE id = v)": "UNSUPPORTED_EXPRESSION_",
+    "explode(array(true))": "UNSUPPORTED_EXPRESSION_",
+    "current_user() > ''": "UNSUPPORTED_EXPRESSION_",
+    "at < current_timestamp()": "UNSUPPORTED_EXPRESSION_",
+    "at < now()": "UNSUPPORTED_EXPRESSION_",
+    "CAST(at AS DATE) < current_date() + 1": "UNSUPPORTED_EXPRESSION_",
+    "unix_timestamp() > v": "UNSUPPORTED_EXPRESSION_",
+}
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expressions_that_are_not_of_a_row_alone(
+    spark: SparkSession, table_path: str, expression: str
+) -> None:
+    """Generated Columns, CHECK Constraints: refused where a table is made, and where rows come."""
+    spark.udf.register("shouted", str.upper)
+    condition = EXPRESSIONS[expression]
+    plain = [field("at", "timestamp"), field("v", "long")]
+    generated = field("g", "boolean", metadata={"delta.generationExpression": expression})
+    checked = {"delta.constraints.c": expression}
+    rows = "SELECT TIMESTAMP'2024-03-01 01:00:00Z' AS at, 1L AS v"
+    is_of_the_moment = any(word in expression for word in ("current_t", "now", "_date", "unix"))
+    for suffix in ("GENERATED_COLUMN", "CHECK_CONSTRAINT"):
+        of_column = suffix == "GENERATED_COLUMN"
+        path = f"{table_path}-{suffix}"
+        builder = DeltaTable.create(spark).location(path)
+        builder.addColumn("at", "TIMESTAMP").addColumn("v", "BIGINT")
+        if of_column:
+            table(f"{path}-there", *plain, generated)
+            builder.addColumn("g", "BOOLEAN", generatedAlwaysAs=expression)
+        else:
+            table(f"{path}-there", *plain, configuration=checked)
+            builder.property("delta.constraints.c", expression)
+        if is_of_the_moment and not of_column:
+            builder.execute()
+            assert append(spark, rows, f"{path}-there")
+            continue
+        with pytest.raises(DeltaError) as raised:
+            builder.execute()
+        assert raised.value.getCondition() == f"DELTA_{condition}{suffix}"
+        assert not DeltaTable.isDeltaTable(spark, path)
+        error = refused(spark, rows, f"{path}-there")
+        assert error.getCondition() == f"DELTA_{condition}{suffix}"
+        assert expression in error.message
+        assert [p.name for p in Path(f"{path}-there").iterdir()] == ["_delta_log"]
 
 
 def test_default_columns(spark: SparkSession, table_path: str) -> None:
