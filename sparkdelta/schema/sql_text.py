@@ -44,4 +44,5 @@ def simple_type_text(simple_name: str) -> str:
 def from_json_text(json: str, schema: DataType, **options: str) -> str:
     """`from_json` of an expression in SQL."""
     pairs = ", ".join(f"'{name}', '{value}'" for name, value in options.items())
-    return f"from_json({json}, {text_literal(type_text(schema))}, map({pairs}))"
+    given = f", map({pairs})" if pairs else ""  # a map of nothing has no texts, and is refused
+    return f"from_json({json}, {text_literal(type_text(schema))}{given})"

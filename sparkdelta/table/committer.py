@@ -93,6 +93,13 @@ class FileLines(Protocol):
     def removes_data(self) -> bool: ...
     @property
     def has_vectors(self) -> bool: ...
+    @property
+    def num_new_rows(self) -> int:
+        """How many rows of theirs need ids, where the table tracks rows."""
+
+    def with_row_ids(self, *, mark: int, version: Version) -> FileLines:
+        """The lines with fresh row ids above the mark."""
+
     def chunks(self) -> Iterable[bytes]:
         """The lines in pieces, from the beginning at each call."""
 
@@ -209,13 +216,13 @@ class Committer:
                 tags=proposal.tags,
                 txn_id=txn_id,
             )
-            lines, timestamp = _first_lines(proposal, ground, info, path)
-            if self._put(version, lines, proposal.files, txn_id):
+            lines, timestamp, files = _lines(proposal, ground, info, path)
+            if self._put(version, lines, files, txn_id):
                 log.info(
                     "Committed version %s of %s (%s) at attempt %s after %s ms",
                     version, path, info.operation, attempt, self.clock() - start,
                 )  # fmt: skip
-                whole = lines if proposal.files is None else None
+                whole = lines if files is None else None
                 return Committed(version, attempt, txn_id, timestamp, whole)
             for file in self._commits_from(version, path):
                 try:
@@ -298,9 +305,6 @@ def _check(proposal: Proposal, ground: Ground, path: str) -> None:
         if lines.removes_data:
             check_removable(protocol, metadata, path=path)
         check_supported(protocol, path=path, domains=False, vectors=lines.has_vectors)
-        if is_supported(protocol, "rowTracking"):
-            problem = "its file actions are too many to be given row ids, as row tracking asks for"
-            raise InvalidCommitError(path=path, problem=problem)
 
 
 def _after(proposal: Proposal, ground: Ground) -> tuple[actions.Protocol, actions.Metadata]:
@@ -312,11 +316,13 @@ def _after(proposal: Proposal, ground: Ground) -> tuple[actions.Protocol, action
     return protocol, metadata
 
 
-def _first_lines(
+def _lines(
     proposal: Proposal, ground: Ground, info: CommitInfo, path: str
-) -> tuple[bytes, int | None]:
-    """The lines of all values, and the in-commit timestamp if the table has them."""
-    staged, version = proposal.staged, ground.version + 1
+) -> tuple[bytes, int | None, FileLines | None]:
+    """The lines of all values, the in-commit timestamp if the table has them, and the lines beside
+    those of values.
+    """
+    staged, files, version = proposal.staged, proposal.files, ground.version + 1
     protocol, metadata = _after(proposal, ground)
     timestamp = None
     if in_commit_timestamps(protocol, metadata.configuration).enabled:
@@ -327,6 +333,9 @@ def _first_lines(
             staged = replace(staged, metadata=(metadata,))
     if is_supported(protocol, "rowTracking"):
         adds, mark = with_row_ids(staged.adds, mark=ground.row_id_mark, version=version, path=path)
+        if files is not None:
+            files = files.with_row_ids(mark=mark, version=version)
+            mark += files.num_new_rows
         domains = [d for d in staged.domains if d.domain != ROW_TRACKING_DOMAIN]
         if mark > ground.row_id_mark:
             domains.append(high_water_mark_domain(mark))
@@ -336,7 +345,7 @@ def _first_lines(
         *staged.removes, *staged.adds,
     )  # fmt: skip
     lines = [commit_info_line(info), *map(action_line, values)]
-    return "".join(f"{line}\n" for line in lines).encode(), timestamp
+    return "".join(f"{line}\n" for line in lines).encode(), timestamp, files
 
 
 def _had_timestamps(ground: Ground) -> bool:

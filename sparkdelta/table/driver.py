@@ -35,6 +35,7 @@ last value of an identity column one row
 partitions that are overwritten  `MAX_NAMED_PARTITIONS` in `replacement`
 transaction of an application    one row
 file actions of a commit         `MAX_VALUE_ACTIONS` in `transaction`
+new rows of a large commit by groups  `GROUPS` in `frames.fresh_row_ids`
 what a large commit does         one row
 repeated files of a commit       one row
 row id high-water mark           one row

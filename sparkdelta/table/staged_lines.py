@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from pyspark.sql import DataFrame
 
+from sparkdelta.exceptions import InvalidCommitError
 from sparkdelta.frames.commit_lines import action_totals, file_action_lines
+from sparkdelta.frames.fresh_row_ids import (
+    FIRST_ROW_IDS,
+    GROUP,
+    GROUPS,
+    new_row_totals,
+    with_row_ids,
+)
+from sparkdelta.protocol.log_files import Version
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.staging import Staging
 
 LINES_PER_FILE = 20_000
 """The driver holds the lines of one file at a time: some ten MB."""
-
-_PART = "lines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +39,70 @@ class StagedLines:
     num_removes: int
     removed_bytes: int
     _stage: Staging
-    _files: tuple[str, ...]
+    _actions: DataFrame = field(repr=False)
+    _files: tuple[str, ...] = ()
+    _new_rows: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, actions: DataFrame, stage: Staging) -> StagedLines:
         """Write the lines of actions as `frames.commit_lines.conformed_actions` gives them, and
         find out what must be known of them.
         """
-        options = {"maxRecordsPerFile": str(LINES_PER_FILE)}
-        files = stage.write_lines(file_action_lines(actions), _PART, options)
-        totals = read_rows(action_totals(actions), what="what a large commit does", bound=1)
-        names = tuple(file.name for file in files)
-        return cls(**totals[0].asDict(), _stage=stage, _files=names)
+        return cls._known(actions, stage)._written(actions, "lines")
+
+    @classmethod
+    def to_number(cls, actions: DataFrame, stage: Staging) -> StagedLines:
+        """As `of`, but the lines are written once it is known which row ids are free.
+
+        Raises
+        ------
+        InvalidCommitError
+            A new file does not say how many rows it has.
+
+        References
+        ----------
+        PROTOCOL.md#writer-requirements-for-row-tracking
+        """
+        totals = read_rows(
+            new_row_totals(actions), what="new rows of a large commit by groups", bound=GROUPS
+        )
+        uncounted = [row["uncounted"] for row in totals if row["uncounted"] is not None]
+        if uncounted:
+            problem = f"{uncounted[0]} has no numRecords for row ids"
+            raise InvalidCommitError(path=stage.store.table_root, problem=problem)
+        new_rows = {row[GROUP]: row["num_rows"] for row in totals}
+        return replace(cls._known(actions, stage), _new_rows=new_rows)
+
+    @property
+    def num_new_rows(self) -> int:
+        """How many rows need ids."""
+        return sum(self._new_rows.values())
+
+    def with_row_ids(self, *, mark: int, version: Version) -> StagedLines:
+        """The lines, written anew with fresh row ids above the mark.
+
+        References
+        ----------
+        PROTOCOL.md#writer-requirements-for-row-tracking
+        """
+        ends = accumulate(self._new_rows.values(), initial=mark + 1)
+        first_row_ids = self._actions.sparkSession.createDataFrame(
+            list(zip(self._new_rows, ends, strict=False)), FIRST_ROW_IDS
+        )
+        numbered = with_row_ids(self._actions, first_row_ids, version=version)
+        return self._written(numbered, f"lines-{version}")
 
     def chunks(self) -> Iterator[bytes]:
         """The lines in pieces, from the beginning."""
         for name in self._files:
-            yield self._stage.read(_PART, name)
+            yield self._stage.read(*name.split("/"))
+
+    @classmethod
+    def _known(cls, actions: DataFrame, stage: Staging) -> StagedLines:
+        totals = read_rows(action_totals(actions), what="what a large commit does", bound=1)
+        return cls(**totals[0].asDict(), _stage=stage, _actions=actions)
+
+    def _written(self, actions: DataFrame, part: str) -> StagedLines:
+        options = {"maxRecordsPerFile": str(LINES_PER_FILE)}
+        files = self._stage.write_lines(file_action_lines(actions), part, options)
+        return replace(self, _files=tuple(f"{part}/{file.name}" for file in files))

@@ -101,7 +101,8 @@ class Transaction:
             return self._commit(committer, staged)
         with _kept(frame) as kept, staging(frame.sparkSession, self.store) as stage:
             self._check_large(kept)
-            lines = StagedLines.of(kept, stage)
+            staged_lines = StagedLines.to_number if self._tracks_rows() else StagedLines.of
+            lines = staged_lines(kept, stage)
             removed = kept.filter("remove.path IS NOT NULL").select("remove.path")
             return self._commit(committer, self.staged, lines, removed)
 
@@ -131,6 +132,10 @@ class Transaction:
             lines=done.lines,
             checksum_before=snapshot.version_checksum if snapshot and is_next else None,
         )
+
+    def _tracks_rows(self) -> bool:
+        before = () if self.snapshot is None else (self.snapshot.protocol,)
+        return any(is_supported(p, "rowTracking") for p in (*self.staged.protocols, *before))
 
     def _metrics(
         self, staged: StagedActions, lines: StagedLines | None

@@ -18,6 +18,7 @@ from sparkdelta.exceptions import (
     InvalidSchemaError,
     MetadataChangedException,
 )
+from sparkdelta.table import data_file_writer
 from tests.support.log_writer import write_commit
 from tests.support.table_builder import field, metadata, protocol
 
@@ -68,6 +69,18 @@ def test_values(spark, table_path, start, step, mark, first) -> None:  # type: i
     assert sorted(row["v"] for row in read_delta(spark, table_path).collect()) == sorted(
         [*range(20)] * 2
     )
+
+
+def test_the_mark_of_many_files(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ "Identity Columns": told by executors, where the driver does not know the files."""
+    monkeypatch.setattr(data_file_writer, "describe_few_files", lambda *_: None)
+    monkeypatch.setattr(data_file_writer, "MAX_NEW_FILES", 1)
+    table(table_path, 1, 1)
+    rows = spark.range(6).selectExpr("id AS v").repartition(3)
+    write_delta(rows, table_path, mode="append")
+    assert column(spark, table_path)[MARK] == max(ids(spark, table_path))
 
 
 def test_values_that_rows_bring(spark: SparkSession, table_path: str) -> None:

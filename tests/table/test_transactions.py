@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,77 @@ def test_a_million_actions_are_streamed(
     assert len(sizes) > 20
     assert open_snapshot(spark, table).add_files().count() == 202
     assert not [p for p in Path(table, "_delta_log").iterdir() if p.is_dir()]  # nothing stays
+
+
+def tracked(spark: SparkSession, path: str) -> Snapshot:
+    """An empty table whose rows up to the id 9 are taken."""
+    staged = StagedActions(
+        protocols=(Protocol(1, 7, None, ("domainMetadata", "rowTracking")),),
+        metadata=(Metadata("id", schema_string=SCHEMA, partition_columns=("p",)),),
+        adds=(replace(add("old"), stats='{"numRecords":10}'),),
+    )
+    new = Transaction(store=store_of(path), snapshot=None, operation=APPEND, staged=staged)
+    new.commit()
+    return open_snapshot(spark, path)
+
+
+@LARGE
+@pytest.mark.usefixtures("few")
+def test_row_ids_of_many_files(
+    spark: SparkSession, table_path: str, large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writer Requirements for Row Tracking: fresh ids, no row's twice, with each attempt anew; a
+    file that is committed again keeps its own.
+    """
+    monkeypatch.setattr(staged_lines, "LINES_PER_FILE", 7)
+    snapshot = tracked(spark, table_path)
+    new = adds_frame(spark, 40).repartition(3)  # of 0, 1, 2 ... rows
+    again = new.filter("add.path = 'f%203'").select(
+        F.col("add").withField("path", F.lit("again")).withField("baseRowId", F.lit(2).cast("long"))
+        .withField("defaultRowCommitVersion", F.lit(0).cast("long")).alias("add")
+    )  # fmt: skip
+    actions = new.unionByName(again, allowMissingColumns=True)
+    removed = removes_frame(spark, "old")
+    commit(table_path, snapshot, staged=StagedActions(adds=(add("first"),)))  # wins the race
+    late = Transaction(
+        store=store_of(table_path), snapshot=snapshot, operation=APPEND,
+        staged=StagedActions(adds=(add("mine"),)),
+        file_actions=actions.unionByName(removed, allowMissingColumns=True),
+    )  # fmt: skip
+    done = late.commit()
+    assert (done.version, done.attempts) == (2, 2)
+    text = Path(table_path, "_delta_log", f"{2:020d}.json").read_text()
+    documents = [json.loads(line) for line in text.splitlines()]
+    adds = {d["add"]["path"]: d["add"] for d in documents if "add" in d}
+    assert sum("remove" in d for d in documents) == 1
+    kept = adds.pop("again")
+    assert (kept["baseRowId"], kept["defaultRowCommitVersion"]) == (2, 0)
+    assert len(adds) == 41
+    assert {a["defaultRowCommitVersion"] for a in adds.values()} == {2}
+    rows = [
+        row
+        for a in adds.values()
+        for row in range(a["baseRowId"], a["baseRowId"] + json.loads(a["stats"])["numRecords"])
+    ]
+    taken = 11  # by the table and the winner
+    assert sorted(rows) == list(range(taken, taken + 1 + sum(range(40))))
+    [domain] = [d["domainMetadata"] for d in documents if "domainMetadata" in d]
+    assert json.loads(domain["configuration"]) == {"rowIdHighWaterMark": max(rows)}
+
+
+@LARGE
+@pytest.mark.usefixtures("few")
+def test_a_file_whose_rows_nobody_counted(
+    spark: SparkSession, table_path: str, large: bool
+) -> None:
+    """Writer Requirements for Row Tracking"""
+    snapshot = tracked(spark, table_path)
+    uncounted = adds_frame(spark, 2).select(
+        F.col("add").withField("stats", F.lit("{}")).alias("add")
+    )
+    with pytest.raises(InvalidCommitError, match="numRecords"):
+        commit(table_path, snapshot, file_actions=uncounted)
+    assert open_snapshot(spark, table_path).version == 0
 
 
 @LARGE
