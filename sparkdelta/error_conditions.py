@@ -95,6 +95,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "its latest commits. Read it through an engine that is connected to that catalog."
         ),
     ),
+    "DELTA_ICEBERG_COMPAT_VIOLATION": (
+        "KD00E",
+        (
+            "Cannot write the table, and nothing was written. It has Iceberg compatibility "
+            "V{version}, and {problem} ({violation}). Change that, or write a table without "
+            "Iceberg compatibility."
+        ),
+    ),
     "DELTA_UNSUPPORTED_TYPE_CHANGE_IN_SCHEMA": (
         "0AKDC",
         (

@@ -11,7 +11,8 @@ DeltaError
 ├── ProtocolError
 │   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
 │   ├── InvalidProtocolVersionError, InvalidProtocolError
-│   └── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
+│   ├── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
+│   └── IcebergCompatError
 ├── SchemaError
 │   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
 │   ├── ColumnNotFoundError, PartitionColumnNotFoundError, InvalidPartitionValueError
@@ -309,6 +310,14 @@ class UnsupportedTypeChangeError(ProtocolError):
 class ColumnMappingError(ProtocolError):
     problem: str
     error_class = "DELTA_INVALID_COLUMN_MAPPING"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class IcebergCompatError(ProtocolError):
+    version: int
+    violation: str
+    problem: str
+    error_class = "DELTA_ICEBERG_COMPAT_VIOLATION"
 
 
 class SchemaError(DeltaError):

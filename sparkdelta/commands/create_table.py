@@ -23,6 +23,7 @@ from sparkdelta.exceptions import (
     TableNotFoundError,
 )
 from sparkdelta.protocol.conflicts import ReadSet
+from sparkdelta.protocol.iceberg_compatibility import check_iceberg_partitioning, iceberg_version
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.property_rules import requested_properties
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
@@ -31,6 +32,7 @@ from sparkdelta.protocol.table_properties import COLUMN_MAPPING_MODE, is_append_
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.column_ids import without_ids
 from sparkdelta.schema.declared_columns import check_clustering_columns, check_declared
+from sparkdelta.schema.iceberg_types import check_iceberg_types
 from sparkdelta.schema.row_rules import row_rules
 from sparkdelta.schema.statistics_columns import check_statistics_columns
 from sparkdelta.schema.written_schema import check_columns, check_partition_columns
@@ -116,6 +118,7 @@ def create_table(
     definition = _definition(description, snapshot)
     # What a table is asked to be from its first version on must be carried out by whoever makes it.
     check_data_writable(definition.protocol, path=store.table_root)
+    _check_iceberg(definition, snapshot)
     rules = row_rules(
         definition.schema,
         definition.protocol,
@@ -151,6 +154,15 @@ def _definition(description: TableDescription, snapshot: Snapshot | None) -> Tab
         raise InvalidArgumentError(argument="partitionedBy", problem=problem)
     nothing = clustering_domain(schema, (), snapshot.configuration.column_mapping)
     return replace(definition, domains=(nothing,))
+
+
+def _check_iceberg(definition: TableDefinition, snapshot: Snapshot | None) -> None:
+    metadata = definition.metadata
+    version = iceberg_version(definition.protocol, metadata.configuration)
+    check_iceberg_types(definition.schema, version)
+    if snapshot is not None:
+        before = [field.name for field in snapshot.configuration.partition_fields]
+        check_iceberg_partitioning(version, before, metadata.partition_columns)
 
 
 def _transaction(

@@ -32,10 +32,11 @@ from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.row_rules import with_marks
 from sparkdelta.schema.statistics_columns import string_prefix_length
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.data_file_writer import DataFileWriter, NewFiles
+from sparkdelta.table.data_file_writer import DataFileWriter
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_listing import open_log_for_writing, read_options
+from sparkdelta.table.new_files import NewFiles
 from sparkdelta.table.orphans import orphans_are_told
 from sparkdelta.table.replacement import Replacement, replaced_partitions, replacement
 from sparkdelta.table.rule_expressions import check_expressions
@@ -172,7 +173,7 @@ def _data_files(
         writer_options["maxRecordsPerFile"] = str(options.max_records_per_file)
     writer = DataFileWriter(
         spark=rows.sparkSession,
-        table_root=store.table_root,
+        store=store,
         columns=[WrittenColumn(field, source) for field, source in target.columns],
         partition_columns=target.partition_columns,
         statistics_columns=target.statistics_columns,
@@ -182,6 +183,7 @@ def _data_files(
         data_change=options.data_change,
         target_file_size=options.target_file_size or target_file_size(target.configuration),
         options={**read_options(store, {}), **writer_options},
+        iceberg=target.iceberg,
     )
     where = options.replace_where
     if replaced is None:

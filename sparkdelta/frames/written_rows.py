@@ -20,7 +20,11 @@ from sparkdelta.schema.table_schema import quoted
 
 
 def written_rows(
-    rows: DataFrame, columns: Sequence[WrittenColumn], kept: Sequence[str] = ()
+    rows: DataFrame,
+    columns: Sequence[WrittenColumn],
+    kept: Sequence[str] = (),
+    *,
+    with_partitions: bool = False,
 ) -> DataFrame:
     """The rows with partition columns last and as texts.
 
@@ -28,18 +32,23 @@ def written_rows(
     ----------
     rows
         In the table's columns and types, and `kept`.
+    with_partitions
+        Whether files hold the partition columns, too.
 
     Returns
     -------
     DataFrame
-        The data columns, those of `kept`, then a STRING column named `directory` for each partition
-        column.
+        The data columns, the partition columns if files hold them, those of `kept`, then a STRING
+        column named `directory` for each partition column.
 
     References
     ----------
     PROTOCOL.md#partition-value-serialization
     """
-    data = [F.col(quoted(c.field.name)) for c in columns if c.directory is None]
+    held = [c for c in columns if c.directory is None]
+    if with_partitions:
+        held += [c for c in columns if c.directory is not None]
+    data = [F.col(quoted(c.field.name)) for c in held]
     partitions = [_serialized(c).alias(c.directory) for c in columns if c.directory is not None]
     return rows.select(*data, *(F.col(quoted(name)) for name in kept), *partitions)
 

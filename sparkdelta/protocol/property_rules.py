@@ -14,6 +14,7 @@ from difflib import get_close_matches
 
 from sparkdelta.exceptions import InvalidArgumentError, UnknownConfigurationError
 from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
+from sparkdelta.protocol.iceberg_compatibility import is_for_iceberg
 from sparkdelta.protocol.isolation_levels import ISOLATION_LEVEL, table_isolation_level
 from sparkdelta.protocol.retention import (
     DELETED_FILE_RETENTION,
@@ -29,8 +30,10 @@ from sparkdelta.protocol.table_features import (
     WRITER_FEATURES_VERSION,
 )
 from sparkdelta.protocol.table_properties import (
+    COLUMN_MAPPING_MODE,
     OPTIMIZE_WRITE,
     TARGET_FILE_SIZE,
+    ColumnMappingMode,
     target_file_size,
 )
 
@@ -64,7 +67,7 @@ class RequestedProperties:
 
 def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     """The properties as they are to be kept; those that begin otherwise than with `delta.` are the
-    user's own.
+    user's own. A table for Iceberg maps its columns.
 
     Raises
     ------
@@ -95,6 +98,8 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
             versions[name] = int(value)
         elif name != _IGNORE_DEFAULTS:
             kept[name] = value
+    if is_for_iceberg(kept):
+        kept.setdefault(COLUMN_MAPPING_MODE, ColumnMappingMode.NAME.value)
     if log_retention_ms(kept) < deleted_file_retention_ms(kept):
         problem = f"it is shorter than {DELETED_FILE_RETENTION}"
         raise InvalidArgumentError(argument=LOG_RETENTION, problem=problem)

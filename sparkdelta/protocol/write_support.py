@@ -14,8 +14,8 @@ from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.table_features import check_writable, is_supported
 
 _NEVER_WRITTEN = (
-    "collations", "materializePartitionColumns", "icebergCompatV1", "icebergCompatV2",
-    "icebergCompatV3", "icebergWriterCompatV1", "icebergWriterCompatV3",
+    "collations", "materializePartitionColumns", "icebergCompatV3", "icebergWriterCompatV1",
+    "icebergWriterCompatV3",
 )  # fmt: skip
 """Whoever writes data into a table with one of these must do something for it."""
 

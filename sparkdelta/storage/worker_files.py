@@ -33,7 +33,7 @@ _LOCATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WorkerFiles:
-    """A reader of files that travels to Python workers.
+    """A reader and writer of files that travels to Python workers.
 
     Attributes
     ----------
@@ -59,6 +59,24 @@ class WorkerFiles:
         """
         system, within = self._locate(path)
         return system.open_input_file(within)
+
+    def create(self, path: str) -> pa.NativeFile:
+        """A new file at an absolute, decoded path, to be written from its beginning.
+
+        Raises
+        ------
+        StorageError
+            Workers have no way to it.
+        """
+        system, within = self._locate(path)
+        if path.startswith("file:"):  # others make directories by themselves, or have none
+            system.create_dir(within.rpartition("/")[0], recursive=True)
+        return system.open_output_stream(within, compression=None)
+
+    def modification_time(self, path: str) -> int:
+        """That of a file, in milliseconds."""
+        system, within = self._locate(path)
+        return int(system.get_file_info(within).mtime_ns // 1_000_000)
 
     def size(self, path: str) -> int | None:
         """The bytes of a file at an absolute, decoded path; None where there is none.

@@ -7,39 +7,41 @@ PROTOCOL.md#data-files, PROTOCOL.md#per-file-statistics
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 from uuid import uuid4
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.frames.conformed_rows import WrittenColumn, conformed_rows, fulfilling, retyped_rows
-from sparkdelta.frames.footer_statistics import ADDED, NUM_RECORDS, FooterReader, describe_files
+from sparkdelta.frames.copied_files import FileCopier, copied_files
+from sparkdelta.frames.footer_statistics import FooterReader, describe_files
 from sparkdelta.frames.physical_rows import physical_rows
 from sparkdelta.frames.written_rows import written_rows
-from sparkdelta.protocol.file_actions import AddFile
+from sparkdelta.protocol.iceberg_compatibility import NESTED_IDS_VERSION
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.column_mapping import physical_name
+from sparkdelta.schema.nested_ids import ParquetPath, nested_field_ids
 from sparkdelta.schema.row_rules import RowRules
-from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.schema.statistics_columns import DEFAULT_PREFIX_LENGTH
 from sparkdelta.schema.table_schema import quoted
+from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.worker_files import WorkerFiles, setting_names
-from sparkdelta.table.driver import our_errors, read_rows, read_table
+from sparkdelta.table.driver import our_errors, read_table
 from sparkdelta.table.few_files import describe_few_files
 from sparkdelta.table.job_names import named_jobs
+from sparkdelta.table.new_files import MAX_NEW_FILES, NewFiles
 from sparkdelta.table.orphans import orphans_are_told
 from sparkdelta.table.sessions import computing_session
+from sparkdelta.table.staging import staging
 
-MAX_NEW_FILES = 10_000
-"""Up to this many new files are known to the driver one by one."""
+MAX_COPIED_FILES = 100_000
+"""Up to this many files are written where the field ids of elements, keys and values must be
+written after Spark's writer; the driver learns their names, as others of failed tasks lie beside.
+"""
 
 _TASKS_PER_CORE = 4
 _SHUFFLED_BYTES_PER_BYTE = 2  # rows that are shuffled are larger than in columns, by about so much
@@ -63,57 +65,6 @@ _LIST_OPTIONS = {
 _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
-@dataclass(frozen=True, slots=True)
-class NewFiles:
-    """Data files that nobody refers to yet.
-
-    Attributes
-    ----------
-    values
-        Their add actions; None if they are many.
-    directory
-        Where they are.
-    """
-
-    count: int
-    num_rows: int
-    size_bytes: int
-    described: Callable[[], DataFrame] = field(repr=False)
-    values: tuple[AddFile, ...] | None = None
-    directory: str = ""
-
-    @property
-    def adds(self) -> DataFrame:
-        """Their add actions in a column `add`."""
-        fields = [name for name in ADDED.names if name != NUM_RECORDS]
-        return self.described().select(F.struct(*fields).alias("add"))
-
-    def last_value(self, column: str, *, is_highest: bool) -> int | None:
-        """The highest value of a LONG column, or the lowest; None without rows, and where the
-        statistics of a file do not tell.
-
-        References
-        ----------
-        PROTOCOL.md#per-file-statistics
-        """
-        bound = "maxValues" if is_highest else "minValues"
-        if self.values is not None:
-            known = [json.loads(add.stats or "{}").get(bound, {}) for add in self.values]
-            if not all(column in each for each in known):
-                return None
-            return (max if is_highest else min)((int(e[column]) for e in known), default=None)
-        found = StructType([StructField(bound, StructType([StructField(column, LongType())]))])
-        value = f"{from_json_text('add.stats', found)}.{bound}.{quoted(column)}"
-        values = self.adds.selectExpr(f"{value} AS value")
-        last = F.max("value") if is_highest else F.min("value")
-        (row,) = read_rows(
-            values.agg(last, F.count_if(F.isnull("value"))),
-            what="last value of an identity column",
-            bound=1,
-        )
-        return None if row[0] is None or row[1] else int(row[0])
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFileWriter:
     """Writes rows below the root of one table.
@@ -133,10 +84,13 @@ class DataFileWriter:
         write them where they are.
     options
         Options of Spark's Parquet writer, and Hadoop's settings.
+    iceberg
+        The version of Iceberg compatibility that the table has: files hold the partition columns,
+        and ids of elements, keys and values.
     """
 
     spark: SparkSession
-    table_root: str
+    store: LogStore
     columns: Sequence[WrittenColumn]
     partition_columns: tuple[str, ...]
     statistics_columns: tuple[tuple[str, ...], ...]
@@ -146,6 +100,11 @@ class DataFileWriter:
     data_change: bool = True
     target_file_size: int | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    iceberg: int | None = None
+
+    @property
+    def table_root(self) -> str:
+        return self.store.table_root
 
     def write(
         self,
@@ -188,17 +147,14 @@ class DataFileWriter:
                 retyped_rows(copied, [column.field for column in self.columns], kept),
                 allowMissingColumns=True,
             )
-        with orphans_are_told(self.table_root, directory):
+        written = written_rows(conformed, columns, kept, with_partitions=self.iceberg is not None)
+        files = self._physical(self._shuffled(written, list(names.values())), names, kept)
+
+        def write_into(place: str) -> None:
             with our_errors(None), named_jobs(self.spark, "data files"):
                 write_parquet(
-                    self._physical(
-                        self._shuffled(
-                            written_rows(conformed, columns, kept), list(names.values())
-                        ),
-                        names,
-                        kept,
-                    ),
-                    directory,
+                    files,
+                    place,
                     partition_by=list(names.values()),
                     options={
                         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -206,7 +162,33 @@ class DataFileWriter:
                     },
                     settings=self._settings(),
                 )
-            return replace(self._described(directory), directory=directory)
+
+        nested_ids = self._nested_ids()
+        with orphans_are_told(self.table_root, directory):
+            if nested_ids:
+                with staging(self.spark, self.store) as stage:
+                    place = log_path(self.table_root, f"{stage.name}/data")
+                    write_into(place)
+                    new = self._copied(place, directory, nested_ids)
+            else:
+                write_into(directory)
+                new = self._described(directory)
+            return replace(new, directory=directory)
+
+    def _nested_ids(self) -> Mapping[ParquetPath, int]:
+        if self.iceberg != NESTED_IDS_VERSION:
+            return {}
+        return nested_field_ids(StructType([column.field for column in self.columns]))
+
+    def _copied(self, source: str, target: str, ids: Mapping[ParquetPath, int]) -> NewFiles:
+        """The files below another directory as they must be in this one."""
+        copier = FileCopier(self._worker_files(), source, target, ids)
+        copied = copied_files(self._listed(source).select("path"), copier, self._reader())
+        with named_jobs(self.spark, "field ids of data files"):
+            table = read_table(copied, what="copied data files", bound=MAX_COPIED_FILES)
+        if table.num_rows <= MAX_NEW_FILES:
+            return NewFiles.known(self.spark, table)
+        return NewFiles.many(self.spark.createDataFrame(table))
 
     def _shuffled(self, rows: DataFrame, directories: Sequence[str]) -> DataFrame:
         """The rows of each directory together, in as many tasks as their size asks for.
@@ -256,6 +238,8 @@ class DataFileWriter:
         if self.column_mapping is ColumnMappingMode.NONE:
             return rows
         data = [column.field for column in self.columns if column.field.name not in directories]
+        if self.iceberg is not None:  # after the others, as the first version asks for
+            data += [column.field for column in self.columns if column.field.name in directories]
         return physical_rows(rows, data, [*kept, *directories.values()])
 
     def _directory_names(self) -> dict[str, str]:
@@ -263,7 +247,11 @@ class DataFileWriter:
         or where it is that of another column of the rows or files.
         """
         fields = {column.field.name: column.field for column in self.columns}
-        data = [field for name, field in fields.items() if name not in self.partition_columns]
+        data = [
+            field
+            for name, field in fields.items()
+            if self.iceberg is not None or name not in self.partition_columns
+        ]
         taken = {f.name.lower() for f in data}
         taken |= {physical_name(f, self.column_mapping).lower() for f in data}
         names: dict[str, str] = {}
@@ -283,23 +271,27 @@ class DataFileWriter:
             physical_name(fields[name], self.column_mapping) for name in self.partition_columns
         )
 
-    def _described(self, directory: str) -> NewFiles:
-        worker_files = self._worker_files()
-        reader = FooterReader(
-            worker_files,
+    def _reader(self) -> FooterReader:
+        return FooterReader(
+            self._worker_files(),
             self.table_root,
             self._partition_keys(),
             self.statistics_columns,
             self.data_change,
             self.prefix_length,
         )
-        few = describe_few_files(worker_files, directory, reader)
-        if few is not None:
-            return self._known(few)
+
+    def _listed(self, directory: str) -> DataFrame:
         listing = self.spark.read.format("binaryFile").schema(_FILE_LIST)
-        files = listing.options(**_LIST_OPTIONS).load(directory)
+        return listing.options(**_LIST_OPTIONS).load(directory)
+
+    def _described(self, directory: str) -> NewFiles:
+        reader = self._reader()
+        few = describe_few_files(self._worker_files(), directory, reader)
+        if few is not None:
+            return NewFiles.known(self.spark, few)
         described = describe_files(
-            files.select(
+            self._listed(directory).select(
                 "path", "length", F.unix_millis("modificationTime").alias("modificationTime")
             ),
             reader,
@@ -309,49 +301,11 @@ class DataFileWriter:
                 described.limit(MAX_NEW_FILES + 1), what="new data files", bound=MAX_NEW_FILES
             )
         except DriverReadTooLargeError:
-            return self._many(described)
-        return self._known(table)
-
-    def _known(self, table: pa.Table) -> NewFiles:
-        spark = self.spark
-
-        def described() -> DataFrame:
-            has_rows = table.num_rows > 0
-            return spark.createDataFrame(table) if has_rows else spark.createDataFrame([], ADDED)
-
-        return NewFiles(
-            table.num_rows,
-            pc.sum(table[NUM_RECORDS], min_count=0).as_py(),
-            pc.sum(table["size"], min_count=0).as_py(),
-            described,
-            tuple(map(_value, table.to_pylist())),
-        )
-
-    def _many(self, described: DataFrame) -> NewFiles:
-        """As `_described`, for more files than the driver should know; their footers are read by
-        each query.
-        """
-        totals = described.agg(
-            F.count("*").alias("count"),
-            F.sum(NUM_RECORDS).alias("rows"),
-            F.sum("size").alias("size"),
-        )
-        (row,) = read_rows(totals, what="totals of the new data files", bound=1)
-        return NewFiles(row["count"], row["rows"], row["size"], lambda: described)
+            return NewFiles.many(described)
+        return NewFiles.known(self.spark, table)
 
     def _worker_files(self) -> WorkerFiles:
         from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
 
         names = setting_names(self.table_root)
         return WorkerFiles(hadoop.settings(self.spark, names, self.options) if names else {})
-
-
-def _value(row: Mapping[str, Any]) -> AddFile:
-    return AddFile(
-        path=row["path"],
-        partition_values=dict(row["partitionValues"]),
-        size=row["size"],
-        modification_time=row["modificationTime"],
-        data_change=row["dataChange"],
-        stats=row["stats"],
-    )

@@ -29,7 +29,8 @@ what was written to a checkpoint one row
 what was written to sidecars     one row per new sidecar
 sidecars that commits may touch  the sidecars of a checkpoint
 sidecars that may match          the sidecars of a checkpoint; no Spark job
-new data files                   `MAX_NEW_FILES` in `data_file_writer`
+new data files                   `MAX_NEW_FILES` in `new_files`
+copied data files                `MAX_COPIED_FILES` in `data_file_writer`
 totals of the new data files     one row
 last value of an identity column one row
 partitions that are overwritten  `MAX_NAMED_PARTITIONS` in `replacement`

@@ -15,6 +15,7 @@ from uuid import uuid4
 from pyspark.sql.types import StructType
 
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol
+from sparkdelta.protocol.iceberg_compatibility import NESTED_IDS_VERSION, iceberg_version
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.property_rules import RequestedProperties
 from sparkdelta.protocol.protocol_upgrades import (
@@ -33,6 +34,7 @@ from sparkdelta.protocol.table_properties import (
 )
 from sparkdelta.schema.column_ids import MAX_COLUMN_ID, with_column_ids, with_ids_of
 from sparkdelta.schema.needed_features import needed_features
+from sparkdelta.schema.nested_ids import with_nested_ids
 from sparkdelta.table.clustering import clustering_domain
 from sparkdelta.table.configuration import TableConfiguration
 
@@ -100,7 +102,7 @@ def defined_table(
     if mode is not ColumnMappingMode.NONE:
         if earlier is not None and earlier.column_mapping is not ColumnMappingMode.NONE:
             schema = with_ids_of(schema, earlier.schema)
-        schema, configuration = mapped(schema, configuration, earlier)
+        schema, configuration = mapped(schema, protocol, configuration, earlier)
     now = time.time_ns() // 1_000_000
     metadata = Metadata(
         id=str(uuid4()) if earlier is None else earlier.metadata.id,
@@ -138,6 +140,7 @@ def _kept(requested: Mapping[str, str], earlier: TableConfiguration | None) -> d
 
 def mapped(
     schema: StructType,
+    protocol: Protocol,
     configuration: Mapping[str, str],
     earlier: TableConfiguration | None,
 ) -> tuple[StructType, dict[str, str]]:
@@ -145,9 +148,12 @@ def mapped(
 
     References
     ----------
-    PROTOCOL.md#writer-requirements-for-column-mapping
+    PROTOCOL.md#writer-requirements-for-column-mapping,
+    PROTOCOL.md#writer-requirements-for-icebergcompatv2
     """
     before = {} if earlier is None else earlier.properties
     max_id = int(before.get(MAX_COLUMN_ID, "0"))
     schema, last = with_column_ids(schema, max_id=max_id)
+    if iceberg_version(protocol, configuration) == NESTED_IDS_VERSION:
+        schema, last = with_nested_ids(schema, max_id=last)
     return schema, {**configuration, MAX_COLUMN_ID: str(last)}

@@ -21,6 +21,7 @@ from sparkdelta.exceptions import (
     WriteNotImplementedError,
 )
 from sparkdelta.protocol.actions import Protocol
+from sparkdelta.protocol.iceberg_compatibility import check_iceberg_partitioning, iceberg_version
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.property_rules import CONSTRAINT, requested_properties
 from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION, upgraded_protocol
@@ -35,6 +36,7 @@ from sparkdelta.protocol.table_properties import (
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.column_ids import with_ids_of
 from sparkdelta.schema.column_mapping import physical_name, physical_path
+from sparkdelta.schema.iceberg_types import check_iceberg_types
 from sparkdelta.schema.needed_features import field_metadata, needed_features
 from sparkdelta.schema.row_rules import Identity, RowRules, row_rules
 from sparkdelta.schema.schema_merging import merged_schema
@@ -82,6 +84,11 @@ class Target:
     @property
     def column_mapping(self) -> ColumnMappingMode:
         return column_mapping_mode(self.protocol, self.configuration)
+
+    @property
+    def iceberg(self) -> int | None:
+        """The version of Iceberg compatibility that is active."""
+        return iceberg_version(self.protocol, self.configuration)
 
     @property
     def numbered(self) -> dict[str, Identity]:
@@ -174,6 +181,7 @@ def _overwritten(
     if is_mapped:
         schema = with_ids_of(schema, snapshot.schema)
     partition_columns = check_partition_columns(schema, options.partition_by or ())
+    check_iceberg_partitioning(target.iceberg, target.partition_columns, partition_columns)
     changed = _changed(target, schema, snapshot, partition_columns)
     names = {physical_name(f, changed.column_mapping) for f in changed.schema.fields}
     lost = not names.issuperset(path[0] for path in target.clustering_columns)
@@ -221,7 +229,9 @@ def _changed(
 ) -> Target:
     configuration = target.configuration
     if target.column_mapping is not ColumnMappingMode.NONE:
-        schema, configuration = mapped(schema, configuration, snapshot.configuration)
+        schema, configuration = mapped(
+            schema, target.protocol, configuration, snapshot.configuration
+        )
     if schema.json() == target.schema.json() and partition_columns == target.partition_columns:
         return target
     protocol = upgraded_protocol(target.protocol, needed_features(schema, configuration))
@@ -247,6 +257,7 @@ def _matched(target: Target, rows: StructType, path: str) -> Target:
     """The target, once it is known that the rows can go into it."""
     is_mapped = target.column_mapping is not ColumnMappingMode.NONE
     check_data_writable(target.protocol, path=path)
+    check_iceberg_types(target.schema, target.iceberg)
     check_columns(target.schema, any_names=is_mapped)
     columns = matched_columns(target.schema, rows, path=path, any_names=is_mapped)
     rules = row_rules(target.schema, target.protocol, target.configuration, path=path)

@@ -294,7 +294,7 @@ def test_new_columns(spark: SparkSession, table_path: str) -> None:
         ("SELECT 1 AS a", {"properties": {"delta.enableRowTrackin": "true"}},
          UnknownConfigurationError),
         ("SELECT 1 AS a", {"properties": {"delta.checkpointInterval": "0"}}, InvalidArgumentError),
-        ("SELECT 1 AS a", {"properties": {"delta.enableIcebergCompatV2": "true"}},
+        ("SELECT 1 AS a", {"properties": {"delta.enableIcebergCompatV3": "true"}},
          WriteNotImplementedError),
         ("SELECT 1 AS a", {"properties": {"delta.dataSkippingStatsColumns": "b"}},
          ColumnNotFoundError),
@@ -316,7 +316,7 @@ def test_what_no_table_can_be_made_of(spark, table_path, sql, options, error) ->
 @pytest.mark.parametrize(
     ("protocol", "configuration", "field", "named"),
     [
-        ((1, 7, ["icebergCompatV2"]), {}, {}, "icebergCompatV2"),
+        ((1, 7, ["icebergCompatV3"]), {}, {}, "icebergCompatV3"),
     ],
 )  # fmt: skip
 def test_what_is_not_implemented_is_named(  # type: ignore[no-untyped-def]

@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable as SparkDeltaTable
 from sparkdelta import load_snapshot, read_delta, write_delta
+from sparkdelta.schema.nested_ids import nested_field_ids
+from tests.commands.test_iceberg_compatibility import DEEP
 from tests.commands.test_write import TYPES
 from tests.golden.expected import comparable
 from tests.oracle.test_delta_spark import delta_rs_rows
@@ -82,6 +84,36 @@ FEATURES = {
     "tracked": {"rowTracking", "deletionVectors", "domainMetadata"},
     "clustered": {"clustering", "domainMetadata"},
 }
+
+
+def read_and_append_deep(spark: SparkSession, table: str) -> dict[str, Any]:
+    """In the process of delta-spark: rows, and an append of one with a new column."""
+    rows = spark.read.format("delta").load(table)
+    told = {"rows": [row.asDict(recursive=True) for row in rows.orderBy("n").collect()]}
+    more = rows.filter("n = 1").selectExpr("*", "map(n, array(l)) AS later")
+    more.write.format("delta").mode("append").option("mergeSchema", "true").save(table)
+    return told
+
+
+def test_a_table_that_can_be_converted_to_iceberg(
+    spark: SparkSession, delta_spark: DeltaSpark, table_path: str
+) -> None:
+    """IcebergCompatV2: each takes the other's rows, schema and ids."""
+    name = "delta.enableIcebergCompatV2"
+    write_delta(spark.sql(DEEP), table_path, partition_by=["p"], properties={name: "true"})
+    before = nested_field_ids(load_snapshot(spark, table_path).schema)
+    ours = [r.asDict(recursive=True) for r in read_delta(spark, table_path).orderBy("n").collect()]
+    told = delta_spark.run("tests.oracle.test_writes:read_and_append_deep", table=table_path)
+    assert told["rows"] == ours
+    theirs = delta_rs_rows(table_path, 0)
+    assert theirs is None or sorted(theirs["n"].to_pylist()) == [row["n"] for row in ours]
+    assert read_delta(spark, table_path).filter("later[1][0][0] = 1").count() == 1
+    after = nested_field_ids(load_snapshot(spark, table_path).schema)
+    assert before.items() < after.items()
+    write_delta(read_delta(spark, table_path), table_path, mode="append")
+    assert read_delta(spark, table_path).count() == 2 * (len(ours) + 1)
+    told = delta_spark.run("tests.oracle.test_writes:read_and_append_deep", table=table_path)
+    assert len(told["rows"]) == 2 * (len(ours) + 1)
 
 
 def read_append_and_merge(spark: SparkSession, table: str) -> dict[str, Any]:

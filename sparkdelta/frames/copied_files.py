@@ -1,0 +1,108 @@
+"""New data files once more, with field ids that Spark's writer cannot give.
+
+References
+----------
+PROTOCOL.md#writer-requirements-for-icebergcompatv2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from sparkdelta.frames.footer_statistics import ADDED, FooterReader
+from sparkdelta.protocol.parquet_footers import TAIL_BYTES, footer_bytes, with_field_ids
+
+_CHUNK_BYTES = 4 * 1024 * 1024
+_LISTED = pa.schema(
+    [("path", pa.string()), ("length", pa.int64()), ("modificationTime", pa.int64())]
+)
+
+
+class Files(Protocol):
+    """Opens and makes files on workers."""
+
+    def open(self, path: str) -> pa.NativeFile: ...
+    def create(self, path: str) -> pa.NativeFile: ...
+    def modification_time(self, path: str) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileCopier:
+    """Copies files as they are, but for field ids in their footers.
+
+    Attributes
+    ----------
+    source, target
+        Directories; below these, a copy is in the directory of its file.
+    field_ids
+        By the names from the columns of a file on.
+    """
+
+    files: Files
+    source: str
+    target: str
+    field_ids: Mapping[tuple[str, ...], int]
+
+    def copy(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Batches with a `path` to path, length, modificationTime of the copies; files without rows
+        are left out.
+        """
+        for batch in batches:
+            rows = [row for path in batch.column("path").to_pylist() for row in self._copies(path)]
+            yield pa.RecordBatch.from_pylist(rows, schema=_LISTED)
+
+    def _copies(self, path: str) -> Iterator[dict[str, str | int]]:
+        directory, _, name = path.removeprefix(self.source).rpartition("/")
+        # A name of its own for each attempt: one that is given up may still be writing.
+        copy = f"{self.target}{directory}/{uuid4()}-{name}"
+        with self.files.open(path) as file:
+            if pq.read_metadata(file).num_rows == 0:
+                return
+            with self.files.create(copy) as written:
+                length = self._write(file, written)
+        modified = self.files.modification_time(copy)
+        yield {"path": copy, "length": length, "modificationTime": modified}
+
+    def _write(self, file: pa.NativeFile, written: pa.NativeFile) -> int:
+        end = int(file.size()) - TAIL_BYTES
+        file.seek(end)
+        tail = file.read(TAIL_BYTES)
+        begin = end - footer_bytes(tail)
+        file.seek(begin)
+        footer = with_field_ids(file.read(end - begin), self.field_ids)
+        file.seek(0)
+        for at in range(0, begin, _CHUNK_BYTES):
+            written.write(file.read(min(_CHUNK_BYTES, begin - at)))
+        written.write(footer + len(footer).to_bytes(4, "little") + tail[4:])
+        return begin + len(footer) + TAIL_BYTES
+
+
+def copied_files(files: DataFrame, copier: FileCopier, reader: FooterReader) -> DataFrame:
+    """What the add actions of copies say, which are made by whoever computes this.
+
+    Parameters
+    ----------
+    files
+        path STRING (absolute, decoded).
+
+    Returns
+    -------
+    DataFrame
+        The columns of `ADDED`, a row per file that has rows.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-icebergcompatv2
+    """
+
+    def copy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return reader.read(copier.copy(batches))
+
+    return files.mapInArrow(copy, ADDED)

@@ -1,0 +1,90 @@
+"""The types of a table that can be converted to Iceberg.
+
+References
+----------
+PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+PROTOCOL.md#writer-requirements-for-icebergcompatv2
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from sparkdelta.exceptions import IcebergCompatError
+from sparkdelta.protocol.iceberg_compatibility import is_iceberg_type_change
+from sparkdelta.schema.needed_features import field_metadata
+from sparkdelta.schema.type_widening import TYPE_CHANGES
+
+_ATOMIC = (
+    BinaryType, BooleanType, ByteType, DateType, DecimalType, DoubleType, FloatType, IntegerType,
+    LongType, ShortType, StringType, TimestampNTZType, TimestampType,
+)  # fmt: skip
+
+
+def check_iceberg_types(schema: StructType, version: int | None) -> None:
+    """Refuse types, and changes of types, that Iceberg does not have.
+
+    Parameters
+    ----------
+    version
+        Of Iceberg compatibility; None where nothing of it is active.
+
+    Raises
+    ------
+    IcebergCompatError
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+    PROTOCOL.md#writer-requirements-for-icebergcompatv2
+    """
+    if version is None:
+        return
+    for field in schema.fields:
+        wrong = _unsupported(field.dataType, version)
+        if wrong is not None:
+            problem = f"column {field.name} has the type {wrong.simpleString()}"
+            raise IcebergCompatError(
+                version=version, violation="UNSUPPORTED_DATA_TYPE", problem=problem
+            )
+    for name, metadata in field_metadata(schema).items():
+        changes = metadata.get(TYPE_CHANGES, ())
+        for change in changes if isinstance(changes, list) else ():
+            from_type, to_type = str(change["fromType"]), str(change["toType"])
+            if not is_iceberg_type_change(from_type, to_type):
+                problem = f"column {name} was changed from {from_type} to {to_type}"
+                raise IcebergCompatError(
+                    version=version, violation="UNSUPPORTED_TYPE_WIDENING", problem=problem
+                )
+
+
+def _unsupported(data_type: DataType, version: int) -> DataType | None:
+    if isinstance(data_type, StructType):
+        found = (_unsupported(field.dataType, version) for field in data_type.fields)
+        return next((wrong for wrong in found if wrong is not None), None)
+    if isinstance(data_type, ArrayType | MapType) and version == 1:
+        return data_type
+    if isinstance(data_type, ArrayType):
+        return _unsupported(data_type.elementType, version)
+    if isinstance(data_type, MapType):
+        key = _unsupported(data_type.keyType, version)
+        return _unsupported(data_type.valueType, version) if key is None else key
+    return None if isinstance(data_type, _ATOMIC) else data_type

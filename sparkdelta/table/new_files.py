@@ -1,0 +1,117 @@
+"""Data files that were written and that nobody refers to yet.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
+
+from sparkdelta.frames.footer_statistics import ADDED, NUM_RECORDS
+from sparkdelta.protocol.file_actions import AddFile
+from sparkdelta.schema.sql_text import from_json_text
+from sparkdelta.schema.table_schema import quoted
+from sparkdelta.table.driver import read_rows
+
+MAX_NEW_FILES = 10_000
+"""Up to this many new files are known to the driver one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFiles:
+    """Data files that nobody refers to yet.
+
+    Attributes
+    ----------
+    values
+        Their add actions; None if they are many.
+    directory
+        Where they are.
+    """
+
+    count: int
+    num_rows: int
+    size_bytes: int
+    described: Callable[[], DataFrame] = field(repr=False)
+    values: tuple[AddFile, ...] | None = None
+    directory: str = ""
+
+    @classmethod
+    def known(cls, spark: SparkSession, table: pa.Table) -> NewFiles:
+        """Files by the columns of `ADDED`."""
+
+        def described() -> DataFrame:
+            has_rows = table.num_rows > 0
+            return spark.createDataFrame(table) if has_rows else spark.createDataFrame([], ADDED)
+
+        return cls(
+            table.num_rows,
+            pc.sum(table[NUM_RECORDS], min_count=0).as_py(),
+            pc.sum(table["size"], min_count=0).as_py(),
+            described,
+            tuple(map(_value, table.to_pylist())),
+        )
+
+    @classmethod
+    def many(cls, described: DataFrame) -> NewFiles:
+        """As `known`, of more files than the driver should know."""
+        totals = described.agg(
+            F.count("*").alias("count"),
+            F.sum(NUM_RECORDS).alias("rows"),
+            F.sum("size").alias("size"),
+        )
+        (row,) = read_rows(totals, what="totals of the new data files", bound=1)
+        return cls(row["count"], row["rows"], row["size"], lambda: described)
+
+    @property
+    def adds(self) -> DataFrame:
+        """Their add actions in a column `add`."""
+        fields = [name for name in ADDED.names if name != NUM_RECORDS]
+        return self.described().select(F.struct(*fields).alias("add"))
+
+    def last_value(self, column: str, *, is_highest: bool) -> int | None:
+        """The highest value of a LONG column, or the lowest; None without rows, and where the
+        statistics of a file do not tell.
+
+        References
+        ----------
+        PROTOCOL.md#per-file-statistics
+        """
+        bound = "maxValues" if is_highest else "minValues"
+        if self.values is not None:
+            known = [json.loads(add.stats or "{}").get(bound, {}) for add in self.values]
+            if not all(column in each for each in known):
+                return None
+            return (max if is_highest else min)((int(e[column]) for e in known), default=None)
+        found = StructType([StructField(bound, StructType([StructField(column, LongType())]))])
+        value = f"{from_json_text('add.stats', found)}.{bound}.{quoted(column)}"
+        values = self.adds.selectExpr(f"{value} AS value")
+        last = F.max("value") if is_highest else F.min("value")
+        (row,) = read_rows(
+            values.agg(last, F.count_if(F.isnull("value"))),
+            what="last value of an identity column",
+            bound=1,
+        )
+        return None if row[0] is None or row[1] else int(row[0])
+
+
+def _value(row: Mapping[str, Any]) -> AddFile:
+    return AddFile(
+        path=row["path"],
+        partition_values=dict(row["partitionValues"]),
+        size=row["size"],
+        modification_time=row["modificationTime"],
+        data_change=row["dataChange"],
+        stats=row["stats"],
+    )
