@@ -127,6 +127,40 @@ def test_a_file_is_published(store: ObjectLogStore) -> None:
     store.delete(["_sidecars/a"])
 
 
+def test_staging_directories_are_listed(store: ObjectLogStore) -> None:
+    """And nothing else, be it named alike: what they hold may be deleted."""
+    assert store.staging_directories() == []
+    first, second = sorted(staging_directory(str(uuid4())) for _ in range(2))
+    for name in (f"{second}/a", f"{first}/d/b", f"{first}/c", "_sidecars/s", f"{first}.tmp"):
+        store.put_if_absent(name, b"x")
+    found = store.staging_directories()
+    assert [(entry.name, entry.size_bytes) for entry in found] == [(first, 0), (second, 0)]
+    assert all(entry.modification_time_ms > 1_700_000_000_000 for entry in found)
+    store.delete_directory(first)
+    assert [entry.name for entry in store.staging_directories()] == [second]
+    store.delete_directory(second)
+    assert store.staging_directories() == []
+    store.delete(["_sidecars/s", f"{first}.tmp"])
+
+
+def test_a_staging_directory_is_as_new_as_what_is_in_it() -> None:
+    """So that one in which a process still works is not taken for abandoned."""
+    store = ObjectLogStore("memory:/t", obstore.store.MemoryStore())
+    staging = staging_directory(str(uuid4()))
+
+    def put(name: str) -> int:
+        store.overwrite(f"{staging}/{name}", b"x")
+        above, _, file = f"{staging}/{name}".rpartition("/")
+        return next(e for e in store.list_directory(above) if e.name == file).modification_time_ms
+
+    before = put("a")
+    put("z")
+    while (latest := put("d/b")) == before:
+        pass
+    (entry,) = store.staging_directories()
+    assert entry.modification_time_ms == latest > before
+
+
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_no_name_leads_out_of_the_log(store: ObjectLogStore, name: str) -> None:
     for verb in (
