@@ -1,9 +1,9 @@
 """Which sidecars of the last checkpoint the next one takes over as they are.
 
-A sidecar is taken over if it was written with the types and the layout of today and no commit since
-speaks of a file in it. Sidecars of other writers are rewritten, never guessed at. Tombstones are in
-sidecars of their own: one whose tombstones are all expired is dropped, and one of which some are
-may be taken over until it is merged.
+A sidecar is taken over if it was written with the types and the layout of today (by which columns,
+too) and no commit since speaks of a file in it. Sidecars of other writers are rewritten, never
+guessed at. Tombstones are in sidecars of their own: one whose tombstones are all expired is
+dropped, and one of which some are may be taken over until it is merged.
 
 Small sidecars, of less than half the usual number of actions, are merged once there are more than
 `MAX_SMALL` of a kind. So there are never more than `2 n / usual + MAX_SMALL` sidecars for `n`

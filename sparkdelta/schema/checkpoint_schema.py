@@ -8,6 +8,8 @@ PROTOCOL.md#checkpoint-schema, PROTOCOL.md#checkpoints-1
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql.types import StructField, StructType
@@ -97,7 +99,14 @@ class CheckpointSchema:
             ]
         )
 
-    def fingerprint(self, layout: str) -> str:
-        """What sidecars must have in common to be of one checkpoint: types, and their layout."""
-        text = f"1 {layout} {self.sidecar_file.json()}"
+    def fingerprint(self, layout: str, columns: Sequence[tuple[str, ...]] = ()) -> str:
+        """What sidecars must have in common to be of one checkpoint: types, and their layout.
+
+        Parameters
+        ----------
+        columns
+            Physical names of those columns of the data that the layout follows.
+        """
+        types = f"{self.partition_values.json()} {self.sidecar_file.json()}"
+        text = f"2 {layout} {json.dumps(columns)} {types}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -90,7 +90,8 @@ class CheckpointContents:
     @property
     def fingerprint(self) -> str:
         """What sidecars must have been written with to be of this checkpoint."""
-        return self.schema.fingerprint(self.layout)
+        columns = self.order.leading if self.layout == "clustered" else ()
+        return self.schema.fingerprint(self.layout, columns)
 
     @property
     def known_num_adds(self) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.schema.action_schemas import ADD
 from sparkdelta.schema.checkpoint_schema import CheckpointSchema
@@ -40,11 +40,17 @@ def test_columns_of_each_file() -> None:
 
 def test_a_fingerprint_tells_types_and_layouts_apart() -> None:
     other = replace(SCHEMA, statistics=StructType().add("numRecords", "integer"))
+    days = StructField("day", StringType())
     prints = {
+        SCHEMA.fingerprint("clustered", [("a",), ("b",)]),
+        SCHEMA.fingerprint("clustered", [("b",), ("a",)]),
+        SCHEMA.fingerprint("clustered", [("a", "b")]),
+        replace(SCHEMA, partition_keys=(("col-1", days),), with_struct=False).fingerprint("hash"),
+        replace(SCHEMA, with_struct=False).fingerprint("hash"),
         SCHEMA.fingerprint("hash"),
         SCHEMA.fingerprint("clustered"),
         replace(SCHEMA, with_json=False).fingerprint("hash"),
         other.fingerprint("hash"),
     }
-    assert len(prints) == 4
+    assert len(prints) == 9
     assert SCHEMA.fingerprint("hash") == replace(SCHEMA).fingerprint("hash")

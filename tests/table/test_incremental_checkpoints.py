@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from tests.table.test_checkpoint_writing import only_checkpoint
 
 NOW = 1_700_000_000_000
 WEEK = 7 * 24 * 3_600_000
+DOMAIN = "delta.clustering"
 DAYS = ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"]
 COLUMNS = [field("id", "integer"), field("day", "date")]
 
@@ -141,6 +143,47 @@ def test_a_full_checkpoint_where_types_or_layout_differ(
     write_commit(table, 1, [opening])
     second = write(spark, table, **options)
     assert (second.num_adds, second.num_reused_sidecars) == (20, 0)
+
+
+def clustered_by(*columns: str) -> Action:
+    """What ALTER TABLE ... CLUSTER BY commits. PROTOCOL.md#clustered-table"""
+    said = {"clusteringColumns": [[column] for column in columns], "domainName": DOMAIN}
+    return {
+        "domainMetadata": {"domain": DOMAIN, "configuration": json.dumps(said), "removed": False}
+    }
+
+
+@pytest.mark.parametrize("layout", ["clustered", "hash"])
+def test_a_full_checkpoint_where_clustering_columns_changed(
+    spark: SparkSession, table: Path, layout: str
+) -> None:
+    """PROTOCOL.md#clustered-table"""
+    features = ["v2Checkpoint", "domainMetadata", "clustering"]
+    columns = [field(name, "integer") for name in "abc"]
+    write_commit(table, 0, [protocol(features=features), metadata(*columns), clustered_by("b")])
+    write_commit(table, 1, [grid(number) for number in range(16)])
+    write(spark, table, layout=layout)
+    write_commit(table, 2, [grid(16)])
+    assert write(spark, table, layout=layout).num_reused_sidecars > 0
+    write_commit(table, 3, [clustered_by("c"), grid(17)])
+    third = write(spark, table, layout=layout)
+    if layout == "hash":  # which follows no columns
+        assert third.num_reused_sidecars > 0
+        return
+    assert (third.num_adds, third.num_reused_sidecars) == (18, 0)
+    assert all(bounds(tags) == {"c"} for tags in sidecars(spark, table).values())
+    write_commit(table, 4, [grid(18)])
+    assert write(spark, table).num_reused_sidecars > 0
+
+
+def grid(number: int) -> Action:
+    values = f'{{"a":0,"b":{number % 4},"c":{number // 4}}}'
+    stats = f'{{"numRecords":1,"minValues":{values},"maxValues":{values}}}'
+    return add(f"g{number}", stats=stats)
+
+
+def bounds(tags: dict[str, str]) -> set[str]:
+    return set(json.loads(tags["sparkdelta.stats"])["minValues"])
 
 
 def test_an_older_version_is_written_in_full(spark: SparkSession, table: Path) -> None:
