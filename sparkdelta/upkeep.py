@@ -180,8 +180,9 @@ def verify(
     """Look for everything in a table that is not as its log says. Nothing is changed.
 
     The log has every commit; the version can be replayed; its version checksum says what replay
-    does; every complete checkpoint agrees with replay of the log before it, as far as that is still
-    there; every live data file and deletion vector exists, with the logged size.
+    does; every complete checkpoint has its sidecars, in the size that it says, and agrees with
+    replay of the log before it, as far as that is still there; every live data file and deletion
+    vector exists, with the logged size.
 
     Parameters
     ----------

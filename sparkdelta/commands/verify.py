@@ -38,6 +38,7 @@ from sparkdelta.table.distributed_scan import worker_files
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_listing import list_log_files, open_log
+from sparkdelta.table.sidecar_files import damaged_sidecars
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.version_checksum import checksum_of_state
 
@@ -226,6 +227,8 @@ class _Run:
         shown = checkpoint.files[0].name
         try:
             stored = self._open(checkpoint.version, [n for n in beside if n not in names])
+            if damage := damaged_sidecars(stored.log.store, stored.log.sidecars):
+                return _sidecar_findings(shown, damage)
             try:
                 replay = self._open(checkpoint.version, beside)
             except _NOT_REBUILT:
@@ -302,6 +305,14 @@ def _without_expired(computed: VersionChecksum, recorded: VersionChecksum) -> Ve
     known = {action["appId"] for action in recorded.transactions}
     kept = tuple(action for action in computed.transactions if action["appId"] in known)
     return replace(computed, transactions=kept)
+
+
+def _sidecar_findings(checkpoint: str, damage: Mapping[str, str]) -> list[Finding]:
+    """PROTOCOL.md#sidecar-file-information"""
+    found = [(CHECKPOINT, name, f"{what} (of {checkpoint})") for name, what in damage.items()]
+    if len(found) > MAX_FINDINGS:
+        found[MAX_FINDINGS:] = [(CHECKPOINT, checkpoint, f"lacks {len(found)} sidecars in all")]
+    return found
 
 
 def _log_findings(files: Sequence[LogFile]) -> list[Finding]:

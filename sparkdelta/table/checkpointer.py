@@ -39,8 +39,8 @@ from sparkdelta.table.checkpoint_hint import update_hint
 from sparkdelta.table.log_listing import list_log_files
 from sparkdelta.table.sessions import compile_plans
 from sparkdelta.table.sidecar_files import (
+    damaged_sidecars,
     delete_sidecars,
-    missing_sidecars,
     publish_sidecars,
     stage_sidecars,
 )
@@ -208,8 +208,8 @@ class Checkpointer:
     def _require(self, sidecars: Sequence[Sidecar]) -> None:
         """See that sidecars of the last checkpoint are still there in their full size."""
         store = self.contents.snapshot.log.store
-        if sidecars and (missing := missing_sidecars(store, sidecars)):
-            raise ReuseFailed(missing)
+        if sidecars and (damage := damaged_sidecars(store, sidecars)):
+            raise ReuseFailed(damage)
 
     def _v2_kind(self, num_sidecars: int) -> CheckpointKind:
         if self.is_kind_asked:

@@ -211,10 +211,18 @@ def delete_sidecars(store: LogStore, staged: Sequence[StagedSidecar]) -> None:
     store.delete([_name(one.sidecar) for one in staged])
 
 
-def missing_sidecars(store: LogStore, sidecars: Sequence[Sidecar]) -> list[str]:
-    """The names of those that are not there in their full size."""
+def damaged_sidecars(store: LogStore, sidecars: Sequence[Sidecar]) -> dict[str, str]:
+    """What is wrong with those that are not there in their full size, by their names in the log."""
     found = {entry.name: entry.size_bytes for entry in store.list_directory(SIDECAR_DIRECTORY)}
-    return [one.path for one in sidecars if found.get(one.path) != one.size_in_bytes]
+    return {
+        _name(one): _damage(found.get(one.path), one.size_in_bytes)
+        for one in sidecars
+        if found.get(one.path) != one.size_in_bytes
+    }
+
+
+def _damage(size: int | None, expected: int) -> str:
+    return "is missing" if size is None else f"has {size} bytes instead of {expected}"
 
 
 def _name(sidecar: Sidecar) -> str:

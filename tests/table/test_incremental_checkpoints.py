@@ -204,13 +204,13 @@ def test_a_sidecar_that_goes_meanwhile(
     start(table)
     write(spark, table)
     write_commit(table, 1, [file(30, 0)])
-    log, calls, look = log_directory(table), [], checkpointer.missing_sidecars
+    log, calls, look = log_directory(table), [], checkpointer.damaged_sidecars
 
-    def missing(*arguments: Any) -> list[str]:
+    def damaged(*arguments: Any) -> dict[str, str]:
         calls.append(arguments)
-        return ["one that is gone"] if len(calls) == at else look(*arguments)
+        return {"one": "is missing"} if len(calls) == at else look(*arguments)
 
-    monkeypatch.setattr(checkpointer, "missing_sidecars", missing)
+    monkeypatch.setattr(checkpointer, "damaged_sidecars", damaged)
     before = {file.name for file in (log / "_sidecars").iterdir()}
     second = write(spark, table)
     assert (second.num_adds, second.num_reused_sidecars) == (21, 0)

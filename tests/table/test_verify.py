@@ -138,9 +138,45 @@ def test_checkpoints_that_disagree_with_replay(
     write_v2_checkpoint(table, 3, actions[:2], sidecars=[files])
     problems = [problem for check, _, problem in found(spark, table) if check == "checkpoint"]
     assert {problem.split(":")[0] for problem in problems} == {"c.parquet", "never", "app"}
-    for file in table.rglob("_sidecars/*"):
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_sidecars_that_are_not_as_their_checkpoint_says(
+    spark: SparkSession, table: Path, commits: dict[int, list[Action]], as_json: bool
+) -> None:
+    """PROTOCOL.md#sidecar-file-information"""
+    state = replay(commits, until=3)
+    adds: list[Action] = [{"add": action} for action in state.adds.values()]
+    parts = [adds[:1], adds[1:], [{"remove": action} for action in state.removes.values()]]
+    top = write_v2_checkpoint(table, 3, state.table_actions(), sidecars=parts, as_json=as_json)
+    assert found(spark, table) == []
+    lost, longer, _ = sorted(table.rglob("_sidecars/*"))
+    size = longer.stat().st_size
+    with longer.open("r+b") as file:  # and it can be read as before
+        content = file.read()
+        file.write(content)
+    assert found(spark, table) == [
+        ("checkpoint", longer.name, f"has {2 * size} bytes instead of {size} (of {top.name})")
+    ]
+    lost.unlink()
+    assert ("checkpoint", lost.name, f"is missing (of {top.name})") in found(spark, table)
+
+
+@pytest.mark.usefixtures("commits")
+def test_sidecars_of_a_checkpoint_that_cannot_be_replayed(
+    spark: SparkSession, table: Path, commits: dict[int, list[Action]]
+) -> None:
+    """Cleanup has taken the commits before it."""
+    state = replay(commits, until=3)
+    adds = [{"add": action} for action in state.adds.values()]
+    write_v2_checkpoint(table, 3, state.table_actions(), sidecars=[adds])
+    for file in [*table.rglob("*.json"), *table.glob("_delta_log/*.checkpoint.parquet")]:
         file.unlink()
-    assert any(check == "checkpoint" for check, _, _ in found(spark, table))
+    write_commit(table, 3, commits[3])
+    assert found(spark, table) == []
+    (sidecar,) = table.rglob("_sidecars/*")
+    sidecar.unlink()
+    assert "checkpoint" in {check for check, _, _ in found(spark, table)}
 
 
 @pytest.mark.usefixtures("commits")
