@@ -6,7 +6,6 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -23,37 +22,18 @@ import sparkdelta
 from sparkdelta.table.checkpointer import WrittenCheckpoint
 from tests.benchmarks.file_actions import DAYS, FIRST_DAY, TIME
 from tests.benchmarks.logs import CheckpointedLog
-from tests.benchmarks.measurement import (
-    Comparison,
-    NotMeasured,
-    Pairs,
-    Stopwatch,
-    at_most,
-    faster,
-)
+from tests.benchmarks.measurement import Comparison, Stopwatch, at_most, faster
+from tests.benchmarks.parts import LogBench, Measured, against_delta_spark, run_parts
 from tests.benchmarks.planning_tables import Planning, Size
-from tests.support.delta_spark import (
-    DELTA_SETTINGS,
-    VERSION,
-    DeltaSpark,
-    DeltaSparkUnavailable,
-)
+from tests.support.delta_spark import VERSION, DeltaSpark
 from tests.support.spark_worker import SparkWorkerError
 
-_SESSION = "tests.benchmarks.session:local_session"
 _CODEC = "snappy"
 _NEXT = count()
 
 
-@dataclass(frozen=True, slots=True)
-class _Bench:
-    stopwatch: Stopwatch
-    planning: Planning
-    scratch: Path
-
-    @property
-    def spark(self) -> SparkSession:
-        return self.stopwatch.spark
+class _Bench(LogBench):
+    __slots__ = ()
 
     @property
     def sizes(self) -> list[Size]:
@@ -63,15 +43,6 @@ class _Bench:
         if most is not None and most >= self.planning.large.files:
             wanted.append(self.planning.large)
         return wanted
-
-    @property
-    def far(self) -> Stopwatch:
-        """For ratios that noise does not decide."""
-        return self._with_pairs(self.stopwatch.pairs.first)
-
-    @property
-    def slow(self) -> Stopwatch:
-        return self._with_pairs(min(2, self.stopwatch.pairs.first))
 
     def log(self, size: Size) -> tuple[CheckpointedLog, Path]:
         """A table with a V2 checkpoint by hash and a tail of commits, made unless it is there."""
@@ -84,12 +55,6 @@ class _Bench:
             actions_per_commit=self.planning.actions_per_commit,
         )
         return log, log.write_once(self.spark, self.scratch)
-
-    def not_measured(self, name: str, why: object) -> NotMeasured:
-        return NotMeasured(self.stopwatch.suite, name, str(why).strip())
-
-    def _with_pairs(self, pairs: int) -> Stopwatch:
-        return replace(self.stopwatch, pairs=Pairs(first=pairs, close=pairs))
 
 
 class _Table:
@@ -240,7 +205,7 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def delta_rs(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
+def delta_rs(bench: _Bench) -> Measured:
     """Against delta-rs, which writes one file."""
     size = bench.planning.middle
     _, source = bench.log(size)
@@ -263,42 +228,34 @@ def delta_rs(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
         yield bench.not_measured(name, error)
 
 
-def delta_spark(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
+def delta_spark(bench: _Bench) -> Measured:
     """Against delta-spark in a JVM of its own, with a cold cache."""
-    rival = DeltaSpark(
-        session=_SESSION,
-        cores=bench.spark.sparkContext.defaultParallelism,
-        memory=bench.planning.rival_memory,
-        settings=DELTA_SETTINGS,
+    return against_delta_spark(
+        bench.stopwatch, bench.planning.rival_memory, partial(_against, bench)
     )
-    try:
-        rival.start()
-    except DeltaSparkUnavailable as error:
-        yield bench.not_measured("delta-spark", error)
-        return
-    try:
-        for size in bench.sizes:
-            _, source = bench.log(size)
-            table = _Table(source, bench.scratch)
 
-            def theirs(table: _Table = table) -> None:
-                rival.run(f"{__name__}:checkpoint_by_delta_spark", root=str(table.path))
-                table.put_back()
 
-            name = f"{size}, full V2 checkpoint, clustered layout, log read in the same call"
-            try:
-                yield bench.slow.compare(
-                    name,
-                    partial(table.checkpoint, bench.spark, incremental=False),
-                    theirs,
-                    floor_name=f"delta-spark {VERSION}, cold",
-                    target=faster(3),
-                    same_result=False,
-                )
-            except SparkWorkerError as error:
-                yield bench.not_measured(f"{name}, delta-spark {VERSION}", error)
-    finally:
-        rival.stop()
+def _against(bench: _Bench, rival: DeltaSpark) -> Measured:
+    for size in bench.sizes:
+        _, source = bench.log(size)
+        table = _Table(source, bench.scratch)
+
+        def theirs(table: _Table = table) -> None:
+            rival.run(f"{__name__}:checkpoint_by_delta_spark", root=str(table.path))
+            table.put_back()
+
+        name = f"{size}, full V2 checkpoint, clustered layout, log read in the same call"
+        try:
+            yield bench.slow.compare(
+                name,
+                partial(table.checkpoint, bench.spark, incremental=False),
+                theirs,
+                floor_name=f"delta-spark {VERSION}, cold",
+                target=faster(3),
+                same_result=False,
+            )
+        except SparkWorkerError as error:
+            yield bench.not_measured(f"{name}, delta-spark {VERSION}", error)
 
 
 def checkpoint_by_delta_spark(spark: SparkSession, root: str) -> None:
@@ -309,7 +266,7 @@ def checkpoint_by_delta_spark(spark: SparkSession, root: str) -> None:
     log.forTable(spark._jsparkSession, root).checkpoint()
 
 
-CHECKPOINT_PARTS: dict[str, Callable[[_Bench], Iterator[Comparison | NotMeasured]]] = {
+CHECKPOINT_PARTS: dict[str, Callable[[_Bench], Measured]] = {
     "full-checkpoints": full,
     "incremental-checkpoints": incremental,
     "delta-rs-checkpoint": delta_rs,
@@ -317,11 +274,6 @@ CHECKPOINT_PARTS: dict[str, Callable[[_Bench], Iterator[Comparison | NotMeasured
 }
 
 
-def checkpoints(
-    stopwatch: Stopwatch, scale: Planning, scratch: Path
-) -> Iterator[Comparison | NotMeasured]:
+def checkpoints(stopwatch: Stopwatch, scale: Planning, scratch: Path) -> Measured:
     """Writing V2 checkpoints; of ten million files only where `--most-files` asks for them."""
-    bench = _Bench(stopwatch, scale, scratch)
-    for name, part in CHECKPOINT_PARTS.items():
-        if name not in scale.without:
-            yield from part(bench)
+    return run_parts(CHECKPOINT_PARTS, _Bench(stopwatch, scale, scratch), scale.without)

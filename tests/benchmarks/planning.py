@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import deltalake
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta import Snapshot, load_snapshot
 from tests.benchmarks.data import write_small_files
 from tests.benchmarks.file_actions import Statistics
 from tests.benchmarks.logs import Layout
-from tests.benchmarks.measurement import (
-    Comparison,
-    NotMeasured,
-    Pairs,
-    Stopwatch,
-    Target,
-    at_most,
-    faster,
-)
+from tests.benchmarks.measurement import Comparison, Stopwatch, Target, at_most, faster
+from tests.benchmarks.parts import SESSION, LogBench, Measured, against_delta_spark, run_parts
 from tests.benchmarks.planners import by_delta_rs, by_snapshot, by_sparkdelta
 from tests.benchmarks.planning_tables import Planning, Size, Table
-from tests.support.delta_spark import (
-    DELTA_SETTINGS,
-    VERSION,
-    DeltaSpark,
-    DeltaSparkUnavailable,
-)
+from tests.support.delta_spark import VERSION, DeltaSpark
 from tests.support.spark_worker import SparkWorker, SparkWorkerError
 
 Shape = tuple[Size, Layout, Statistics]
@@ -39,39 +25,11 @@ Targets = tuple[Target | None, Target | None]
 """Of the two ways in which a table is measured."""
 
 _NO_TARGETS: Targets = (None, None)
-_SLOW = 2  # pairs, of what takes minutes
-_SESSION = "tests.benchmarks.session:local_session"
 _PLANNERS = "tests.benchmarks.planners"
 
 
-@dataclass(frozen=True, slots=True)
-class _Bench:
-    """What every part needs."""
-
-    stopwatch: Stopwatch
-    planning: Planning
-    scratch: Path
-
-    @property
-    def spark(self) -> SparkSession:
-        return self.stopwatch.spark
-
-    @property
-    def cores(self) -> int:
-        return self.spark.sparkContext.defaultParallelism
-
-    @property
-    def memory(self) -> str:
-        return self.spark.conf.get("spark.driver.memory", "") or ""
-
-    @property
-    def far(self) -> Stopwatch:
-        """For ratios that noise does not decide."""
-        return self._with_pairs(self.stopwatch.pairs.first)
-
-    @property
-    def slow(self) -> Stopwatch:
-        return self._with_pairs(min(_SLOW, self.stopwatch.pairs.first))
+class _Bench(LogBench):
+    __slots__ = ()
 
     def tables(self, *shapes: Shape) -> Iterator[Table]:
         """The tables of these shapes but for those that are too large."""
@@ -81,12 +39,6 @@ class _Bench:
 
     def cold(self, table: Table) -> list[str]:
         return by_sparkdelta(self.spark, table.root, table.where)
-
-    def not_measured(self, name: str, why: object) -> NotMeasured:
-        return NotMeasured(self.stopwatch.suite, name, str(why).strip())
-
-    def _with_pairs(self, pairs: int) -> Stopwatch:
-        return replace(self.stopwatch, pairs=Pairs(first=pairs, close=pairs))
 
 
 def checkpoints(bench: _Bench) -> Iterator[Comparison]:
@@ -156,13 +108,15 @@ def growth(bench: _Bench) -> Iterator[Comparison]:
     )
 
 
-def low_memory(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
+def low_memory(bench: _Bench) -> Measured:
     """The largest tables in a process of little memory, against this one."""
     plan = bench.planning
     tables = list(bench.tables((plan.large, "hash", "struct"), (plan.large, "sorted", "struct")))
     if not tables:
         return
-    with SparkWorker(_SESSION, cores=bench.cores, memory=plan.low_memory) as worker:
+    cores = bench.spark.sparkContext.defaultParallelism
+    memory = bench.spark.conf.get("spark.driver.memory", "")
+    with SparkWorker(SESSION, cores=cores, memory=plan.low_memory) as worker:
         for table in tables:
             name = f"{table.name}, {plan.low_memory} of memory, log read in the query"
             arguments = {"root": table.root, "where": table.where}
@@ -171,7 +125,7 @@ def low_memory(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
                     name,
                     partial(worker.run, f"{_PLANNERS}:by_sparkdelta", **arguments),
                     partial(bench.cold, table),
-                    floor_name=f"with {bench.memory}",
+                    floor_name=f"with {memory}",
                     target=at_most(1.3),
                     counts_jobs=False,
                 )
@@ -191,7 +145,7 @@ def delta_rs(bench: _Bench) -> Iterator[Comparison]:
         )
 
 
-def delta_spark(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
+def delta_spark(bench: _Bench) -> Measured:
     """Against delta-spark in a JVM of its own: with a cold cache, and with its state in memory.
 
     It skips by the JSON alone, so the tables have that too.
@@ -201,13 +155,13 @@ def delta_spark(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
         (size, "classic", "both"): _NO_TARGETS,
         (size, "sorted", "both"): _NO_TARGETS,
     }
-    yield from _against_delta_spark(bench, targets)
+    return _against(bench, targets)
 
 
-def delta_spark_large(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
+def delta_spark_large(bench: _Bench) -> Measured:
     """The same with the largest tables."""
     size = bench.planning.large
-    yield from _against_delta_spark(
+    return _against(
         bench,
         {
             (size, "hash", "both"): (faster(12), None),
@@ -216,33 +170,19 @@ def delta_spark_large(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
     )
 
 
-def _against_delta_spark(
-    bench: _Bench, targets: Mapping[Shape, Targets]
-) -> Iterator[Comparison | NotMeasured]:
+def _against(bench: _Bench, targets: Mapping[Shape, Targets]) -> Measured:
     tables = list(bench.tables(*targets))
     if not tables:
         return
-    rival = DeltaSpark(
-        session=_SESSION,
-        cores=bench.cores,
-        memory=bench.planning.rival_memory,
-        settings=DELTA_SETTINGS,
-    )
-    try:
-        rival.start()
-    except DeltaSparkUnavailable as error:
-        yield bench.not_measured("delta-spark", error)
-        return
-    try:
+
+    def measure(rival: DeltaSpark) -> Measured:
         for table, of_table in zip(tables, targets.values(), strict=True):
             yield from _cold_and_warm(bench, rival, table, of_table)
-    finally:
-        rival.stop()
+
+    yield from against_delta_spark(bench.stopwatch, bench.planning.rival_memory, measure)
 
 
-def _cold_and_warm(
-    bench: _Bench, rival: DeltaSpark, table: Table, targets: Targets
-) -> Iterator[Comparison | NotMeasured]:
+def _cold_and_warm(bench: _Bench, rival: DeltaSpark, table: Table, targets: Targets) -> Measured:
     name = f"{table.name}, log read in the query"
     # The cold run leaves its state in delta-spark's cache for the warm one.
     temperatures = (("cold", bench.slow), ("warm", bench.stopwatch))
@@ -287,7 +227,7 @@ def file_lists(bench: _Bench) -> Iterator[Comparison]:
         )  # fmt: skip
 
 
-PARTS: dict[str, Callable[[_Bench], Iterator[Comparison | NotMeasured]]] = {
+PARTS: dict[str, Callable[[_Bench], Measured]] = {
     "checkpoints": checkpoints,
     "growth": growth,
     "low-memory": low_memory,
@@ -298,11 +238,6 @@ PARTS: dict[str, Callable[[_Bench], Iterator[Comparison | NotMeasured]]] = {
 }
 
 
-def planning(
-    stopwatch: Stopwatch, scale: Planning, scratch: Path
-) -> Iterator[Comparison | NotMeasured]:
+def planning(stopwatch: Stopwatch, scale: Planning, scratch: Path) -> Measured:
     """`date = X AND id BETWEEN a AND b`, from the log to the list of files."""
-    bench = _Bench(stopwatch, scale, scratch)
-    for name, part in PARTS.items():
-        if name not in scale.without:
-            yield from part(bench)
+    return run_parts(PARTS, _Bench(stopwatch, scale, scratch), scale.without)

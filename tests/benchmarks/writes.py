@@ -21,14 +21,14 @@ from sparkdelta.table.snapshot import open_snapshot
 from sparkdelta.table.transaction import MAX_VALUE_ACTIONS, Transaction
 from tests.benchmarks.data import write_data_files
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, at_most
-from tests.support.delta_spark import DELTA_SETTINGS, VERSION, DeltaSpark, DeltaSparkUnavailable
+from tests.benchmarks.parts import SESSION, Measured, against_delta_spark, run_parts
+from tests.support.delta_spark import VERSION, DeltaSpark
 from tests.support.spark_worker import SparkWorker, SparkWorkerError
 
-_SESSION = "tests.benchmarks.session:local_session"
 _APPENDS = 10
 _NO_CHECKPOINTS = {"delta.checkpointInterval": "1000000"}  # they have a benchmark of their own
 _WRITERS = 20
-_SMALL_HEAP = "512m"
+_SMALL_HEAP, _RIVAL_MEMORY = "512m", "2g"
 
 
 class Sizes(Protocol):
@@ -130,7 +130,7 @@ def concurrent_writers(bench: _Bench) -> Iterator[Comparison]:
     yield replace(found, name=f"{found.name} ({said})")
 
 
-def commits_of_delta_spark(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
+def commits_of_delta_spark(bench: _Bench) -> Measured:
     """One-row appends, against delta-spark in a JVM of its own with all of its caches."""
 
     def compared(rival: DeltaSpark) -> Comparison:
@@ -144,10 +144,10 @@ def commits_of_delta_spark(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
             same_result=False,
         )
 
-    yield _with_delta_spark(bench, compared)
+    return _against(bench, compared)
 
 
-def rows_of_delta_spark(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
+def rows_of_delta_spark(bench: _Bench) -> Measured:
     """Many rows, against the same."""
     files = bench.source()
     rows = bench.spark.read.parquet(*files)
@@ -167,28 +167,17 @@ def rows_of_delta_spark(bench: _Bench) -> Iterator[Comparison | NotMeasured]:
             same_result=False,
         )
 
-    yield _with_delta_spark(bench, compared)
+    return _against(bench, compared)
 
 
-def _with_delta_spark(
-    bench: _Bench, compared: Callable[[DeltaSpark], Comparison]
-) -> Comparison | NotMeasured:
-    rival = DeltaSpark(
-        session=_SESSION,
-        cores=bench.spark.sparkContext.defaultParallelism,
-        memory="2g",
-        settings=DELTA_SETTINGS,
-    )
-    try:
-        rival.start()
-    except DeltaSparkUnavailable as error:
-        return NotMeasured(bench.stopwatch.suite, "delta-spark", str(error))
-    try:
-        return compared(rival)
-    except SparkWorkerError as error:
-        return NotMeasured(bench.stopwatch.suite, f"delta-spark {VERSION}", str(error))
-    finally:
-        rival.stop()
+def _against(bench: _Bench, compared: Callable[[DeltaSpark], Comparison]) -> Measured:
+    def measure(rival: DeltaSpark) -> Measured:
+        try:
+            yield compared(rival)
+        except SparkWorkerError as error:
+            yield NotMeasured(bench.stopwatch.suite, f"delta-spark {VERSION}", str(error))
+
+    return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, measure)
 
 
 def append_rows(spark: SparkSession, path: str, engine: str) -> None:
@@ -215,7 +204,7 @@ def large_commit(bench: _Bench) -> Iterator[Comparison]:
     actions = max(bench.scale.checkpoint_files, 2 * MAX_VALUE_ACTIONS)
     path, told = bench.tables.new(), []
     cores = bench.spark.sparkContext.defaultParallelism
-    with SparkWorker(_SESSION, cores=cores, memory=_SMALL_HEAP) as worker:
+    with SparkWorker(SESSION, cores=cores, memory=_SMALL_HEAP) as worker:
         for _ in range(bench.stopwatch.pairs.first):
             told.append(worker.run(f"{__name__}:commit_many", path=path, actions=actions))
     peak = max(each["peak_mb"] for each in told)
@@ -270,7 +259,7 @@ def _memory_pools(spark: SparkSession) -> Iterator[Any]:
             yield pool
 
 
-WRITE_PARTS: dict[str, Callable[[_Bench], Iterator[Comparison | NotMeasured]]] = {
+WRITE_PARTS: dict[str, Callable[[_Bench], Measured]] = {
     "rows": rows_of_spark,
     "concurrent-writers": concurrent_writers,
     "large-commit": large_commit,
@@ -279,11 +268,6 @@ WRITE_PARTS: dict[str, Callable[[_Bench], Iterator[Comparison | NotMeasured]]] =
 }
 
 
-def writes(
-    stopwatch: Stopwatch, scale: Sizes, scratch: Path, without: tuple[str, ...]
-) -> Iterator[Comparison | NotMeasured]:
+def writes(stopwatch: Stopwatch, scale: Sizes, scratch: Path, without: tuple[str, ...]) -> Measured:
     """All of it; `without` names parts that are left out."""
-    bench = _Bench(stopwatch, _Tables(scratch), scale)
-    for name, part in WRITE_PARTS.items():
-        if name not in without:
-            yield from part(bench)
+    return run_parts(WRITE_PARTS, _Bench(stopwatch, _Tables(scratch), scale), without)
