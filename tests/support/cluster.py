@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SPARK_HOME = Path(pyspark.__file__).parent
 WORKERS = 2
 _SECONDS = 600  # of a busy machine
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # JVMs, which compile more than they run
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
 _REGISTERED = re.compile(r"Registering worker")
 
@@ -54,6 +55,8 @@ class Cluster:
             "spark.ui.enabled": "false",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.extraJavaOptions": _SHORT_LIVED,
+            "spark.executor.extraJavaOptions": _SHORT_LIVED,
             "spark.executor.memory": "512m",
             "spark.cores.max": str(WORKERS),
             "spark.sql.shuffle.partitions": "2",
@@ -88,14 +91,8 @@ def standalone_cluster(scratch: Path) -> Iterator[Cluster]:
         _start(stack, python, master_log, "master.Master", *local, "--port", "0")
         (url,) = _wait(master_log, _MASTER, 1)
         for number in range(WORKERS):
-            resources = (
-                "--cores",
-                "1",
-                "--memory",
-                "1g",
-                "--work-dir",
-                str(scratch / f"w{number}"),
-            )
+            directory = str(scratch / f"w{number}")
+            resources = ("--cores", "1", "--memory", "1g", "--work-dir", directory)
             _start(
                 stack, python, scratch / f"worker{number}.log", "worker.Worker",
                 *local, *resources, url,
@@ -139,7 +136,11 @@ def _start(stack: ExitStack, python: Path, log: Path, role: str, *arguments: str
             f"org.apache.spark.deploy.{role}",
             *arguments,
         ],
-        env={**_environment(python), "SPARK_DAEMON_MEMORY": "256m"},
+        env={
+            **_environment(python),
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": _SHORT_LIVED,
+        },
         stdout=output,
         stderr=subprocess.STDOUT,
     )
