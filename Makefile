@@ -25,8 +25,8 @@ conformance: java $(VENV)/.installed ## Every case of delta-spec-testdata
 	$(BIN)/python -m pytest -m conformance tests/conformance $(TESTS)
 
 .PHONY: oracle
-oracle: java $(VENV)/.installed ## Random histories by delta-spark and delta-rs, SEEDS of them
-	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest -m oracle tests/oracle $(TESTS)
+oracle: java $(VENV)/.installed ## Random histories by delta-spark and delta-rs, SEEDS of them; HDFS
+	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest -m oracle tests/oracle tests/storage $(TESTS)
 
 .PHONY: notebooks
 notebooks: java $(VENV)/.installed ## Execute the notebooks

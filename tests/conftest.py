@@ -11,6 +11,8 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
+from tests.support.mini_hdfs import MiniHdfs, MiniHdfsUnavailable
+
 # How long an example takes is no property of the code: a busy machine would fail good tests.
 settings.register_profile("sparkdelta", deadline=None)
 settings.load_profile("sparkdelta")
@@ -41,6 +43,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def hdfs() -> Iterator[MiniHdfs]:
+    """A small HDFS; skips by name where it cannot be had."""
+    server = MiniHdfs()
+    try:
+        server.start()
+    except MiniHdfsUnavailable as unavailable:
+        pytest.skip(f"HDFS: {unavailable}")
+    yield server
+    server.stop()
 
 
 @pytest.fixture

@@ -16,7 +16,13 @@ from sparkdelta.exceptions import (
     VersionNotFoundError,
     VersionsNotContiguousError,
 )
-from sparkdelta.frames.file_checks import FINDINGS, FileChecker, file_findings
+from sparkdelta.frames.file_checks import (
+    FINDINGS,
+    FileChecker,
+    Finding,
+    file_findings,
+    findings_of,
+)
 from sparkdelta.frames.file_keys import absolute_path
 from sparkdelta.frames.state_differences import (
     add_facts,
@@ -35,9 +41,10 @@ from sparkdelta.protocol.version_checksum import (
     parse_version_checksum,
 )
 from sparkdelta.table.distributed_scan import worker_files
-from sparkdelta.table.driver import read_rows
+from sparkdelta.table.driver import read_rows, read_table
 from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_listing import list_log_files, open_log
+from sparkdelta.table.sessions import is_connect
 from sparkdelta.table.sidecar_files import damaged_sidecars
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.version_checksum import checksum_of_state
@@ -48,13 +55,14 @@ MAX_FINDINGS = 1000
 """Up to so many findings of a check are brought to the driver; of more, only their number, or that
 there are more."""
 
+MAX_LOOKED_AT = 100_000
+"""Up to so many files the driver looks at itself where workers have no way to them (HDFS)."""
+
 LOG, STATE, CHECKSUM, CHECKPOINT, FILES = "log", "state", "version checksum", "checkpoint", "files"
 
 _FILES_PER_TASK = 1000
 _MOST_TASKS = 10_000
 _NOT_REBUILT = (VersionNotFoundError, TruncatedTransactionLogError, VersionsNotContiguousError)
-
-Finding = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,19 +269,29 @@ class _Run:
 
     def check_files(self, snapshot: Snapshot, *, footers: bool) -> None:
         """PROTOCOL.md#data-files"""
-        checker = FileChecker(
-            files=worker_files(self.spark, snapshot.path, self.options),
-            table_root=snapshot.path,
-            with_footers=footers,
-        )
+        files = worker_files(self.spark, snapshot.path, self.options)
+        checker = FileChecker(files=files, table_root=snapshot.path, with_footers=footers)
+        is_far = not files.is_near(snapshot.path) and not is_connect(self.spark)
         try:
-            row = read_rows(snapshot.live_file_totals(), what="totals of the live files", bound=1)[
-                0
-            ]
-            tasks = min(row["num_files"] // _FILES_PER_TASK + 1, _MOST_TASKS)
-            self._distributed(FILES, row["num_files"], _file_findings(snapshot, checker, tasks))
+            totals = snapshot.live_file_totals()
+            [row] = read_rows(totals, what="totals of the live files", bound=1)
+            count = row["num_files"]
+            if is_far and count <= MAX_LOOKED_AT:
+                self.local(FILES, count, self._far_findings(snapshot, checker))
+            else:
+                tasks = min(count // _FILES_PER_TASK + 1, _MOST_TASKS)
+                found = file_findings(_looked_at(snapshot).repartition(tasks), checker)
+                self._distributed(FILES, count, found)
         except DeltaError as error:
             self.local(FILES, 0, [(STATE, snapshot.path, error.message)])
+
+    def _far_findings(self, snapshot: Snapshot, checker: FileChecker) -> list[Finding]:
+        """The driver looks where workers would need libhdfs."""
+        from sparkdelta.storage.hadoop_files import HadoopFiles  # needs py4j: classic Spark only
+
+        files = read_table(_looked_at(snapshot), what="files to be looked at", bound=MAX_LOOKED_AT)
+        hadoop = HadoopFiles(self.spark, self.options)
+        return findings_of(files.to_pylist(), replace(checker, files=hadoop))
 
     def _distributed(self, name: str, looked_at: int, findings: DataFrame) -> None:
         rows = read_rows(
@@ -363,14 +381,11 @@ def _differing(stored: Snapshot, replay: Snapshot) -> DataFrame:
     return reduce(DataFrame.unionByName, frames)
 
 
-def _file_findings(snapshot: Snapshot, checker: FileChecker, tasks: int) -> DataFrame:
-    files = snapshot.add_files().select(
-        F.expr(absolute_path("path", table_root=snapshot.path)).alias("file"),
-        "size",
-        F.col("stats_parsed.numRecords").alias("numRecords"),
-        "deletionVector",
+def _looked_at(snapshot: Snapshot) -> DataFrame:
+    file = F.expr(absolute_path("path", table_root=snapshot.path))
+    return snapshot.add_files().select(
+        file.alias("file"), "size", "stats_parsed.numRecords", "deletionVector"
     )
-    return file_findings(files.repartition(tasks), checker)
 
 
 def _short(value: object) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +24,11 @@ FINDINGS = StructType(
     [StructField(name, StringType(), False) for name in ("check", "path", "problem")]
 )
 """What a verification finds: which check, about what, and what is wrong."""
+
+LOOKED_AT = ("file", "size", "numRecords", "deletionVector")
+"""What is known of a file, see `file_findings`."""
+
+Finding: TypeAlias = tuple[str, str, str]
 
 DATA_FILE, DELETION_VECTOR, FOOTER = "data file", "deletion vector", "footer"
 
@@ -76,19 +81,23 @@ def file_findings(files: DataFrame, checker: FileChecker) -> DataFrame:
     """
 
     def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with ThreadPoolExecutor(_THREADS) as threads:
-            for batch in batches:
-                found = threads.map(lambda row: _findings(row, checker), batch.to_pylist())
-                rows = [row for findings in found for row in findings]
-                columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
-                if columns:
-                    yield pa.RecordBatch.from_arrays(columns, schema=_ARROW)
+        for batch in batches:
+            rows = findings_of(batch.to_pylist(), checker)
+            columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+            if columns:
+                yield pa.RecordBatch.from_arrays(columns, schema=_ARROW)
 
-    wanted = files.select("file", "size", "numRecords", "deletionVector")
-    return wanted.mapInArrow(check, FINDINGS)
+    return files.select(*LOOKED_AT).mapInArrow(check, FINDINGS)
 
 
-def _findings(row: dict[str, Any], checker: FileChecker) -> list[tuple[str, str, str]]:
+def findings_of(files: list[dict[str, Any]], checker: FileChecker) -> list[Finding]:
+    """As `file_findings`, of files that are values."""
+    with ThreadPoolExecutor(_THREADS) as threads:
+        found = threads.map(lambda row: _findings(row, checker), files)
+        return [finding for findings in found for finding in findings]
+
+
+def _findings(row: dict[str, Any], checker: FileChecker) -> list[Finding]:
     found, path = [], row["file"]
     if problem := _file_problem(row, checker):
         found.append((DATA_FILE, path, problem))

@@ -1,7 +1,7 @@
 """Spark's own Hadoop file systems and scans, through the JVM of classic Spark.
 
-With `hadoop_log.py` the only module that may touch `spark._jvm`. Nothing here changes a setting of
-the user's session.
+With `hadoop_log.py` and `hadoop_files.py` the only module that may touch `spark._jvm`. Nothing here
+changes a setting of the user's session.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory
-from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found, texts
+from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found
+from sparkdelta.storage.hadoop_files import listed
 from sparkdelta.storage.log_store import (
     Data,
     FileEntry,
@@ -31,11 +31,6 @@ ATOMIC_RENAME = frozenset({"hdfs", "abfs", "abfss"})
 namespace). Through Hadoop, an object store copies and deletes instead."""
 
 _THREADS = 16
-_FILE_STATUS = re.compile(
-    r"FileStatus\{path=(?P<path>.*?); isDirectory=(?P<directory>true|false)"
-    r"(?:; length=(?P<length>\d+).*?)?; modification_time=(?P<modified>\d+);",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,20 +136,11 @@ class HadoopLogStore:
             if is_not_found(error):
                 return []
             raise
-        # One call brings the whole listing; three calls a file would cost a second per 1,000 files.
-        found = list(_FILE_STATUS.finditer(texts(jvm, statuses)))
-        if len(found) == len(statuses):
-            listing = [
-                FileEntry(_name(match["path"]), int(match["length"] or 0), int(match["modified"]))
-                for match in found
-                if match["directory"] == str(directories).lower()
-            ]
-        else:
-            listing = [
-                FileEntry(status.getPath().getName(), status.getLen(), status.getModificationTime())
-                for status in statuses
-                if status.isDirectory() == directories
-            ]
+        listing = [
+            FileEntry(entry.name, entry.size_bytes, entry.modification_time_ms)
+            for entry in listed(jvm, statuses)
+            if entry.is_directory == directories
+        ]
         return sorted(listing, key=lambda entry: entry.name)
 
     def _read(self, name: str) -> bytes:
@@ -218,7 +204,3 @@ class HadoopLogStore:
 
 def _not_found(name: str) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, "no such file in the log", name)
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]

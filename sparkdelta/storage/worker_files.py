@@ -110,9 +110,9 @@ class WorkerFiles:
         found = [
             (info.path.removeprefix(within), info.size, info.mtime_ns // 1_000_000)
             for info in listing
-            if info.is_file and info.path.endswith(".parquet")
+            if info.is_file
         ]
-        return sorted((f"{directory}{path}", *rest) for path, *rest in found if not _HIDDEN(path))
+        return sorted((f"{directory}{path}", *rest) for path, *rest in found if is_data_file(path))
 
     def _locate(self, path: str) -> tuple[pyarrow.fs.FileSystem, str]:
         match = _LOCATION.fullmatch(path)
@@ -127,6 +127,11 @@ class WorkerFiles:
                 ) from error
         within = name if key[0] in _LOCAL_NAMES else f"{bucket(authority)}{name}"
         return self._opened[key], within
+
+
+def is_data_file(path: str) -> bool:
+    """Whether this, below a directory that Spark wrote to, is Parquet that Spark does not hide."""
+    return path.endswith(".parquet") and not _HIDDEN(path)
 
 
 _HIDDEN = re.compile(r"/[_.][^/=]*(?:/|$)").search

@@ -286,8 +286,14 @@ class DataFileWriter:
         return listing.options(**_LIST_OPTIONS).load(directory)
 
     def _described(self, directory: str) -> NewFiles:
-        reader = self._reader()
-        few = describe_few_files(self._worker_files(), directory, reader)
+        reader, worker_files = self._reader(), self._worker_files()
+        if worker_files.is_near(directory):
+            few = describe_few_files(worker_files, directory, reader)
+        else:  # workers would need libhdfs
+            from sparkdelta.storage.hadoop_files import HadoopFiles  # needs py4j: classic Spark
+
+            hadoop = HadoopFiles(self.spark, self.options)
+            few = describe_few_files(hadoop, directory, reader, MAX_NEW_FILES)
         if few is not None:
             return NewFiles.known(self.spark, few)
         described = describe_files(

@@ -19,6 +19,7 @@ totals of one commit             one row per pair of bins
 provenance of one commit         one row
 findings of a verification       `commands.verify.MAX_FINDINGS`
 number of findings               one row
+files to be looked at            `commands.verify.MAX_LOOKED_AT`
 a missing sidecar                one row
 sidecars to be deleted           the files in `_sidecars`
 actions of a version checksum    `protocol.version_checksum.MAX_TRANSACTIONS` and others

@@ -5,52 +5,62 @@ longer to start.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Protocol
 
 import pyarrow as pa
 
 from sparkdelta.exceptions import StorageError
 from sparkdelta.frames.footer_statistics import FooterReader
-from sparkdelta.storage.worker_files import WorkerFiles
 
 log = logging.getLogger(__name__)
 
 MAX_DRIVER_FOOTERS = 16
 """Up to this many footers are read by the driver."""
 
+_THREADS = 16
 _LISTED = pa.schema(
     [("path", pa.string()), ("length", pa.int64()), ("modificationTime", pa.int64())]
 )
 
 
-def describe_few_files(files: WorkerFiles, directory: str, reader: FooterReader) -> pa.Table | None:
+class ListedFiles(Protocol):
+    """Lists and opens data files on the driver."""
+
+    def data_files(self, directory: str) -> list[tuple[str, int, int]]: ...
+
+    def open(self, path: str) -> pa.NativeFile: ...
+
+
+def describe_few_files(
+    files: ListedFiles, directory: str, reader: FooterReader, most: int | None = None
+) -> pa.Table | None:
     """The columns of `footer_statistics.ADDED` for the data files below a directory.
 
-    None where they are more than MAX_DRIVER_FOOTERS, or where the driver has no way of its own to
-    them.
+    None where they are more than `most` (MAX_DRIVER_FOOTERS), or where the driver has no way of its
+    own to them.
 
     References
     ----------
     PROTOCOL.md#per-file-statistics
     """
-    if not files.is_near(directory):
-        return None
     try:
-        return _described(files, directory, reader)
+        found = files.data_files(directory)
+        if len(found) > (MAX_DRIVER_FOOTERS if most is None else most):
+            return None
+        return _described(found, replace(reader, files=files))
     except (OSError, StorageError) as error:
         log.info("Executors read the footers in %s; the driver cannot: %s", directory, error)
         return None
 
 
-def _described(files: WorkerFiles, directory: str, reader: FooterReader) -> pa.Table | None:
-    found = files.data_files(directory)
-    if len(found) > MAX_DRIVER_FOOTERS:
-        return None
-
+def _described(found: Sequence[tuple[str, int, int]], reader: FooterReader) -> pa.Table:
     def described(part: list[tuple[str, int, int]]) -> list[pa.RecordBatch]:
         rows = [dict(zip(_LISTED.names, file, strict=True)) for file in part]
         return list(reader.read(iter([pa.RecordBatch.from_pylist(rows, schema=_LISTED)])))
 
     parts = [[file] for file in found] or [[]]
-    with ThreadPoolExecutor(len(parts)) as threads:
+    with ThreadPoolExecutor(min(len(parts), _THREADS)) as threads:
         return pa.Table.from_batches([b for part in threads.map(described, parts) for b in part])

@@ -25,7 +25,11 @@ DRIVER_READS = {
     "collect", "first", "head", "take", "show", "isEmpty", "toPandas", "toArrow",
     "toLocalIterator", "tail",
 }  # fmt: skip
-HADOOP = {"sparkdelta/storage/hadoop.py", "sparkdelta/storage/hadoop_log.py"}
+HADOOP = {
+    "sparkdelta/storage/hadoop.py",
+    "sparkdelta/storage/hadoop_files.py",
+    "sparkdelta/storage/hadoop_log.py",
+}
 JVM = {"_jvm", "_jsparkSession", "_jdf", "_jsc", "_gateway", "_jc"}
 COLUMN_READER = "sparkdelta/predicates/classic_columns.py"
 SESSION_CHANGES = {"set", "unset"}

@@ -32,6 +32,7 @@ from sparkdelta.exceptions import (
     UnsupportedDataTypeError,
     WriteNotImplementedError,
 )
+from sparkdelta.storage.worker_files import WorkerFiles
 from sparkdelta.table import data_file_writer, few_files
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
@@ -425,16 +426,17 @@ def test_the_rows_of_the_table_itself(spark: SparkSession, table_path: str) -> N
 def test_executors_describe_what_the_driver_does_not(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same add actions, whoever reads the footers."""
+    """The same add actions, whoever reads the footers; on HDFS the driver, through Hadoop."""
     told = []
-    for name, most in (("driver", 16), ("executors", 0)):
+    for name, most in (("driver", 16), ("executors", 0), ("hadoop", 0)):
         with monkeypatch.context() as patched:
             patched.setattr(few_files, "MAX_DRIVER_FOOTERS", most)
+            patched.setattr(WorkerFiles, "is_near", lambda *_, near=name != "hadoop": near)
             path = f"{table_path}-{name}"
             write_delta(people(spark).coalesce(1), path, partition_by=["p"])
         adds = [{**add, "path": "", "modificationTime": 0} for add in commit(path, 0)["add"]]
         told.append(sorted(adds, key=str))
-    assert told[0] == told[1]
+    assert told[0] == told[1] == told[2]
     assert len(told[0]) == 3
 
 

@@ -12,22 +12,22 @@ from sparkdelta.storage.hadoop_log import HadoopLogStore
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import FileEntry, LogStore
 from sparkdelta.table.log_listing import open_log
-from tests.storage.conftest import FILES
+from tests.storage.conftest import FILES, TIME_MS, Directory, uri
 from tests.support.spark_jobs import no_jobs
 
 
-@pytest.fixture(params=["local", "hadoop"])
-def store(spark: SparkSession, log: Path, request: pytest.FixtureRequest) -> LogStore:
+@pytest.fixture
+def store(spark: SparkSession, kind: str, log: Directory) -> LogStore:
     """The same log by every store."""
-    root = qualify(spark, str(log.parent), {})
-    assert root == f"file:{log.parent}"
-    return LocalLogStore(root) if request.param == "local" else HadoopLogStore(spark, root, {})
+    root = uri(log.parent)
+    assert root == qualify(spark, str(log.parent) if isinstance(log, Path) else root, {})
+    return LocalLogStore(root) if kind == "local" else HadoopLogStore(spark, root, {})
 
 
 def test_a_listing_is_in_order_and_has_files_only(spark: SparkSession, store: LogStore) -> None:
     with no_jobs(spark):
         listing = store.list_from()
-    wanted = [FileEntry(n, len(FILES[n]), 1_700_000_000_123) for n in sorted(FILES)]
+    wanted = [FileEntry(n, len(FILES[n]), TIME_MS) for n in sorted(FILES)]
     assert [entry for entry in listing if not entry.name.startswith(".")] == wanted
 
 

@@ -1,7 +1,7 @@
 """What every store promises to writers.
 
-Hadoop is tested on the local disk, whose rename through Hadoop is not atomic between processes:
-there, only a test allows it.
+Hadoop is tested on HDFS (with the oracles) and on the local disk, whose rename through Hadoop is
+not atomic between processes: there, only a test allows it.
 """
 
 from __future__ import annotations
@@ -23,33 +23,32 @@ from sparkdelta.storage.connect import ConnectLogStore
 from sparkdelta.storage.hadoop_log import HadoopLogStore
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
-from tests.storage.conftest import FILES
+from tests.storage.conftest import FILES, ON_HDFS, Directory, put_time, uri
 from tests.support.spark_jobs import no_jobs
 
 SPECIAL = ["7.json", "a b.json", "%20.json", "[x]{y}*.json", "ü.json", "#?&+=.json", "_x", ".y"]
 OUTSIDE = ["..", "../x", "a/../b", "/etc/x", "", ".", "a//b", "./a", "a/", "a\0b"]
 
 
-@pytest.fixture(params=["local", "hadoop"])
+@pytest.fixture
 def store(
-    log: Path,
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
+    kind: str, log: Directory, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> LogStore:
     """The same log by every store."""
-    root = f"file:{log.parent}"
-    if request.param == "local":
+    root = uri(log.parent)
+    if kind == "local":
         return LocalLogStore(root)
-    monkeypatch.setattr(hadoop_log, "ATOMIC_RENAME", {"file"})
+    if kind == "hadoop":
+        monkeypatch.setattr(hadoop_log, "ATOMIC_RENAME", {"file"})
     return HadoopLogStore(request.getfixturevalue("spark"), root, {})
 
 
-def leftovers(log: Path) -> list[str]:
+def leftovers(log: Directory) -> list[str]:
     return [p.name for p in log.rglob("*") if p.name.endswith((".tmp", ".tmp.crc"))]
 
 
 @pytest.mark.parametrize("name", [*SPECIAL, "_sidecars/new.parquet", "new/x.json"])
-def test_a_file_is_put_once(store: LogStore, log: Path, name: str) -> None:
+def test_a_file_is_put_once(store: LogStore, log: Directory, name: str) -> None:
     data = bytes(range(256)) * 300
     store.put_if_absent(name, data)
     assert store.read([name]) == [data]
@@ -75,21 +74,22 @@ def test_writing_starts_no_job(spark: SparkSession, store: LogStore) -> None:
         store.overwrite("x", b"y")
 
 
-def test_a_log_begins(store: LogStore, log: Path) -> None:
-    new = type(store)(*[f"file:{log}/a b/t" if f == "table_root" else getattr(store, f)
+def test_a_log_begins(store: LogStore, log: Directory) -> None:
+    new = type(store)(*[f"{uri(log)}/a b/t" if f == "table_root" else getattr(store, f)
                         for f in store.__dataclass_fields__])  # fmt: skip
     new.put_if_absent("0.json", b"")
     assert (log / "a b" / "t" / "_delta_log" / "0.json").read_bytes() == b""
 
 
-def test_of_racing_writers_one_wins(log: Path) -> None:
-    """Without locks of our own: a hard link is what decides."""
-    store, threads = LocalLogStore(f"file:{log.parent}"), 8
+@pytest.mark.parametrize("place", [("local", "table"), ON_HDFS], indirect=True)
+def test_of_racing_writers_one_wins(store: LogStore, log: Directory) -> None:
+    """Without locks of our own: a hard link decides, or the name node."""
+    threads = 8
     start = threading.Barrier(threads)
 
     def put(number: int) -> list[str]:
         won = []
-        for name in map(str, range(20)):
+        for name in map(str, range(10)):
             start.wait()
             try:
                 store.put_if_absent(name, b"%d" % number * 1000)
@@ -100,7 +100,7 @@ def test_of_racing_writers_one_wins(log: Path) -> None:
 
     with ThreadPoolExecutor(threads) as pool:
         wins = list(pool.map(put, range(threads)))
-    assert sorted(name for won in wins for name in won) == sorted(map(str, range(20)))
+    assert sorted(name for won in wins for name in won) == sorted(map(str, range(10)))
     for number, won in enumerate(wins):
         assert store.read(won) == [b"%d" % number * 1000] * len(won)
     assert not leftovers(log)
@@ -108,10 +108,10 @@ def test_of_racing_writers_one_wins(log: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["put_if_absent", "overwrite"])
 def test_no_part_of_a_file_is_visible(
-    log: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+    disk_log: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     """When the name is given, the bytes are complete and synced."""
-    store, seen, synced = LocalLogStore(f"file:{log.parent}"), [], []
+    store, seen, synced = LocalLogStore(f"file:{disk_log.parent}"), [], []
     name, fsync = "_last_checkpoint" if verb == "overwrite" else "new", os.fsync
     before = FILES.get(name)
 
@@ -135,10 +135,10 @@ def test_no_part_of_a_file_is_visible(
     getattr(store, verb)(name, b"12345")
     assert seen == [before]
     assert store.read([name]) == [b"12345"]
-    assert synced[-1] == os.stat(log).st_ino  # the name itself
+    assert synced[-1] == os.stat(disk_log).st_ino  # the name itself
 
 
-def test_a_file_is_replaced(spark: SparkSession, store: LogStore, log: Path) -> None:
+def test_a_file_is_replaced(spark: SparkSession, store: LogStore, log: Directory) -> None:
     """Hadoop, which keeps checksums in `.name.crc`, reads the new bytes."""
     hadoop = HadoopLogStore(spark, store.table_root, {})
     for data in (b"one", b"and two"):
@@ -149,14 +149,14 @@ def test_a_file_is_replaced(spark: SparkSession, store: LogStore, log: Path) -> 
     assert not leftovers(log)
 
 
-def test_a_stale_checksum_does_not_spoil_a_new_file(spark: SparkSession, log: Path) -> None:
-    store = LocalLogStore(f"file:{log.parent}")
-    (log / ".3.json.crc").write_bytes(b"crc\0\0\0\2\0\1\2\3\4")
+def test_a_stale_checksum_does_not_spoil_a_new_file(spark: SparkSession, disk_log: Path) -> None:
+    store = LocalLogStore(f"file:{disk_log.parent}")
+    (disk_log / ".3.json.crc").write_bytes(b"crc\0\0\0\2\0\1\2\3\4")
     store.put_if_absent("3.json", b"{}")
     assert HadoopLogStore(spark, store.table_root, {}).read(["3.json"]) == [b"{}"]
 
 
-def test_a_file_of_spark_is_published(spark: SparkSession, store: LogStore, log: Path) -> None:
+def test_a_file_of_spark_is_published(spark: SparkSession, store: LogStore, log: Directory) -> None:
     staging = staging_directory(str(uuid4()))
     spark.range(3).coalesce(1).write.parquet(f"{store.table_root}/_delta_log/{staging}")
     [part] = [e.name for e in store.list_directory(staging) if e.name.startswith("part-")]
@@ -185,16 +185,16 @@ def test_a_subdirectory_is_listed(store: LogStore) -> None:
     assert store.list_directory("nothing") == []
 
 
-def test_staging_directories_are_listed(store: LogStore, log: Path) -> None:
+def test_staging_directories_are_listed(store: LogStore, log: Directory) -> None:
     staging = staging_directory(str(uuid4()))
-    (log / staging).mkdir()
-    os.utime(log / staging, (7, 7))
+    (log / staging).mkdir(parents=True)
+    put_time(log / staging, 7000)
     (log / staging_directory(str(uuid4()))).write_text("a file")
     [entry] = store.staging_directories()
     assert (entry.name, entry.size_bytes, entry.modification_time_ms) == (staging, 0, 7000)
 
 
-def test_files_are_deleted(store: LogStore, log: Path) -> None:
+def test_files_are_deleted(store: LogStore, log: Directory) -> None:
     name = "00000000000000000000.json"
     store.delete([name, "gone", "_sidecars/s.parquet", "gone/too"])
     assert not (log / name).exists()
@@ -206,7 +206,9 @@ def test_files_are_deleted(store: LogStore, log: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["_sidecars", ".", "", "..", ".sparkdelta-", ".sparkdelta-x/../.."]
 )
-def test_only_staging_directories_are_deleted_whole(store: LogStore, log: Path, name: str) -> None:
+def test_only_staging_directories_are_deleted_whole(
+    store: LogStore, log: Directory, name: str
+) -> None:
     before = sorted(log.rglob("*"))
     with pytest.raises(InvalidArgumentError):
         store.delete_directory(name)
@@ -215,7 +217,7 @@ def test_only_staging_directories_are_deleted_whole(store: LogStore, log: Path, 
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_no_name_leads_out_of_the_log(store: LogStore, log: Path, name: str) -> None:
+def test_no_name_leads_out_of_the_log(store: LogStore, log: Directory, name: str) -> None:
     before = sorted(log.parent.rglob("*"))
     for verb in (
         lambda: store.put_if_absent(name, b""),
@@ -230,19 +232,19 @@ def test_no_name_leads_out_of_the_log(store: LogStore, log: Path, name: str) -> 
     assert sorted(log.parent.rglob("*")) == before
 
 
-def test_a_disk_without_hard_links(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_hard_links(disk_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(source: str, target: str) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(local.os, "link", refuse)
     with pytest.raises(StoreNotWritableError):
-        LocalLogStore(f"file:{log.parent}").put_if_absent("x", b"")
-    assert not leftovers(log)
+        LocalLogStore(f"file:{disk_log.parent}").put_if_absent("x", b"")
+    assert not leftovers(disk_log)
 
 
-def test_schemes_that_hadoop_cannot_commit_to(spark: SparkSession, log: Path) -> None:
-    store = HadoopLogStore(spark, f"file:{log.parent}", {})
-    before = sorted(log.rglob("*"))
+def test_schemes_that_hadoop_cannot_commit_to(spark: SparkSession, disk_log: Path) -> None:
+    store = HadoopLogStore(spark, f"file:{disk_log.parent}", {})
+    before = sorted(disk_log.rglob("*"))
     for verb in (
         store.check_writable,
         lambda: store.put_if_absent("x", b""),
@@ -252,18 +254,37 @@ def test_schemes_that_hadoop_cannot_commit_to(spark: SparkSession, log: Path) ->
         with pytest.raises(StoreNotWritableError) as raised:
             verb()
         assert "file:" in raised.value.reason
-    assert sorted(log.rglob("*")) == before
+    assert sorted(disk_log.rglob("*")) == before
     with pytest.raises(StoreNotWritableError, match="s3a:"):
         HadoopLogStore(spark, "s3a://bucket/table", {}).check_writable()
     hdfs = "hdfs://127.0.0.1:1/t"  # nobody is asked before the first write
     HadoopLogStore(spark, hdfs, {}).check_writable()
 
 
-def test_a_mount_counts_by_where_it_leads(spark: SparkSession, log: Path) -> None:
-    mount = {"fs.viewfs.mounttable.v.link./t": f"file:{log.parent}", "fs.defaultFS": "viewfs://v/"}
+def test_a_mount_counts_by_where_it_leads(spark: SparkSession, disk_log: Path) -> None:
+    mount = {
+        "fs.viewfs.mounttable.v.link./t": f"file:{disk_log.parent}",
+        "fs.defaultFS": "viewfs://v/",
+    }
     for root in ("viewfs://v/t", "viewfs://v/t/new/table"):
         with pytest.raises(StoreNotWritableError, match="file:"):
             HadoopLogStore(spark, root, mount).check_writable()
+
+
+@pytest.mark.parametrize("place", [ON_HDFS], indirect=True)
+def test_a_mount_of_hdfs(spark: SparkSession, log: Directory) -> None:
+    """The rename happens where the mount leads to."""
+    name = f"mounts-{uuid4()}"  # Hadoop keeps file systems by it
+    mount = {
+        f"fs.viewfs.mounttable.{name}.link./t": uri(log.parent.parent),
+        "fs.defaultFS": f"viewfs://{name}/",
+    }
+    store = HadoopLogStore(spark, f"viewfs://{name}/t/{log.parent.name}", mount)
+    store.put_if_absent("x", b"1")
+    with pytest.raises(FileExistsError):
+        store.put_if_absent("x", b"2")
+    assert (log / "x").read_bytes() == b"1"
+    assert not leftovers(log)
 
 
 def test_connect_is_refused() -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import verify, write_version_checksum
 from sparkdelta.commands import verify as command
 from sparkdelta.exceptions import TableNotFoundError
+from sparkdelta.storage.worker_files import WorkerFiles
 from tests.support.log_writer import (
     Action,
     write_checkpoint,
@@ -75,7 +76,13 @@ def test_a_sound_table_is_clean(spark: SparkSession, table: Path) -> None:
     assert str(result).startswith(f"file:{table}, version 3: clean")
 
 
-@pytest.mark.usefixtures("commits")
+@pytest.fixture(params=[True, False], ids=["workers", "driver"])
+def looking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who looks at files; on HDFS the driver does, through Hadoop."""
+    monkeypatch.setattr(WorkerFiles, "is_near", lambda *_, near=request.param: near)
+
+
+@pytest.mark.usefixtures("commits", "looking")
 def test_files_and_deletion_vectors(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files"""
     (table / "c.parquet").unlink()
@@ -95,6 +102,7 @@ def test_files_and_deletion_vectors(spark: SparkSession, table: Path) -> None:
     assert [p.startswith("is missing") for p in problems] == [True]
 
 
+@pytest.mark.usefixtures("looking")
 def test_footers_when_asked(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:

@@ -1,0 +1,92 @@
+"""Tables on HDFS, written by sparkdelta alone and together with delta-spark."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta import DeltaTable, load_snapshot, read_delta, verify, write_checkpoint, write_delta
+from sparkdelta.storage.hadoop_log import HadoopLogStore
+from tests.support.delta_spark import DeltaSpark
+from tests.support.mini_hdfs import MiniHdfs
+
+pytestmark = pytest.mark.oracle
+
+
+@pytest.fixture
+def path(hdfs: MiniHdfs) -> str:
+    """Where a test may make a table; a name that URIs write otherwise."""
+    return f"{hdfs.uri}/{uuid4()}/my table"
+
+
+def test_a_table_on_hdfs(spark: SparkSession, path: str) -> None:
+    """Written, partitioned, overwritten, read with and without a checkpoint, verified."""
+    rows = spark.sql("SELECT id, id % 2 AS part, 'a b' AS s FROM range(6)").coalesce(1)
+    v2 = {"delta.checkpointPolicy": "v2"}
+    write_delta(rows, path, partition_by=["part", "s"], properties=v2)
+    write_delta(rows.selectExpr("id + 6 AS id", "part", "s"), path, mode="append")
+    more = spark.sql("SELECT 100L AS id, 0L AS part, 'a b' AS s")
+    assert write_delta(more, path, mode="overwrite", replace_where="part = 0").version == 2
+    wanted = [1, 3, 5, 7, 9, 11, 100]
+    assert sorted(row["id"] for row in read_delta(spark, path).collect()) == wanted
+    snapshot = load_snapshot(spark, path)
+    assert snapshot.add_files().where("stats LIKE '%\"numRecords\":%'").count() == 3
+    for kind in ("v2-classic", "v2-parquet"):
+        write_checkpoint(spark, path, kind=kind)
+        assert read_delta(spark, path, where="id BETWEEN 11 AND 100").count() == 2
+        write_delta(more.selectExpr("id + 1 AS id", "part", "s"), path, mode="append")
+    assert read_delta(spark, path).count() == len(wanted) + 2
+    found = verify(spark, path, footers=True)
+    assert found.is_clean, str(found)
+    assert found.checks[-1].looked_at == snapshot.add_files().count() + 2
+
+
+def append(spark: SparkSession, path: str, first: int, commits: int) -> None:
+    """In the process of delta-spark: one row per commit, numbered from `first`."""
+    for n in range(first, first + commits):
+        rows = spark.range(n, n + 1).coalesce(1)
+        rows.write.format("delta").mode("append").save(path)
+
+
+def test_nothing_of_concurrent_appends_is_lost(
+    spark: SparkSession, delta_spark: DeltaSpark, path: str
+) -> None:
+    """Both rename a commit into its place, and the name node decides.
+
+    References
+    ----------
+    PROTOCOL.md#delta-log-entries
+    """
+    write_delta(spark.range(0), path)
+
+    def ours(first: int) -> None:
+        for n in range(first, first + 5):
+            write_delta(spark.range(n, n + 1).coalesce(1), path, mode="append")
+
+    with ThreadPoolExecutor(3) as threads:
+        running = [
+            threads.submit(
+                delta_spark.run, "tests.oracle.test_hdfs:append", path=path, first=0, commits=10
+            ),
+            threads.submit(ours, 10),
+            threads.submit(ours, 15),
+        ]
+        for done in running:
+            done.result()
+    assert sorted(row["id"] for row in read_delta(spark, path).collect()) == list(range(20))
+    names = [entry.name for entry in HadoopLogStore(spark, path, {}).list_from()]
+    commits = [name for name in names if name.endswith(".json") and name[:20].isdigit()]
+    assert commits == [f"{version:020d}.json" for version in range(21)]
+    history = DeltaTable.forPath(spark, path).history().collect()
+    writers = {row["engineInfo"].partition("/")[0] for row in history}
+    assert len(writers) == 2
+    rows = delta_spark.run("tests.oracle.test_hdfs:rows", path=path)
+    assert rows == list(range(20))
+
+
+def rows(spark: SparkSession, path: str) -> list[int]:
+    """In the process of delta-spark: the table's rows."""
+    return sorted(row["id"] for row in spark.read.format("delta").load(path).collect())
