@@ -54,6 +54,9 @@ class HadoopLogStore:
         with ThreadPoolExecutor(min(_THREADS, len(names))) as threads:
             return list(threads.map(self._read, names))
 
+    def read_start(self, name: str, size: int) -> bytes:
+        return self._read(name, size)
+
     def check_writable(self) -> None:
         scheme = self._scheme()
         if scheme not in ATOMIC_RENAME:
@@ -143,12 +146,14 @@ class HadoopLogStore:
         ]
         return sorted(listing, key=lambda entry: entry.name)
 
-    def _read(self, name: str) -> bytes:
+    def _read(self, name: str, size: int | None = None) -> bytes:
         jvm: Any = self.spark._jvm
         path = self._path(name)
         try:
             stream = self._file_system(path).open(path)
             try:
+                if size is not None:
+                    return bytes(stream.readNBytes(size))
                 return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
             finally:
                 stream.close()

@@ -40,6 +40,9 @@ class LocalLogStore:
     def read(self, names: Sequence[str]) -> list[bytes]:
         return [self._read(name) for name in names]
 
+    def read_start(self, name: str, size: int) -> bytes:
+        return self._read(name, size)
+
     def check_writable(self) -> None:
         """Any local path will do; whether the file system has hard links shows in the first one."""
 
@@ -113,10 +116,10 @@ class LocalLogStore:
             return []
         return sorted(listing, key=lambda entry: entry.name)
 
-    def _read(self, name: str) -> bytes:
+    def _read(self, name: str, size: int = -1) -> bytes:
         try:
             with open(self._path(name), "rb") as file:
-                return file.read()
+                return file.read(size)
         except FileNotFoundError as error:
             raise _not_found(name) from error
 

@@ -56,6 +56,15 @@ class LogStore(Protocol):
             A file is not there; its `filename` is the name asked for.
         """
 
+    def read_start(self, name: str, size: int) -> bytes:
+        """The first `size` bytes of a file of the log directory, or all that it has.
+
+        Raises
+        ------
+        FileNotFoundError
+            As of `read`.
+        """
+
     def check_writable(self) -> None:
         """Refuse a store that has no way to write, so that nothing is written in vain.
 

@@ -21,7 +21,6 @@ from sparkdelta.storage.log_store import (
     LogStore,
     checked_name,
     checked_staging_directory,
-    pieces,
 )
 from sparkdelta.storage.worker_files import bucket, s3_arguments
 
@@ -32,6 +31,8 @@ S3_SCHEMES = ("s3", "s3a", "s3n")
 OBJECT_SCHEMES = (*S3_SCHEMES, "gs")
 
 _FEW = 10
+MAX_COMMIT_BYTES = 1 << 30
+"""A larger commit is refused: it would have to be sent from the driver's memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class ObjectLogStore:
 
     The atomic primitive is a put that the store refuses if the object is there: ``If-None-Match``
     on S3, a generation match on GCS. An object is visible whole or not at all. A commit is sent
-    from memory: these stores have no conditional put in parts.
+    from memory, which limits it: these stores have no conditional put in parts.
 
     Attributes
     ----------
@@ -64,6 +65,11 @@ class ObjectLogStore:
             return self.reads.read(names)
         return [self._read(name) for name in names]
 
+    def read_start(self, name: str, size: int) -> bytes:
+        if self.reads is not None:
+            return self.reads.read_start(name, size)
+        return self._read(name, size)
+
     def check_writable(self) -> None:
         """Refuse to commit to another place than the table is read from."""
         if self.reads is None:
@@ -84,8 +90,8 @@ class ObjectLogStore:
         import obstore
         from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
-        whole = b"".join(pieces(data))
         path = self._path(checked_name(name))
+        whole = self._whole(data)
         try:
             obstore.put(self.objects, path, whole, mode="create", use_multipart=False)
         except (AlreadyExistsError, PreconditionError) as error:
@@ -153,11 +159,12 @@ class ObjectLogStore:
     def _reads_alike(self, name: str) -> bool:
         return self.reads is None or self.reads.read([name]) == [self._read(name)]
 
-    def _read(self, name: str) -> bytes:
+    def _read(self, name: str, size: int | None = None) -> bytes:
         import obstore
 
+        start: Any = None if size is None else {"range": (0, size)}
         try:
-            return bytes(obstore.get(self.objects, self._path(name)).bytes())
+            return bytes(obstore.get(self.objects, self._path(name), options=start).bytes())
         except FileNotFoundError as error:
             raise FileNotFoundError(errno.ENOENT, "no such file in the log", name) from error
 
@@ -174,6 +181,21 @@ class ObjectLogStore:
             for each in found
         ]
         return sorted(listing, key=lambda entry: entry.name)
+
+    def _whole(self, data: Data) -> bytes | bytearray:
+        if isinstance(data, bytes):
+            return data
+        whole = bytearray()
+        for piece in data:
+            whole += piece
+            if len(whole) > MAX_COMMIT_BYTES:
+                raise StoreNotWritableError(
+                    path=self.table_root,
+                    reason=f"The commit has more than {MAX_COMMIT_BYTES:,} bytes, and is sent in "
+                    "one piece from the driver's memory",
+                    remedy="Write larger files, so that there are fewer, or in several commits",
+                )
+        return whole
 
     def _path(self, name: str) -> str:
         return f"{LOG_DIRECTORY}/{name}"

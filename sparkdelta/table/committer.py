@@ -59,6 +59,7 @@ log = logging.getLogger(__name__)
 
 NO_VERSION = -1
 MAX_ATTEMPTS = 1_000
+_FIRST_LINE_BYTES = 1 << 16
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 2.0
 _STORE_ERRORS: tuple[type[Exception], ...] = (OSError, DeltaError, *SPARK_ERRORS)
 
@@ -273,9 +274,16 @@ class Committer:
         return True
 
     def _is_ours(self, name: str, txn_id: str) -> bool | None:
-        """Whether a commit is of this transaction; None if there is no such commit."""
+        """Whether a commit is of this transaction; None if there is no such commit.
+
+        Of the commit, which may be larger than the driver's memory, only the first line is read.
+        """
+        size = _FIRST_LINE_BYTES
         try:
-            [data] = self.store.read([name])
+            data = self.store.read_start(name, size)
+            while len(data) == size and b"\n" not in data:
+                size *= 4
+                data = self.store.read_start(name, size)
         except FileNotFoundError:
             return None
         first_line = data.partition(b"\n")[0].decode("utf-8", errors="replace")

@@ -201,6 +201,31 @@ def test_a_client_that_repeats_its_own_put() -> None:
     assert added(log) == ["a"]
 
 
+@pytest.mark.parametrize("length", [0, 1 << 16, 1 << 20])
+def test_of_who_was_first_only_a_line_is_read(length: int) -> None:
+    """A commit may be larger than the driver's memory."""
+    log = MemoryLog()
+    ground, sizes = create(log), []
+    staged = StagedActions(adds=(add("a"),))
+    proposal = Proposal(APPEND, staged, user_metadata="x" * length)
+    read_start = log.read_start
+
+    class Watched(MemoryLog):
+        def read_start(self, name: str, size: int) -> bytes:
+            sizes.append(size)
+            return read_start(name, size)
+
+    def refused(when: str, verb: str) -> None:
+        if (when, verb) == ("after", "put_if_absent"):
+            log.files[f"{1:020d}.json"] += b"x" * (8 << 20)
+            raise FileExistsError
+        assert verb != "read"
+
+    done = commit(Watched(log.table_root, log.files, refused), proposal, ground)
+    assert done.version == 1
+    assert max(sizes) < 8 * max(length, 1 << 16)
+
+
 def test_a_put_that_failed() -> None:
     log = MemoryLog()
     ground = create(log)
@@ -214,7 +239,7 @@ def test_nobody_knows_what_became_of_a_put() -> None:
     ground = create(log)
 
     def hook(when: str, verb: str) -> None:
-        if (when, verb) in (("after", "put_if_absent"), ("before", "read")):
+        if (when, verb) in (("after", "put_if_absent"), ("before", "read_start")):
             raise ConnectionResetError("lost")
 
     with pytest.raises(CommitOutcomeUnknownError) as raised:

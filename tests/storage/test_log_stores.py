@@ -44,6 +44,15 @@ def test_contents_in_the_order_asked(spark: SparkSession, store: LogStore) -> No
     assert store.read([]) == []
 
 
+def test_the_start_of_a_file(store: LogStore) -> None:
+    name = "00000000000000000002.crc"
+    for size in (1, 100, 256, 1000):
+        assert store.read_start(name, size) == FILES[name][:size]
+    with pytest.raises(FileNotFoundError) as raised:
+        store.read_start("gone", 1)
+    assert raised.value.filename == "gone"
+
+
 def test_a_file_that_is_not_there(store: LogStore) -> None:
     for names in (["gone"], ["_last_checkpoint", "gone"]):
         with pytest.raises(FileNotFoundError) as raised:

@@ -94,6 +94,8 @@ def test_an_object_is_put_once(store: ObjectLogStore, name: str) -> None:
         store.put_if_absent(name, b"other")
     assert raised.value.filename == name
     assert store.read([name]) == [data]
+    assert store.read_start(name, 100) == data[:100]
+    assert store.read_start(name, len(data) + 1) == data
     assert ("/" in name) or [e.name for e in store.list_from()] == [name]
     store.overwrite(name, b"new")
     assert store.read([name]) == [b"new"]
@@ -172,6 +174,23 @@ def test_no_name_leads_out_of_the_log(store: ObjectLogStore, name: str) -> None:
     ):
         with pytest.raises(InvalidArgumentError):
             verb()
+
+
+def test_a_commit_that_is_too_large(store: ObjectLogStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it is sent, and no more of it than the limit is held."""
+    monkeypatch.setattr(object_log, "MAX_COMMIT_BYTES", 10)
+    taken: list[int] = []
+
+    def lines() -> Iterator[bytes]:
+        for number in range(10):
+            taken.append(number)
+            yield b"1234"
+
+    with pytest.raises(StoreNotWritableError):
+        store.put_if_absent("0.json", lines())
+    assert taken == [0, 1, 2]
+    assert store.list_from() == []
+    store.put_if_absent("0.json", iter([b"12345", b"67890"]))
 
 
 def test_of_racing_writers_one_wins(store: ObjectLogStore) -> None:

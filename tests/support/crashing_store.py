@@ -62,6 +62,10 @@ class CrashingStore:
         with self._called("read"):
             return self._store.read(names)
 
+    def read_start(self, name: str, size: int) -> bytes:
+        with self._called("read_start"):
+            return self._store.read_start(name, size)
+
     def check_writable(self) -> None:
         self._store.check_writable()
 
