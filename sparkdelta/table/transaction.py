@@ -8,11 +8,9 @@ PROTOCOL.md#delta-log-entries, PROTOCOL.md#action-reconciliation
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType
 
@@ -34,15 +32,18 @@ from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit_hooks import CommitHooks
 from sparkdelta.table.committer import Committed, Committer, Ground, Judge, Proposal
 from sparkdelta.table.driver import read_rows
-from sparkdelta.table.job_names import jobs_of, named_jobs
+from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.large_commits import LargeCommits
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staged_lines import StagedLines
-from sparkdelta.table.staging import staging
+from sparkdelta.table.staging import Staging, staging
 from sparkdelta.table.winning_commits import WinningCommits
 
 MAX_VALUE_ACTIONS = 10_000
 """Up to this many file actions of a commit come to the driver as values."""
+
+_ACTIONS = "actions"
+_ROW_GROUP_BYTES = 16 << 20  # a task holds one
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,7 +100,8 @@ class Transaction:
                 removes=(*self.staged.removes, *removes),
             )
             return self._commit(committer, staged)
-        with _kept(frame) as kept, staging(frame.sparkSession, self.store) as stage:
+        with staging(frame.sparkSession, self.store) as stage:
+            kept = _kept(frame, stage)
             self._check_large(kept)
             staged_lines = StagedLines.to_number if self._tracks_rows() else StagedLines.of
             lines = staged_lines(kept, stage)
@@ -217,19 +219,15 @@ def _as_values(
     )
 
 
-@contextmanager
-def _kept(frame: DataFrame) -> Iterator[DataFrame]:
+def _kept(frame: DataFrame, stage: Staging) -> DataFrame:
     """The frame computed once, by all executors, however often it is used.
 
-    On disk: it is read from beginning to end, and memory is for the partition that is sent here.
+    In files: Spark's cache holds what it serializes until a partition is whole, some hundred MB,
+    and computes again what was lost with an executor, which may come out otherwise.
     """
-    kept = frame.persist(StorageLevel.DISK_ONLY)
-    try:
-        with named_jobs(frame.sparkSession, "file actions of a large commit"):
-            kept.count()
-        yield kept
-    finally:
-        kept.unpersist()
+    stage.write_parquet(frame, _ACTIONS, {"parquet.block.size": str(_ROW_GROUP_BYTES)})
+    kept, _ = stage.read_parquet([_ACTIONS], frame.schema)
+    return kept
 
 
 def _row_id_mark(snapshot: Snapshot) -> int:
