@@ -226,7 +226,7 @@ def _kept(frame: DataFrame, stage: Staging) -> DataFrame:
     and computes again what was lost with an executor, which may come out otherwise.
     """
     stage.write_parquet(frame, _ACTIONS, {"parquet.block.size": str(_ROW_GROUP_BYTES)})
-    kept, _ = stage.read_parquet([_ACTIONS], frame.schema)
+    kept, _ = stage.read_parquet(_ACTIONS, frame.schema)
     return kept
 
 
