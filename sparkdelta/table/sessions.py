@@ -77,7 +77,7 @@ _INTERPRETED = {
 }
 
 
-def compile_plans(session: SparkSession, *, wanted: bool) -> None:
+def compile_plans(sibling: SparkSession, *, wanted: bool) -> None:
     """Say whether plans of a session of `writing_session` are compiled.
 
     For few rows that takes longer than to interpret them. Writers of one session may undo each
@@ -85,9 +85,9 @@ def compile_plans(session: SparkSession, *, wanted: bool) -> None:
     """
     for key, value in _INTERPRETED.items():
         if wanted:
-            session.conf.unset(key)
+            sibling.conf.unset(key)
         else:
-            session.conf.set(key, value)
+            sibling.conf.set(key, value)
 
 
 _COMPUTING = {

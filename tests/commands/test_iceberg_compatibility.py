@@ -206,7 +206,7 @@ def test_what_becomes_of_such_a_table(spark: SparkSession, table_path: str) -> N
     with pytest.raises(IcebergCompatError):
         other.execute()
     assert load_snapshot(spark, table_path).version == 1
-    write_delta(spark.sql("SELECT 1L AS a, 2 AS p"), table_path, **merging)
+    write_delta(spark.sql("SELECT 1L AS a, 1.25 AS d, 2 AS p"), table_path, **merging)
     write_delta(spark.sql("SELECT 'x' AS p, 1 AS b"), table_path, partition_by=["p"], **replacing)
     [(_, file)] = columns_of(table_path, 3)
     assert [c.name for c in file.children] == [

@@ -59,12 +59,12 @@ def test_a_file_is_put_once(store: LogStore, log: Directory, name: str) -> None:
     assert not leftovers(log)
 
 
-def test_what_is_beside_the_log(store: LogStore, log: Path) -> None:
+def test_what_is_beside_the_log(store: LogStore, log: Directory) -> None:
     assert store.is_alone()
-    gone = type(store)(*[f"file:{log}/none" if f == "table_root" else getattr(store, f)
+    gone = type(store)(*[f"{uri(log)}/none" if f == "table_root" else getattr(store, f)
                          for f in store.__dataclass_fields__])  # fmt: skip
     assert gone.is_alone()
-    (log.parent / "part-0.parquet").touch()
+    (log.parent / "part-0.parquet").write_bytes(b"")
     assert not store.is_alone()
 
 
