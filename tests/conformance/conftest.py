@@ -21,9 +21,6 @@ def reader(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Corp
     session = spark.newSession()
     # Timestamp literals of the workloads' predicates are in the session time zone, UTC.
     session.conf.set("spark.sql.session.timeZone", "UTC")
-    # Compiled plans, as users run them, see `tests/support/spark_conf`.
-    session.conf.set("spark.sql.codegen.wholeStage", "true")
-    session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
     corpus_reader = CorpusReader(session)
     start = {
         "read": corpus_reader.start_rows,

@@ -90,7 +90,7 @@ def read_and_append_deep(spark: SparkSession, table: str) -> dict[str, Any]:
     """In the process of delta-spark: rows, and an append of one with a new column."""
     rows = spark.read.format("delta").load(table)
     told = {"rows": [row.asDict(recursive=True) for row in rows.orderBy("n").collect()]}
-    more = rows.filter("n = 1").selectExpr("*", "map(n, array(l)) AS later")
+    more = rows.filter("n = 1").drop("later").selectExpr("*", "map(n, array(l)) AS later")
     more.write.format("delta").mode("append").option("mergeSchema", "true").save(table)
     return told
 
