@@ -26,7 +26,7 @@ conformance: java $(VENV)/.installed ## Every case of delta-spec-testdata
 
 .PHONY: oracle
 oracle: java $(VENV)/.installed ## Random histories by delta-spark and delta-rs, SEEDS of them; HDFS
-	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m oracle tests/oracle tests/storage $(TESTS)
+	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest -m oracle tests/oracle tests/storage $(TESTS)
 
 .PHONY: notebooks
 notebooks: java $(VENV)/.installed ## Execute the notebooks
