@@ -16,13 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from sparkdelta.frames.footer_statistics import ADDED, FooterReader
+from sparkdelta.frames.footer_statistics import ADDED, LISTED, FooterReader
 from sparkdelta.protocol.parquet_footers import TAIL_BYTES, footer_bytes, with_field_ids
 
 _CHUNK_BYTES = 4 * 1024 * 1024
-_LISTED = pa.schema(
-    [("path", pa.string()), ("length", pa.int64()), ("modificationTime", pa.int64())]
-)
 
 
 class Files(Protocol):
@@ -56,7 +53,7 @@ class FileCopier:
         """
         for batch in batches:
             rows = [row for path in batch.column("path").to_pylist() for row in self._copies(path)]
-            yield pa.RecordBatch.from_pylist(rows, schema=_LISTED)
+            yield pa.RecordBatch.from_pylist(rows, schema=LISTED)
 
     def _copies(self, path: str) -> Iterator[dict[str, str | int]]:
         directory, _, name = path.removeprefix(self.source).rpartition("/")

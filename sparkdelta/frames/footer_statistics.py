@@ -72,6 +72,12 @@ class Files(Protocol):
     def open(self, path: str) -> pa.NativeFile: ...
 
 
+LISTED = pa.schema(
+    [("path", pa.string()), ("length", pa.int64()), ("modificationTime", pa.int64())]
+)
+"""The files that a `FooterReader` takes."""
+
+
 @dataclass(frozen=True, slots=True)
 class FooterReader:
     """What executors must know to describe new files.

@@ -35,7 +35,7 @@ def with_column_ids(
     ----------
     PROTOCOL.md#writer-requirements-for-column-mapping
     """
-    ids = [field.metadata.get(COLUMN_ID) for field in _fields(schema)]
+    ids = [field.metadata.get(COLUMN_ID) for field in fields_within(schema)]
     last = max([max_id, *(number for number in ids if isinstance(number, int))])
 
     def assigned(field: StructField) -> StructField:
@@ -49,7 +49,7 @@ def with_column_ids(
         return StructField(field.name, walked(field.dataType), field.nullable, metadata)
 
     def walked(data_type: DataType) -> DataType:
-        return _rebuilt(data_type, assigned)
+        return rebuilt(data_type, assigned)
 
     return StructType([assigned(field) for field in schema.fields]), last
 
@@ -75,7 +75,7 @@ def without_ids(schema: StructType) -> StructType:
 
     def plain(field: StructField) -> StructField:
         kept = {k: v for k, v in (field.metadata or {}).items() if not k.startswith(_PREFIX)}
-        return StructField(field.name, _rebuilt(field.dataType, plain), field.nullable, kept)
+        return StructField(field.name, rebuilt(field.dataType, plain), field.nullable, kept)
 
     return StructType([plain(field) for field in schema.fields])
 
@@ -95,28 +95,29 @@ def _as_before(field: StructField, before: StructField | None) -> StructField:
     return StructField(field.name, new, field.nullable, {**(field.metadata or {}), **ids})
 
 
-def _rebuilt(data_type: DataType, change: Callable[[StructField], StructField]) -> DataType:
+def rebuilt(data_type: DataType, change: Callable[[StructField], StructField]) -> DataType:
     """The type with its outermost struct fields changed."""
     if isinstance(data_type, StructType):
         return StructType([change(field) for field in data_type.fields])
     if isinstance(data_type, ArrayType):
-        return ArrayType(_rebuilt(data_type.elementType, change), data_type.containsNull)
+        return ArrayType(rebuilt(data_type.elementType, change), data_type.containsNull)
     if isinstance(data_type, MapType):
         return MapType(
-            _rebuilt(data_type.keyType, change),
-            _rebuilt(data_type.valueType, change),
+            rebuilt(data_type.keyType, change),
+            rebuilt(data_type.valueType, change),
             data_type.valueContainsNull,
         )
     return data_type
 
 
-def _fields(data_type: DataType) -> Iterator[StructField]:
+def fields_within(data_type: DataType) -> Iterator[StructField]:
+    """All fields of a type, at every level."""
     if isinstance(data_type, StructType):
         for field in data_type.fields:
             yield field
-            yield from _fields(field.dataType)
+            yield from fields_within(field.dataType)
     elif isinstance(data_type, ArrayType):
-        yield from _fields(data_type.elementType)
+        yield from fields_within(data_type.elementType)
     elif isinstance(data_type, MapType):
-        yield from _fields(data_type.keyType)
-        yield from _fields(data_type.valueType)
+        yield from fields_within(data_type.keyType)
+        yield from fields_within(data_type.valueType)

@@ -7,13 +7,14 @@ PROTOCOL.md#writer-requirements-for-icebergcompatv2
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from sparkdelta.exceptions import ColumnMappingError
 from sparkdelta.protocol.table_properties import ColumnMappingMode
+from sparkdelta.schema.column_ids import fields_within, rebuilt
 from sparkdelta.schema.column_mapping import physical_name
 
 NESTED_IDS = "delta.columnMapping.nested.ids"
@@ -36,7 +37,7 @@ def with_nested_ids(schema: StructType, *, max_id: int) -> tuple[StructType, int
     ----------
     PROTOCOL.md#writer-requirements-for-icebergcompatv2
     """
-    known = (_known(field).values() for field in _fields(schema))
+    known = (_known(field).values() for field in fields_within(schema))
     last = max([max_id, *(number for numbers in known for number in numbers)])
 
     def assigned(field: StructField) -> StructField:
@@ -47,7 +48,7 @@ def with_nested_ids(schema: StructType, *, max_id: int) -> tuple[StructType, int
                 last += 1
                 ids[key] = last
         metadata = {**(field.metadata or {}), NESTED_IDS: ids}
-        return StructField(field.name, _inside(field.dataType, assigned), field.nullable, metadata)
+        return StructField(field.name, rebuilt(field.dataType, assigned), field.nullable, metadata)
 
     return StructType([assigned(field) for field in schema.fields]), last
 
@@ -113,26 +114,3 @@ def _known(field: StructField) -> dict[str, int]:
     metadata = field.metadata or {}
     found = {**(metadata.get(_AS_IN_PROTOCOL) or {}), **(metadata.get(NESTED_IDS) or {})}
     return {str(key): int(number) for key, number in found.items()}
-
-
-def _fields(data_type: DataType) -> Iterator[StructField]:
-    if isinstance(data_type, StructType):
-        for field in data_type.fields:
-            yield field
-            yield from _fields(field.dataType)
-    for _, _, inner in _parts(data_type):
-        yield from _fields(inner)
-
-
-def _inside(data_type: DataType, change: Callable[[StructField], StructField]) -> DataType:
-    if isinstance(data_type, StructType):
-        return StructType([change(field) for field in data_type.fields])
-    if isinstance(data_type, ArrayType):
-        return ArrayType(_inside(data_type.elementType, change), data_type.containsNull)
-    if isinstance(data_type, MapType):
-        return MapType(
-            _inside(data_type.keyType, change),
-            _inside(data_type.valueType, change),
-            data_type.valueContainsNull,
-        )
-    return data_type

@@ -13,7 +13,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from sparkdelta.exceptions import StorageError
-from sparkdelta.frames.footer_statistics import FooterReader
+from sparkdelta.frames.footer_statistics import LISTED, FooterReader
 
 log = logging.getLogger(__name__)
 
@@ -21,9 +21,6 @@ MAX_DRIVER_FOOTERS = 16
 """Up to this many footers are read by the driver."""
 
 _THREADS = 16
-_LISTED = pa.schema(
-    [("path", pa.string()), ("length", pa.int64()), ("modificationTime", pa.int64())]
-)
 
 
 class ListedFiles(Protocol):
@@ -58,8 +55,8 @@ def describe_few_files(
 
 def _described(found: Sequence[tuple[str, int, int]], reader: FooterReader) -> pa.Table:
     def described(part: list[tuple[str, int, int]]) -> list[pa.RecordBatch]:
-        rows = [dict(zip(_LISTED.names, file, strict=True)) for file in part]
-        return list(reader.read(iter([pa.RecordBatch.from_pylist(rows, schema=_LISTED)])))
+        rows = [dict(zip(LISTED.names, file, strict=True)) for file in part]
+        return list(reader.read(iter([pa.RecordBatch.from_pylist(rows, schema=LISTED)])))
 
     parts = [[file] for file in found] or [[]]
     with ThreadPoolExecutor(min(len(parts), _THREADS)) as threads:
