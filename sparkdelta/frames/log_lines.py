@@ -9,10 +9,9 @@ from sparkdelta.exceptions import MalformedLogFileError
 from sparkdelta.schema.sql_text import from_json_text, text_literal
 
 _CORRUPT = "_corrupt_record"
-BLANKS = " \t\n\v\f\r"
-"""What a line may have around its action."""
+_BLANKS = " \t\n\v\f\r"
 
-_HAS_TEXT = f"ltrim({text_literal(BLANKS)}, line) != ''"
+_HAS_TEXT = f"ltrim({text_literal(_BLANKS)}, line) != ''"
 
 
 def parse_log_lines(

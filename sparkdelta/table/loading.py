@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField
+from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.exceptions import LogFileNotFoundError, StateRecoverError
 from sparkdelta.frames.reconciliation import doubled_files
@@ -18,7 +20,7 @@ from sparkdelta.protocol.log_files import LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum, parse_version_checksum
-from sparkdelta.schema.action_schemas import METADATA, PROTOCOL, SIDECAR
+from sparkdelta.schema.action_schemas import CHECKPOINT_METADATA, METADATA, PROTOCOL, SIDECAR
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import find_log_segment, read_options
@@ -93,8 +95,11 @@ def _load(
         rows = _checkpoint_rows(log)
         protocol = protocol or _one(rows, "protocol", Protocol.from_dict)
         metadata = metadata or _one(rows, "metaData", Metadata.from_dict)
-        sidecars = (row["sidecar"] for row in rows if row["sidecar"] is not None)
-        log = replace(log, sidecars=tuple(_sidecar(row) for row in sidecars))
+        log = replace(
+            log,
+            sidecars=tuple(_sidecar(row["sidecar"]) for row in rows if row["sidecar"] is not None),
+            sidecar_schema=_sidecar_schema(rows),
+        )
     if protocol is None or metadata is None:
         what = "protocol" if protocol is None else "metadata"
         raise StateRecoverError(what=what, version=segment.version, path=store.table_root)
@@ -143,7 +148,9 @@ def _in_commits(log: LogReader) -> tuple[Protocol | None, Metadata | None]:
     if not log.has_commits:
         return None, None
     actions = log.table_actions()
-    if not log.is_local:  # one row instead of one per change, at the price of a shuffle of few rows
+    if (
+        not log.finds_table_actions
+    ):  # one row instead of one per change, at the price of a shuffle of few rows
         actions = actions.groupBy().agg(
             F.max("version").alias("version"),
             *(
@@ -179,11 +186,12 @@ def _needs_checkpoint(log: LogReader, protocol: Protocol | None, metadata: Metad
 
 def _checkpoint_rows(log: LogReader) -> list[Row]:
     fields = {"protocol": PROTOCOL, "metaData": METADATA, "sidecar": SIDECAR}
+    fields |= {"checkpointMetadata": CHECKPOINT_METADATA}
     actions = log.checkpoint_actions(*(StructField(name, fields[name]) for name in fields))
     # Leaves, so that row groups of nothing but file actions are skipped by their statistics.
     rows = actions.filter(
         "protocol.minReaderVersion IS NOT NULL OR metaData.id IS NOT NULL "
-        "OR sidecar.path IS NOT NULL"
+        "OR sidecar.path IS NOT NULL OR checkpointMetadata.version IS NOT NULL"
     )
     return read_rows(
         rows,
@@ -197,6 +205,21 @@ def _sidecar(row: Row) -> Sidecar:
     """They always reside in the log's own directory, so only the name counts."""
     sidecar = Sidecar.from_dict(row.asDict(recursive=True))
     return replace(sidecar, path=decode_path(sidecar.path).rpartition("/")[2])
+
+
+def _sidecar_schema(rows: list[Row]) -> StructType | None:
+    """What the checkpoint says of the columns of its sidecars, if that can be read.
+
+    References
+    ----------
+    PROTOCOL.md#checkpoint-metadata-tags
+    """
+    said = next((row["checkpointMetadata"] for row in rows if row["checkpointMetadata"]), None)
+    text = None if said is None else (said["tags"] or {}).get("sidecarFileSchema")
+    try:
+        return None if text is None else StructType.fromJson(json.loads(text))
+    except (ValueError, TypeError, KeyError, PySparkException):
+        return None
 
 
 def _one(

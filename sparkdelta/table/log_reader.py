@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import DataFileNotReadError, LogFileNotFoundError, MalformedLogFileError
-from sparkdelta.frames.log_lines import BLANKS, parse_log_lines
+from sparkdelta.frames.empty_frame import empty_frame
+from sparkdelta.frames.log_lines import parse_log_lines
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment
@@ -27,12 +28,18 @@ DRIVER_LOG_BYTES = 4 * 1024 * 1024
 """Up to this many bytes of commits are read by the driver and parsed without a Spark job; more are
 read by the executors."""
 
+DRIVER_SCAN_BYTES = 16 * 1024 * 1024
+"""Up to this many bytes of commits are searched by the driver for what is not about files, and no
+line of them kept that is; it is a matter of milliseconds, and a Spark job is not."""
+
 BROADCAST_LOG_BYTES = 64 * 1024 * 1024
 """Up to this many bytes of commits after a checkpoint, their keys are broadcast to filter it."""
 
 SMALL_CHECKPOINT_BYTES = 1024 * 1024
 """Up to this many bytes of a checkpoint, some ten thousand files, one task reads it sooner than
 many are started."""
+
+_FEW_LINES = 1_000  # parsed anew by every filter, which is sooner done than a job
 
 _TEXT_OPTIONS = {
     "__globPaths__": "false",
@@ -52,6 +59,8 @@ class LogReader:
     sidecars
         The sidecar files of the segment's checkpoint, by their names alone; file actions are there,
         or else in the checkpoint's own files.
+    sidecar_schema
+        The columns of the sidecar files, where the checkpoint says it.
     chosen
         Those of the sidecars whose file actions are read; None for all.
     executor_lines
@@ -67,6 +76,7 @@ class LogReader:
     executor_lines: DataFrame | None
     local_lines: pa.Table | None
     sidecars: tuple[Sidecar, ...] = ()
+    sidecar_schema: StructType | None = None
     chosen: tuple[Sidecar, ...] | None = None
     _stored_types: dict[str, StructType | None] = field(default_factory=dict, repr=False)
     _frames: dict[str, DataFrame] = field(default_factory=dict, repr=False)
@@ -155,20 +165,25 @@ class LogReader:
     def table_actions(self) -> DataFrame:
         """version, protocol, metaData: the rows of the commits that hold one of the two.
 
-        Costs no Spark job where the commits are local.
+        Costs no Spark job where the commits are small, see `DRIVER_SCAN_BYTES`.
         """
-        line = F.rtrim("line")
-        # Most lines need no parsing. One cut short inside an action's name has no closing brace.
-        relevant = (
-            F.contains(line, F.lit('"protocol"'))
-            | F.contains(line, F.lit('"metaData"'))
-            | ~F.endswith(line, F.lit("}"))
-        )
-        return parse_log_lines(
-            self.commit_lines.filter(relevant),
-            actions=actions("protocol", "metaData"),
-            few=self.is_local,
-        ).filter("protocol IS NOT NULL OR metaData IS NOT NULL")
+        names = ("protocol", "metaData")
+        is_few = self.finds_table_actions
+        lines = self._few_lines(names) if is_few else self.commit_lines.filter(_MAY_BE_OF_TABLE)
+        found = parse_log_lines(lines, actions=actions(*names), few=is_few)
+        return found.filter("protocol IS NOT NULL OR metaData IS NOT NULL")
+
+    @property
+    def finds_table_actions(self) -> bool:
+        """Whether the driver finds the `table_actions` itself."""
+        return self.is_local or _size(self.segment.deltas) <= DRIVER_SCAN_BYTES
+
+    def _few_lines(self, names: Sequence[str]) -> DataFrame:
+        """The lines of the commits that may hold an action of these kinds, as local data."""
+        lines = self.local_lines
+        if lines is None:
+            lines = read_lines(self.store, self.segment.deltas)
+        return local_lines(self.spark, _may_hold(lines, *names))
 
     def commit_actions(self, *names: str, above: Version | None = None) -> DataFrame:
         """version LONG and the named actions of the commits above a version; a row per action, the
@@ -189,9 +204,13 @@ class LogReader:
         checkpoint = self.segment.checkpoint
         assert checkpoint is not None
         if checkpoint.is_json:
-            table = read_lines(self.store, checkpoint.files)
-            lines = local_lines(self.spark, table)
-            return parse_log_lines(lines, actions=StructType(list(fields))).drop("version")
+            names = [field.name for field in fields]
+            table = _may_hold(read_lines(self.store, checkpoint.files), *names)
+            return parse_log_lines(
+                local_lines(self.spark, table),
+                actions=StructType(list(fields)),
+                few=table.num_rows <= _FEW_LINES,
+            ).drop("version")
         return self._parquet([file.name for file in checkpoint.files], StructType(list(fields)))
 
     def checkpoint_file_actions(self, field: StructField) -> DataFrame:
@@ -219,30 +238,36 @@ class LogReader:
         return present.select(f"{action}.*", file.alias("file"))
 
     def stored_add_type(self) -> StructType | None:
-        """The type of `add` in the checkpoint's Parquet files, from one file's footer.
+        """The type of `add` in the checkpoint's Parquet files.
 
-        Starts a Spark job the first time; None for a JSON checkpoint without sidecars.
+        Where the checkpoint does not say it, one file's footer does, which starts a Spark job the
+        first time. None for a JSON checkpoint without sidecars.
+
+        References
+        ----------
+        PROTOCOL.md#checkpoint-metadata-tags
         """
         if "add" not in self._stored_types:
-            self._stored_types["add"] = self._read_add_type()
+            schema = self.sidecar_schema if self.sidecars else None
+            schema = self._read_stored_schema() if schema is None else schema
+            add = schema["add"].dataType if "add" in schema.names else None
+            self._stored_types["add"] = add if isinstance(add, StructType) else None
         return self._stored_types["add"]
 
-    def _read_add_type(self) -> StructType | None:
+    def _read_stored_schema(self) -> StructType:
         checkpoint = self.segment.checkpoint
         assert checkpoint is not None
         if self.sidecars:
             name = f"{SIDECAR_DIRECTORY}/{self.sidecars[0].path}"
         elif checkpoint.is_json:
-            return None
+            return StructType()
         else:
             name = checkpoint.files[0].name
         path = log_path(self.store.table_root, name)
         what, version = "schema of a checkpoint", self.segment.version
         with our_errors(version), named_jobs(self.spark, what, version=version):
             stored = self.spark.read.options(**self.options, **PARQUET_OPTIONS).parquet(path)
-        schema = stored.schema
-        add = schema["add"].dataType if "add" in schema.names else None
-        return add if isinstance(add, StructType) else None
+        return stored.schema
 
     def named_sidecars(self, checkpoints: Sequence[LogFile]) -> DataFrame:
         """path STRING of the sidecars that checkpoint files name; V1 checkpoints name none."""
@@ -260,7 +285,7 @@ class LogReader:
 
     def _parquet(self, names: Sequence[str], schema: StructType) -> DataFrame:
         if not names:
-            return self.spark.createDataFrame([], schema)
+            return empty_frame(self.spark, schema)
         paths = [log_path(self.store.table_root, name) for name in names]
         hidden = [path for path in paths if is_hidden(path)]
         if hidden:
@@ -270,11 +295,18 @@ class LogReader:
             return reader.parquet(*paths)
 
 
-def _may_hold(lines: pa.Table, action: str) -> pa.Table:
-    """Those of the lines that may hold an action of a kind: they name it, or are cut short."""
-    text = pc.utf8_rtrim(lines["line"], BLANKS)
-    is_short = pc.and_(pc.not_equal(text, ""), pc.invert(pc.ends_with(text, "}")))
-    return lines.filter(pc.or_(is_short, pc.match_substring(text, f'"{action}"')))
+_NAMES_TABLE_ACTION = """contains(line, '"protocol"') OR contains(line, '"metaData"')"""
+# One cut short inside an action's name has no closing brace.
+_MAY_BE_OF_TABLE = f"{_NAMES_TABLE_ACTION} OR NOT endswith(rtrim(line), '}}')"
+
+
+def _may_hold(lines: pa.Table, *actions: str) -> pa.Table:
+    """Those of the lines that may hold an action of some kinds: they name it, or are cut short."""
+    text = lines["line"]
+    is_wanted = pc.and_(pc.not_equal(text, ""), pc.invert(pc.ends_with(text, "}")))
+    for action in actions:
+        is_wanted = pc.or_(is_wanted, pc.match_substring(text, f'"{action}"'))
+    return lines.filter(is_wanted)
 
 
 def fits_the_driver(files: Sequence[LogFile]) -> bool:
@@ -298,6 +330,7 @@ def read_lines(store: LogStore, files: Sequence[LogFile]) -> pa.Table:
     return pa.concat_tables(tables) if tables else _LINES.empty_table()
 
 
+_LINE = StructType([StructField("version", LongType()), StructField("line", StringType())])
 _LINES = pa.schema([("version", pa.int64()), ("line", pa.string())])
 
 
@@ -315,7 +348,7 @@ def _split(store: LogStore, file: LogFile, data: bytes) -> pa.Table:
 def local_lines(spark: SparkSession, table: pa.Table) -> DataFrame:
     """The lines of `read_lines` as a frame that costs no job."""
     if table.num_rows == 0:  # which Spark Connect does not take as an Arrow table
-        return spark.createDataFrame([], "version LONG, line STRING")
+        return empty_frame(spark, _LINE)
     return spark.createDataFrame(table)
 
 

@@ -16,6 +16,7 @@ from sparkdelta.frames.data_skipping import (
     StoredFacts,
     stored_in_checkpoint,
 )
+from sparkdelta.frames.empty_frame import empty_frame
 from sparkdelta.frames.file_marks import FileMarks
 from sparkdelta.frames.partition_values import typed_partition_values
 from sparkdelta.frames.reconciliation import (
@@ -132,7 +133,7 @@ class TableState:
         new = (
             newest_removes(self._newest)
             if self.log.may_hold("remove")
-            else self.log.spark.createDataFrame([], REMOVE)
+            else empty_frame(self.log.spark, REMOVE)
         )
         if self.log.segment.checkpoint is None:
             return new

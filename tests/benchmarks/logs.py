@@ -38,7 +38,7 @@ SORTED_ROW_GROUP_BYTES = 8 * 1024 * 1024
 the files of two days where the table has ten million."""
 
 _VERSION = 10
-_GENERATION = 1  # to be raised when the same parameters shall make other files
+_GENERATION = 2  # to be raised when the same parameters shall make other files
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,9 @@ class CheckpointedLog:
         directory.mkdir()
         written = [part.rename(directory / f"{uuid.uuid4()}.parquet") for part in parts]
         shutil.rmtree(log.parent / "parts")
-        top = [{"checkpointMetadata": {"version": _VERSION}}, *self._opening()]
+        schema = spark.read.parquet(str(written[0])).schema.json()
+        tags = {"sidecarFileSchema": schema}  # as delta-spark does
+        top = [{"checkpointMetadata": {"version": _VERSION, "tags": tags}}, *self._opening()]
         for file in written:
             size, modified = file.stat().st_size, file.stat().st_mtime_ns // 1_000_000
             sidecar = {"path": file.name, "sizeInBytes": size, "modificationTime": modified}
