@@ -90,9 +90,11 @@ def superseding_keys(keyed: DataFrame) -> DataFrame:
 
 
 def _identified(keyed: DataFrame) -> DataFrame:
-    # Users of one frame share its exchange only if they ask for the same columns of it: hence the
-    # add as a whole, and its version, although they could be known not to be null.
-    vector = deletion_vector_id("coalesce(add.deletionVector, remove.deletionVector)")
+    # Users of one frame share its exchange only if they ask for the same columns of it: hence both
+    # actions as a whole, and the version, although they could be known not to be null.
+    vector = deletion_vector_id(
+        "CASE WHEN remove IS NULL THEN add.deletionVector ELSE remove.deletionVector END"
+    )
     is_add = "version IS NOT NULL AND add IS NOT NULL AND add.path IS NOT NULL"
     return keyed.selectExpr(
         "version", "add", "remove", _PATH, f"{vector} AS {_DV}", f"{is_add} AS {_IS_ADD}"

@@ -32,7 +32,7 @@ MAX_TEXT = 128
 
 
 def counted_type() -> StructType:
-    """What of a file must be read for `file_counts`: the cheapest field that every action has."""
+    """What of a file must be read for `counts`: the cheapest field that every action has."""
     add, remove = StructType([ADD[_ALWAYS]]), StructType([REMOVE[_ALWAYS]])
     return StructType([StructField("add", add), StructField("remove", remove)])
 
@@ -51,19 +51,13 @@ def summarized_type(order: FileOrder) -> StructType:
     return StructType([StructField("add", StructType(fields)), StructField("remove", remove)])
 
 
-def file_counts(rows: DataFrame, file_name: Column) -> DataFrame:
-    """file STRING, num_rows LONG, num_adds LONG, num_removes LONG.
-
-    Parameters
-    ----------
-    rows
-        The files' rows, of type `counted_type`.
-    """
-    return rows.groupBy(file_name.alias("file")).agg(*map(F.expr, _COUNTS))
+def counts() -> list[Column]:
+    """num_rows LONG, num_adds LONG, num_removes LONG: aggregates of rows of type `counted_type`."""
+    return [F.expr(count) for count in _COUNTS]
 
 
 def sidecar_summaries(rows: DataFrame, file_name: Column, order: FileOrder) -> DataFrame:
-    """As `file_counts`, and partition_values STRING, statistics STRING (JSON as in
+    """file STRING, `counts`, and partition_values STRING, statistics STRING (JSON as in
     `protocol.sidecar_tags`), first_deletion LONG, last_deletion LONG.
 
     A bound is that of all adds, and missing where one add of the file lacks it.

@@ -113,21 +113,6 @@ class CheckpointContents:
         """The tombstones that are not expired: one column `remove`."""
         return remove_rows(state.removes(), expired_at_ms=self.expired_at_ms)
 
-    def sizes(self, state: TableState, *, num_adds: int | None) -> DataFrame:
-        """num_adds LONG, num_removes LONG: one row.
-
-        Parameters
-        ----------
-        num_adds
-            Where it is known, so that adds need not be counted.
-        """
-        counted = self.removes(state).selectExpr("0 AS a", "1 AS r")
-        if num_adds is None:
-            adds, _ = state.adds_as_stored()
-            counted = adds.selectExpr("1 AS a", "0 AS r").union(counted)
-        known = "coalesce(sum(a), 0L)" if num_adds is None else f"{num_adds}L"
-        return counted.selectExpr(f"{known} AS num_adds", "coalesce(sum(r), 0L) AS num_removes")
-
     def table_actions(
         self, columns: StructType, more: Sequence[Mapping[str, object]] = ()
     ) -> DataFrame:

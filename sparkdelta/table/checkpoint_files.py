@@ -12,19 +12,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from pyspark.sql import Row
+from pyspark.sql import Observation, Row
 from pyspark.sql import functions as F
 
 from sparkdelta.frames.checkpoint_layout import in_one_file
 from sparkdelta.frames.checkpoint_rows import checkpoint_rows
-from sparkdelta.frames.sidecar_summaries import counted_type, file_counts
+from sparkdelta.frames.sidecar_summaries import counted_type, counts
 from sparkdelta.protocol.checkpoint_kinds import CheckpointKind
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage.log_store import FileEntry
 from sparkdelta.table.checkpoint_contents import CheckpointContents
 from sparkdelta.table.checkpoint_hint import MAX_SCHEMA_CHARACTERS, embedded
 from sparkdelta.table.driver import read_rows
-from sparkdelta.table.sidecar_files import ROW_GROUP_BYTES, Sidecars, counted, verify
+from sparkdelta.table.sidecar_files import ROW_GROUP_BYTES, Sidecars, verify
 from sparkdelta.table.staging import Staging
 
 _PART = "checkpoint"
@@ -100,8 +100,6 @@ def stage_classic(
     PROTOCOL.md#v1-spec
     """
     state = contents.snapshot.state
-    known = contents.known_num_adds
-    num_adds, num_removes = (known, None) if known else counted(contents, state, None)
     columns = contents.schema.classic_file
     rows = checkpoint_rows(
         contents.table_actions(columns),
@@ -115,11 +113,10 @@ def stage_classic(
         order = contents.order
         options["parquet.block.size"] = str(ROW_GROUP_BYTES)
     rows = in_one_file(rows, order, is_small=state.log.is_small)
-    (file,) = stage.write_parquet(rows, _PART, options)
+    given = Observation()
+    (file,) = stage.write_parquet(rows.observe(given, *counts()), _PART, options)
     found = _counts(stage, contents)
-    verify(contents, num_adds, found.num_adds)
-    if num_removes is not None:
-        verify(contents, num_removes, found.num_removes)
+    verify(contents, contents.known_num_adds, given, found.num_adds, found.num_removes)
     schema = columns.json()
     fits = len(schema) <= MAX_SCHEMA_CHARACTERS
     return StagedCheckpoint(
@@ -127,7 +124,7 @@ def stage_classic(
         file=file,
         name=CheckpointKind.CLASSIC.file_name(contents.snapshot.version, ""),
         num_rows=found.num_rows,
-        num_adds=num_adds,
+        num_adds=found.num_adds,
         num_removes=found.num_removes,
         more={"checkpointSchema": json.loads(schema)} if fits else {},
     )
@@ -184,9 +181,9 @@ def stage_top_level(
 
 
 def _counts(stage: Staging, contents: CheckpointContents) -> Row:
-    rows, file_name = stage.read_parquet(_PART, counted_type())
+    rows, _ = stage.read_parquet(_PART, counted_type())
     (row,) = read_rows(
-        file_counts(rows.coalesce(1), file_name),  # one file: nothing to bring together
+        rows.coalesce(1).agg(*counts()),  # one file: nothing to bring together
         what="what was written to a checkpoint",
         bound=1,
         version=contents.snapshot.version,

@@ -149,7 +149,7 @@ def _in_commits(log: LogReader) -> tuple[Protocol | None, Metadata | None]:
         return None, None
     actions = log.table_actions()
     if (
-        not log.finds_table_actions
+        not log.is_searched
     ):  # one row instead of one per change, at the price of a shuffle of few rows
         actions = actions.groupBy().agg(
             F.max("version").alias("version"),

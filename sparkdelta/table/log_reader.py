@@ -14,14 +14,15 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from sparkdelta.exceptions import DataFileNotReadError, LogFileNotFoundError, MalformedLogFileError
 from sparkdelta.frames.empty_frame import empty_frame
 from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.frames.sidecar_summaries import counted_type, counts
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment
-from sparkdelta.protocol.sidecar_tags import may_hold
+from sparkdelta.protocol.sidecar_tags import may_hold, parse_sidecar_tags
 from sparkdelta.schema.action_schemas import ADD, SIDECAR, actions
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
-from sparkdelta.table.driver import our_errors
+from sparkdelta.table.driver import our_errors, read_rows
 from sparkdelta.table.job_names import named_jobs
 
 DRIVER_LOG_BYTES = 4 * 1024 * 1024
@@ -29,8 +30,8 @@ DRIVER_LOG_BYTES = 4 * 1024 * 1024
 read by the executors."""
 
 DRIVER_SCAN_BYTES = 16 * 1024 * 1024
-"""Up to this many bytes of commits are searched by the driver for what is not about files, and no
-line of them kept that is; it is a matter of milliseconds, and a Spark job is not."""
+"""Up to this many bytes of commits are searched by the driver for what is not about files, and
+nothing else of them is kept; it is a matter of milliseconds, and a Spark job is not."""
 
 BROADCAST_LOG_BYTES = 64 * 1024 * 1024
 """Up to this many bytes of commits after a checkpoint, their keys are broadcast to filter it."""
@@ -40,6 +41,8 @@ SMALL_CHECKPOINT_BYTES = 1024 * 1024
 many are started."""
 
 _FEW_LINES = 1_000  # parsed anew by every filter, which is sooner done than a job
+_BYTES_OF_A_LINE = 500
+_NOT_OF_FILES = frozenset({"protocol", "metaData", "txn", "domainMetadata"})
 
 _TEXT_OPTIONS = {
     "__globPaths__": "false",
@@ -80,6 +83,7 @@ class LogReader:
     chosen: tuple[Sidecar, ...] | None = None
     _stored_types: dict[str, StructType | None] = field(default_factory=dict, repr=False)
     _frames: dict[str, DataFrame] = field(default_factory=dict, repr=False)
+    _found: list[pa.Table] = field(default_factory=list, repr=False)
 
     @classmethod
     def open(
@@ -99,10 +103,15 @@ class LogReader:
         if self.local_lines is None or _size(segment.deltas) > DRIVER_LOG_BYTES:
             lines = _executor_lines(self.spark, self.store, segment.deltas, self.options)
             return replace(
-                self, segment=segment, executor_lines=lines, local_lines=None, _frames={}
+                self,
+                segment=segment,
+                executor_lines=lines,
+                local_lines=None,
+                _frames={},
+                _found=[],
             )
         table = pa.concat_tables([self.local_lines, read_lines(self.store, new)])
-        return replace(self, segment=segment, local_lines=table, _frames={})
+        return replace(self, segment=segment, local_lines=table, _frames={}, _found=[])
 
     @property
     def commit_lines(self) -> DataFrame:
@@ -149,11 +158,8 @@ class LogReader:
 
     def may_hold(self, action: str) -> bool:
         """Whether a commit of the segment may hold an action of this kind."""
-        return (
-            self.has_commits
-            if self.local_lines is None
-            else _may_hold(self.local_lines, action).num_rows > 0
-        )
+        lines = self._lines_with(action)
+        return self.has_commits if lines is None else lines.num_rows > 0
 
     @property
     def broadcasts_keys(self) -> bool:
@@ -168,31 +174,74 @@ class LogReader:
         Costs no Spark job where the commits are small, see `DRIVER_SCAN_BYTES`.
         """
         names = ("protocol", "metaData")
-        is_few = self.finds_table_actions
-        lines = self._few_lines(names) if is_few else self.commit_lines.filter(_MAY_BE_OF_TABLE)
-        found = parse_log_lines(lines, actions=actions(*names), few=is_few)
-        return found.filter("protocol IS NOT NULL OR metaData IS NOT NULL")
+        found = self._lines_with(*names)
+        if found is None:
+            lines = self.commit_lines.filter(_MAY_BE_OF_TABLE)
+        else:
+            lines = local_lines(self.spark, found)
+        rows = parse_log_lines(lines, actions=actions(*names), few=found is not None)
+        return rows.filter("protocol IS NOT NULL OR metaData IS NOT NULL")
 
     @property
-    def finds_table_actions(self) -> bool:
-        """Whether the driver finds the `table_actions` itself."""
+    def is_searched(self) -> bool:
+        """Whether the driver finds what the commits say besides files, see `DRIVER_SCAN_BYTES`."""
         return self.is_local or _size(self.segment.deltas) <= DRIVER_SCAN_BYTES
 
-    def _few_lines(self, names: Sequence[str]) -> DataFrame:
-        """The lines of the commits that may hold an action of these kinds, as local data."""
+    def _lines_with(self, *names: str) -> pa.Table | None:
+        """The lines of the commits that may hold an action of these kinds; None where the driver
+        does not look for them.
+        """
+        if self.local_lines is not None:
+            return _may_hold(self.local_lines, *names)
+        if not self.is_searched or not _NOT_OF_FILES.issuperset(names):
+            return None
+        if not self._found:
+            lines = read_lines(self.store, self.segment.deltas)
+            self._found.append(_may_hold(lines, *sorted(_NOT_OF_FILES)))
+        return _may_hold(self._found[0], *names)
+
+    def about_file_actions(self) -> tuple[int, int]:
+        """About how many live files and tombstones replay gives: enough to lay them out, as exact
+        as is to be had without replay. Costs a Spark job where the checkpoint does not tell.
+        """
+        adds, removes = self._stored_file_actions()
+        if not self.is_searched:
+            new = _size(self.segment.deltas) // _BYTES_OF_A_LINE
+            return adds + new, removes + new
         lines = self.local_lines
         if lines is None:
             lines = read_lines(self.store, self.segment.deltas)
-        return local_lines(self.spark, _may_hold(lines, *names))
+        new, gone = (_may_hold(lines, name).num_rows for name in ("add", "remove"))
+        return max(adds + new - gone, new), removes + gone
+
+    def _stored_file_actions(self) -> tuple[int, int]:
+        """How many adds and removes there are in the checkpoint or its chosen sidecars."""
+        if self.segment.checkpoint is None:
+            return 0, 0
+        sidecars = self.sidecars if self.chosen is None else self.chosen
+        tags = [parse_sidecar_tags(one.tags) for one in sidecars]
+        known = [one for one in tags if one is not None]
+        if self.sidecars and len(known) == len(tags):
+            return sum(one.num_adds for one in known), sum(one.num_removes for one in known)
+        if self.sidecars:
+            names = [f"{SIDECAR_DIRECTORY}/{one.path}" for one in sidecars]
+            rows = self._parquet(names, counted_type())
+        else:
+            rows = self.checkpoint_actions(*counted_type().fields)
+        (row,) = read_rows(
+            rows.agg(*counts()), what="size of a checkpoint", bound=1, version=self.segment.version
+        )
+        # All that is no add: were one tombstone overlooked, all would be.
+        return row["num_adds"], row["num_rows"] - row["num_adds"]
 
     def commit_actions(self, *names: str, above: Version | None = None) -> DataFrame:
         """version LONG and the named actions of the commits above a version; a row per action, the
         others included where they are read all the same.
         """
-        lines = self.commit_lines
-        if self.local_lines is not None:
-            if len(names) == 1:  # few lines or none, where Spark has nothing to do
-                lines = local_lines(self.spark, _may_hold(self.local_lines, *names))
+        # Of one kind there are few lines or none, where Spark has nothing to do.
+        found = self._lines_with(*names) if len(names) == 1 else None
+        lines = self.commit_lines if found is None else local_lines(self.spark, found)
+        if found is not None or self.is_local:
             # In one partition, what groups the actions by file needs no shuffle.
             lines = lines.coalesce(1)
         if above is not None:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 
 from sparkdelta.exceptions import CheckpointMismatchError
 from sparkdelta.frames.checkpoint_layout import by_deletion, hashed
 from sparkdelta.frames.checkpoint_rows import checkpoint_rows
-from sparkdelta.frames.sidecar_summaries import sidecar_summaries, summarized_type
+from sparkdelta.frames.sidecar_summaries import counts, sidecar_summaries, summarized_type
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY
 from sparkdelta.protocol.sidecar_reuse import Reuse
@@ -92,72 +92,62 @@ def stage_sidecars(
         state = state.with_sidecars(reuse.rewritten)
         kept = Sidecars(reuse.kept, (reuse.num_adds, reuse.num_removes))
         known = None if known is None else known - reuse.num_adds
-    num_removes: int | None
-    if known and state.log.is_small:
-        num_adds, num_removes = known, None  # a file of removes at most: no need to count them
-    else:
-        num_adds, num_removes = counted(contents, state, known)
-    rows = []
-    if num_adds:
-        rows.append(_adds(contents, state, num_adds))
-    if num_removes != 0:
-        files = _files(num_removes or 1, contents.removes_per_sidecar)
-        rows.append(by_deletion(contents.removes(state), files))
-    new = _summed_up(stage, contents, _written(stage, contents, rows, compression))
-    verify(contents, num_adds, sum(one.num_adds for one in new))
-    if num_removes is not None:
-        verify(contents, num_removes, sum(one.num_removes for one in new))
+    num_adds, num_removes = state.log.about_file_actions()
+    rows = _adds(contents, state, num_adds if known is None else known)
+    if num_removes:
+        files = _files(num_removes, contents.removes_per_sidecar)
+        rows = checkpoint_rows(
+            rows,
+            by_deletion(contents.removes(state), files),
+            columns=contents.schema.sidecar_file,
+        )
+    options = {"compression": compression}
+    if contents.layout == "clustered":
+        options["parquet.block.size"] = str(ROW_GROUP_BYTES)
+    given = Observation()
+    written = stage.write_parquet(rows.observe(given, *counts()), _PART, options)
+    new = _summed_up(stage, contents, written)
+    found = sum(one.num_adds for one in new), sum(one.num_removes for one in new)
+    verify(contents, known, given, *found)
     return replace(kept, new=tuple(new))
 
 
-def counted(
-    contents: CheckpointContents, state: TableState, known_num_adds: int | None
-) -> tuple[int, int]:
-    """How many live files and tombstones are to be written.
+def verify(
+    contents: CheckpointContents,
+    known_num_adds: int | None,
+    given: Observation,
+    num_adds: int,
+    num_removes: int,
+) -> None:
+    """Refuse to publish what is not the version.
 
     Parameters
     ----------
     known_num_adds
-        By the version checksum; adds are counted where it does not tell, or tells that there are
-        none.
+        By the version checksum, where there is one.
+    given
+        The `counts` of what replay gave, taken as it was written.
+    num_adds, num_removes
+        What is found in the files.
     """
-    has_adds = known_num_adds is not None and known_num_adds > 0
-    sizes = contents.sizes(state, num_adds=known_num_adds if has_adds else None)
-    version = contents.snapshot.version
-    (row,) = read_rows(sizes, what="size of a checkpoint", bound=1, version=version)
+    expected = [(given.get["num_adds"], num_adds), (given.get["num_removes"], num_removes)]
     if known_num_adds is not None:
-        verify(contents, known_num_adds, row["num_adds"])
-    return row["num_adds"], row["num_removes"]
-
-
-def verify(contents: CheckpointContents, expected: int, found: int) -> None:
-    """Refuse to publish what is not the version."""
-    if expected != found:
-        snapshot = contents.snapshot
-        raise CheckpointMismatchError(
-            path=snapshot.path, version=snapshot.version, expected=expected, found=found
-        )
+        expected.insert(0, (known_num_adds, num_adds))
+    for wanted, found in expected:
+        if wanted != found:
+            snapshot = contents.snapshot
+            raise CheckpointMismatchError(
+                path=snapshot.path, version=snapshot.version, expected=wanted, found=found
+            )
 
 
 def _adds(contents: CheckpointContents, state: TableState, count: int) -> DataFrame:
     """A partition for each sidecar."""
     rows, files = contents.adds(state), _files(count, contents.adds_per_sidecar)
-    return (
+    rows = (
         hashed(rows, files) if contents.layout == "hash" else contents.order.clustered(rows, files)
     )
-
-
-def _written(
-    stage: Staging, contents: CheckpointContents, rows: Sequence[DataFrame], compression: str
-) -> list[FileEntry]:
-    """Write a file for each partition of some frames, all in one job."""
-    if not rows:
-        return []
-    options = {"compression": compression}
-    if contents.layout == "clustered":
-        options["parquet.block.size"] = str(ROW_GROUP_BYTES)
-    together = checkpoint_rows(*rows, columns=contents.schema.sidecar_file)
-    return stage.write_parquet(together, _PART, options)
+    return checkpoint_rows(rows, columns=contents.schema.sidecar_file)
 
 
 def _files(rows: int, per_file: int) -> int:

@@ -40,7 +40,7 @@ class Staging:
     def write_parquet(
         self, rows: DataFrame, part: str, options: Mapping[str, str]
     ) -> list[FileEntry]:
-        """Write a file for each partition that has rows; their names are within the part."""
+        """Write a file for each partition; their names are within the part."""
         target = log_path(self.store.table_root, f"{self.name}/{part}")
         with our_errors(None), named_jobs(self.spark, f"files of the log ({part})"):
             rows.write.options(**read_options(self.store, {}), **options).parquet(target)
