@@ -41,6 +41,7 @@ from sparkdelta.table.clustering import clustering_domain
 from sparkdelta.table.log_listing import open_log_for_writing
 from sparkdelta.table.replacement import replacement
 from sparkdelta.table.rule_expressions import check_expressions
+from sparkdelta.table.sessions import is_connect
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.table_definition import TableDefinition, defined_table
 from sparkdelta.table.transaction import Transaction
@@ -125,6 +126,12 @@ def create_table(
         definition.metadata.configuration,
         path=store.table_root,
     )
+    if is_connect(spark) and (rules.generated or rules.constraints):
+        problem = (
+            "on Spark Connect nobody can tell whether an expression is a function of the row; "
+            "define the table from a classic session"
+        )
+        raise InvalidArgumentError(argument="generatedAlwaysAs", problem=problem)
     check_expressions(spark, definition.schema, rules)
     transaction = _transaction(store, snapshot, definition, description, creation)
     return transaction.commit().version

@@ -12,11 +12,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import (
     DataChangeFalseError,
+    InvalidArgumentError,
     InvalidCommitError,
     MetadataChangedException,
     TableAlreadyExistsError,
@@ -39,7 +40,9 @@ from sparkdelta.table.log_listing import open_log_for_writing, read_options
 from sparkdelta.table.new_files import NewFiles
 from sparkdelta.table.orphans import orphans_are_told
 from sparkdelta.table.replacement import Replacement, replaced_partitions, replacement
+from sparkdelta.table.row_sessions import staged_rows, writing_rows
 from sparkdelta.table.rule_expressions import check_expressions
+from sparkdelta.table.sessions import is_connect
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.transaction import Transaction
 from sparkdelta.table.write_options import MODES, WriteOptions
@@ -71,10 +74,23 @@ class WriteResult:
 
 def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
     """Write rows and commit them as one version."""
-    start = time.monotonic_ns()
     store = open_log_for_writing(rows.sparkSession, path)
+    with writing_rows(rows.sparkSession) as spark:
+        return _write(rows, spark, store, options)
+
+
+def _write(
+    rows: DataFrame, spark: SparkSession, store: LogStore, options: WriteOptions
+) -> WriteResult:
+    start = time.monotonic_ns()
+    if options.replace_where is not None and is_connect(spark):
+        problem = (
+            "on Spark Connect it would mean what our settings make of it instead of the session's; "
+            "write from a classic session"
+        )
+        raise InvalidArgumentError(argument="replace_where", problem=problem)
     for rewrites in range(_MAX_REWRITES + 1):
-        snapshot = _snapshot(rows, store)
+        snapshot = _snapshot(spark, store)
         if snapshot is None:
             target = new_table(rows.schema, options, store)
         elif options.mode == "ignore" or _is_repeated(snapshot, options):
@@ -83,14 +99,15 @@ def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
             raise TableAlreadyExistsError(path=store.table_root)
         else:
             target = existing_table(rows.schema, options, snapshot)
-        check_expressions(rows.sparkSession, target.schema, target.rules)
+        check_expressions(spark, target.schema, target.rules)
         if not options.data_change and (target.staged.metadata or target.numbered):
             raise DataChangeFalseError(path=store.table_root, what="the metadata changes")
         with jobs_of(store.table_root, None if snapshot is None else snapshot.version):
             replaced = None
             if snapshot is not None and options.mode == "overwrite":
                 replaced = replacement(snapshot, options)
-            files = _data_files(rows, target, options, store, replaced)
+            with staged_rows(rows, spark, store) as staged:
+                files = _data_files(staged, target, options, store, replaced)
             if snapshot is not None and replaced is not None and replaced.removes is None:
                 replaced = replaced_partitions(snapshot, files.adds, options)
         target = _with_marks(target, snapshot, files, path=store.table_root)
@@ -113,9 +130,9 @@ def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
     raise AssertionError
 
 
-def _snapshot(rows: DataFrame, store: LogStore) -> Snapshot | None:
+def _snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
     try:
-        return open_snapshot(rows.sparkSession, store.table_root, store=store)
+        return open_snapshot(spark, store.table_root, store=store)
     except TableNotFoundError:
         return None
 

@@ -7,8 +7,9 @@ storage.
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -17,8 +18,8 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY
-from sparkdelta.storage.log_store import Data, FileEntry, log_path
-from sparkdelta.storage.parquet import ParquetRelation
+from sparkdelta.storage.log_store import Data, FileEntry, LogStore, log_path
+from sparkdelta.storage.parquet import WRITE_SETTINGS, ParquetRelation, is_hidden
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
 _PATH_NOT_FOUND = "PATH_NOT_FOUND"
@@ -112,9 +113,10 @@ class ConnectLogStore:
     def _refusal(self) -> StoreNotWritableError:
         return StoreNotWritableError(
             path=self.path,
-            reason="A client of Spark Connect reads the log through the server, which has no way "
+            reason="A client of Spark Connect reads this log through the server, which has no way "
             "to write a file without overwriting",
-            remedy="Write from a classic Spark session",
+            remedy="Write to s3:, s3a:, gs: or a path that client and server share, or from a "
+            "classic Spark session",
         )
 
     def _files(self, paths: list[str]) -> DataFrame:
@@ -123,6 +125,65 @@ class ConnectLogStore:
         if len(paths) > 1 or not paths[0].endswith(LOG_DIRECTORY):
             options["__globPaths__"] = "false"
         return reader.options(**options).load(paths)
+
+
+def hadoop_settings(spark: SparkSession, names: Collection[str]) -> dict[str, str]:
+    """Those of Hadoop's settings that the server was started with or the session has set."""
+    prefix = "spark.hadoop."
+    return {
+        key.removeprefix(prefix): str(value)
+        for key, value in spark.conf.getAll.items()
+        if key.removeprefix(prefix) in names
+    }
+
+
+def check_same_log(spark: SparkSession, store: LogStore) -> None:
+    """See that a client's own store of a log is the log that the server reads.
+
+    Where there is no table yet, a file is put there by the one, looked for by the other, and taken
+    away again.
+
+    Raises
+    ------
+    StoreNotWritableError
+        It is not, or nobody can tell.
+    """
+    server = ConnectLogStore(spark, store.table_root)
+    here = {entry.name for entry in store.list_from() if not is_hidden(entry.name)}
+    seen = {entry.name for entry in server.list_from()}
+    # Others may write meanwhile, but what both see is the same, and something is.
+    common = max((name for name in seen & here if name.endswith(".json")), default=None)
+    if common is not None:
+        is_same = server.read([common]) == store.read([common])
+    elif seen or here:
+        is_same = False
+    else:
+        probe = f"probe-{uuid4()}.tmp"
+        store.put_if_absent(probe, b"Can the server see this?\n")  # it sees no empty file
+        is_same = any(entry.name == probe for entry in server.list_from())
+        store.delete([probe])
+    if not is_same:
+        raise StoreNotWritableError(
+            path=store.table_root,
+            reason="The server of Spark Connect and its client do not see the same log",
+            remedy="Write from where the path is the same place, to an object store that both "
+            "reach, or from a classic Spark session",
+        )
+
+
+def write_parquet(
+    rows: DataFrame,
+    directory: str,
+    *,
+    partition_by: Sequence[str],
+    options: Mapping[str, str],
+    settings: Mapping[str, str],
+) -> None:
+    """As `hadoop.write_parquet`, in a session of `sessions.session_of_one_write`."""
+    for key, value in {**WRITE_SETTINGS, **settings}.items():
+        rows.sparkSession.conf.set(key, value)
+    writer = rows.write.options(**options).mode("error")
+    writer.partitionBy(*partition_by).parquet(directory)
 
 
 def parquet_relation(

@@ -21,7 +21,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
-from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
+from sparkdelta.storage.parquet import WRITE_SETTINGS, ParquetRelation, PartitionDirectories
 
 # Greedy: whatever the path looks like, the last such fields are the status's own.
 _STAMP = re.compile(
@@ -41,20 +41,6 @@ _SCAN_SETTINGS = {
     "spark.sql.files.ignoreCorruptFiles": "false",
 }
 """What a data file's scan depends on and no read option can say."""
-
-
-_WRITE_SETTINGS = {
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 has no bounds in footers
-    "spark.sql.parquet.writeLegacyFormat": "false",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    "spark.sql.variant.writeShredding.enabled": "false",
-    "spark.sql.parquet.annotateVariantLogicalType": "false",
-    "spark.sql.sources.partitionOverwriteMode": "STATIC",
-    "spark.sql.files.maxRecordsPerFile": "0",
-    "spark.sql.caseSensitive": "false",
-}
-"""What data files depend on and no write option can say."""
 
 
 def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> str:
@@ -191,7 +177,7 @@ def write_parquet(
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
     sibling = spark._jsparkSession.cloneSession()
-    for key, value in {**_WRITE_SETTINGS, **settings}.items():
+    for key, value in {**WRITE_SETTINGS, **settings}.items():
         sibling.conf().set(key, value)
     plan = rows._jdf.queryExecution().analyzed()
     writer = jvm.org.apache.spark.sql.classic.Dataset.ofRows(sibling, plan).write()

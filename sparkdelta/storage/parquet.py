@@ -19,6 +19,19 @@ PARQUET_OPTIONS = {
 }
 """What no scan, of the log or of data, may leave to the session's settings, as read options."""
 
+WRITE_SETTINGS = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 has no bounds in footers
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.variant.writeShredding.enabled": "false",
+    "spark.sql.parquet.annotateVariantLogicalType": "false",
+    "spark.sql.sources.partitionOverwriteMode": "STATIC",
+    "spark.sql.files.maxRecordsPerFile": "0",
+    "spark.sql.caseSensitive": "false",
+}
+"""What data files depend on and no write option can say."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionDirectories:

@@ -34,7 +34,7 @@ from sparkdelta.protocol.table_features import (
 from sparkdelta.schema.checkpoint_schema import CheckpointSchema
 from sparkdelta.table.clustering import clustering_columns
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.log_reader import local_lines
+from sparkdelta.table.log_text import local_lines
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.state import TableState
 

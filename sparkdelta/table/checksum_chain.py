@@ -21,7 +21,7 @@ from sparkdelta.protocol.version_checksum import (
 )
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.log_listing import list_log_files
-from sparkdelta.table.log_reader import fits_the_driver
+from sparkdelta.table.log_text import fits_the_driver
 from sparkdelta.table.winning_commits import parse_commit
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,8 @@ from sparkdelta.protocol.table_properties import InCommitTimestamps, has_in_comm
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.driver import read_rows
-from sparkdelta.table.log_reader import LogReader, read_lines
+from sparkdelta.table.log_reader import LogReader
+from sparkdelta.table.log_text import read_lines
 
 
 def commit_timestamp(

@@ -29,13 +29,20 @@ from sparkdelta.schema.row_rules import RowRules
 from sparkdelta.schema.statistics_columns import DEFAULT_PREFIX_LENGTH
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.log_store import LogStore, log_path
-from sparkdelta.storage.worker_files import WorkerFiles, setting_names
+from sparkdelta.storage.worker_files import WorkerFiles
+from sparkdelta.table.distributed_scan import worker_files
 from sparkdelta.table.driver import our_errors, read_table
 from sparkdelta.table.few_files import describe_few_files
 from sparkdelta.table.job_names import named_jobs
 from sparkdelta.table.new_files import MAX_NEW_FILES, NewFiles
 from sparkdelta.table.orphans import orphans_are_told
-from sparkdelta.table.sessions import computing_session
+from sparkdelta.table.row_sessions import (
+    computed,
+    meant_by_the_user,
+    moved_back,
+    write_data_files,
+)
+from sparkdelta.table.sessions import parallelism
 from sparkdelta.table.staging import staging
 
 MAX_COPIED_FILES = 100_000
@@ -133,14 +140,12 @@ class DataFileWriter:
         DeltaError
             What a row breaks; also PySpark's errors of the rows' own query.
         """
-        from sparkdelta.storage.hadoop import rows_in, write_parquet  # needs py4j: classic Spark
-
         directory = f"{self.table_root}/data-{uuid4()}"
         names = self._directory_names()
         columns = [WrittenColumn(c.field, c.source, names.get(c.field.name)) for c in self.columns]
         conformed = self._conformed(rows)
         if where is not None:
-            with rows_in(conformed, self.spark) as own:  # the caller's condition, as they mean it
+            with meant_by_the_user(conformed, self.spark) as own:
                 conformed = fulfilling(own, where)
         if copied is not None:
             conformed = conformed.unionByName(
@@ -152,7 +157,7 @@ class DataFileWriter:
 
         def write_into(place: str) -> None:
             with our_errors(None), named_jobs(self.spark, "data files"):
-                write_parquet(
+                write_data_files(
                     files,
                     place,
                     partition_by=list(names.values()),
@@ -201,11 +206,9 @@ class DataFileWriter:
             for column in self.columns
         ):
             return rows
-        from sparkdelta.storage.hadoop import moved_rows, rows_in  # needs py4j: classic Spark only
-
-        with rows_in(rows, computing_session(self.spark)) as ours:
+        with computed(rows, self.spark) as ours:
             shuffled = ours.hint("rebalance", *(F.col(quoted(name)) for name in directories))
-        return moved_rows(shuffled, self.spark)
+        return moved_back(shuffled, self.spark)
 
     def _settings(self) -> Mapping[str, str]:
         with_ids = self.column_mapping is not ColumnMappingMode.NONE
@@ -220,17 +223,15 @@ class DataFileWriter:
         }
 
     def _conformed(self, rows: DataFrame) -> DataFrame:
-        from sparkdelta.storage.hadoop import moved_rows, rows_in  # needs py4j: classic Spark only
-
-        with rows_in(rows, computing_session(self.spark)) as ours:
+        with computed(rows, self.spark) as ours:
             conformed = conformed_rows(
                 ours,
                 self.columns,
                 self.rules,
-                max_partitions=_TASKS_PER_CORE * self.spark.sparkContext.defaultParallelism,
+                max_partitions=_TASKS_PER_CORE * parallelism(self.spark),
                 path=self.table_root,
             )
-        return moved_rows(conformed, self.spark)
+        return moved_back(conformed, self.spark)
 
     def _physical(
         self, rows: DataFrame, directories: Mapping[str, str], kept: Sequence[str]
@@ -311,7 +312,4 @@ class DataFileWriter:
         return NewFiles.known(self.spark, table)
 
     def _worker_files(self) -> WorkerFiles:
-        from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
-
-        names = setting_names(self.table_root)
-        return WorkerFiles(hadoop.settings(self.spark, names, self.options) if names else {})
+        return worker_files(self.spark, self.table_root, self.options)

@@ -21,6 +21,7 @@ from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.schema.column_mapping import physical_field
 from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
+from sparkdelta.storage import connect
 from sparkdelta.storage.worker_files import WorkerFiles, setting_names
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.driver import read_rows
@@ -185,7 +186,8 @@ def worker_files(spark: SparkSession, table_root: str, options: Mapping[str, str
     """The reader of a table's storage for workers, set up as Hadoop is on the driver."""
     names = setting_names(table_root)
     if is_connect(spark) or not names:
-        return WorkerFiles({name: options[name] for name in names if name in options})
+        known = connect.hadoop_settings(spark, names) if names else {}
+        return WorkerFiles(known | {name: options[name] for name in names if name in options})
     from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
 
     return WorkerFiles(hadoop.settings(spark, names, options))

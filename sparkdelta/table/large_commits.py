@@ -25,7 +25,8 @@ from sparkdelta.protocol.log_files import LogFile
 from sparkdelta.schema.action_schemas import COMMIT_INFO as COMMIT_INFO_TYPE
 from sparkdelta.schema.action_schemas import actions
 from sparkdelta.table.driver import read_rows
-from sparkdelta.table.log_reader import DRIVER_LOG_BYTES, LogReader
+from sparkdelta.table.log_reader import LogReader
+from sparkdelta.table.log_text import DRIVER_LOG_BYTES
 from sparkdelta.table.winning_commits import WinningCommits
 
 _MAX_TABLE_ACTIONS = 100_000

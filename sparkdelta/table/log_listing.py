@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Collection, Mapping
 
 from pyspark.sql import SparkSession
@@ -16,7 +18,7 @@ from sparkdelta.protocol.log_files import (
     parse_log_file,
 )
 from sparkdelta.protocol.log_segment import LogSegment, select_log_segment
-from sparkdelta.storage.connect import ConnectLogStore
+from sparkdelta.storage.connect import ConnectLogStore, check_same_log, hadoop_settings
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
@@ -54,8 +56,10 @@ def open_log_for_writing(
     StoreNotWritableError
         There is no way to commit there; nothing was written.
     """
+    if is_connect(spark):
+        return _open_beside_the_server(spark, path, hadoop_conf or {})
     store = open_log(spark, path, hadoop_conf)
-    if store.table_root.partition(":")[0] in OBJECT_SCHEMES and not is_connect(spark):
+    if store.table_root.partition(":")[0] in OBJECT_SCHEMES:
         from sparkdelta.storage.hadoop import settings
 
         names = setting_names(store.table_root)
@@ -63,6 +67,29 @@ def open_log_for_writing(
         store = ObjectLogStore(store.table_root, open_objects(store.table_root, known), store)
     store.check_writable()
     return store
+
+
+def _open_beside_the_server(
+    spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]
+) -> LogStore:
+    """A store by which a client of Spark Connect commits itself."""
+    scheme = path.partition(":")[0] if _HAS_SCHEME(path) else "file"
+    store: LogStore
+    if scheme in OBJECT_SCHEMES:
+        root = path.rstrip("/")
+        known = hadoop_settings(spark, setting_names(root))
+        store = ObjectLogStore(root, open_objects(root, {**known, **hadoop_conf}))
+    elif scheme == "file":
+        plain = re.sub("^file:/+", "/", path)
+        store = LocalLogStore(f"file:{os.path.abspath(plain)}")
+    else:
+        store = ConnectLogStore(spark, path)
+        store.check_writable()  # which says why not
+    check_same_log(spark, store)
+    return store
+
+
+_HAS_SCHEME = re.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/").match
 
 
 def read_options(store: LogStore, options: Mapping[str, str]) -> dict[str, str]:

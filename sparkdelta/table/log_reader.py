@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.exceptions import DataFileNotReadError, LogFileNotFoundError, MalformedLogFileError
+from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.frames.empty_frame import empty_frame
 from sparkdelta.frames.log_lines import parse_log_lines
 from sparkdelta.frames.sidecar_summaries import counted_type, counts
@@ -24,14 +24,15 @@ from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
 from sparkdelta.table.driver import our_errors, read_rows
 from sparkdelta.table.job_names import named_jobs
-
-DRIVER_LOG_BYTES = 4 * 1024 * 1024
-"""Up to this many bytes of commits are read by the driver and parsed without a Spark job; more are
-read by the executors."""
-
-DRIVER_SCAN_BYTES = 16 * 1024 * 1024
-"""Up to this many bytes of commits are searched by the driver for what is not about files, and
-nothing else of them is kept; it is a matter of milliseconds, and a Spark job is not."""
+from sparkdelta.table.log_text import (
+    executor_lines,
+    fits_the_driver,
+    is_searched_by_driver,
+    lines_that_name,
+    local_lines,
+    read_lines,
+    total_size,
+)
 
 BROADCAST_LOG_BYTES = 64 * 1024 * 1024
 """Up to this many bytes of commits after a checkpoint, their keys are broadcast to filter it."""
@@ -43,14 +44,9 @@ many are started."""
 _FEW_LINES = 1_000  # parsed anew by every filter, which is sooner done than a job
 _BYTES_OF_A_LINE = 500
 _NOT_OF_FILES = frozenset({"protocol", "metaData", "txn", "domainMetadata"})
-
-_TEXT_OPTIONS = {
-    "__globPaths__": "false",
-    "lineSep": "\n",
-    "wholetext": "false",
-    "ignoreMissingFiles": "false",
-    "ignoreCorruptFiles": "false",
-}
+_NAMES_TABLE_ACTION = """contains(line, '"protocol"') OR contains(line, '"metaData"')"""
+# One cut short inside an action's name has no closing brace.
+_MAY_BE_OF_TABLE = f"{_NAMES_TABLE_ACTION} OR NOT endswith(rtrim(line), '}}')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +86,8 @@ class LogReader:
         cls, spark: SparkSession, store: LogStore, segment: LogSegment, options: Mapping[str, str]
     ) -> LogReader:
         """Read the segment's commits, or arrange for the executors to do it."""
-        if _size(segment.deltas) > DRIVER_LOG_BYTES:
-            lines = _executor_lines(spark, store, segment.deltas, options)
+        if not fits_the_driver(segment.deltas):
+            lines = executor_lines(spark, store, segment.deltas, options)
             return cls(spark, store, segment, options, lines, None)
         return cls(spark, store, segment, options, None, read_lines(store, segment.deltas))
 
@@ -100,8 +96,8 @@ class LogReader:
         them.
         """
         new = segment.deltas[len(self.segment.deltas) :]
-        if self.local_lines is None or _size(segment.deltas) > DRIVER_LOG_BYTES:
-            lines = _executor_lines(self.spark, self.store, segment.deltas, self.options)
+        if self.local_lines is None or not fits_the_driver(segment.deltas):
+            lines = executor_lines(self.spark, self.store, segment.deltas, self.options)
             return replace(
                 self,
                 segment=segment,
@@ -127,7 +123,7 @@ class LogReader:
     def lines_of(self, commits: Sequence[LogFile]) -> DataFrame:
         """version LONG, line STRING of any commits of the log."""
         if not fits_the_driver(commits):
-            return _executor_lines(self.spark, self.store, commits, self.options)
+            return executor_lines(self.spark, self.store, commits, self.options)
         return local_lines(self.spark, read_lines(self.store, commits))
 
     @property
@@ -143,7 +139,7 @@ class LogReader:
     def is_small(self) -> bool:
         """Whether the commits and the checkpoint are best read by one task."""
         checkpoint = self.segment.checkpoint
-        own = _size(checkpoint.files) if checkpoint is not None else 0
+        own = total_size(checkpoint.files) if checkpoint is not None else 0
         sidecars = self.sidecars if self.chosen is None else self.chosen
         stored = own + sum(sidecar.size_in_bytes for sidecar in sidecars)
         return self.is_local and stored <= SMALL_CHECKPOINT_BYTES
@@ -166,12 +162,12 @@ class LogReader:
         """Whether the keys of the commits are known to be few enough to be sent to every
         executor.
         """
-        return _size(self.segment.deltas) <= BROADCAST_LOG_BYTES
+        return total_size(self.segment.deltas) <= BROADCAST_LOG_BYTES
 
     def table_actions(self) -> DataFrame:
         """version, protocol, metaData: the rows of the commits that hold one of the two.
 
-        Costs no Spark job where the commits are small, see `DRIVER_SCAN_BYTES`.
+        Costs no Spark job where the commits are small, see `log_text.DRIVER_SCAN_BYTES`.
         """
         names = ("protocol", "metaData")
         found = self._lines_with(*names)
@@ -184,21 +180,21 @@ class LogReader:
 
     @property
     def is_searched(self) -> bool:
-        """Whether the driver finds what the commits say besides files, see `DRIVER_SCAN_BYTES`."""
-        return self.is_local or _size(self.segment.deltas) <= DRIVER_SCAN_BYTES
+        """Whether the driver finds what the commits say besides files."""
+        return self.is_local or is_searched_by_driver(self.segment.deltas)
 
     def _lines_with(self, *names: str) -> pa.Table | None:
         """The lines of the commits that may hold an action of these kinds; None where the driver
         does not look for them.
         """
         if self.local_lines is not None:
-            return _may_hold(self.local_lines, *names)
+            return lines_that_name(self.local_lines, *names)
         if not self.is_searched or not _NOT_OF_FILES.issuperset(names):
             return None
         if not self._found:
             lines = read_lines(self.store, self.segment.deltas)
-            self._found.append(_may_hold(lines, *sorted(_NOT_OF_FILES)))
-        return _may_hold(self._found[0], *names)
+            self._found.append(lines_that_name(lines, *sorted(_NOT_OF_FILES)))
+        return lines_that_name(self._found[0], *names)
 
     def about_file_actions(self) -> tuple[int, int]:
         """About how many live files and tombstones replay gives: enough to lay them out, as exact
@@ -206,12 +202,12 @@ class LogReader:
         """
         adds, removes = self._stored_file_actions()
         if not self.is_searched:
-            new = _size(self.segment.deltas) // _BYTES_OF_A_LINE
+            new = total_size(self.segment.deltas) // _BYTES_OF_A_LINE
             return adds + new, removes + new
         lines = self.local_lines
         if lines is None:
             lines = read_lines(self.store, self.segment.deltas)
-        new, gone = (_may_hold(lines, name).num_rows for name in ("add", "remove"))
+        new, gone = (lines_that_name(lines, name).num_rows for name in ("add", "remove"))
         return max(adds + new - gone, new), removes + gone
 
     def _stored_file_actions(self) -> tuple[int, int]:
@@ -254,7 +250,7 @@ class LogReader:
         assert checkpoint is not None
         if checkpoint.is_json:
             names = [field.name for field in fields]
-            table = _may_hold(read_lines(self.store, checkpoint.files), *names)
+            table = lines_that_name(read_lines(self.store, checkpoint.files), *names)
             return parse_log_lines(
                 local_lines(self.spark, table),
                 actions=StructType(list(fields)),
@@ -342,81 +338,3 @@ class LogReader:
         reader = self.spark.read.options(**self.options, **PARQUET_OPTIONS).schema(schema)
         with our_errors(self.segment.version):
             return reader.parquet(*paths)
-
-
-_NAMES_TABLE_ACTION = """contains(line, '"protocol"') OR contains(line, '"metaData"')"""
-# One cut short inside an action's name has no closing brace.
-_MAY_BE_OF_TABLE = f"{_NAMES_TABLE_ACTION} OR NOT endswith(rtrim(line), '}}')"
-
-
-def _may_hold(lines: pa.Table, *actions: str) -> pa.Table:
-    """Those of the lines that may hold an action of some kinds: they name it, or are cut short."""
-    text = lines["line"]
-    is_wanted = pc.and_(pc.not_equal(text, ""), pc.invert(pc.ends_with(text, "}")))
-    for action in actions:
-        is_wanted = pc.or_(is_wanted, pc.match_substring(text, f'"{action}"'))
-    return lines.filter(is_wanted)
-
-
-def fits_the_driver(files: Sequence[LogFile]) -> bool:
-    """Whether the lines of commits are local data, in one partition at most, see
-    `DRIVER_LOG_BYTES`.
-    """
-    return _size(files) <= DRIVER_LOG_BYTES
-
-
-def read_lines(store: LogStore, files: Sequence[LogFile]) -> pa.Table:
-    """version LONG, line STRING of commits, compactions or a JSON checkpoint, in the driver's
-    memory.
-    """
-    try:
-        contents = store.read([file.name for file in files])
-    except FileNotFoundError as error:
-        raise LogFileNotFoundError(
-            path=store.table_root, version=None, file=str(error.filename)
-        ) from error
-    tables = [_split(store, file, data) for file, data in zip(files, contents, strict=True)]
-    return pa.concat_tables(tables) if tables else _LINES.empty_table()
-
-
-_LINE = StructType([StructField("version", LongType()), StructField("line", StringType())])
-_LINES = pa.schema([("version", pa.int64()), ("line", pa.string())])
-
-
-def _split(store: LogStore, file: LogFile, data: bytes) -> pa.Table:
-    version = file.version if file.end_version is None else file.end_version
-    try:
-        lines = pa.array(data.decode("utf-8").split("\n"), pa.string())
-    except UnicodeDecodeError as error:
-        raise MalformedLogFileError(
-            path=store.table_root, version=version, problem=f"{file.name} is not UTF-8: {error}"
-        ) from error
-    return pa.table([pa.repeat(pa.scalar(version, pa.int64()), len(lines)), lines], schema=_LINES)
-
-
-def local_lines(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """The lines of `read_lines` as a frame that costs no job."""
-    if table.num_rows == 0:  # which Spark Connect does not take as an Arrow table
-        return empty_frame(spark, _LINE)
-    return spark.createDataFrame(table)
-
-
-# The version a file's actions belong to is the last number of its name, of twenty digits each. Not
-# by a regular expression, which takes as long for each line as to split the text into lines.
-_NAME = "_metadata.file_name"
-_VERSION = (
-    f"CASE WHEN endswith({_NAME}, '.compacted.json') THEN substring({_NAME}, 22, 20) "
-    f"ELSE left({_NAME}, 20) END"
-)
-
-
-def _executor_lines(
-    spark: SparkSession, store: LogStore, files: Sequence[LogFile], options: Mapping[str, str]
-) -> DataFrame:
-    paths = [log_path(store.table_root, file.name) for file in files]
-    text = spark.read.options(**options, **_TEXT_OPTIONS).text(paths)
-    return text.selectExpr(f"CAST({_VERSION} AS long) AS version", "value AS line")
-
-
-def _size(files: Sequence[LogFile]) -> int:
-    return sum(file.size_bytes for file in files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -19,6 +19,9 @@ except ImportError:  # a client of Spark Connect alone
     SPARK_ERRORS = (PySparkException,)
 else:
     SPARK_ERRORS = (PySparkException, Py4JJavaError)
+
+
+_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -54,14 +57,51 @@ _writing: _Siblings = weakref.WeakKeyDictionary()
 
 
 @contextmanager
+def session_of_one_write(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session of Spark Connect beside the user's, where expressions of a table mean the same
+    whatever the user has set; gone afterwards.
+    """
+    with _remote_session(spark, _COMPUTING) as session:
+        yield session
+
+
+@contextmanager
+def _remote_session(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Another session on the same server, which is left in order: a program would not end."""
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    connection: Any = spark.client._builder
+    session = cast(SparkSession, ConnectSession(connection=connection))
+    try:
+        for key, value in settings.items():
+            session.conf.set(key, value)
+        yield session
+    finally:
+        session.client.release_session()
+        session.client.close()
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run at once, about."""
+    if is_connect(spark):
+        return int(str(spark.conf.get(_PARTITIONS)))
+    return spark.sparkContext.defaultParallelism
+
+
+@contextmanager
 def writing_session(spark: SparkSession) -> Iterator[SparkSession]:
     """A session beside the user's that writes the same files whatever the user has set.
 
     It has the user's settings of Hadoop and of the number of partitions.
     """
+    if is_connect(spark):
+        with _remote_session(spark, _WRITING) as session:
+            session.conf.set(_PARTITIONS, str(spark.conf.get(_PARTITIONS)))
+            yield session
+        return
     sibling = _sibling(spark, _writing, _WRITING)
     for key, value in spark.conf.getAll.items():
-        if not key.startswith("spark.") or key == "spark.sql.shuffle.partitions":
+        if not key.startswith("spark.") or key == _PARTITIONS:
             sibling.conf.set(key, value)
     before = SparkSession.getActiveSession()
     try:

@@ -125,7 +125,7 @@ def checksum_after_commit(snapshot: Snapshot) -> VersionChecksum | None:
     """The checksum by that of the version before and the commit alone; None where these do not tell
     it exactly.
 
-    Costs one Spark job, for a commit of up to `log_reader.DRIVER_LOG_BYTES`.
+    Costs one Spark job, for a commit of up to `log_text.DRIVER_LOG_BYTES`.
     """
     commit = _commit(snapshot)
     before = _checksum_before(snapshot)

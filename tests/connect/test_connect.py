@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -13,7 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta import DeltaTable, load_snapshot, read_delta
+import sparkdelta
+from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta, write_delta
 from tests.support.distributed import distributed_scans
 from tests.support.log_writer import write_checkpoint, write_commit, write_v2_checkpoint
 from tests.support.reference_model import replay
@@ -34,9 +36,10 @@ ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
 import json, sys
+from pathlib import Path
 from pyspark.sql import SparkSession
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
-from tests.connect.test_connect import described
+from tests.connect.test_connect import described, written
 from tests.support.distributed import distributed_scans
 spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
     .config("spark.driver.memory", "1g").config("spark.sql.shuffle.partitions", "2")
@@ -59,6 +62,7 @@ try:
     found["hostile"] = described(spark, json.loads(sys.argv[1])["vectors"])
 except Exception as error:
     found["hostile"] = repr(error)[:1000]
+found["written"] = written(spark, Path(sys.argv[2]))
 print(json.dumps(found))
 spark.stop()
 """
@@ -79,6 +83,54 @@ def described(spark: SparkSession, path: str) -> Any:
     by_column = snapshot.scan((F.col("id") > 1) & (F.col("id") < 9))
     kept = [by_column.to_df().count(), by_column.report().after_statistics.files]
     return [snapshot.version, rows, paths(snapshot), history, totals, filtered, kept]
+
+
+def written(spark: SparkSession, root: Path) -> Any:
+    """What is in tables after writes of every kind, and what was refused."""
+    plain, ruled, refused = root / "written", root / "ruled", []
+
+    def write(path: Path, values: str, **options: Any) -> None:
+        write_delta(spark.sql(f"SELECT * FROM VALUES {values}"), str(path), **options)
+
+    def refuse(path: Path, values: str, **options: Any) -> None:
+        try:
+            write(path, values, **options)
+        except DeltaError as error:
+            refused.append([type(error).__name__, error.error_class])
+
+    write(plain, "(1L, 'a'), (2L, 'b/ c') AS t(id, p)", mode="append", partition_by=["p"])
+    write(plain, "(3L, 'a') AS t(id, p)", mode="overwrite", partition_overwrite_mode="dynamic")
+    write(
+        plain, "(4L, CAST(NULL AS STRING), 1.5F) AS t(id, p, f)", mode="append", merge_schema=True
+    )
+    write(plain, "(9L, 'a') AS t(id, p)", mode="ignore")
+    refuse(plain, "(9L, 'a') AS t(id, p)", mode="error")
+    refuse(plain, "('x', 'a') AS t(id, p)", mode="append")
+    sparkdelta.write_checkpoint(spark, str(plain))
+
+    write_commit(ruled, 0, [protocol(1, 4), _with_rules()])
+    # The day of a time is that in UTC, whatever the session says.
+    night = "TIMESTAMP_LTZ'2024-03-01 02:00:00Z'"
+    write(ruled, f"({night}, 1) AS t(at, n)", mode="append")
+    refuse(ruled, f"({night}, -1) AS t(at, n)", mode="append")
+    refuse(ruled, "(CAST(NULL AS TIMESTAMP_LTZ), 1) AS t(at, n)", mode="append")
+    rows = sorted(map(str, read_delta(spark, str(plain)).collect()))
+    days = read_delta(spark, str(ruled)).selectExpr("unix_micros(at)", "n", "day").collect()
+
+    made = DeltaTable.create(spark).location(str(root / "made")).addColumn("id", "LONG")
+    made.addColumn("p", "STRING").partitionedBy("p").execute()
+    versions = [load_snapshot(spark, str(path)).version for path in (plain, ruled, root / "made")]
+    return [rows, list(map(str, days)), versions, refused]
+
+
+def _with_rules() -> dict[str, Any]:
+    generated = {"delta.generationExpression": "CAST(at AS DATE)"}
+    return metadata(
+        field("at", "timestamp", nullable=False),
+        field("n", "integer"),
+        field("day", "date", metadata=generated),
+        configuration={"delta.constraints.positive": "n > 0"},
+    )
 
 
 def _tables(root: Path) -> dict[str, Path]:
@@ -141,30 +193,53 @@ def _tables(root: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Tables by name."""
-    return _tables(tmp_path_factory.mktemp("connect"))
+def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, Any]]:
+    """Tables by name, and what a Connect client in a process of its own says of each.
+
+    Asked once by all processes of a test run: a local server always has the same port.
+    """
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    known = root / "connect.json"
+    with open(root / "connect.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not known.exists():
+            known.write_text(json.dumps(_ask(_tables(root / "connect"))), encoding="utf-8")
+    tables, answers = json.loads(known.read_text(encoding="utf-8"))
+    return tables, answers
 
 
-@pytest.fixture(scope="module")
-def by_connect(tables: dict[str, Path]) -> dict[str, Any]:
-    """What a Connect client in a process of its own says of each table."""
+def _ask(tables: dict[str, Path]) -> tuple[dict[str, str], dict[str, Any]]:
+    paths = {name: str(path) for name, path in tables.items()}
     result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps({n: str(p) for n, p in tables.items()})],
+        [sys.executable, "-c", PROGRAM, json.dumps(paths), str(tables["plain"].parent)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
         capture_output=True, text=True, cwd=tables["plain"].parent, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-5000:]
-    return json.loads(result.stdout.splitlines()[-1])
+    return paths, json.loads(result.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def tables(asked: tuple[dict[str, str], dict[str, Any]]) -> dict[str, str]:
+    """Tables by name."""
+    return asked[0]
+
+
+@pytest.fixture(scope="module")
+def by_connect(asked: tuple[dict[str, str], dict[str, Any]]) -> dict[str, Any]:
+    """What the client says of each."""
+    return asked[1]
 
 
 @pytest.mark.parametrize(
     "name", ["plain", "partitioned", "checkpointed", "v2", "vectors", "mapped"]
 )
 def test_connect_reads_what_classic_reads(
-    spark: SparkSession, tables: dict[str, Path], by_connect: dict[str, Any], name: str
+    spark: SparkSession, tables: dict[str, str], by_connect: dict[str, Any], name: str
 ) -> None:
-    assert by_connect[name] == json.loads(json.dumps(described(spark, str(tables[name]))))
+    assert by_connect[name] == json.loads(json.dumps(described(spark, tables[name])))
 
 
 def test_what_connect_cannot_read(by_connect: dict[str, Any]) -> None:
@@ -176,3 +251,11 @@ def test_what_connect_cannot_read(by_connect: dict[str, Any]) -> None:
 
 def test_settings_do_not_matter(by_connect: dict[str, Any]) -> None:
     assert by_connect["hostile"] == by_connect["vectors"]
+
+
+def test_connect_writes_what_classic_writes(
+    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+) -> None:
+    """Under the settings of the other test, which no table may notice."""
+    assert by_connect["written"] == json.loads(json.dumps(written(spark, tmp_path)))
+    assert len(by_connect["written"][3]) == 4

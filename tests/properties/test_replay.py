@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from sparkdelta import compact_log, load_snapshot
-from sparkdelta.table import log_reader
+from sparkdelta.table import log_text
 from tests.support.log_writer import (
     Action,
     write_checkpoint,
@@ -205,7 +205,8 @@ def test_frames_replay_as_the_model_does(
                 merged = compaction([commits[v] for v in range(first, last + 1)])
                 write_compaction(table, first, last, merged)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(log_reader, "DRIVER_LOG_BYTES", 1 << 40 if on_driver else -1)
+            for bound in ("DRIVER_LOG_BYTES", "DRIVER_SCAN_BYTES"):
+                patch.setattr(log_text, bound, 1 << 40 if on_driver else -1)
             snapshot = load_snapshot(spark, str(table), version=version)
             _assert_equal(many, replayed(snapshot), expected(replay(commits, until=version)))
     finally:

@@ -16,7 +16,7 @@ from sparkdelta.exceptions import (
     MalformedLogFileError,
 )
 from sparkdelta.storage.local import LocalLogStore
-from sparkdelta.table import loading, log_reader
+from sparkdelta.table import loading, log_text
 from tests.support.log_writer import (
     write_checkpoint,
     write_checksum,
@@ -112,7 +112,8 @@ class TestVersionChecksum:
 
 def _force(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     limit = {"driver": 1 << 40, "executors": -1}[where]
-    monkeypatch.setattr(log_reader, "DRIVER_LOG_BYTES", limit)
+    for bound in ("DRIVER_LOG_BYTES", "DRIVER_SCAN_BYTES"):
+        monkeypatch.setattr(log_text, bound, limit)
 
 
 @pytest.mark.parametrize(

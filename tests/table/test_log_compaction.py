@@ -14,7 +14,7 @@ from sparkdelta.exceptions import (
     UnsupportedWriterFeaturesError,
     VersionsNotContiguousError,
 )
-from sparkdelta.table import log_reader
+from sparkdelta.table import log_text
 from tests.support.log_writer import (
     Action,
     write_checkpoint,
@@ -80,7 +80,7 @@ def test_one_job_writes_it_whatever_the_session_says(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where executors read the commits."""
-    monkeypatch.setattr(log_reader, "DRIVER_LOG_BYTES", 0)
+    monkeypatch.setattr(log_text, "DRIVER_LOG_BYTES", 0)
     write_history(table)
     hostile = {key: value for group in HOSTILE.values() for key, value in group.items()}
     with settings(spark, {**hostile, "spark.sql.files.maxRecordsPerFile": "1"}):

@@ -1,0 +1,111 @@
+"""The lines of commits: in the driver's memory, or read by executors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
+from sparkdelta.frames.empty_frame import empty_frame
+from sparkdelta.protocol.log_files import LogFile
+from sparkdelta.storage.log_store import LogStore, log_path
+
+DRIVER_LOG_BYTES = 4 * 1024 * 1024
+"""Up to this many bytes of commits are read by the driver and parsed without a Spark job; more are
+read by the executors."""
+
+DRIVER_SCAN_BYTES = 16 * 1024 * 1024
+"""Up to this many bytes of commits are searched by the driver for what is not about files, and
+nothing else of them is kept; it is a matter of milliseconds, and a Spark job is not."""
+
+_TEXT_OPTIONS = {
+    "__globPaths__": "false",
+    "lineSep": "\n",
+    "wholetext": "false",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+}
+
+
+def fits_the_driver(files: Sequence[LogFile]) -> bool:
+    """Whether the lines of commits are local data, in one partition at most, see
+    `DRIVER_LOG_BYTES`.
+    """
+    return total_size(files) <= DRIVER_LOG_BYTES
+
+
+def is_searched_by_driver(files: Sequence[LogFile]) -> bool:
+    """Whether the driver looks through commits, see `DRIVER_SCAN_BYTES`."""
+    return total_size(files) <= DRIVER_SCAN_BYTES
+
+
+def read_lines(store: LogStore, files: Sequence[LogFile]) -> pa.Table:
+    """version LONG, line STRING of commits, compactions or a JSON checkpoint, in the driver's
+    memory.
+    """
+    try:
+        contents = store.read([file.name for file in files])
+    except FileNotFoundError as error:
+        raise LogFileNotFoundError(
+            path=store.table_root, version=None, file=str(error.filename)
+        ) from error
+    tables = [_split(store, file, data) for file, data in zip(files, contents, strict=True)]
+    return pa.concat_tables(tables) if tables else _LINES.empty_table()
+
+
+_LINE = StructType([StructField("version", LongType()), StructField("line", StringType())])
+_LINES = pa.schema([("version", pa.int64()), ("line", pa.string())])
+
+
+def _split(store: LogStore, file: LogFile, data: bytes) -> pa.Table:
+    version = file.version if file.end_version is None else file.end_version
+    try:
+        lines = pa.array(data.decode("utf-8").split("\n"), pa.string())
+    except UnicodeDecodeError as error:
+        raise MalformedLogFileError(
+            path=store.table_root, version=version, problem=f"{file.name} is not UTF-8: {error}"
+        ) from error
+    return pa.table([pa.repeat(pa.scalar(version, pa.int64()), len(lines)), lines], schema=_LINES)
+
+
+def local_lines(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """The lines of `read_lines` as a frame that costs no job."""
+    if table.num_rows == 0:  # which Spark Connect does not take as an Arrow table
+        return empty_frame(spark, _LINE)
+    return spark.createDataFrame(table)
+
+
+# The version a file's actions belong to is the last number of its name, of twenty digits each. Not
+# by a regular expression, which takes as long for each line as to split the text into lines.
+_NAME = "_metadata.file_name"
+_VERSION = (
+    f"CASE WHEN endswith({_NAME}, '.compacted.json') THEN substring({_NAME}, 22, 20) "
+    f"ELSE left({_NAME}, 20) END"
+)
+
+
+def executor_lines(
+    spark: SparkSession, store: LogStore, files: Sequence[LogFile], options: Mapping[str, str]
+) -> DataFrame:
+    """version LONG, line STRING of commits or compactions, read when the query runs."""
+    paths = [log_path(store.table_root, file.name) for file in files]
+    text = spark.read.options(**options, **_TEXT_OPTIONS).text(paths)
+    return text.selectExpr(f"CAST({_VERSION} AS long) AS version", "value AS line")
+
+
+def total_size(files: Sequence[LogFile]) -> int:
+    """In bytes."""
+    return sum(file.size_bytes for file in files)
+
+
+def lines_that_name(lines: pa.Table, *actions: str) -> pa.Table:
+    """Those of the lines that may hold an action of some kinds: they name it, or are cut short."""
+    text = lines["line"]
+    is_wanted = pc.and_(pc.not_equal(text, ""), pc.invert(pc.ends_with(text, "}")))
+    for action in actions:
+        is_wanted = pc.or_(is_wanted, pc.match_substring(text, f'"{action}"'))
+    return lines.filter(is_wanted)
