@@ -23,7 +23,7 @@ from sparkdelta.table.checkpointer import WrittenCheckpoint
 from tests.benchmarks.file_actions import DAYS, FIRST_DAY, TIME
 from tests.benchmarks.logs import CheckpointedLog
 from tests.benchmarks.measurement import Comparison, Stopwatch, at_most, faster
-from tests.benchmarks.parts import LogBench, Measured, against_delta_spark, run_parts
+from tests.benchmarks.parts import LogBench, Measured, against_delta_spark, linked, run_parts
 from tests.benchmarks.planning_tables import Planning, Size
 from tests.support.delta_spark import VERSION, DeltaSpark
 from tests.support.spark_worker import SparkWorkerError
@@ -64,7 +64,7 @@ class _Table:
 
     def __init__(self, source: Path, scratch: Path) -> None:
         self.path = scratch / f"table-{next(_NEXT)}"
-        shutil.copytree(source, self.path, copy_function=_linked)
+        shutil.copytree(source, self.path, copy_function=linked)
         self._files = set(self._all())
         self._hint = (self.path / "_delta_log" / "_last_checkpoint").read_bytes()
 
@@ -89,14 +89,6 @@ class _Table:
 
     def _all(self) -> list[Path]:
         return [file for file in self.path.rglob("*") if file.is_file()]
-
-
-def _linked(source: str, target: str) -> None:
-    # The hint alone is ever replaced.
-    if Path(source).name == "_last_checkpoint":
-        shutil.copy(source, target)
-    else:
-        Path(target).hardlink_to(source)
 
 
 def full(bench: _Bench) -> Iterator[Comparison]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -78,3 +79,13 @@ def against_delta_spark(
         yield from measure(rival)
     finally:
         rival.stop()
+
+
+def linked(source: str, target: str) -> None:
+    """Copies a file of a log for `copytree`: a link will do for all but the hint, which alone is
+    ever replaced.
+    """
+    if Path(source).name == "_last_checkpoint":
+        shutil.copy(source, target)
+    else:
+        Path(target).hardlink_to(source)

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import deltalake
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+import sparkdelta
 from sparkdelta import Snapshot, load_snapshot
 from tests.benchmarks.data import write_small_files
 from tests.benchmarks.file_actions import Statistics
 from tests.benchmarks.logs import Layout
 from tests.benchmarks.measurement import Comparison, Stopwatch, Target, at_most, faster
-from tests.benchmarks.parts import SESSION, LogBench, Measured, against_delta_spark, run_parts
+from tests.benchmarks.parts import (
+    SESSION,
+    LogBench,
+    Measured,
+    against_delta_spark,
+    linked,
+    run_parts,
+)
 from tests.benchmarks.planners import by_delta_rs, by_snapshot, by_sparkdelta
 from tests.benchmarks.planning_tables import Planning, Size, Table
 from tests.support.delta_spark import VERSION, DeltaSpark
@@ -61,10 +72,6 @@ def checkpoints(bench: _Bench) -> Iterator[Comparison]:
             table.check(by_snapshot(snapshot, table.where))
             table.check(bench.cold(table))
 
-            def floor(files: list[str] = files) -> object:
-                paths = spark.read.parquet(*files).select("add.path")
-                return paths.agg(F.count("path"), F.sum(F.length("path"))).collect()
-
             def loaded(table: Table = table, snapshot: Snapshot = snapshot) -> object:
                 return by_snapshot(snapshot, table.where)
 
@@ -75,11 +82,64 @@ def checkpoints(bench: _Bench) -> Iterator[Comparison]:
                 yield bench.far.compare(
                     f"{table.name}, {name}",
                     candidate,
-                    floor,
+                    partial(_paths, spark, files),
                     floor_name="add.path of it",
                     target=target,
                     same_result=False,
                 )
+
+
+def own_checkpoints(bench: _Bench) -> Iterator[Comparison]:
+    """The same on the checkpoint that sparkdelta writes, clustered and with ranges in its tags; of
+    the largest table only where it is asked for by `--most-files`.
+    """
+    plan, spark = bench.planning, bench.spark
+    most = plan.most_files
+    is_large = most is not None and most >= plan.large.files
+    for size in [plan.middle, plan.large] if is_large else [plan.middle]:
+        for source in bench.tables((size, "hash", "both")):
+            table = _rewritten(bench, source)
+            files = table.log.checkpoint_files(table.path)
+            snapshot = load_snapshot(spark, table.root)
+            table.check(by_snapshot(snapshot, table.where))
+            targets = (at_most(0.15), at_most(0.2)) if size == plan.large else _NO_TARGETS
+            for name, candidate, target in (
+                ("snapshot loaded", partial(by_snapshot, snapshot, table.where), targets[0]),
+                ("log read in the query", partial(bench.cold, table), targets[1]),
+            ):
+                yield bench.far.compare(
+                    f"{table.name}, {name}",
+                    candidate,
+                    partial(_paths, spark, files),
+                    floor_name="add.path of it",
+                    target=target,
+                    same_result=False,
+                )
+
+
+def _rewritten(bench: _Bench, source: Table) -> Table:
+    """A table with another checkpoint of the same version, and the same commits after it."""
+    root = bench.scratch / f"own-{source.path.name}"
+    if not root.exists():
+        unfinished = bench.scratch / f"{root.name}.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.copytree(source.path, unfinished, copy_function=linked)
+        log = unfinished / "_delta_log"
+        old = [*log.glob("*.checkpoint.*.json"), *log.glob("_sidecars/*.parquet")]
+        (first,) = log.glob("*.checkpoint.*.json")
+        version = int(first.name.partition(".")[0])
+        sparkdelta.write_checkpoint(
+            bench.spark, str(unfinished), version=version, kind="v2-json", incremental=False
+        )
+        for file in old:
+            file.unlink()
+        unfinished.rename(root)
+    return replace(source, name=f"{source.log.files:,} files, our own checkpoint", path=root)
+
+
+def _paths(spark: SparkSession, files: list[str]) -> object:
+    paths = spark.read.parquet(*files).select("add.path")
+    return paths.agg(F.count("path"), F.sum(F.length("path"))).collect()
 
 
 def growth(bench: _Bench) -> Iterator[Comparison]:
@@ -229,6 +289,7 @@ def file_lists(bench: _Bench) -> Iterator[Comparison]:
 
 PARTS: dict[str, Callable[[_Bench], Measured]] = {
     "checkpoints": checkpoints,
+    "own-checkpoints": own_checkpoints,
     "growth": growth,
     "low-memory": low_memory,
     "delta-rs": delta_rs,
