@@ -180,8 +180,9 @@ def write_parquet(
     settings: Mapping[str, str],
 ) -> None:
     """As `hadoop.write_parquet`, in a session of `sessions.session_of_one_write`."""
+    sibling = rows.sparkSession
     for key, value in {**WRITE_SETTINGS, **settings}.items():
-        rows.sparkSession.conf.set(key, value)
+        sibling.conf.set(key, value)
     writer = rows.write.options(**options).mode("error")
     writer.partitionBy(*partition_by).parquet(directory)
 

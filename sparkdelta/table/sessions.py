@@ -71,14 +71,14 @@ def _remote_session(spark: SparkSession, settings: Mapping[str, str]) -> Iterato
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
     connection: Any = spark.client._builder
-    session = cast(SparkSession, ConnectSession(connection=connection))
+    sibling = cast(SparkSession, ConnectSession(connection=connection))
     try:
         for key, value in settings.items():
-            session.conf.set(key, value)
-        yield session
+            sibling.conf.set(key, value)
+        yield sibling
     finally:
-        session.client.release_session()
-        session.client.close()
+        sibling.client.release_session()
+        sibling.client.close()
 
 
 def parallelism(spark: SparkSession) -> int:
@@ -95,9 +95,9 @@ def writing_session(spark: SparkSession) -> Iterator[SparkSession]:
     It has the user's settings of Hadoop and of the number of partitions.
     """
     if is_connect(spark):
-        with _remote_session(spark, _WRITING) as session:
-            session.conf.set(_PARTITIONS, str(spark.conf.get(_PARTITIONS)))
-            yield session
+        with _remote_session(spark, _WRITING) as sibling:
+            sibling.conf.set(_PARTITIONS, str(spark.conf.get(_PARTITIONS)))
+            yield sibling
         return
     sibling = _sibling(spark, _writing, _WRITING)
     for key, value in spark.conf.getAll.items():
