@@ -88,7 +88,8 @@ def test_nobody_sets_a_setting_of_the_users_session() -> None:
                 owners.append((_name(path), ast.unparse(node.value)))
     assert not [of for _, of in owners if not of.startswith(("sibling", "configuration"))]
     assert {name for name, _ in owners} <= {
-        "sparkdelta/storage/hadoop.py", "sparkdelta/table/sessions.py"
+        "sparkdelta/storage/connect.py", "sparkdelta/storage/hadoop.py",
+        "sparkdelta/table/sessions.py",
     }  # fmt: skip
 
 
