@@ -40,7 +40,7 @@ from sparkdelta.table.row_sessions import (
     computed,
     meant_by_the_user,
     moved_back,
-    write_data_files,
+    parquet_writer,
 )
 from sparkdelta.table.sessions import parallelism
 from sparkdelta.table.staging import staging
@@ -157,7 +157,7 @@ class DataFileWriter:
 
         def write_into(place: str) -> None:
             with our_errors(None), named_jobs(self.spark, "data files"):
-                write_data_files(
+                parquet_writer(self.spark)(
                     files,
                     place,
                     partition_by=list(names.values()),

@@ -7,7 +7,7 @@ there the rows are first written as they are, and read again by a session of thi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
@@ -90,19 +90,10 @@ def moved_back(rows: DataFrame, spark: SparkSession) -> DataFrame:
     return moved_rows(rows, spark)
 
 
-def write_data_files(
-    rows: DataFrame,
-    directory: str,
-    *,
-    partition_by: Sequence[str],
-    options: Mapping[str, str],
-    settings: Mapping[str, str],
-) -> None:
-    """Write rows into a new directory by Spark's Parquet writer, see `hadoop.write_parquet`."""
-    if is_connect(rows.sparkSession):
-        write = connect.write_parquet
-    else:
-        from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
+def parquet_writer(spark: SparkSession) -> Callable[..., None]:
+    """What writes data files by Spark's Parquet writer, see `hadoop.write_parquet`."""
+    if is_connect(spark):
+        return connect.write_parquet
+    from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
 
-        write = hadoop.write_parquet
-    write(rows, directory, partition_by=partition_by, options=options, settings=settings)
+    return hadoop.write_parquet
