@@ -136,12 +136,15 @@ class LogReader:
         return self.local_lines is not None
 
     @property
+    def _read_sidecars(self) -> tuple[Sidecar, ...]:
+        return self.sidecars if self.chosen is None else self.chosen
+
+    @property
     def is_small(self) -> bool:
         """Whether the commits and the checkpoint are best read by one task."""
         checkpoint = self.segment.checkpoint
         own = total_size(checkpoint.files) if checkpoint is not None else 0
-        sidecars = self.sidecars if self.chosen is None else self.chosen
-        stored = own + sum(sidecar.size_in_bytes for sidecar in sidecars)
+        stored = own + sum(sidecar.size_in_bytes for sidecar in self._read_sidecars)
         return self.is_local and stored <= SMALL_CHECKPOINT_BYTES
 
     @property
@@ -214,13 +217,12 @@ class LogReader:
         """How many adds and removes there are in the checkpoint or its chosen sidecars."""
         if self.segment.checkpoint is None:
             return 0, 0
-        sidecars = self.sidecars if self.chosen is None else self.chosen
-        tags = [parse_sidecar_tags(one.tags) for one in sidecars]
+        tags = [parse_sidecar_tags(one.tags) for one in self._read_sidecars]
         known = [one for one in tags if one is not None]
         if self.sidecars and len(known) == len(tags):
             return sum(one.num_adds for one in known), sum(one.num_removes for one in known)
         if self.sidecars:
-            names = [f"{SIDECAR_DIRECTORY}/{one.path}" for one in sidecars]
+            names = [f"{SIDECAR_DIRECTORY}/{one.path}" for one in self._read_sidecars]
             rows = self._parquet(names, counted_type())
         else:
             rows = self.checkpoint_actions(*counted_type().fields)
@@ -263,7 +265,7 @@ class LogReader:
         if self.sidecars:
             names = [
                 f"{SIDECAR_DIRECTORY}/{sidecar.path}"
-                for sidecar in (self.sidecars if self.chosen is None else self.chosen)
+                for sidecar in self._read_sidecars
                 if may_hold(sidecar.tags, field.name)
             ]
             frame = self._parquet(names, StructType([field]))
