@@ -57,8 +57,9 @@ def is_watched() -> bool:
 
 
 def _in_notebook() -> bool:
-    ipython = sys.modules.get("IPython")
-    return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
+    # Another thread may be importing it now, so that its names are not there yet.
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_ipython is not None and getattr(get_ipython(), "kernel", None) is not None
 
 
 def _start(spark: SparkSession, what: str) -> _Watcher | None:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -220,6 +220,13 @@ def test_a_notebook_gets_a_display(spark: SparkSession, monkeypatch: pytest.Monk
         wait_until(lambda: len(shown) > 2)
     assert "Leafing" in shown[0]._repr_mimebundle_([], [])["text/html"]
     assert shown[-1] == {"text/plain": ""}
+
+
+def test_a_half_imported_ipython_is_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread may be importing it: pandas does, on its first use."""
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert not module.is_watched()
 
 
 def test_where_bars_are_shown(
