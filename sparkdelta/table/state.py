@@ -150,12 +150,11 @@ class TableState:
 
     def transactions(self) -> DataFrame:
         """The latest `txn` of each application."""
-        return newest_by_key(self._actions(StructField("txn", TXN)), action="txn", key="appId")
+        return self._newest_by_key("txn", TXN, key="appId")
 
     def domain_metadata(self) -> DataFrame:
         """The latest `domainMetadata` of each domain that is not removed."""
-        actions = self._actions(StructField("domainMetadata", DOMAIN_METADATA))
-        latest = newest_by_key(actions, action="domainMetadata", key="domain")
+        latest = self._newest_by_key("domainMetadata", DOMAIN_METADATA, key="domain")
         return latest.filter("NOT coalesce(removed, false)")
 
     # Frames of the commits are kept: to build them takes longer than to plan what uses them.
@@ -267,14 +266,17 @@ class TableState:
             return in_json
         return F.coalesce(F.col(STATS_PARSED)[NUM_RECORDS].cast("long"), in_json)
 
-    def _actions(self, field: StructField) -> DataFrame:
-        commits = self.log.commit_actions(field.name)
-        if self.log.segment.checkpoint is None:
-            return commits
-        rows = self.log.checkpoint_actions(field)
-        checkpoint = rows.selectExpr(f"{_FROM_CHECKPOINT}L AS version", field.name)
-        both = checkpoint.unionByName(commits)
-        return both.coalesce(1) if self.log.is_small else both
+    def _newest_by_key(self, action: str, fields: StructType, *, key: str) -> DataFrame:
+        has_checkpoint = self.log.segment.checkpoint is not None
+        if not has_checkpoint and not self.log.may_hold(action):
+            return empty_frame(self.log.spark, fields)
+        rows = self.log.commit_actions(action)
+        if has_checkpoint:
+            stored = self.log.checkpoint_actions(StructField(action, fields))
+            checkpoint = stored.selectExpr(f"{_FROM_CHECKPOINT}L AS version", action)
+            rows = checkpoint.unionByName(rows)
+            rows = rows.coalesce(1) if self.log.is_small else rows
+        return newest_by_key(rows, action=action, key=key)
 
 
 def _kept(
