@@ -42,11 +42,7 @@ SMALL_CHECKPOINT_BYTES = 1024 * 1024
 many are started."""
 
 _FEW_LINES = 1_000  # parsed anew by every filter, which is sooner done than a job
-_BYTES_OF_A_LINE = 500
 _NOT_OF_FILES = frozenset({"protocol", "metaData", "txn", "domainMetadata"})
-_NAMES_TABLE_ACTION = """contains(line, '"protocol"') OR contains(line, '"metaData"')"""
-# One cut short inside an action's name has no closing brace.
-_MAY_BE_OF_TABLE = f"{_NAMES_TABLE_ACTION} OR NOT endswith(rtrim(line), '}}')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +171,7 @@ class LogReader:
         names = ("protocol", "metaData")
         found = self._lines_with(*names)
         if found is None:
-            lines = self.commit_lines.filter(_MAY_BE_OF_TABLE)
+            lines = self.commit_lines.filter(_may_name(*names))
         else:
             lines = local_lines(self.spark, found)
         rows = parse_log_lines(lines, actions=actions(*names), few=found is not None)
@@ -204,14 +200,26 @@ class LogReader:
         as is to be had without replay. Costs a Spark job where the checkpoint does not tell.
         """
         adds, removes = self._stored_file_actions()
-        if not self.is_searched:
-            new = total_size(self.segment.deltas) // _BYTES_OF_A_LINE
-            return adds + new, removes + new
-        lines = self.local_lines
-        if lines is None:
-            lines = read_lines(self.store, self.segment.deltas)
-        new, gone = (lines_that_name(lines, name).num_rows for name in ("add", "remove"))
+        new, gone = self._named_file_actions()
         return max(adds + new - gone, new), removes + gone
+
+    def _named_file_actions(self) -> tuple[int, int]:
+        """How many lines of the commits name an add, and how many a remove."""
+        names = ("add", "remove")
+        if self.is_searched:
+            lines = self.local_lines
+            if lines is None:
+                lines = read_lines(self.store, self.segment.deltas)
+            adds, removes = (lines_that_name(lines, name).num_rows for name in names)
+        else:
+            named = (F.count_if(F.col("line").contains(f'"{name}"')) for name in names)
+            ((adds, removes),) = read_rows(
+                self.commit_lines.agg(*named),
+                what="size of the commits",
+                bound=1,
+                version=self.segment.version,
+            )
+        return adds, removes
 
     def _stored_file_actions(self) -> tuple[int, int]:
         """How many adds and removes there are in the checkpoint or its chosen sidecars."""
@@ -239,6 +247,8 @@ class LogReader:
         # Of one kind there are few lines or none, where Spark has nothing to do.
         found = self._lines_with(*names) if len(names) == 1 else None
         lines = self.commit_lines if found is None else local_lines(self.spark, found)
+        if found is None and _NOT_OF_FILES.issuperset(names):
+            lines = lines.filter(_may_name(*names))
         if found is not None or self.is_local:
             # In one partition, what groups the actions by file needs no shuffle.
             lines = lines.coalesce(1)
@@ -340,3 +350,9 @@ class LogReader:
         reader = self.spark.read.options(**self.options, **PARQUET_OPTIONS).schema(schema)
         with our_errors(self.segment.version):
             return reader.parquet(*paths)
+
+
+def _may_name(*names: str) -> str:
+    """The condition of `lines_that_name`, in SQL."""
+    named = (f"contains(line, '\"{name}\"')" for name in names)
+    return " OR ".join((*named, "NOT endswith(rtrim(line), '}')"))

@@ -19,11 +19,13 @@ from sparkdelta.exceptions import (
     UnsupportedWriterFeaturesError,
 )
 from sparkdelta.protocol.last_checkpoint import parse_last_checkpoint
+from sparkdelta.protocol.sidecar_tags import parse_sidecar_tags
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.table import (
     checkpoint_files,
     clustering,
     loading,
+    log_text,
     sidecar_files,
     sidecar_reuse,
 )
@@ -315,6 +317,24 @@ def test_nothing_of_the_log_passes_the_driver(
     assert (written.num_adds, written.num_removes) == (500, 500)
     assert rows
     assert max(rows) == written.num_sidecars == 6
+
+
+@pytest.mark.parametrize("is_searched", [True, False])
+def test_sidecars_are_as_many_as_the_actions_need(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, is_searched: bool
+) -> None:
+    """However long their lines are, and whether or not the driver looks through them."""
+    if not is_searched:
+        for bound in ("DRIVER_LOG_BYTES", "DRIVER_SCAN_BYTES"):
+            monkeypatch.setattr(log_text, bound, 0)
+    files = [add(f"f{number}", tags={"note": "n" * number}) for number in range(300)]
+    write_commit(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), *files])
+    write_commit(table, 1, [remove(f"g{number}", deletionTimestamp=NOW) for number in range(100)])
+    written = checkpoint(spark, str(table), kind="v2-json", adds_per_sidecar=50, now_ms=NOW)
+    sidecars = load_snapshot(spark, str(table)).log.sidecars
+    tags = [parse_sidecar_tags(sidecar.tags) for sidecar in sidecars]
+    adds = [one.num_adds for one in tags if one is not None and one.num_adds]
+    assert (sum(adds), len(adds)) == (written.num_adds, 6) == (300, 6)
 
 
 @pytest.mark.parametrize("group", ["time zone, no ANSI", "Parquet"])
