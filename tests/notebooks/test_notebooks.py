@@ -20,8 +20,10 @@ from tests.support.shown import shown_rows  # noqa: E402
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LARGE = ROOT / "notebooks" / "02_plan_a_large_table.ipynb"
-SAVED_FILES, TESTED_FILES = 1_000_000, 20_000
-"""How large a log LARGE is saved with, and executed with here."""
+CHECKPOINTS = ROOT / "notebooks" / "03_checkpoints.ipynb"
+SAVED_FILES = {LARGE: 1_000_000, CHECKPOINTS: 120_000}
+TESTED_FILES = {LARGE: 20_000, CHECKPOINTS: 12_000}
+"""How large a log a notebook is saved with, and executed with here."""
 TIMEOUT_SECONDS = 300
 
 pytestmark = [
@@ -65,7 +67,7 @@ def _printed(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in NOTEBOOKS if path != LARGE], ids=lambda path: path.stem
+    "path", [path for path in NOTEBOOKS if path not in SAVED_FILES], ids=lambda path: path.stem
 )
 def test_notebook_prints_what_is_saved(path: Path) -> None:
     saved = nbformat.read(path, as_version=4)
@@ -107,12 +109,22 @@ def test_the_quickstart_tells_its_story() -> None:
     ]
 
 
-@pytest.mark.parametrize("files", [SAVED_FILES, pytest.param(TESTED_FILES, marks=pytest.mark.slow)])
+def _as_saved_and_as_run(path: Path) -> pytest.MarkDecorator:
+    run = pytest.param(TESTED_FILES[path], marks=pytest.mark.slow)
+    return pytest.mark.parametrize("files", [SAVED_FILES[path], run])
+
+
+def _large(path: Path, files: int) -> nbformat.NotebookNode:
+    """As it is saved, with many files; or as it runs, with fewer."""
+    notebook = nbformat.read(path, as_version=4)
+    if files == SAVED_FILES[path]:
+        return notebook
+    return execute(notebook, SPARKDELTA_NOTEBOOK_FILES=str(files))
+
+
+@_as_saved_and_as_run(LARGE)
 def test_the_large_table_tells_its_story(files: int) -> None:
-    """As it is saved, with a million files; and as it runs, with fewer."""
-    notebook = nbformat.read(LARGE, as_version=4)
-    if files == TESTED_FILES:
-        notebook = execute(notebook, SPARKDELTA_NOTEBOOK_FILES=str(files))
+    notebook = _large(LARGE, files)
     _, _, loaded, found, report, full, questions, plot, _ = _printed(notebook)
     per_day = files // 250
     assert loaded.split()[-2:] == ["sidecars", "8"]
@@ -127,6 +139,38 @@ def test_the_large_table_tells_its_story(files: int) -> None:
     kinds = [set(o["data"]) for o in _displayed(notebook)]
     assert any("text/html" in kind for kind in kinds)
     assert any("image/png" in kind for kind in kinds)
+
+
+@_as_saved_and_as_run(CHECKPOINTS)
+def test_checkpoints_tell_their_story(files: int) -> None:
+    notebook = _large(CHECKPOINTS, files)
+    _, made, full, _, asked, _, later, _, after, _ = _printed(notebook)
+    assert made == f"{files:,} files in the log\n"
+    days, sidecars = 30, 60
+    by_hash, clustered = map(_numbers, full.splitlines())
+    assert (by_hash[0], clustered[0]) == (files, files)
+    assert by_hash[1] == sidecars
+    assert 0.8 * sidecars <= clustered[1] <= sidecars
+    rows = [_numbers(line)[:3] for line in asked.splitlines()[1:]]
+    found, opened_by_hash, opened = zip(*rows, strict=True)
+    assert found == (files // days // 10, files // days, days, files)
+    assert min(opened_by_hash) >= 0.9 * sidecars
+    for share, limit in zip(opened, (5, 6, sidecars, sidecars), strict=True):
+        assert 1 <= share <= limit
+    for line in later.splitlines():
+        live, all_of_it, taken_over = _numbers(line)
+        assert live == files
+        if line.startswith("hash"):
+            assert taken_over == 0
+        else:
+            assert 0.8 * all_of_it < taken_over < all_of_it
+    (_, opened_by_hash), (_, opened) = map(_numbers, after.splitlines())
+    assert opened < opened_by_hash / 5
+    assert sum("image/png" in output["data"] for output in _displayed(notebook)) == 3
+
+
+def _numbers(line: str) -> list[int]:
+    return [int(text.replace(",", "")) for text in re.findall(r"[\d,]*\d", line)]
 
 
 def _files_left(report: str) -> list[str]:
