@@ -160,8 +160,10 @@ def check_same_log(spark: SparkSession, store: LogStore) -> None:
     else:
         probe = f"probe-{uuid4()}.tmp"
         store.put_if_absent(probe, b"Can the server see this?\n")  # it sees no empty file
-        is_same = any(entry.name == probe for entry in server.list_from())
-        store.delete([probe])
+        try:
+            is_same = any(entry.name == probe for entry in server.list_from())
+        finally:
+            store.delete([probe])
     if not is_same:
         raise StoreNotWritableError(
             path=store.table_root,

@@ -1,20 +1,27 @@
-"""Every gating `read` and `snapshot` spec of the packed workloads.
+"""Every gating spec of the packed workloads, but for those that are left out by name.
 
-Rows, row counts, snapshots, failures, and how many files a condition keeps.
+Rows, row counts, snapshots, failures, how many files a condition keeps, version checksums, and
+writes that are done again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
+from sparkdelta import DeltaTable, read_delta, verify, write_delta
+from sparkdelta.commands.verify import CHECKSUM
 from tests.conformance import expectations
 from tests.conformance.expectations import parameters
 from tests.conformance.reading import CorpusReader
 from tests.support.corpus import Spec, corpus_or_skip, load_cases, load_workloads
-from tests.support.rows import assert_same_rows, parquet_rows, without_void
+from tests.support.rows import assert_same_rows, parquet_rows, spark_rows, without_void
 
 pytestmark = pytest.mark.conformance
 
@@ -37,6 +44,8 @@ def test_sizes() -> None:
     assert Counter(spec.type for spec in GATING) == {
         "read": expectations.GATING_READS,
         "snapshot": expectations.GATING_SNAPSHOTS,
+        "crc": expectations.GATING_CHECKSUMS,
+        "write": expectations.GATING_WRITES,
     }
     left_out = Counter(spec.type for spec in LEFT_OUT if spec.table.gate)
     assert left_out == expectations.GATING_LEFT_OUT
@@ -118,6 +127,48 @@ def test_snapshot(snapshot: Spec, reader: CorpusReader) -> None:
 def test_refused_snapshot(snapshot: Spec, reader: CorpusReader) -> None:
     with pytest.raises(expectations.spec_error(snapshot)):
         reader.facts(snapshot.query)
+
+
+@pytest.mark.parametrize("checksum", _specs("crc", fails=False))
+def test_version_checksum(checksum: Spec, spark: SparkSession) -> None:
+    """The one that delta-spark wrote is that of the version's state."""
+    verified = verify(spark, checksum.query.location, version=checksum.query.version)
+    assert [check.looked_at for check in verified.checks if check.name == CHECKSUM] == [1]
+    assert verified.is_clean, verified
+
+
+@pytest.mark.parametrize("written", _specs("write", fails=False))
+def test_write(written: Spec, spark: SparkSession, tmp_path: Path) -> None:
+    """The same commits, by this package, give every version the rows that it has there."""
+    path = str(tmp_path / "table")
+    for commit in written.commits:
+        _write(spark, path, commit, written.table.directory)
+    reads = [spec for spec in GATING if spec.table is written.table and spec.type == "read"]
+    assert reads
+    for read in reads:
+        assert read.expected_data is not None
+        rows = read_delta(spark, path, version=read.query.version, where=read.query.where)
+        assert_same_rows(spark_rows(rows), parquet_rows(read.expected_data))
+
+
+def _write(spark: SparkSession, path: str, commit: Mapping[str, Any], source: Path) -> None:
+    operation, partition_by = commit["operation"], commit.get("partitionColumns", [])
+    files = [str(source / name) for name in commit.get("dataFiles", [])]
+    if operation == "insert":
+        write_delta(spark.read.parquet(*files), path, mode="append")
+    elif operation == "evolve_schema":
+        added = StructType.fromJson({"fields": commit["addColumns"]})
+        write_delta(spark.createDataFrame([], added), path, mode="append", merge_schema=True)
+    elif files:
+        rows, how = spark.read.parquet(*files), {"mode": "overwrite", "overwrite_schema": True}
+        write_delta(rows, path, partition_by=partition_by, **how)
+    else:
+        is_new = operation == "create_table"
+        builder = DeltaTable.create(spark) if is_new else DeltaTable.replace(spark)
+        builder = builder.location(path).addColumns(StructType.fromJson(commit["schema"]))
+        for name, value in commit.get("properties", {}).items():
+            builder = builder.property(name, value)
+        builder.partitionedBy(*partition_by).execute()
 
 
 @pytest.mark.parametrize("spec", parameters(LEFT_OUT))

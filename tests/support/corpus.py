@@ -228,7 +228,7 @@ class WorkloadTable:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One query of a workload with its expected result or error."""
+    """One query of a workload with its expected result or error, or the commits to write."""
 
     id: str
     type: str
@@ -237,6 +237,7 @@ class Spec:
     expected: Mapping[str, Any] | None
     error: Mapping[str, Any] | None
     expected_data: Path | None
+    commits: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +282,7 @@ def _spec(root: Path, table: WorkloadTable, entry: Mapping[str, Any]) -> Spec:
         expected=expected,
         error=error,
         expected_data=_optional_path(root, entry.get("expected_data")),
+        commits=tuple(document.get("commits", ())),
     )
 
 
