@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -207,10 +207,9 @@ def large_commit(bench: _Bench) -> Iterator[Comparison]:
     with SparkWorker(SESSION, cores=cores, memory=_SMALL_HEAP) as worker:
         for _ in range(bench.stopwatch.pairs.first):
             told.append(worker.run(f"{__name__}:commit_many", path=path, actions=actions))
-    peak = max(each["peak_mb"] for each in told)
     yield Comparison(
         suite=bench.stopwatch.suite,
-        name=f"a commit of {actions:,} file actions, {peak:.0f} MB of a heap of {_SMALL_HEAP} used",
+        name=f"a commit of {actions:,} file actions in a heap of {_SMALL_HEAP}",
         floor_name="df.write.json of them",
         target=None,
         jobs=None,
@@ -234,9 +233,6 @@ def commit_many(spark: SparkSession, path: str, actions: int) -> dict[str, float
     adds.write.json(floor)
     between = time.perf_counter()
     shutil.rmtree(floor)
-    pools: Any = list(_memory_pools(spark))
-    for pool in pools:
-        pool.resetPeakUsage()
     begin = time.perf_counter()
     snapshot = open_snapshot(spark, path)
     Transaction(
@@ -248,15 +244,7 @@ def commit_many(spark: SparkSession, path: str, actions: int) -> dict[str, float
     return {
         "seconds": time.perf_counter() - begin,
         "floor_seconds": between - start,
-        "peak_mb": sum(pool.getPeakUsage().getUsed() for pool in pools) / 2**20,
     }
-
-
-def _memory_pools(spark: SparkSession) -> Iterator[Any]:
-    jvm: Any = spark._jvm
-    for pool in jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans():
-        if str(pool.getType()) == "Heap memory":
-            yield pool
 
 
 WRITE_PARTS: dict[str, Callable[[_Bench], Measured]] = {
