@@ -109,9 +109,9 @@ def write_delta(
     Parameters
     ----------
     df
-        The rows. Columns and fields of structs are matched by name in any
-        case, and cast as Spark's store assignment policy ANSI says. A column that they lack is
-        generated, has its default, or is null. Each row must keep the table's constraints.
+        The rows. Columns and fields of structs are matched by name in any case, and cast as Spark's
+        store assignment policy ANSI says. A column that they lack is generated, has its default, or
+        is null. Each row must keep the table's constraints.
     path
         The table's root, as any path that Spark writes to.
     mode

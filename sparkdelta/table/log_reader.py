@@ -30,6 +30,7 @@ from sparkdelta.table.log_text import (
     is_searched_by_driver,
     lines_that_name,
     local_lines,
+    may_name,
     read_lines,
     total_size,
 )
@@ -171,7 +172,7 @@ class LogReader:
         names = ("protocol", "metaData")
         found = self._lines_with(*names)
         if found is None:
-            lines = self.commit_lines.filter(_may_name(*names))
+            lines = self.commit_lines.filter(may_name(*names))
         else:
             lines = local_lines(self.spark, found)
         rows = parse_log_lines(lines, actions=actions(*names), few=found is not None)
@@ -197,7 +198,8 @@ class LogReader:
 
     def about_file_actions(self) -> tuple[int, int]:
         """About how many live files and tombstones replay gives: enough to lay them out, as exact
-        as is to be had without replay. Costs a Spark job where the checkpoint does not tell.
+        as is to be had without replay. Costs a Spark job where the checkpoint does not tell, and
+        one where the driver does not look through the commits.
         """
         adds, removes = self._stored_file_actions()
         new, gone = self._named_file_actions()
@@ -212,7 +214,7 @@ class LogReader:
                 lines = read_lines(self.store, self.segment.deltas)
             adds, removes = (lines_that_name(lines, name).num_rows for name in names)
         else:
-            named = (F.count_if(F.col("line").contains(f'"{name}"')) for name in names)
+            named = (F.count_if(F.expr(may_name(name))) for name in names)
             ((adds, removes),) = read_rows(
                 self.commit_lines.agg(*named),
                 what="size of the commits",
@@ -246,9 +248,12 @@ class LogReader:
         """
         # Of one kind there are few lines or none, where Spark has nothing to do.
         found = self._lines_with(*names) if len(names) == 1 else None
-        lines = self.commit_lines if found is None else local_lines(self.spark, found)
-        if found is None and _NOT_OF_FILES.issuperset(names):
-            lines = lines.filter(_may_name(*names))
+        if found is not None:
+            lines = local_lines(self.spark, found)
+        elif _NOT_OF_FILES.issuperset(names):
+            lines = self.commit_lines.filter(may_name(*names))
+        else:
+            lines = self.commit_lines
         if found is not None or self.is_local:
             # In one partition, what groups the actions by file needs no shuffle.
             lines = lines.coalesce(1)
@@ -350,9 +355,3 @@ class LogReader:
         reader = self.spark.read.options(**self.options, **PARQUET_OPTIONS).schema(schema)
         with our_errors(self.segment.version):
             return reader.parquet(*paths)
-
-
-def _may_name(*names: str) -> str:
-    """The condition of `lines_that_name`, in SQL."""
-    named = (f"contains(line, '\"{name}\"')" for name in names)
-    return " OR ".join((*named, "NOT endswith(rtrim(line), '}')"))

@@ -109,3 +109,10 @@ def lines_that_name(lines: pa.Table, *actions: str) -> pa.Table:
     for action in actions:
         is_wanted = pc.or_(is_wanted, pc.match_substring(text, f'"{action}"'))
     return lines.filter(is_wanted)
+
+
+def may_name(*actions: str) -> str:
+    """The condition of `lines_that_name`, in SQL."""
+    named = (f"contains(line, '\"{action}\"')" for action in actions)
+    # One cut short inside an action's name has no closing brace.
+    return " OR ".join((*named, "NOT endswith(rtrim(line), '}')"))

@@ -160,8 +160,8 @@ def _write(spark: SparkSession, path: str, commit: Mapping[str, Any], source: Pa
         added = StructType.fromJson({"fields": commit["addColumns"]})
         write_delta(spark.createDataFrame([], added), path, mode="append", merge_schema=True)
     elif files:
-        rows, how = spark.read.parquet(*files), {"mode": "overwrite", "overwrite_schema": True}
-        write_delta(rows, path, partition_by=partition_by, **how)
+        rows = spark.read.parquet(*files)
+        write_delta(rows, path, mode="overwrite", overwrite_schema=True, partition_by=partition_by)
     else:
         is_new = operation == "create_table"
         builder = DeltaTable.create(spark) if is_new else DeltaTable.replace(spark)
