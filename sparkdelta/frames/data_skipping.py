@@ -46,7 +46,12 @@ from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.schema.column_mapping import physical_path
 from sparkdelta.schema.sql_text import type_text
-from sparkdelta.schema.statistics_schema import covers, narrowed_statistics, spelled
+from sparkdelta.schema.statistics_schema import (
+    covers,
+    narrowed_statistics,
+    reliable_statistics,
+    spelled,
+)
 from sparkdelta.schema.table_schema import quoted
 
 _MIN, _MAX, _NULLS, _RECORDS = "minValues", "maxValues", "nullCount", "numRecords"
@@ -82,7 +87,9 @@ NOTHING_STORED = StoredFacts({}, None)
 
 
 def stored_in_checkpoint(
-    add: StructType | None, partition_keys: Sequence[tuple[str, StructField]]
+    add: StructType | None,
+    partition_keys: Sequence[tuple[str, StructField]],
+    statistics: StructType,
 ) -> StoredFacts:
     """What a checkpoint with this type of `add` has stored, as far as it can be relied on.
 
@@ -90,9 +97,11 @@ def stored_in_checkpoint(
     ----------
     partition_keys
         The physical name and the field of each partition column.
+    statistics
+        Of the table; the type of `stats_parsed`.
     """
     types = {} if add is None else {field.name: field.dataType for field in add.fields}
-    parsed, statistics = types.get(PARTITION_VALUES_PARSED), types.get(STATS_PARSED)
+    parsed, summaries = types.get(PARTITION_VALUES_PARSED), types.get(STATS_PARSED)
     stored = {f.name: f.dataType for f in parsed.fields} if isinstance(parsed, StructType) else {}
     return StoredFacts(
         {
@@ -100,7 +109,7 @@ def stored_in_checkpoint(
             for key, field in partition_keys
             if stored.get(key) == field.dataType and not isinstance(field.dataType, _ZONED)
         },
-        statistics if isinstance(statistics, StructType) else None,
+        reliable_statistics(summaries, statistics) if isinstance(summaries, StructType) else None,
     )
 
 

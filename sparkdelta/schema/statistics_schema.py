@@ -123,6 +123,21 @@ def _only_plural(names: Sequence[str]) -> bool:
     return "nullCounts" in names and "nullCount" not in names
 
 
+def reliable_statistics(stored: StructType, wanted: StructType) -> StructType:
+    """What a checkpoint has stored without the leaves whose conversion to the wanted type would ask
+    for a time zone: nobody can tell in which one they were meant.
+    """
+    types = {spelled(stored, field.name): field.dataType for field in wanted.fields}
+    fields = []
+    for field in stored.fields:
+        own, other = field.dataType, types.get(field.name)
+        if isinstance(own, StructType) and isinstance(other, StructType):
+            fields.append(StructField(field.name, reliable_statistics(own, other)))
+        elif own == other or not any(isinstance(one, TimestampType) for one in (own, other)):
+            fields.append(field)
+    return StructType(fields)
+
+
 def covers(stored: StructType, wanted: StructType) -> bool:
     """Whether every leaf of the wanted type is stored, in whatever type."""
     for field in wanted.fields:

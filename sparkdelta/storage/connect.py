@@ -18,8 +18,8 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY
-from sparkdelta.storage.log_store import Data, FileEntry, LogStore, log_path
-from sparkdelta.storage.parquet import WRITE_SETTINGS, ParquetRelation, is_hidden
+from sparkdelta.storage.log_store import Data, FileEntry, LogStore, log_path, show_same_log
+from sparkdelta.storage.parquet import WRITE_SETTINGS, ParquetRelation
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
 _PATH_NOT_FOUND = "PATH_NOT_FOUND"
@@ -149,15 +149,8 @@ def check_same_log(spark: SparkSession, store: LogStore) -> None:
         It is not, or nobody can tell.
     """
     server = ConnectLogStore(spark, store.table_root)
-    here = {entry.name for entry in store.list_from() if not is_hidden(entry.name)}
-    seen = {entry.name for entry in server.list_from()}
-    # Others may write meanwhile, but what both see is the same, and something is.
-    common = max((name for name in seen & here if name.endswith(".json")), default=None)
-    if common is not None:
-        is_same = server.read([common]) == store.read([common])
-    elif seen or here:
-        is_same = False
-    else:
+    is_same = show_same_log(server, store)
+    if is_same is None:
         probe = f"probe-{uuid4()}.tmp"
         store.put_if_absent(probe, b"Can the server see this?\n")  # it sees no empty file
         try:

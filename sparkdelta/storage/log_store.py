@@ -116,6 +116,20 @@ class LogStore(Protocol):
         """Delete a staging directory with all it holds; one that is not there is no error."""
 
 
+def show_same_log(one: LogStore, other: LogStore) -> bool | None:
+    """Whether two ways to a table lead to one log; None where neither shows a log."""
+    # Others may write meanwhile, but what both see is the same, and something is. What begins with
+    # "_" or "." is not seen by Spark's file sources.
+    seen, here = (
+        {entry.name for entry in store.list_from() if entry.name[0] not in "_."}
+        for store in (one, other)
+    )
+    common = max((name for name in seen & here if name.endswith(".json")), default=None)
+    if common is not None:
+        return one.read([common]) == other.read([common])
+    return False if seen or here else None
+
+
 def checked_name(name: str) -> str:
     """The name of a file or directory within the log, refused if it leads anywhere else."""
     if not set(name.split("/")).isdisjoint(("", ".", "..")) or "\0" in name:

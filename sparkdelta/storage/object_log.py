@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.fs
@@ -21,6 +21,7 @@ from sparkdelta.storage.log_store import (
     LogStore,
     checked_name,
     checked_staging_directory,
+    show_same_log,
 )
 from sparkdelta.storage.worker_files import bucket, s3_arguments
 
@@ -72,14 +73,8 @@ class ObjectLogStore:
 
     def check_writable(self) -> None:
         """Refuse to commit to another place than the table is read from."""
-        if self.reads is None:
-            return
-        seen = {entry.name for entry in self.reads.list_from()}
-        here = {entry.name for entry in self._list(LOG_DIRECTORY)}
-        # Others may write meanwhile, but what both see is the same, and something is.
-        common = max((name for name in seen & here if name.endswith(".json")), default=None)
-        is_same = not (seen or here) if common is None else self._reads_alike(common)
-        if not is_same:
+        itself = replace(self, reads=None)
+        if self.reads is not None and show_same_log(self.reads, itself) is False:
             raise StoreNotWritableError(
                 path=self.table_root,
                 reason="Spark and the client that commits do not see the same log",
@@ -155,9 +150,6 @@ class ObjectLogStore:
         for batch in obstore.list(self.objects, prefix):
             for found in batch:
                 obstore.delete(self.objects, found["path"])
-
-    def _reads_alike(self, name: str) -> bool:
-        return self.reads is None or self.reads.read([name]) == [self._read(name)]
 
     def _read(self, name: str, size: int | None = None) -> bytes:
         import obstore

@@ -228,7 +228,11 @@ class TableState:
 
     def _stored(self) -> StoredFacts:
         """What the checkpoint has stored."""
-        return stored_in_checkpoint(self.log.stored_add_type(), self.configuration.partition_keys)
+        return stored_in_checkpoint(
+            self.log.stored_add_type(),
+            self.configuration.partition_keys,
+            self.configuration.statistics,
+        )
 
     def _stored_in_cache(self) -> StoredFacts:
         names = {field.name: field.name for field in self.configuration.partition_fields}

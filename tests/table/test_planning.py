@@ -266,6 +266,37 @@ def test_statistics_have_physical_names(spark: SparkSession, table: Path) -> Non
     assert kept(load_snapshot(spark, str(table)), "id = 1") == ["f1"]
 
 
+@pytest.mark.parametrize(("name", "stored"), [("timestamp", None), ("timestamp_ntz", "UTC")])
+def test_bounds_that_ask_for_a_time_zone_leave_out_nothing(
+    spark: SparkSession, table: Path, name: str, stored: str | None
+) -> None:
+    """PROTOCOL.md#per-file-statistics: moments that a checkpoint has stored as those without a
+    zone, or the other way round.
+    """
+    opening = [protocol(features=["timestampNtz"]), metadata(field("at", name))]
+    write_commit(table, 0, [*opening, add("f")])
+    bounds = pa.struct([("at", pa.timestamp("us", stored))])
+    typed = pa.struct(
+        [*ADD, ("stats_parsed", pa.struct([("minValues", bounds), ("maxValues", bounds)]))]
+    )
+    noon = {"at": dt.datetime(2024, 1, 1, 12)}
+    one = {**add("f")["add"], "partitionValues": [], "stats": None}
+    one["stats_parsed"] = {"minValues": noon, "maxValues": noon}
+    described = opening[1]["metaData"] | {"configuration": [], "format": None}
+    columns = {
+        "add": pa.array([one, None, None], typed),
+        "metaData": pa.array([None, described, None], METADATA),
+        "protocol": pa.array([None, None, opening[0]["protocol"]], PROTOCOL),
+    }
+    pq.write_table(pa.table(columns), log_directory(table) / f"{0:020d}.checkpoint.parquet")
+    literal = "TIMESTAMP" if name == "timestamp" else "TIMESTAMP_NTZ"
+    zone = "Z" if name == "timestamp" else ""
+    with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        assert kept(
+            load_snapshot(spark, str(table)), f"at = {literal}'2024-01-01 12:00:00{zone}'"
+        ) == ["f"]
+
+
 GENERATED = {
     "CAST(ts AS DATE)": ("date", [f"2024-03-{day:02}" for day in range(1, 31)]),
     "YEAR(ts)": ("integer", [str(year) for year in range(2010, 2040)]),
