@@ -52,7 +52,7 @@ from sparkdelta.schema.statistics_schema import (
     reliable_statistics,
     spelled,
 )
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.schema.table_schema import as_nullable, quoted
 
 _MIN, _MAX, _NULLS, _RECORDS = "minValues", "maxValues", "nullCount", "numRecords"
 _IN_JSON = "parsed"
@@ -107,7 +107,8 @@ def stored_in_checkpoint(
         {
             field.name: key
             for key, field in partition_keys
-            if stored.get(key) == field.dataType and not isinstance(field.dataType, _ZONED)
+            if stored.get(key) == as_nullable(field.dataType)
+            and not isinstance(field.dataType, _ZONED)
         },
         reliable_statistics(summaries, statistics) if isinstance(summaries, StructType) else None,
     )

@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 
 from sparkdelta.exceptions import InvalidPartitionValueError
 from sparkdelta.schema.sql_text import text_literal, type_text
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.schema.table_schema import as_nullable, quoted
 
 _HAS_ZONE = r":\d{2}(\.\d+)?\s*(Z|UTC|[+-]\d{1,2}(:?\d{2}){0,2})$"
 _DATE_ONLY = r"^[+-]?\d{4,6}-\d{1,2}-\d{1,2}$"
@@ -67,7 +67,8 @@ def typed_partition_values(
 def typed_partition_value(text: str, field: StructField, *, time_zone: str) -> str:
     """The value of one partition column, in SQL; null for null and the empty string.
 
-    A text that is no value of the type fails the query (`InvalidPartitionValueError`).
+    A text that is no value of the type fails the query (`InvalidPartitionValueError`). A collation
+    is left out, as it is where rows are read.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def typed_partition_value(text: str, field: StructField, *, time_zone: str) -> s
         f"CASE WHEN {text} IS NULL OR {text} = '' THEN NULL "
         f"WHEN {value} IS NULL THEN raise_error(concat({problem}, {text})) ELSE {value} END"
     )
-    return f"CAST({typed} AS {type_text(field.dataType)})"
+    return f"CAST({typed} AS {type_text(as_nullable(field.dataType))})"
 
 
 def value_of_text(text: str, data_type: DataType, *, time_zone: str) -> str:

@@ -154,7 +154,7 @@ class SkippingRules:
         if isinstance(predicate, IsNull):
             return self._has_nulls(predicate.child)
         if isinstance(predicate, Truth):
-            matched = _prefix_range(predicate.child, exact_only=False)
+            matched = self._prefix_range(predicate.child, exact_only=False)
             return None if matched is None else self.condition(matched)
         if isinstance(predicate, Not):
             return self._negated(predicate.term)
@@ -166,7 +166,7 @@ class SkippingRules:
         if isinstance(term, In):
             return self._not_in(term)
         if isinstance(term, Truth):
-            matched = _prefix_range(term.child, exact_only=True)
+            matched = self._prefix_range(term.child, exact_only=True)
             return None if matched is None else self.condition(predicates.without_not(Not(matched)))
         return None
 
@@ -251,11 +251,9 @@ class SkippingRules:
             equals = [Comparison("=", predicate.child, constant) for constant in values]
             return _any([self.condition(equal) for equal in equals])
         bound = ordered(predicate.child, self.schema)
-        if bound is None or not all(is_comparable(bound, v.data_type) for v in values):
+        if bound is None or not _are_like(bound, values):
             return None
-        if len({family(v.data_type) for v in values}) > 1:
-            return None
-        if bound.is_float and not all(_is_number(v) for v in values):
+        if bound.is_float and not all(map(_is_number, values)):
             return None
         array = _array(values)
         ends = _all(
@@ -273,19 +271,50 @@ class SkippingRules:
 
     def _not_in(self, predicate: In) -> Condition:
         values = tuple(v for v in predicate.values if v.value is not None)
-        others = [Comparison("<>", predicate.child, constant) for constant in values]
-        if len(values) <= _MAX_ALTERNATIVES:
-            return self.condition(And(tuple(others))) if others else None
         bound = ordered(predicate.child, self.schema)
-        if bound is None or bound.is_inexact or bound.is_float or self.facts.is_pushed:
+        if not values or bound is None or not _are_like(bound, values):
             return None
-        if not all(is_comparable(bound, v.data_type) for v in values):
+        if len(values) <= _MAX_ALTERNATIVES:
+            return self.condition(And(tuple(Comparison("<>", predicate.child, v) for v in values)))
+        if bound.is_inexact or bound.is_float or self.facts.is_pushed:
             return None
         least, greatest = self._bounds(bound)
-        if least is None or greatest is None or len({family(v.data_type) for v in values}) > 1:
+        if least is None or greatest is None:
             return None
         excluded = f"{least} = {greatest} AND `exists`({_array(values)}, one -> one = {least})"
         return _all([f"(NOT coalesce({excluded}, FALSE))", self._has_values(bound.path)])
+
+    def _prefix_range(self, expression: Expression, *, exact_only: bool) -> Predicate | None:
+        """The range of texts that begin as LIKE or startswith asks.
+
+        Parameters
+        ----------
+        exact_only
+            Whether the range must be all there is to the match.
+        """
+        if not isinstance(expression, Call) or expression.function not in ("like", "startswith"):
+            return None
+        text, pattern = expression.arguments
+        if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+            return None
+        bound = ordered(text, self.schema)
+        if bound is None or bound.family != "string":
+            return None  # numbers and dates have another order than the texts that they become
+        prefix, is_exact = pattern.value, True
+        if expression.function == "like":
+            if "\\" in pattern.value:
+                return None
+            prefix = pattern.value.split("%")[0].split("_")[0]
+            if prefix == pattern.value:
+                return Comparison("=", text, pattern)
+            is_exact = pattern.value == prefix + "%"
+        if not prefix or (exact_only and not is_exact):
+            return None
+        terms: list[Predicate] = [Comparison(">=", text, Literal(prefix, "string"))]
+        after = _next_text(prefix)
+        if after is not None:
+            terms.append(Comparison("<", text, Literal(after, "string")))
+        return And(tuple(terms))
 
     def _bounded_above(self, terms: Sequence[Predicate]) -> frozenset[ColumnPath]:
         found = set()
@@ -345,6 +374,13 @@ def _is_number(expression: Expression) -> bool:
     return not (isinstance(expression.value, float) and math.isnan(expression.value))
 
 
+def _are_like(bound: Ordered, values: Sequence[Literal]) -> bool:
+    """Whether constants are of the bounds' own kind. A text among them may be taken for a number,
+    or the number for a text, which has another order.
+    """
+    return all(family(v.data_type) == bound.family for v in values)
+
+
 def _array(values: Sequence[Literal]) -> str:
     """Many constants of one family as an array, in one literal where JSON can say them."""
     kinds = {v.data_type for v in values}
@@ -352,36 +388,6 @@ def _array(values: Sequence[Literal]) -> str:
         texts = [v.value for v in values]
         return f"from_json({text_literal(json.dumps(texts))}, 'array<{kinds.pop()}>')"
     return f"array({', '.join(map(literal, values))})"
-
-
-def _prefix_range(expression: Expression, *, exact_only: bool) -> Predicate | None:
-    """The range of texts that begin as LIKE or startswith asks.
-
-    Parameters
-    ----------
-    exact_only
-        Whether the range must be all there is to the match.
-    """
-    if not isinstance(expression, Call) or expression.function not in ("like", "startswith"):
-        return None
-    text, pattern = expression.arguments
-    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-        return None
-    prefix, is_exact = pattern.value, True
-    if expression.function == "like":
-        if "\\" in pattern.value:
-            return None
-        prefix = pattern.value.split("%")[0].split("_")[0]
-        if prefix == pattern.value:
-            return Comparison("=", text, pattern)
-        is_exact = pattern.value == prefix + "%"
-    if not prefix or (exact_only and not is_exact):
-        return None
-    terms: list[Predicate] = [Comparison(">=", text, Literal(prefix, "string"))]
-    after = _next_text(prefix)
-    if after is not None:
-        terms.append(Comparison("<", text, Literal(after, "string")))
-    return And(tuple(terms))
 
 
 def _next_text(prefix: str) -> str | None:

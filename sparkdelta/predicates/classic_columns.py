@@ -18,7 +18,7 @@ from pyspark.sql.types import _parse_datatype_json_string as parse_type_json
 from sparkdelta.predicates.column_tree import ColumnTree
 from sparkdelta.predicates.literals import literal_of, simple_name
 from sparkdelta.predicates.names import UnusableError, extract_field, find_column
-from sparkdelta.protocol.predicates import Cast, Expression, Predicate
+from sparkdelta.protocol.predicates import Expression, Predicate
 
 _CLASS = re.compile(r'"class":"([^"]+)"')
 _NAMES = {
@@ -37,7 +37,7 @@ _NAMES = {
 }  # fmt: skip
 
 
-def parse_classic_filter(filtered: DataFrame, schema: StructType) -> Predicate:
+def parse_classic_filter(filtered: DataFrame, schema: StructType, *, time_zone: str) -> Predicate:
     """The predicate of the condition of a filter.
 
     Parameters
@@ -46,12 +46,14 @@ def parse_classic_filter(filtered: DataFrame, schema: StructType) -> Predicate:
         A filter of an empty DataFrame of the table's schema.
     schema
         The table's columns.
+    time_zone
+        The session's, for texts that stand for timestamps.
     """
     frame: Any = filtered
     plan = frame._jdf.queryExecution().analyzed()
     if plan.nodeName() != "Filter":
         raise ValueError(f"a filter's plan begins with {plan.nodeName()}")
-    return _CatalystTree(schema).predicate(plan.condition())
+    return _CatalystTree(schema, time_zone).predicate(plan.condition())
 
 
 def plan_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
@@ -92,8 +94,8 @@ class _CatalystTree(ColumnTree):
             return _literal(node)
         if kind == "Cast":
             (child,) = _children(node)
-            name = simple_name(_data_type(node))
-            return Cast(self.expression(child), name, is_try=str(node.evalMode()) == "TRY")
+            is_try = str(node.evalMode()) == "TRY"
+            return self.cast(self.expression(child), simple_name(_data_type(node)), is_try=is_try)
         if kind == "Alias":
             return self.expression(_children(node)[0])
         raise UnusableError(f"{kind} is not looked into")

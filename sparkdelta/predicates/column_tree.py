@@ -8,14 +8,17 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
+from sparkdelta.predicates.literals import cast_literal
 from sparkdelta.predicates.names import UnusableError
 from sparkdelta.protocol.predicates import (
     FUNCTIONS,
     And,
     Call,
+    Cast,
     Comparison,
     Expression,
     IsNull,
+    Literal,
     Not,
     Or,
     Predicate,
@@ -33,8 +36,9 @@ class ColumnTree(ABC):
     Subclasses tell what a node is; nodes are opaque here.
     """
 
-    def __init__(self, schema: StructType) -> None:
+    def __init__(self, schema: StructType, time_zone: str) -> None:
         self.schema = schema
+        self.time_zone = time_zone
 
     @abstractmethod
     def call(self, node: Any) -> tuple[str, Sequence[Any]] | None:
@@ -43,6 +47,14 @@ class ColumnTree(ABC):
     @abstractmethod
     def value(self, node: Any) -> Expression:
         """A column, literal or cast, or `UnusableError`."""
+
+    def cast(self, child: Expression, data_type: str, *, is_try: bool) -> Expression:
+        """A cast, or what it makes of a literal."""
+        if isinstance(child, Literal):
+            made = cast_literal(child, data_type, time_zone=self.time_zone)
+            if made is not None:
+                return made
+        return Cast(child, data_type, is_try)
 
     def predicate(self, node: Any) -> Predicate:
         """The predicate of a boolean node."""

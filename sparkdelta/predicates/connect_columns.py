@@ -12,7 +12,7 @@ from sparkdelta.predicates.column_tree import ColumnTree
 from sparkdelta.predicates.literals import literal_of, simple_name
 from sparkdelta.predicates.names import UnusableError, extract_field
 from sparkdelta.predicates.sql_text import parse_condition, parse_expression, parse_type_name
-from sparkdelta.protocol.predicates import Cast, Expression, Literal, Predicate
+from sparkdelta.protocol.predicates import Expression, Literal, Predicate
 
 _NAMES = {"==": "=", "isNull": "isnull", "isNotNull": "isnotnull"}
 
@@ -34,14 +34,10 @@ def parse_connect_column(
 
 
 class _ConnectTree(ColumnTree):
-    def __init__(self, schema: StructType, time_zone: str) -> None:
-        super().__init__(schema)
-        self._time_zone = time_zone
-
     def predicate(self, node: Any) -> Predicate:
         kind = type(node).__name__
         if kind == "SQLExpression":
-            return parse_condition(node._expr, self.schema, time_zone=self._time_zone)
+            return parse_condition(node._expr, self.schema, time_zone=self.time_zone)
         return super().predicate(node._child if kind == "ColumnAlias" else node)
 
     def call(self, node: Any) -> tuple[str, Sequence[Any]] | None:
@@ -53,7 +49,7 @@ class _ConnectTree(ColumnTree):
         kind = type(node).__name__
         if kind in ("ColumnReference", "SQLExpression"):
             text = node._unparsed_identifier if kind == "ColumnReference" else node._expr
-            return parse_expression(text, self.schema, time_zone=self._time_zone)
+            return parse_expression(text, self.schema, time_zone=self.time_zone)
         if kind == "LiteralExpression":
             return literal_of(node._value, node._dataType)
         if kind == "CastExpression":
@@ -66,9 +62,9 @@ class _ConnectTree(ColumnTree):
                 return extract_field(self.schema, self.expression(node._child), name.value)
         raise UnusableError(f"{node} is not looked into")
 
-    def _cast(self, node: Any) -> Cast:
+    def _cast(self, node: Any) -> Expression:
         if node._eval_mode == "legacy":
             raise UnusableError("a cast by legacy rules")
         wanted = node._data_type
         name = simple_name(wanted) if isinstance(wanted, DataType) else parse_type_name(wanted)
-        return Cast(self.expression(node._expr), name, is_try=node._eval_mode == "try")
+        return self.cast(self.expression(node._expr), name, is_try=node._eval_mode == "try")

@@ -9,20 +9,15 @@ PROTOCOL.md#generated-columns
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import date, timedelta, timezone
+from functools import partial
+from typing import Any
 
-from pyspark.sql.types import (
-    DateType,
-    IntegralType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.predicates.literals import cast_literal
 from sparkdelta.predicates.names import UnusableError
 from sparkdelta.predicates.sql_text import parse_expression
 from sparkdelta.protocol.predicates import (
@@ -44,6 +39,18 @@ from sparkdelta.protocol.predicates import (
 from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION
 from sparkdelta.schema.table_schema import type_of_path
 
+_OF_DATES = frozenset(
+    ("date", "to_date", "year", "month", "day", "dayofmonth", "date_format", "trunc")
+)
+_UNDERSTOOD: Mapping[str, frozenset[str]] = {
+    "string": frozenset(("substring", "substr", "left")),
+    "date": _OF_DATES,
+    "timestamp_ntz": _OF_DATES | {"hour"},
+    "timestamp": _OF_DATES | {"hour", "date_trunc"},
+}
+"""The functions by the type that they are applied to. Of another type they have another order, as
+the year of a text has, or ask for the writer's time zone.
+"""
 _FIELDS_OF_TIME = ("year", "month", "day", "hour")
 _SAME_FIELD = {"dayofmonth": "day"}
 _SORTED_FORMATS = ("yyyy", "yyyy-MM", "yyyyMM", "yyyy-MM-dd", "yyyyMMdd", "yyyy-MM-dd-HH")
@@ -79,12 +86,28 @@ def generated_columns(
             continue
         sources = columns(expression)
         if len(sources) == 1:
-            found.append(GeneratedColumn(field.name, next(iter(sources)), expression))
+            (source,) = sources
+            if _is_understood(expression, type_of_path(schema, source).simpleString()):
+                found.append(GeneratedColumn(field.name, source, expression))
     return tuple(found)
 
 
+def _is_understood(expression: Expression, source_type: str) -> bool:
+    functions = _UNDERSTOOD.get(source_type, frozenset())
+    if isinstance(expression, Cast):
+        return expression.data_type == "date" and "date" in functions
+    return not isinstance(expression, Call) or (
+        expression.function in functions
+        and all(isinstance(argument, Column | Literal) for argument in expression.arguments)
+    )
+
+
 def with_implied(
-    predicate: Predicate, generated: Sequence[GeneratedColumn], schema: StructType
+    predicate: Predicate,
+    generated: Sequence[GeneratedColumn],
+    schema: StructType,
+    *,
+    time_zone: str,
 ) -> Predicate:
     """The predicate with what it implies for generated partition columns beside it.
 
@@ -92,42 +115,89 @@ def with_implied(
     ----------
     predicate
         As `protocol.predicates.without_not` gives it.
+    time_zone
+        The session's, for moments that the predicate gives as a date or a text.
     """
     if not generated:
         return predicate
     if isinstance(predicate, And | Or):
-        terms = tuple(with_implied(term, generated, schema) for term in predicate.terms)
+        terms = tuple(
+            with_implied(t, generated, schema, time_zone=time_zone) for t in predicate.terms
+        )
         return type(predicate)(terms)
     if isinstance(predicate, In) and len(predicate.values) <= _MAX_ALTERNATIVES:
-        equals = tuple(Comparison("=", predicate.child, value) for value in predicate.values)
-        implied = with_implied(Or(equals), generated, schema)
-        return predicate if implied == Or(equals) else And((predicate, implied), implied=1)
-    if isinstance(predicate, Comparison):
-        found = _implied(predicate, generated, schema)
-        return And((predicate, *found), implied=len(found))
+        equals = Or(tuple(Comparison("=", predicate.child, value) for value in predicate.values))
+        implied = with_implied(equals, generated, schema, time_zone=time_zone)
+        return predicate if implied == equals else And((predicate, implied), implied=1)
+    if isinstance(predicate, Comparison | In):
+        found = _implied(predicate, generated, schema, time_zone)
+        return And((predicate, *found), implied=len(found)) if found else predicate
     return predicate
 
 
 def _implied(
-    comparison: Comparison, generated: Sequence[GeneratedColumn], schema: StructType
+    predicate: Comparison | In,
+    generated: Sequence[GeneratedColumn],
+    schema: StructType,
+    time_zone: str,
 ) -> list[Predicate]:
-    if isinstance(comparison.left, Literal):
-        comparison = flipped(comparison)
-    source, constant = comparison.left, comparison.right
-    if not isinstance(source, Column) or not isinstance(constant, Literal):
-        return []
-    limits = _limits(constant, schema, source.path)
-    if limits is None:
+    child, lows, highs = _ends(predicate)
+    source, is_day = _column_or_its_day(child)
+    if source is None:
         return []
     of_source = [column for column in generated if column.source == source.path]
-    has_lower = comparison.operator in (">", ">=", "=", "<=>")
-    has_upper = comparison.operator in ("<", "<=", "=", "<=>")
+    data_type = type_of_path(schema, source.path).simpleString()
     found: list[Predicate] = []
-    for has_limit, operator, limit in ((has_lower, ">=", limits[0]), (has_upper, "<=", limits[1])):
-        if has_limit:
+    for operator, constants in ((">=", lows), ("<=", highs)):
+        convert = partial(
+            _typed, operator=operator, data_type=data_type, is_day=is_day, time_zone=time_zone
+        )
+        limit = _limit([convert(constant) for constant in constants], operator)
+        if limit is not None:
             found += [_or_null(*part) for c in of_source for part in _single(c, operator, limit)]
             found += _fields_of_time(of_source, operator, limit)
     return found
+
+
+def _ends(
+    predicate: Comparison | In,
+) -> tuple[Expression, Sequence[Expression], Sequence[Expression]]:
+    """What is compared, and the constants of which it is not less than one, or not greater."""
+    if isinstance(predicate, In):
+        values = [value for value in predicate.values if value.value is not None]
+        return predicate.child, values, values
+    if isinstance(predicate.left, Literal):
+        predicate = flipped(predicate)
+    lows = [predicate.right] if predicate.operator in (">", ">=", "=", "<=>") else []
+    highs = [predicate.right] if predicate.operator in ("<", "<=", "=", "<=>") else []
+    return predicate.left, lows, highs
+
+
+def _column_or_its_day(expression: Expression) -> tuple[Column | None, bool]:
+    """A column, and whether it is its date that is compared."""
+    is_day = isinstance(expression, Cast) and expression.data_type == "date"
+    if isinstance(expression, Cast) and is_day:
+        expression = expression.child
+    elif isinstance(expression, Call) and expression.function in ("date", "to_date"):
+        is_day = len(expression.arguments) == 1
+        expression = expression.arguments[0] if is_day else expression
+    return (expression, is_day) if isinstance(expression, Column) else (None, False)
+
+
+def _typed(
+    constant: Expression, *, operator: str, data_type: str, is_day: bool, time_zone: str
+) -> Literal | None:
+    """The end of the source's values in its own type; None where that is not known."""
+    if not isinstance(constant, Literal) or constant.value is None:
+        return None
+    if not is_day:
+        return cast_literal(constant, data_type, time_zone=time_zone)
+    day = cast_literal(constant, "date", time_zone=time_zone)
+    if day is None or data_type not in ("date", "timestamp", "timestamp_ntz"):
+        return None
+    if data_type != "date" and operator == "<=":
+        day = _moved(day, timedelta(days=1))
+    return None if day is None else cast_literal(day, data_type, time_zone=time_zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,35 +208,32 @@ class _Limit:
     local: Literal
 
 
-def _limits(
-    constant: Literal, schema: StructType, path: ColumnPath
-) -> tuple[_Limit, _Limit] | None:
-    """The least and the greatest value that the source can have where it equals the constant.
+def _limit(constants: Sequence[Literal | None], operator: str) -> _Limit | None:
+    """The least or the greatest value that the source can have.
 
     Partition values were made in the time zone of whoever wrote them. A moment's local time is
     somewhere within the greatest offset from UTC, on either side.
     """
-    data_type, value = type_of_path(schema, path), constant.value
-    if isinstance(data_type, TimestampType):
-        if not isinstance(value, datetime) or value.tzinfo is None:
-            return None
-        utc = value.astimezone(timezone.utc).replace(tzinfo=None)
-        try:
-            ends = (utc - _GREATEST_OFFSET, utc + _GREATEST_OFFSET)
-        except OverflowError:
-            return None
-        first, last = (_Limit(constant, Literal(end, "timestamp_ntz")) for end in ends)
-        return first, last
-    is_same = (
-        (isinstance(data_type, StringType) and constant.data_type == "string")
-        or (isinstance(data_type, DateType) and constant.data_type == "date")
-        or (isinstance(data_type, TimestampNTZType) and constant.data_type == "timestamp_ntz")
-        or (isinstance(data_type, IntegralType) and constant.data_type == data_type.simpleString())
-    )
-    if value is None or not is_same:
+    known = [constant for constant in constants if constant is not None]
+    if not known or len(known) < len(constants):
         return None
-    limit = _Limit(constant, constant)
-    return limit, limit
+    values: list[Any] = [constant.value for constant in known]
+    value = min(values) if operator == ">=" else max(values)
+    exact = Literal(value, known[0].data_type)
+    if exact.data_type != "timestamp":
+        return _Limit(exact, exact)
+    utc = value.astimezone(timezone.utc).replace(tzinfo=None)
+    away = -_GREATEST_OFFSET if operator == ">=" else _GREATEST_OFFSET
+    local = _moved(Literal(utc, "timestamp_ntz"), away)
+    return None if local is None else _Limit(exact, local)
+
+
+def _moved(moment: Literal, span: timedelta) -> Literal | None:
+    assert isinstance(moment.value, date)
+    try:
+        return Literal(moment.value + span, moment.data_type)
+    except OverflowError:
+        return None
 
 
 def _single(
@@ -181,8 +248,15 @@ def _single(
         return [] if bound is None else [(partition, Comparison(operator, partition, bound))]
     if not _keeps_order(expression):
         return []
-    compared: Predicate = Comparison(operator, partition, _applied(expression, limit.local))
-    if isinstance(expression, Call) and expression.function == "date_format" and operator == ">=":
+    is_format = isinstance(expression, Call) and expression.function == "date_format"
+    local: Literal | None = limit.local
+    if is_format and limit.exact.data_type != "timestamp":
+        # It takes local times for moments, and those that clocks have left out for later ones.
+        local = _moved(limit.local, timedelta(days=-1 if operator == ">=" else 1))
+    if local is None:
+        return []
+    compared: Predicate = Comparison(operator, partition, _applied(expression, local))
+    if is_format and operator == ">=":
         # Years of five digits begin with a sign, which sorts before all digits.
         compared = Or((compared, Comparison("<", partition, Literal("0", "string"))))
     return [(partition, compared)]
@@ -210,15 +284,12 @@ def _keeps_order(expression: Expression) -> bool:
 
 def _truncated(unit: Expression, operator: str, moment: Literal) -> Literal | None:
     """`date_trunc` gives a moment not after its argument, and less than a unit before it."""
-    if not isinstance(unit, Literal) or not isinstance(moment.value, datetime):
+    if not isinstance(unit, Literal):
         return None
     if operator == "<=":
         return moment
     span = _SPANS.get(str(unit.value).lower())
-    try:
-        return None if span is None else Literal(moment.value - span, moment.data_type)
-    except OverflowError:
-        return None
+    return None if span is None else _moved(moment, -span)
 
 
 def _fields_of_time(

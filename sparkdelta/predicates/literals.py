@@ -8,11 +8,17 @@ from typing import Any
 
 from pyspark.sql.types import DataType, DateType, TimestampNTZType, TimestampType
 
+from sparkdelta.exceptions import InvalidPartitionValueError
 from sparkdelta.predicates.names import UnusableError
+from sparkdelta.protocol.partition_values import parse_partition_value
 from sparkdelta.protocol.predicates import Literal, LiteralValue
 
+INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _EPOCH = datetime(1970, 1, 1)
 _MAX_DECIMAL_DIGITS = 38
+_TEMPORAL = ("date", "timestamp", "timestamp_ntz")
+# Integers up to these are the same number as floats.
+_EXACT_INTEGERS = {"float": 1 << 24, "double": 1 << 53}
 
 
 def decimal_literal(value: Decimal) -> Literal:
@@ -25,6 +31,52 @@ def decimal_literal(value: Decimal) -> Literal:
     if precision > _MAX_DECIMAL_DIGITS:
         raise UnusableError(f"a number of more than {_MAX_DECIMAL_DIGITS} digits")
     return Literal(value, f"decimal({precision},{scale})")
+
+
+def cast_literal(literal: Literal, data_type: str, *, time_zone: str) -> Literal | None:
+    """The literal that a cast of another makes; None where Spark must tell.
+
+    Parameters
+    ----------
+    time_zone
+        The session's, for timestamps written without one.
+    """
+    value = literal.value
+    if value is None or literal.data_type == data_type:
+        return Literal(value, data_type)
+    if data_type in _TEMPORAL and literal.data_type in ("string", "date"):
+        return _moment(str(value), data_type, time_zone)
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return None
+    if isinstance(value, int) and data_type in INTEGER_BITS:
+        limit = 1 << (INTEGER_BITS[data_type] - 1)
+        return Literal(value, data_type) if -limit <= value < limit else None
+    if data_type == "double" and isinstance(value, Decimal):
+        return Literal(float(value), data_type)
+    if data_type in _EXACT_INTEGERS:
+        is_exact = isinstance(value, int) and abs(value) <= _EXACT_INTEGERS[data_type]
+        return Literal(float(value), data_type) if is_exact else None
+    if data_type.startswith("decimal("):
+        return _decimal(Decimal(value), data_type)
+    return None
+
+
+def _moment(text: str, data_type: str, time_zone: str) -> Literal | None:
+    try:
+        value = parse_partition_value(text, data_type, time_zone=time_zone)
+    except (InvalidPartitionValueError, LookupError, ValueError, OverflowError):
+        return None
+    if value is None or (data_type == "timestamp_ntz" and getattr(value, "tzinfo", None)):
+        return None
+    return Literal(value, data_type)
+
+
+def _decimal(value: Decimal, data_type: str) -> Literal | None:
+    """In a type that holds all its digits."""
+    precision, scale = map(int, data_type.removeprefix("decimal(").rstrip(")").split(","))
+    exponent = value.as_tuple().exponent
+    fits = isinstance(exponent, int) and -exponent <= scale
+    return Literal(value, data_type) if fits and value.adjusted() < precision - scale else None
 
 
 def literal_of(value: Any, data_type: DataType) -> Literal:

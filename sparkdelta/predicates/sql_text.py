@@ -11,10 +11,8 @@ from sqlglot import exp, parse
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
-from sparkdelta.exceptions import InvalidPartitionValueError
-from sparkdelta.predicates.literals import decimal_literal
+from sparkdelta.predicates.literals import INTEGER_BITS, cast_literal, decimal_literal
 from sparkdelta.predicates.names import UnusableError, extract_field, find_column
-from sparkdelta.protocol.partition_values import parse_partition_value
 from sparkdelta.protocol.predicates import (
     FUNCTIONS,
     And,
@@ -128,7 +126,6 @@ _TYPES = {
     exp.DType.TIMESTAMPNTZ: "timestamp_ntz",
     exp.DType.BINARY: "binary",
 }
-_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 class _Condition:
@@ -202,6 +199,8 @@ class _Condition:
             return extract_field(self._schema, self.expression(node.this), node.expression.name)
         if isinstance(node, exp.Literal):
             return self._literal(node)
+        if isinstance(node, exp.HexString):
+            return Literal(_bytes(node.this), "binary")
         if isinstance(node, exp.Null):
             return Literal(None, "void")
         if isinstance(node, exp.Boolean):
@@ -229,26 +228,9 @@ class _Condition:
         data_type = _data_type(node.to)
         child = self.expression(node.this)
         if isinstance(child, Literal):
-            return self._cast_literal(child, data_type) or Cast(child, data_type)
+            made = cast_literal(child, data_type, time_zone=self._time_zone)
+            return made or Cast(child, data_type)
         return Cast(child, data_type, is_try=isinstance(node, exp.TryCast))
-
-    def _cast_literal(self, literal: Literal, data_type: str) -> Literal | None:
-        """The literal of the type, as in DATE'2024-01-31' or 3L; None where Spark must tell."""
-        value = literal.value
-        if literal.data_type == "string" and data_type in ("date", "timestamp", "timestamp_ntz"):
-            try:
-                parsed = parse_partition_value(str(value), data_type, time_zone=self._time_zone)
-            except (InvalidPartitionValueError, LookupError, ValueError, OverflowError):
-                return None
-            if parsed is None or (data_type == "timestamp_ntz" and getattr(parsed, "tzinfo", None)):
-                return None
-            return Literal(parsed, data_type)
-        if isinstance(value, int) and data_type in _BITS:
-            limit = 1 << (_BITS[data_type] - 1)
-            return Literal(value, data_type) if -limit <= value < limit else None
-        if isinstance(value, int | Decimal) and data_type == "double":
-            return Literal(float(value), data_type)
-        return None
 
 
 def _shown(node: exp.Expr) -> str:
@@ -264,13 +246,17 @@ def _call(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
     raise UnusableError(f"{_shown(node)} is not looked into")
 
 
+def _bytes(digits: str) -> bytes:
+    return bytes.fromhex(digits if len(digits) % 2 == 0 else f"0{digits}")
+
+
 def _number(text: str) -> Literal:
     if "e" in text.lower():
         return Literal(float(text), "double")
     if "." not in text:
         value = int(text)
         for data_type in ("int", "bigint"):
-            if value < 1 << (_BITS[data_type] - 1):
+            if value < 1 << (INTEGER_BITS[data_type] - 1):
                 return Literal(value, data_type)
     return decimal_literal(Decimal(text))
 

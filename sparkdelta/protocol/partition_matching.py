@@ -87,7 +87,11 @@ def may_match(
     def outcomes(node: Predicate) -> Outcomes:
         if isinstance(node, And | Or):
             combine = _and if isinstance(node, And) else _or
-            return frozenset(map(combine, product(*map(outcomes, node.terms))))
+            # Term by term, for of many terms there are no more than three outcomes either.
+            found, *rest = map(outcomes, node.terms)
+            for other in rest:
+                found = frozenset(map(combine, product(found, other)))
+            return found
         if isinstance(node, Not):
             return frozenset(None if o is None else not o for o in outcomes(node.term))
         try:

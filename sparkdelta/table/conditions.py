@@ -26,17 +26,19 @@ def understand(
         Spark's own, where the condition names a column that the table does not have (the error
         tells which it has) or is not of type BOOLEAN.
     """
-    predicate = without_not(_parsed(spark, where, configuration.schema))
+    time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    predicate = without_not(_parsed(spark, where, configuration.schema, time_zone))
     if not is_supported(configuration.protocol, "generatedColumns"):
         return predicate
     generated = generated_columns(configuration.schema, configuration.partition_fields)
-    return with_implied(predicate, generated, configuration.schema)
+    return with_implied(predicate, generated, configuration.schema, time_zone=time_zone)
 
 
-def _parsed(spark: SparkSession, where: str | Column, schema: StructType) -> Predicate:
+def _parsed(
+    spark: SparkSession, where: str | Column, schema: StructType, time_zone: str
+) -> Predicate:
     columns = [StructField(field.name, as_nullable(field.dataType)) for field in schema.fields]
     filtered = spark.createDataFrame([], StructType(columns)).filter(where)
-    time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
     if is_connect(spark):
         _ = filtered.schema  # a client's plan is analyzed when it is asked for
     if isinstance(where, str):
@@ -45,4 +47,4 @@ def _parsed(spark: SparkSession, where: str | Column, schema: StructType) -> Pre
         return parse_connect_column(where, schema, time_zone=time_zone)
     from sparkdelta.predicates.classic_columns import parse_classic_filter  # needs the JVM
 
-    return parse_classic_filter(filtered, schema)
+    return parse_classic_filter(filtered, schema, time_zone=time_zone)

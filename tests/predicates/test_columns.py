@@ -14,6 +14,7 @@ from pyspark.sql.types import (
     BooleanType,
     DateType,
     DecimalType,
+    DoubleType,
     IntegerType,
     LongType,
     StringType,
@@ -45,6 +46,7 @@ SCHEMA = StructType(
     [
         StructField("i", IntegerType()),
         StructField("a", LongType()),
+        StructField("f", DoubleType()),
         StructField("s", StringType()),
         StructField("d", DateType()),
         StructField("ts", TimestampType()),
@@ -129,7 +131,8 @@ CASES = {
 
 
 def of_classic(spark: SparkSession, condition: Any) -> Predicate:
-    return parse_classic_filter(spark.createDataFrame([], SCHEMA).filter(condition), SCHEMA)
+    filtered = spark.createDataFrame([], SCHEMA).filter(condition)
+    return parse_classic_filter(filtered, SCHEMA, time_zone="Asia/Tokyo")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -160,6 +163,35 @@ def test_moments_are_those_of_the_plan(spark: SparkSession) -> None:
 def test_a_long_list_of_values(spark: SparkSession) -> None:
     found = of_classic(spark, classic.col("i").isin(list(range(100))))
     assert found == In(INT, tuple(number(n) for n in range(100)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "literal"),
+    [
+        ("a", 5, Literal(5, "bigint")),
+        ("f", 5, Literal(5.0, "double")),
+        ("f", 2**60 + 1, None),
+        ("d", "2024-01-31", Literal(dt.date(2024, 1, 31), "date")),
+        (
+            "ts",
+            "2024-01-31",
+            Literal(dt.datetime(2024, 1, 30, 15, tzinfo=UTC), "timestamp"),
+        ),
+        ("ntz", "2024-01-31", Literal(dt.datetime(2024, 1, 31), "timestamp_ntz")),
+        ("ts", "soon", None),
+    ],
+)
+def test_constants_are_of_the_columns_type(
+    spark: SparkSession, name: str, value: object, literal: Literal | None
+) -> None:
+    """Casts that Spark inserts are done, where what they give is certain."""
+    column = classic.col(name)
+    found = of_classic(spark, column == value)
+    assert isinstance(found, Comparison)
+    assert found.left == Column((name,))
+    assert found.right == literal if literal is not None else isinstance(found.right, Cast)
+    listed = of_classic(spark, column.isin([value] * 20))
+    assert isinstance(listed, Or if literal is None else In)
 
 
 def test_spark_inserts_casts_where_types_differ(spark: SparkSession) -> None:

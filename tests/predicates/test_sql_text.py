@@ -24,6 +24,7 @@ from sparkdelta.protocol.predicates import (
     Cast,
     Column,
     Comparison,
+    Expression,
     In,
     IsNull,
     Literal,
@@ -137,6 +138,11 @@ def test_names_are_those_of_the_schema(name: str, path: tuple[str, ...]) -> None
         ("7L", Literal(7, "bigint")),
         ("7S", Literal(7, "smallint")),
         ("CAST(7 AS BYTE)", Literal(7, "tinyint")),
+        ("CAST(7 AS DECIMAL(3, 2))", Literal(Decimal(7), "decimal(3,2)")),
+        ("CAST(77 AS DECIMAL(3, 2))", Cast(number(77), "decimal(3,2)")),
+        ("CAST(TRUE AS INT)", Cast(Literal(True, "boolean"), "int")),
+        ("X'41fF'", Literal(b"A\xff", "binary")),
+        ("X'123'", Literal(b"\x01\x23", "binary")),
         ("1.50", Literal(Decimal("1.50"), "decimal(3,2)")),
         ("0.001", Literal(Decimal("0.001"), "decimal(3,3)")),
         ("1.5D", Literal(1.5, "double")),
@@ -157,7 +163,7 @@ def test_names_are_those_of_the_schema(name: str, path: tuple[str, ...]) -> None
         ("NULL", Literal(None, "void")),
     ],
 )
-def test_literals(text: str, literal: Literal) -> None:
+def test_literals(text: str, literal: Expression) -> None:
     found = parsed(f"s = {text}")
     assert isinstance(found, Comparison)
     assert found.right == literal

@@ -84,6 +84,11 @@ def test_predicates(predicate, wanted):
     assert matches(predicate) == wanted
 
 
+def test_many_terms_that_are_not_understood():
+    assert matches(Or((UNKNOWN,) * 50))
+    assert not matches(And((Comparison("=", P, Literal(2, "int")), *(UNKNOWN,) * 50)))
+
+
 def test_a_value_that_is_none():
     assert matches(Comparison("=", P, ONE), "no number")
     assert may_match(Comparison("=", P, ONE), {}, TYPES)

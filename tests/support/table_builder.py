@@ -60,7 +60,13 @@ def protocol(
     """A protocol action; with features, of versions 3 and 7."""
     if features is None:
         return {"protocol": {"minReaderVersion": reader, "minWriterVersion": writer}}
-    writer_only = {"inCommitTimestamp", "rowTracking", "domainMetadata", "clustering"}
+    writer_only = {
+        "inCommitTimestamp",
+        "rowTracking",
+        "domainMetadata",
+        "clustering",
+        "generatedColumns",
+    }
     return {
         "protocol": {
             "minReaderVersion": 3,

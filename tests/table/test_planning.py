@@ -338,6 +338,79 @@ def test_generated_partition_columns(
     assert set(found) <= set(after) < everything
 
 
+# What a filter on the source must not leave out: the type of the source, the expression, its values
+# by files, the filter, and the files that may match.
+NOT_IMPLIED: dict[str, tuple[str, str, str, dict[str, str], str, set[str]]] = {
+    "days of texts": (
+        "string", "CAST(src AS DATE)", "date", {"f": "2024-01-05"}, "src >= '2024-01-10'", {"f"},
+    ),
+    "a text that is no day": (
+        "string", "CAST(src AS DATE)", "date", {"f": "2024-01-05"}, "src <= '2024-02-31'", {"f"},
+    ),
+    "years of texts": ("string", "YEAR(src)", "integer", {"f": "999"}, "src >= '1000'", {"f"}),
+    "digits of numbers": (
+        "integer", "SUBSTRING(src, 1, 2)", "string", {"f": "10"}, "src >= 20", {"f"},
+    ),
+    "days of local times as moments": (
+        "timestamp_ntz", "DATE_TRUNC('DAY', src)", "timestamp",
+        {"f": "2024-01-01T00:00:00Z"}, "src <= TIMESTAMP_NTZ'2024-01-01 05:00:00'", {"f"},
+    ),
+    "a day that clocks have left out": (
+        "timestamp_ntz", "DATE_FORMAT(src, 'yyyy-MM-dd')", "string",
+        {"f": "2011-12-31", "g": "2012-01-01"}, "src <= TIMESTAMP_NTZ'2011-12-30 10:00:00'", {"f"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_IMPLIED)
+def test_sources_of_another_order_imply_nothing(
+    spark: SparkSession, table: Path, name: str
+) -> None:
+    """PROTOCOL.md#generated-columns"""
+    source, expression, generated, values, where, wanted = NOT_IMPLIED[name]
+    part = field("part", generated, metadata={"delta.generationExpression": expression})
+    files = [add(path, partitionValues={"part": value}) for path, value in values.items()]
+    features = ["timestampNtz"] if source == "timestamp_ntz" else []
+    opening = protocol(3, 7, features=[*features, "generatedColumns"])
+    schema = metadata(field("src", source), part, partitioned_by=["part"])
+    write_commit(table, 0, [opening, schema, *files])
+    with settings(spark, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
+        assert set(kept(load_snapshot(spark, str(table)), where)) == wanted
+
+
+DAYS_OF_MARCH = [f"2024-03-{day:02}" for day in range(1, 31)]
+HOURS = ", ".join(f"TIMESTAMP'2024-03-15 {hour:02}:00:00'" for hour in range(20))
+
+
+@pytest.mark.parametrize(
+    ("where", "wanted"),
+    [
+        ("ts >= '2024-03-15' AND ts < '2024-03-17'", DAYS_OF_MARCH[14:16]),
+        ("ts >= DATE'2024-03-15' AND ts < DATE'2024-03-17'", DAYS_OF_MARCH[14:16]),
+        ("CAST(ts AS DATE) = DATE'2024-03-15'", DAYS_OF_MARCH[14:15]),
+        ("date(ts) BETWEEN '2024-03-15' AND '2024-03-16'", DAYS_OF_MARCH[14:16]),
+        (f"ts IN ({HOURS})", DAYS_OF_MARCH[14:15]),
+    ],
+)
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "UTC"])
+def test_texts_and_days_stand_for_moments(
+    spark: SparkSession, table: Path, where: str, wanted: list[str], zone: str
+) -> None:
+    """PROTOCOL.md#generated-columns"""
+    expression = {"delta.generationExpression": "CAST(ts AS DATE)"}
+    schema = (field("ts", "timestamp"), field("part", "date", metadata=expression))
+    files = [add(day, partitionValues={"part": day}) for day in DAYS_OF_MARCH]
+    described = metadata(*schema, partitioned_by=["part"])
+    write_commit(table, 0, [protocol(1, 4), described, *files])
+    snapshot = load_snapshot(spark, str(table))
+    with settings(spark, {"spark.sql.session.timeZone": zone}):
+        found = kept(snapshot, where)
+        by_column = kept(snapshot, F.expr(where))
+    assert set(wanted) <= set(by_column)
+    around = {"2024-03-13", "2024-03-14", "2024-03-16", "2024-03-17", "2024-03-18"}
+    assert set(wanted) <= set(found) <= {*wanted, *around}
+
+
 def test_year_month_and_day_in_columns_of_their_own(spark: SparkSession, table: Path) -> None:
     parts = [
         field(name, "integer", metadata={"delta.generationExpression": f"{name.upper()}(ts)"})
