@@ -50,6 +50,9 @@ def run(
         except DeltaError as error:
             print(error, file=sys.stderr)
             result, code = {"error": error.error_class}, NOT_DONE
+        except Exception as error:  # whoever reads the output gets a line of JSON all the same
+            logger.exception("%s failed", arguments_parser.prog)
+            result, code = {"error": type(error).__name__, "message": str(error)}, NOT_DONE
     print(json.dumps({"path": options.path, **result}, default=str))
     return code
 

@@ -39,10 +39,14 @@ class Reuse:
         Taken over as they are.
     rewritten
         Replayed together with the commits.
+    num_live
+        The live files of the version, by all sidecars' tags and the commits; None where one has no
+        tags.
     """
 
     kept: tuple[Sidecar, ...]
     rewritten: tuple[Sidecar, ...]
+    num_live: int | None = None
 
     @property
     def num_adds(self) -> int:
@@ -71,6 +75,11 @@ class KnownSidecars:
     removes: tuple[Sidecar, ...]
     others: tuple[Sidecar, ...]
 
+    @property
+    def num_adds(self) -> int:
+        """The live files that those that could be taken over describe."""
+        return sum(_tags(one).num_adds for one in self.adds)
+
     @classmethod
     def of(
         cls, sidecars: Sequence[Sidecar], *, fingerprint: str, expired_at_ms: int
@@ -98,7 +107,12 @@ class KnownSidecars:
         return cls(tuple(adds), tuple(removes), tuple(others))
 
     def reuse(
-        self, touched: Collection[str], *, adds_per_sidecar: int, removes_per_sidecar: int
+        self,
+        touched: Collection[str],
+        *,
+        adds_per_sidecar: int,
+        removes_per_sidecar: int,
+        more_live: int = 0,
     ) -> Reuse | None:
         """What can be taken over; None where a full checkpoint is better.
 
@@ -106,6 +120,8 @@ class KnownSidecars:
         ----------
         touched
             The names of those that hold what a commit since supersedes.
+        more_live
+            How many more live files there are since.
         """
         kept = [
             *_unless_small([o for o in self.adds if o.path not in touched], adds_per_sidecar),
@@ -113,7 +129,11 @@ class KnownSidecars:
         ]
         names = {one.path for one in kept}
         rewritten = [one for one in (*self.adds, *self.removes) if one.path not in names]
-        reuse = Reuse(tuple(kept), (*self.others, *rewritten))
+        reuse = Reuse(
+            tuple(kept),
+            (*self.others, *rewritten),
+            None if self.others else self.num_adds + more_live,
+        )
         again = sum(_tags(one).num_adds for one in rewritten)
         if not kept or again > MOST_REWRITTEN * (again + reuse.num_adds):
             return None

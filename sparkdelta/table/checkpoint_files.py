@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from pyspark.sql import Observation, Row
+from pyspark.sql import Column, Observation, Row
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from sparkdelta.frames.checkpoint_layout import in_one_file
 from sparkdelta.frames.checkpoint_rows import checkpoint_rows
@@ -22,7 +23,12 @@ from sparkdelta.protocol.checkpoint_kinds import CheckpointKind
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage.log_store import FileEntry
 from sparkdelta.table.checkpoint_contents import CheckpointContents
-from sparkdelta.table.checkpoint_hint import MAX_SCHEMA_CHARACTERS, embedded
+from sparkdelta.table.checkpoint_hint import (
+    MAX_EMBEDDED,
+    MAX_EMBEDDED_BYTES,
+    MAX_SCHEMA_CHARACTERS,
+    embedded,
+)
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.sidecar_files import ROW_GROUP_BYTES, Sidecars, verify
 from sparkdelta.table.staging import Staging
@@ -72,7 +78,8 @@ class StagedCheckpoint:
 
     def publish(self, stage: Staging) -> None:
         """Give it its name."""
-        stage.publish(_PART, self.file.name, self.name)
+        is_new_name = not self.kind.has_classic_name
+        stage.publish(_PART, self.file.name, self.name, is_new_name=is_new_name)
 
     def hint(self, version: Version) -> dict[str, object]:
         """What `_last_checkpoint` says of it.
@@ -117,8 +124,6 @@ def stage_classic(
     (file,) = stage.write_parquet(rows.observe(given, *counts()), _PART, options)
     found = _counts(stage, contents)
     verify(contents, contents.known_num_adds, given, found.num_adds, found.num_removes)
-    schema = columns.json()
-    fits = len(schema) <= MAX_SCHEMA_CHARACTERS
     return StagedCheckpoint(
         kind=CheckpointKind.CLASSIC,
         file=file,
@@ -126,7 +131,7 @@ def stage_classic(
         num_rows=found.num_rows,
         num_adds=found.num_adds,
         num_removes=found.num_removes,
-        more={"checkpointSchema": json.loads(schema)} if fits else {},
+        more=_schema(columns),
     )
 
 
@@ -155,19 +160,17 @@ def stage_top_level(
     rows = contents.table_actions(
         columns, [*opening, *({"sidecar": one.to_dict()} for one in sidecars.all)]
     ).coalesce(1)
-    more: dict[str, object] = {}
+    given = Observation()
+    rows = rows.observe(given, F.count("*").alias("num_rows"))
     if kind.is_json:
-        names = [name for name in columns.names if name not in ("add", "remove")]
-        text = F.to_json(F.struct(*names), {"ignoreNullFields": "true"}).alias("value")
-        (file,) = stage.write_lines(rows.select(text), _PART)
-        content = stage.read(_PART, file.name)
-        num_rows, more = content.count(b"\n"), embedded(content)
+        (file,) = stage.write_lines(rows.select(_as_text(columns)), _PART)
     else:
         (file,) = stage.write_parquet(rows, _PART, {"compression": compression})
-        num_rows = _counts(stage, contents).num_rows
+    num_rows = given.get["num_rows"]
     name = kind.file_name(version, str(uuid4()))
     own = {"path": name, "sizeInBytes": file.size_bytes}
     modified = {"modificationTime": file.modification_time_ms}
+    repeated = _repeated(stage, contents, file, num_rows, is_json=kind.is_json)
     return StagedCheckpoint(
         kind=kind,
         file=file,
@@ -176,8 +179,42 @@ def stage_top_level(
         num_adds=num_adds,
         num_removes=num_removes,
         sidecars=sidecars,
-        more={"v2Checkpoint": {**own, **modified, **more}},
+        more={
+            "v2Checkpoint": {**own, **modified, **repeated},
+            **({} if kind.is_json else _schema(columns)),
+        },
     )
+
+
+def _repeated(
+    stage: Staging, contents: CheckpointContents, file: FileEntry, num_rows: int, *, is_json: bool
+) -> dict[str, object]:
+    """What the hint repeats of a V2 checkpoint's own file."""
+    if num_rows > 2 * MAX_EMBEDDED or file.size_bytes > MAX_EMBEDDED_BYTES:
+        return {}
+    if is_json:
+        return embedded(stage.read(_PART, file.name).decode().splitlines())
+    columns = contents.schema.v2_file
+    rows, _ = stage.read_parquet(_PART, columns)
+    lines = read_rows(
+        rows.select(_as_text(columns)),
+        what="what the hint repeats of a checkpoint",
+        bound=num_rows,
+        version=contents.snapshot.version,
+    )
+    return embedded([line["value"] for line in lines])
+
+
+def _as_text(columns: StructType) -> Column:
+    """`value`: an action that is about no file, as JSON."""
+    names = [name for name in columns.names if name not in ("add", "remove")]
+    return F.to_json(F.struct(*names), {"ignoreNullFields": "true"}).alias("value")
+
+
+def _schema(columns: StructType) -> dict[str, object]:
+    """The hint's `checkpointSchema`, if it is no longer than a hint should be."""
+    text = columns.json()
+    return {"checkpointSchema": json.loads(text)} if len(text) <= MAX_SCHEMA_CHARACTERS else {}
 
 
 def _counts(stage: Staging, contents: CheckpointContents) -> Row:

@@ -8,7 +8,7 @@ PROTOCOL.md#last-checkpoint-file, PROTOCOL.md#last-checkpoint-file-schema
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sparkdelta.protocol.last_checkpoint import last_checkpoint_bytes, parse_last_checkpoint
 from sparkdelta.protocol.log_files import LAST_CHECKPOINT, Version
@@ -18,6 +18,8 @@ MAX_EMBEDDED = 30
 """A V2 checkpoint with no more sidecars and no more other actions is repeated in the hint."""
 
 MAX_EMBEDDED_BYTES = 64 * 1024
+"""Nor is one whose own file is larger."""
+
 MAX_SCHEMA_CHARACTERS = 20_000
 """A longer schema is left out of the hint."""
 
@@ -47,11 +49,11 @@ def _known_version(store: LogStore) -> Version | None:
     return None if hint is None else hint.version
 
 
-def embedded(content: bytes) -> dict[str, object]:
-    """The actions of a V2 checkpoint in JSON as the hint repeats them; nothing if they are many."""
-    if len(content) > MAX_EMBEDDED_BYTES:
-        return {}
-    actions = [json.loads(line) for line in content.decode().splitlines() if line.strip()]
+def embedded(lines: Sequence[str]) -> dict[str, object]:
+    """The actions of a V2 checkpoint's own file as the hint repeats them; nothing if they are
+    many.
+    """
+    actions = [json.loads(line) for line in lines]
     sidecars = [action["sidecar"] for action in actions if "sidecar" in action]
     others = [action for action in actions if "sidecar" not in action]
     if max(len(sidecars), len(others)) > MAX_EMBEDDED:

@@ -90,7 +90,17 @@ class WrittenCheckpoint:
 
 
 class ReuseFailed(Exception):  # noqa: N818 - it never reaches the user
-    """What was to be taken over is gone, or does not add up: a full checkpoint must be written."""
+    """What was to be taken over is gone, or does not add up: a full checkpoint must be written.
+
+    Attributes
+    ----------
+    broken
+        The files of the last checkpoint, where it lacks sidecars and cannot be read any more.
+    """
+
+    def __init__(self, problem: object, broken: Sequence[str] = ()) -> None:
+        super().__init__(problem)
+        self.broken = broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +143,7 @@ class Checkpointer:
         except CheckpointMismatchError as error:
             if plan is None:
                 raise
-            raise ReuseFailed from error
+            raise ReuseFailed(error) from error
         except FileExistsError:  # another writer was first to the classic name
             return self._nothing()
         written = replace(written, seconds=round(time.monotonic() - started, 3))
@@ -193,11 +203,9 @@ class Checkpointer:
         except BaseException:
             delete_sidecars(store, sidecars.new)
             raise
-        try:
-            staged.publish(stage)
-        except FileExistsError:
-            delete_sidecars(store, sidecars.new)
-            raise
+        # If the classic name is taken, then by another's checkpoint, or by this one if the answer
+        # of the storage was lost. So the new sidecars stay; cleanup takes those that nobody names.
+        staged.publish(stage)
         try:
             self._require(sidecars.kept)
         except ReuseFailed:
@@ -207,9 +215,10 @@ class Checkpointer:
 
     def _require(self, sidecars: Sequence[Sidecar]) -> None:
         """See that sidecars of the last checkpoint are still there in their full size."""
-        store = self.contents.snapshot.log.store
-        if sidecars and (damage := damaged_sidecars(store, sidecars)):
-            raise ReuseFailed(damage)
+        log = self.contents.snapshot.log
+        if sidecars and (damage := damaged_sidecars(log.store, sidecars)):
+            assert log.segment.checkpoint is not None
+            raise ReuseFailed(damage, [file.name for file in log.segment.checkpoint.files])
 
     def _v2_kind(self, num_sidecars: int) -> CheckpointKind:
         if self.is_kind_asked:
@@ -262,8 +271,8 @@ def write_checkpoint(
     PROTOCOL.md#checkpoints
     """
 
-    def written(*, is_incremental: bool) -> WrittenCheckpoint:
-        snapshot = open_writable(session, path, version=version)
+    def written(*, is_incremental: bool, without: Sequence[str] = ()) -> WrittenCheckpoint:
+        snapshot = open_writable(session, path, version=version, without=without)
         compile_plans(session, wanted=not snapshot.log.is_small)
         contents = CheckpointContents.of(
             snapshot, layout=layout, now_ms=now_ms, adds_per_sidecar=adds_per_sidecar
@@ -280,4 +289,4 @@ def write_checkpoint(
         return written(is_incremental=is_incremental)
     except ReuseFailed as problem:
         _LOGGER.warning("A full checkpoint instead of an incremental one: %r", problem)
-        return written(is_incremental=False)
+        return written(is_incremental=False, without=problem.broken)

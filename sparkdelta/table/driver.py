@@ -28,7 +28,8 @@ clustering columns               one row
 size of a checkpoint             one row
 what was written to a checkpoint one row
 what was written to sidecars     one row per new sidecar
-sidecars that commits may touch  the sidecars of a checkpoint
+sidecars that commits may touch  the sidecars of a checkpoint, and one row
+what the hint repeats of a checkpoint  twice `MAX_EMBEDDED` in `checkpoint_hint`
 sidecars that may match          the sidecars of a checkpoint; no Spark job
 new data files                   `MAX_NEW_FILES` in `new_files`
 copied data files                `MAX_COPIED_FILES` in `data_file_writer`

@@ -71,7 +71,7 @@ def compact(snapshot: Snapshot, start: Version, end: Version) -> CompactionResul
     with staging(snapshot.log.spark, store) as directory:
         (file,) = directory.write_lines(compacted.repartition(1), "compacted")
         try:
-            directory.publish("compacted", file.name, name)
+            directory.publish("compacted", file.name, name, is_new_name=False)
         except FileExistsError:
             return CompactionResult(start, end, name)
     _LOGGER.info("%s: wrote %s, %d bytes", snapshot.path, name, file.size_bytes)

@@ -91,6 +91,7 @@ def stage_sidecars(
     if reuse is not None:
         state = state.with_sidecars(reuse.rewritten)
         kept = Sidecars(reuse.kept, (reuse.num_adds, reuse.num_removes))
+        known = reuse.num_live if known is None else known
         known = None if known is None else known - reuse.num_adds
     num_adds, num_removes = state.log.about_file_actions()
     rows = _adds(contents, state, num_adds if known is None else known)
@@ -124,7 +125,8 @@ def verify(
     Parameters
     ----------
     known_num_adds
-        By the version checksum, where there is one.
+        By the version checksum, or what the last checkpoint's tags and the commits give; None where
+        neither tells.
     given
         The `counts` of what replay gave, taken as it was written.
     num_adds, num_removes
@@ -193,7 +195,7 @@ def _summed_up(
 def publish_sidecars(stage: Staging, staged: Sequence[StagedSidecar]) -> None:
     """Give the files their names."""
     for one in staged:
-        stage.publish(_PART, one.file, _name(one.sidecar))
+        stage.publish(_PART, one.file, _name(one.sidecar), is_new_name=True)
 
 
 def delete_sidecars(store: LogStore, staged: Sequence[StagedSidecar]) -> None:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
 
-from sparkdelta.frames.reconciliation import superseded_actions, superseding_keys
+from sparkdelta.frames.reconciliation import (
+    newest_adds,
+    newest_file_actions,
+    superseded_actions,
+    superseding_keys,
+)
 from sparkdelta.frames.sidecar_touches import sidecars_in_range
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import listing_prefix
@@ -32,10 +39,12 @@ def plan_reuse(contents: CheckpointContents) -> Reuse | None:
     known = KnownSidecars.of(
         log.sidecars, fingerprint=contents.fingerprint, expired_at_ms=contents.expired_at_ms
     )
+    touched, more_live = _touched(contents, known) if log.has_commits else (set(), 0)
     return known.reuse(
-        _touched(contents, known) if log.has_commits else (),
+        touched,
         adds_per_sidecar=contents.adds_per_sidecar,
         removes_per_sidecar=contents.removes_per_sidecar,
+        more_live=more_live,
     )
 
 
@@ -46,28 +55,30 @@ def _is_newest(contents: CheckpointContents) -> bool:
     return not any(file.kind.is_checkpoint for file in later)
 
 
-def _touched(contents: CheckpointContents, known: KnownSidecars) -> set[str]:
-    """The names of the sidecars that hold what a commit since supersedes."""
+def _touched(contents: CheckpointContents, known: KnownSidecars) -> tuple[set[str], int]:
+    """The names of the sidecars that hold what a commit since supersedes, and how many more live
+    files there are since.
+    """
     log = contents.snapshot.log
     keyed = contents.snapshot.state.keyed_commits
     near = _near(contents, known.adds, keyed) if known.adds else set()
     candidates = {"add": [one for one in known.adds if one.path in near], "remove": known.removes}
     keys = superseding_keys(keyed)
-    frames = [
+    added = newest_adds(newest_file_actions(keyed)).selectExpr("'' AS file", "1L AS more_live")
+    changes = [
         superseded_actions(
             log.sidecar_keys(action, sidecars),
             keys,
             are_adds=action == "add",
             table_root=log.store.table_root,
             broadcast_keys=log.broadcasts_keys,
-        ).select("file")
+        ).selectExpr("file", f"{-1 if action == 'add' else 0}L AS more_live")
         for action, sidecars in candidates.items()
         if sidecars
     ]
-    if not frames:
-        return set()
-    held = frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
-    return _names(contents, held.distinct())
+    found = reduce(DataFrame.unionAll, changes, added).groupBy("file").agg(F.sum("more_live"))
+    rows = _read(contents, found)
+    return {file for file, _ in rows if file}, sum(more_live for _, more_live in rows)
 
 
 def _near(contents: CheckpointContents, adds: Sequence[Sidecar], keyed: DataFrame) -> set[str]:
@@ -81,14 +92,14 @@ def _near(contents: CheckpointContents, adds: Sequence[Sidecar], keyed: DataFram
         }
     )
     sidecars = contents.snapshot.log.spark.createDataFrame(table)
-    return _names(contents, sidecars_in_range(sidecars, keyed, contents.order).toDF("file"))
+    rows = _read(contents, sidecars_in_range(sidecars, keyed, contents.order))
+    return {row["name"] for row in rows}
 
 
-def _names(contents: CheckpointContents, files: DataFrame) -> set[str]:
-    rows = read_rows(
-        files,
+def _read(contents: CheckpointContents, by_sidecar: DataFrame) -> list[Row]:
+    return read_rows(
+        by_sidecar,
         what="sidecars that commits may touch",
-        bound=len(contents.snapshot.log.sidecars),
+        bound=len(contents.snapshot.log.sidecars) + 1,
         version=contents.snapshot.version,
     )
-    return {row["file"] for row in rows}

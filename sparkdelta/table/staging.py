@@ -68,9 +68,20 @@ class Staging:
         """All of a file."""
         return self.store.read([f"{self.name}/{part}/{file}"])[0]
 
-    def publish(self, part: str, file: str, name: str) -> None:
-        """Give a file of a part its name in the log, see `LogStore.publish`."""
-        self.store.publish(f"{self.name}/{part}/{file}", name)
+    def publish(self, part: str, file: str, name: str, *, is_new_name: bool) -> None:
+        """Give a file of a part its name in the log, see `LogStore.publish`.
+
+        Parameters
+        ----------
+        is_new_name
+            Whether nobody else can have chosen it. If it is taken all the same, it is by this file:
+            the storage did what it was asked, and its answer was lost.
+        """
+        try:
+            self.store.publish(f"{self.name}/{part}/{file}", name)
+        except FileExistsError:
+            if not is_new_name:
+                raise
 
     def _files(self, part: str, suffix: str) -> list[FileEntry]:
         entries = self.store.list_directory(f"{self.name}/{part}")

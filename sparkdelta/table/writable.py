@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pyspark.sql import SparkSession
 
@@ -19,11 +19,17 @@ def open_writable(
     version: Version | None = None,
     options: Mapping[str, str] | None = None,
     writing: Writing = Writing.LOG_FILES,
+    without: Collection[str] = (),
 ) -> Snapshot:
     """The snapshot of a version, the latest by default, of a table whose log may be written.
 
     The latest protocol decides who may write; one that a wanted older version has must be known
     too.
+
+    Parameters
+    ----------
+    without
+        Checkpoints that are taken for not there.
 
     Raises
     ------
@@ -33,9 +39,11 @@ def open_writable(
         Naming every feature that is not implemented.
     """
     store = open_log_for_writing(spark, path, options)
-    snapshot = open_snapshot(spark, path, options=options, store=store)
+    snapshot = open_snapshot(spark, path, options=options, store=store, without=without)
     check_writable(snapshot.protocol, path=snapshot.path, writing=writing)
     if version is not None and version != snapshot.version:
-        snapshot = open_snapshot(spark, path, version=version, options=options, store=store)
+        snapshot = open_snapshot(
+            spark, path, version=version, options=options, store=store, without=without
+        )
         check_writable(snapshot.protocol, path=snapshot.path, writing=writing)
     return snapshot

@@ -35,6 +35,15 @@ def test_the_job_fails_with_a_code(
     assert "no Delta table" in captured.err
 
 
+def test_an_error_of_spark_is_a_result_too(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = create(tmp_path / "table", add("a"))
+    assert checkpoint.main([str(table), "--compression", "nothing"]) == 1
+    assert json.loads(capsys.readouterr().out)["error"]
+    assert [file.name for file in (table / "_delta_log").iterdir()] == [f"{0:020d}.json"]
+
+
 @pytest.mark.parametrize("arguments", [[], ["t", "--kind", "multi-part"], ["t", "--layout", "x"]])
 def test_wrong_arguments(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as raised:

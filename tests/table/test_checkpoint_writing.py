@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import date
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from sparkdelta import load_snapshot, write_checkpoint, write_version_checksum
 from sparkdelta.commands.checkpoint import checkpoint
@@ -23,12 +27,14 @@ from sparkdelta.protocol.sidecar_tags import parse_sidecar_tags
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.table import (
     checkpoint_files,
+    checkpointer,
     clustering,
     loading,
     log_text,
     sidecar_files,
     sidecar_reuse,
 )
+from sparkdelta.table.checkpointer import WrittenCheckpoint
 from tests.support.log_writer import log_directory, write_checksum, write_commit
 from tests.support.reference_model import replay
 from tests.support.settings import HOSTILE, settings
@@ -141,8 +147,69 @@ def test_features_are_null_in_tables_without_them(spark: SparkSession, table: Pa
     }  # fmt: skip
 
 
+STATS = {"numRecords": 1, "minValues": {"id": 5}, "maxValues": {"id": 6}, "nullCount": {"id": 0}}
+
+
+@pytest.mark.parametrize("kind", ["classic", "v2-json"])
+@pytest.mark.parametrize(
+    ("off", "wanted"),
+    [
+        ("Json", {"stats_parsed": STATS, "partitionValues_parsed": {"day": date(2024, 1, 1)}}),
+        ("Struct", {"stats": json.dumps(STATS)}),
+    ],
+)
+def test_statistics_are_in_the_form_that_is_on(
+    spark: SparkSession, table: Path, kind: str, off: str, wanted: dict[str, Any]
+) -> None:
+    """PROTOCOL.md#checkpoints-1"""
+    columns = [field("id", "integer"), field("day", "date")]
+    configuration = {f"delta.checkpoint.writeStatsAs{off}": "false"}
+    opening = metadata(*columns, partitioned_by=["day"], configuration=configuration)
+    one = add("a", partitionValues={"day": "2024-01-01"}, stats=json.dumps(STATS))
+    write_commit(table, 0, [protocol(features=["v2Checkpoint"]), opening, one])
+    written = checkpoint(spark, str(table), kind=kind, now_ms=NOW)
+    rows = pq.read_table(file_of_adds(table, written)).to_pylist()
+    (found,) = (row["add"] for row in rows if row["add"])
+    forms = {"stats", "stats_parsed", "partitionValues_parsed"}
+    assert {name: value for name, value in found.items() if name in forms} == wanted
+
+
+def file_of_adds(table: Path, written: WrittenCheckpoint) -> Path:
+    """The one file of a checkpoint that has them."""
+    log = log_directory(table)
+    files = list((log / "_sidecars").iterdir()) if written.num_sidecars else []
+    (file,) = files or [log / str(written.file)]
+    return file
+
+
+@pytest.mark.parametrize("kind", ["classic", "v2-json"])
+def test_files_are_in_order_and_in_small_row_groups(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Of which predicates on bounds skip some. PROTOCOL.md#per-file-statistics"""
+    for module in (checkpoint_files, sidecar_files):
+        monkeypatch.setattr(module, "ROW_GROUP_BYTES", 1024)
+    numbers = list(range(400))
+    Random(0).shuffle(numbers)
+    stats = ({"numRecords": 1, "minValues": {"id": n}, "maxValues": {"id": n}} for n in numbers)
+    files = [add(f"f{n}", stats=json.dumps(s)) for n, s in zip(numbers, stats, strict=True)]
+    write_commit(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), *files])
+    written = checkpoint(spark, str(table), kind=kind, now_ms=NOW)
+    file = pq.ParquetFile(file_of_adds(table, written))
+    paths = [file.schema.column(number).path for number in range(len(file.schema))]
+    column = paths.index("add.stats_parsed.minValues.id")
+    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+    bounds = [(s.min, s.max) for s in (group.column(column).statistics for group in groups)]
+    assert len(bounds) > 1
+    assert all(one[1] < other[0] for one, other in pairwise(bounds))
+    adds = [row["add"] for row in file.read().to_pylist() if row["add"]]
+    assert [one["path"] for one in adds] == [f"f{number}" for number in sorted(numbers)]
+
+
 def test_the_top_level_of_a_v2_checkpoint(spark: SparkSession, table: Path) -> None:
-    """PROTOCOL.md#v2-spec, PROTOCOL.md#checkpoint-metadata, PROTOCOL.md#sidecar-file-information"""
+    """PROTOCOL.md#v2-spec, PROTOCOL.md#checkpoint-metadata, PROTOCOL.md#checkpoint-metadata-tags,
+    PROTOCOL.md#sidecar-file-information
+    """
     write_kept_history(table)
     written = checkpoint(spark, str(table), kind="v2-json", now_ms=NOW)
     lines = (log_directory(table) / str(written.file)).read_text().splitlines()
@@ -154,6 +221,10 @@ def test_the_top_level_of_a_v2_checkpoint(spark: SparkSession, table: Path) -> N
     assert metadata["tags"]["numOfAddFiles"] == str(written.num_adds)
     assert metadata["tags"]["sidecarNumActions"] == str(written.num_adds + written.num_removes)
     sidecars = [action["sidecar"] for action in actions if "sidecar" in action]
+    sizes = [sidecar["sizeInBytes"] for sidecar in sidecars]
+    assert metadata["tags"]["sidecarSizeInBytes"] == str(sum(sizes))
+    stored = spark.read.parquet(str(log_directory(table) / "_sidecars")).schema
+    assert StructType.fromJson(json.loads(metadata["tags"]["sidecarFileSchema"])) == stored
     for sidecar in sidecars:
         file = log_directory(table) / "_sidecars" / sidecar["path"]
         assert sidecar["sizeInBytes"] == file.stat().st_size
@@ -164,7 +235,7 @@ def test_the_top_level_of_a_v2_checkpoint(spark: SparkSession, table: Path) -> N
     assert sorted(counts) == [("0", str(written.num_removes)), (str(written.num_adds), "0")]
 
 
-@pytest.mark.parametrize("kind", ["classic", "v2-json"])
+@pytest.mark.parametrize("kind", ["classic", "v2-json", "v2-parquet", "v2-classic"])
 def test_the_hint_follows_and_nothing_else_is_left(
     spark: SparkSession, table: Path, kind: str
 ) -> None:
@@ -180,9 +251,11 @@ def test_the_hint_follows_and_nothing_else_is_left(
     document = json.loads(data)
     log = log_directory(table)
     sidecars = sorted(file.name for file in (log / "_sidecars").glob("*"))
-    if kind == "classic":
+    assert ("checkpointSchema" in document) == (kind != "v2-json")
+    if kind != "v2-json":
         columns = [field["name"] for field in document["checkpointSchema"]["fields"]]
         assert {"add", "remove", "metaData", "protocol", "txn"} <= set(columns)
+    if kind == "classic":
         assert written.size_in_bytes == (log / str(written.file)).stat().st_size
     else:
         v2 = document["v2Checkpoint"]
@@ -190,7 +263,9 @@ def test_the_hint_follows_and_nothing_else_is_left(
         assert sorted(sidecar["path"] for sidecar in v2["sidecarFiles"]) == sidecars
         assert {"protocol", "metaData"} <= {k for a in v2["nonFileActions"] for k in a}
     top = {file.name for file in log.iterdir() if not file.name.endswith(".json")}
-    own = {"_last_checkpoint"} | ({"_sidecars"} if sidecars else {str(written.file)})
+    own = {"_last_checkpoint", *(["_sidecars"] if sidecars else [])}
+    if not str(written.file).endswith(".json"):
+        own.add(str(written.file))
     assert top == own, "no staging directory, and no checksum file of Hadoop"
 
 
@@ -241,6 +316,19 @@ def test_the_kind_follows_the_policy(spark: SparkSession, table: Path) -> None:
     kinds.append(checkpoint(spark, str(table), now_ms=NOW).kind)
     assert kinds == ["v2-classic", "v2-json"]
     assert not checkpoint(spark, str(table), now_ms=NOW).is_written, "nothing has changed"
+
+
+@pytest.mark.parametrize(("most", "kind"), [(2, "v2-json"), (1, "v2-parquet")])
+def test_the_kind_follows_the_number_of_sidecars(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, most: int, kind: str
+) -> None:
+    """PROTOCOL.md#v2-spec"""
+    monkeypatch.setattr(checkpointer, "MAX_JSON_SIDECARS", most)
+    write_kept_history(table, **{"delta.checkpointPolicy": "v2"})
+    assert checkpoint(spark, str(table), version=LAST - 1, now_ms=NOW).kind == "v2-classic"
+    written = checkpoint(spark, str(table), now_ms=NOW)
+    assert (written.num_sidecars, written.kind) == (2, kind)
+    assert str(written.file).endswith(kind.removeprefix("v2-"))
 
 
 @pytest.mark.parametrize("kind", ["classic", "v2-json"])
@@ -316,7 +404,8 @@ def test_nothing_of_the_log_passes_the_driver(
     written = checkpoint(spark, str(table), kind="v2-parquet", adds_per_sidecar=100, now_ms=NOW)
     assert (written.num_adds, written.num_removes) == (500, 500)
     assert rows
-    assert max(rows) == written.num_sidecars == 6
+    assert written.num_sidecars == 6
+    assert max(rows) == written.num_actions - 1000, "what the hint repeats of its own file"
 
 
 @pytest.mark.parametrize("is_searched", [True, False])

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import Snapshot, load_snapshot
 from sparkdelta.commands.checkpoint import checkpoint
+from sparkdelta.protocol.actions import Sidecar
+from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.table import checkpointer
 from sparkdelta.table.checkpointer import WrittenCheckpoint
-from tests.support.log_writer import Action, log_directory, write_checkpoint, write_commit
+from sparkdelta.table.log_reader import LogReader
+from tests.support.log_writer import (
+    Action,
+    json_lines,
+    log_directory,
+    write_checkpoint,
+    write_commit,
+    write_v2_checkpoint,
+)
 from tests.support.reference_model import State, replay
 from tests.support.snapshots import expected, replayed
 from tests.support.spark_jobs import no_jobs
@@ -63,7 +74,10 @@ def files_of(snapshot: Snapshot) -> Any:
     return state["adds"], state["removes"]
 
 
-def test_only_touched_sidecars_are_rewritten(spark: SparkSession, table: Path) -> None:
+def test_only_touched_sidecars_are_rewritten(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are found by tags, and by keys in those files alone that tags leave."""
     start(table)
     full = write(spark, table)
     assert full.num_sidecars == 4
@@ -75,6 +89,14 @@ def test_only_touched_sidecars_are_rewritten(spark: SparkSession, table: Path) -
         file(30, 1, dataChange=True),
     ]
     write_commit(table, 1, commit)
+    looked, keys_of = [], LogReader.sidecar_keys
+
+    def recorded(log: LogReader, action: str, files: Sequence[Sidecar]) -> DataFrame:
+        keys = keys_of(log, action, files)
+        looked.append((action, [one.path for one in files], keys.columns))
+        return keys
+
+    monkeypatch.setattr(LogReader, "sidecar_keys", recorded)
     second = write(spark, table)
     after = sidecars(spark, table)
     touched = [
@@ -82,6 +104,7 @@ def test_only_touched_sidecars_are_rewritten(spark: SparkSession, table: Path) -
     ]
     assert set(before) - set(after) == set(touched)
     assert len(touched) == 1
+    assert looked == [("add", touched, ["path", "deletionVector", "file"])]
     assert (second.num_adds, second.num_removes, second.num_reused_sidecars) == (20, 1, 3)
     assert second.bytes_written < second.size_in_bytes
     assert all(f.stat().st_mtime_ns == time for f, time in times.items())
@@ -221,6 +244,52 @@ def test_a_sidecar_that_goes_meanwhile(
     assert len(calls) == at
 
 
+def test_a_sidecar_that_is_gone(spark: SparkSession, table: Path) -> None:
+    """Its checkpoint cannot be read any more: the next is made from the commits."""
+    start(table)
+    write(spark, table)
+    write_commit(table, 1, [file(30, 0)])
+    of_day = next(n for n, t in sidecars(spark, table).items() if DAYS[2] in str(t))
+    (log_directory(table) / "_sidecars" / of_day).unlink()
+    second = write(spark, table)
+    assert (second.num_adds, second.num_reused_sidecars) == (21, 0)
+    assert load_snapshot(spark, str(table)).add_files().count() == 21
+
+
+@pytest.mark.parametrize("kind", ["v2-json", "v2-classic"])
+def test_an_answer_that_is_lost(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A storage that did what it was asked, and says that the file is there: it is ours."""
+    start(table)
+    publish = LocalLogStore.publish
+
+    def lost(store: LocalLogStore, source: str, name: str) -> None:
+        publish(store, source, name)
+        raise FileExistsError(errno.EEXIST, "already in the log", name)
+
+    monkeypatch.setattr(LocalLogStore, "publish", lost)
+    written = write(spark, table, kind=kind)
+    assert written.is_written == (kind == "v2-json")
+    monkeypatch.undo()
+    snapshot = load_snapshot(spark, str(table))
+    assert len(snapshot.log.sidecars) == 4
+    assert snapshot.add_files().count() == 20
+
+
+def test_counts_without_a_version_checksum(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the tags and the commits give is compared with what was written."""
+    start(table)
+    write(spark, table)
+    write_commit(table, 1, [removal_of(FILES[3], deletionTimestamp=NOW), file(30, 1)])
+    touched = "sparkdelta.table.sidecar_reuse._touched"
+    monkeypatch.setattr(touched, lambda *_: (set(list(sidecars(spark, table))[:1]), 1))
+    second = write(spark, table)
+    assert (second.num_adds, second.num_reused_sidecars) == (20, 0)
+
+
 def test_a_wrong_count_leads_to_a_full_checkpoint(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,7 +324,55 @@ def test_a_scan_opens_the_sidecars_that_matter(spark: SparkSession, table: Path)
     assert snapshot.scan("id = 99").files().count() == 0
 
 
-def test_sidecars_of_others_are_read_in_full(spark: SparkSession, table: Path) -> None:
+@pytest.mark.parametrize("as_json", [True, False])
+def test_sidecars_of_others_are_read_in_full(
+    spark: SparkSession, table: Path, as_json: bool
+) -> None:
+    """PROTOCOL.md#sidecar-file-information"""
+    features = protocol(features=["v2Checkpoint", "deletionVectors"])
+    opening = [features, metadata(*COLUMNS, partitioned_by=["day"])]
+    gone = remove("gone", deletionTimestamp=NOW)
+    parts = [FILES[:5], FILES[5:15], [*FILES[15:], gone]]
+    write_v2_checkpoint(table, 0, opening, sidecars=parts, as_json=as_json)
+    others = set(sidecars(spark, table))
+    commit = [removal_of(FILES[7], deletionTimestamp=NOW), file(30, 0)]
+    write_commit(table, 1, commit)
+    written = write(spark, table)
+    assert (written.num_adds, written.num_removes, written.num_reused_sidecars) == (20, 2, 0)
+    assert not others & set(sidecars(spark, table))
+    only_checkpoint(table, 1)
+    wanted = expected(commits([gone], commit))
+    assert files_of(load_snapshot(spark, str(table))) == (wanted["adds"], wanted["removes"])
+
+
+@pytest.mark.parametrize(("number", "reused"), [(7, 2), (12, 3)], ids=["beside it", "in it"])
+def test_a_sidecar_without_tags_is_rewritten(
+    spark: SparkSession, table: Path, number: int, reused: int
+) -> None:
+    """Whatever commits touch; those with tags are kept. PROTOCOL.md#sidecar-file-information"""
+    start(table)
+    first = write(spark, table)
+    before, top = sidecars(spark, table), log_directory(table) / str(first.file)
+    actions = [json.loads(line) for line in top.read_text().splitlines()]
+    named = [action["sidecar"] for action in actions if "sidecar" in action]
+    (bare,) = (one for one in named if DAYS[2] in one["tags"]["sparkdelta.partitionValues"])
+    del bare["tags"]
+    top.write_text(json_lines(actions))
+    (log_directory(table) / "_last_checkpoint").unlink()  # it has the tags, too
+    commit = [removal_of(FILES[number], deletionTimestamp=NOW), file(30, 0)]
+    write_commit(table, 1, commit)
+    second = write(spark, table)
+    after = sidecars(spark, table)
+    assert (second.num_adds, second.num_removes, second.num_reused_sidecars) == (20, 1, reused)
+    assert len(set(before) & set(after)) == reused
+    assert bare["path"] not in after
+    assert all(tags["sparkdelta.schema"] for tags in after.values())
+    only_checkpoint(table, 1)
+    wanted = expected(commits(commit))
+    assert files_of(load_snapshot(spark, str(table))) == (wanted["adds"], wanted["removes"])
+
+
+def test_a_checkpoint_without_sidecars_is_read_in_full(spark: SparkSession, table: Path) -> None:
     write_checkpoint(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), add("a")])
     write_commit(table, 1, [add("b")])
     written = write(spark, table)
