@@ -26,6 +26,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "can still reconstruct. Ask for a version from {earliest} to {latest}."
         ),
     ),
+    "DELTA_NO_COMMITS_FOUND": (
+        "KD006",
+        (
+            "The log of {path} has a checkpoint and no commit, so nobody knows when its versions "
+            "were made. Ask for a version instead of a time."
+        ),
+    ),
     "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION": (
         "42816",
         (

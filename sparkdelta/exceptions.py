@@ -2,7 +2,7 @@
 
 DeltaError
 ├── TableError
-│   ├── TableNotFoundError, VersionNotFoundError
+│   ├── TableNotFoundError, VersionNotFoundError, NoCommitsFoundError
 │   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
 │   ├── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
 │   ├── TableAlreadyExistsError, NonEmptyLocationError
@@ -172,6 +172,12 @@ class TimestampEarlierThanCommitRetentionError(TableError):
     earliest: object
     path: str
     error_class = "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NoCommitsFoundError(TableError):
+    path: str
+    error_class = "DELTA_NO_COMMITS_FOUND"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.frames.commit_infos import commit_infos
+from sparkdelta.frames.empty_frame import empty_frame
 from sparkdelta.protocol.commit_timestamps import strictly_increasing
 from sparkdelta.protocol.log_segment import readable_commits
 from sparkdelta.protocol.table_features import FEATURES, is_supported
@@ -19,6 +21,14 @@ from sparkdelta.table.commit_times import file_times
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot
+
+_TIMES = StructType(
+    [
+        StructField("version", LongType()),
+        StructField("file_time", LongType()),
+        StructField("in_commit", BooleanType()),
+    ]
+)
 
 
 def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = None) -> DataFrame:
@@ -69,9 +79,10 @@ def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = N
     shown_fields = [
         name for name in COMMIT_INFO.names if name not in ("timestamp", "inCommitTimestamp")
     ]
+    # Spark Connect takes no Arrow table without rows.
+    shown_times = spark.createDataFrame(table) if shown else empty_frame(spark, _TIMES)
     return (
-        spark.createDataFrame(table)
-        .join(infos, "version", "left")
+        shown_times.join(infos, "version", "left")
         .select(
             "version",
             F.timestamp_millis(milliseconds).alias("timestamp"),

@@ -40,7 +40,6 @@ from sparkdelta.protocol.version_checksum import (
     differences,
     parse_version_checksum,
 )
-from sparkdelta.table.distributed_scan import worker_files
 from sparkdelta.table.driver import read_rows, read_table
 from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_listing import list_log_files, open_log
@@ -48,6 +47,7 @@ from sparkdelta.table.sessions import is_connect
 from sparkdelta.table.sidecar_files import damaged_sidecars
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.version_checksum import checksum_of_state
+from sparkdelta.table.worker_storage import worker_files
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import quote
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.fs
 import pyarrow.parquet
 from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, MapType, StringType, StructField, StructType
+
+from sparkdelta.frames.file_checks import StoredFiles
 
 FIELD_NAMES = StructType(
     [
@@ -23,32 +23,32 @@ FIELD_NAMES = StructType(
 _FIELD_ID = b"PARQUET:field_id"
 
 
-def field_names(files: DataFrame) -> DataFrame:
+def field_names(files: DataFrame, storage: StoredFiles) -> DataFrame:
     """The `FIELD_NAMES` of files, read from their footers on the executors.
 
     Parameters
     ----------
     files
         file STRING, absolute and decoded.
+    storage
+        How workers reach them.
 
     References
     ----------
     PROTOCOL.md#reader-requirements-for-column-mapping
     """
-    return files.select("file").mapInPandas(_read_footers, FIELD_NAMES)
+
+    def read(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for batch in batches:
+            names = [_names(storage, file) for file in batch["file"]]
+            yield pd.DataFrame({"file": batch["file"], "names": names})
+
+    return files.select("file").mapInPandas(read, FIELD_NAMES)
 
 
-def _read_footers(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    for batch in batches:
-        names = [dict(_ids(_schema(file))) for file in batch["file"]]
-        yield pd.DataFrame({"file": batch["file"], "names": names})
-
-
-def _schema(file: str) -> pa.Schema:
-    if file.startswith("file:"):
-        return pyarrow.parquet.read_schema(file.removeprefix("file:"))
-    file_system, path = pyarrow.fs.FileSystem.from_uri(quote(file, safe=":/@"))
-    return pyarrow.parquet.read_schema(path, filesystem=file_system)
+def _names(storage: StoredFiles, path: str) -> dict[int, str]:
+    with storage.open(path) as file:
+        return dict(_ids(pyarrow.parquet.read_schema(file)))
 
 
 def _ids(fields: pa.Schema | pa.DataType) -> Iterator[tuple[int, str]]:

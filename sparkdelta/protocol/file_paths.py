@@ -82,3 +82,13 @@ def scheme_and_authority(table_root: str) -> str:
     if match is None:
         return ""
     return f"{match['scheme']}:" + (f"//{match['authority']}" if match["authority"] else "")
+
+
+def plain_path(path: str) -> str:
+    """One spelling of a path or URI: Hadoop folds slashes, and its listings add an empty
+    authority.
+    """
+    scheme, colon, rest = path.partition(":")
+    if not rest.startswith("//") or rest.startswith("///"):
+        return f"{scheme}{colon}{re.sub('/+', '/', rest)}"
+    return f"{scheme}://{re.sub('/+', '/', rest[2:])}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 from uuid import uuid4
 
 from pyspark.errors import AnalysisException
@@ -16,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.exceptions import StoreNotWritableError
+from sparkdelta.exceptions import StorageError, StoreNotWritableError
+from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.storage.log_store import Data, FileEntry, LogStore, log_path, show_same_log
 from sparkdelta.storage.parquet import WRITE_SETTINGS, ParquetRelation
@@ -43,15 +45,10 @@ class ConnectLogStore:
 
     def list_from(self, start: str = "") -> list[FileEntry]:
         try:
-            rows = (
-                self._files([f"{self.path.rstrip('/')}/{LOG_DIRECTORY}"])
-                .select(
-                    F.col("path"),
-                    F.col("length"),
-                    F.unix_millis("modificationTime").alias("modified"),
-                )
-                .collect()
-            )
+            files = self._files([f"{self.path.rstrip('/')}/{LOG_DIRECTORY}"])
+            modified = F.unix_millis("modificationTime").alias("modified")
+            rows = files.select("path", "length", modified).collect()
+            self._refuse_empty(files.inputFiles(), [row["path"] for row in rows])
         except AnalysisException as error:
             if error.getCondition() == _PATH_NOT_FOUND:
                 return []
@@ -118,6 +115,14 @@ class ConnectLogStore:
             remedy="Write to s3:, s3a:, gs: or a path that client and server share, or from a "
             "classic Spark session",
         )
+
+    def _refuse_empty(self, listed: Sequence[str], shown: Sequence[str]) -> None:
+        """Of files without content Spark shows no row, so a version would be overlooked."""
+        known = set(map(plain_path, shown))
+        for uri in listed:
+            path = plain_path(unquote(uri))
+            if path.endswith(".json") and path not in known:
+                raise StorageError(path=path, problem="a file of the log of no bytes")
 
     def _files(self, paths: list[str]) -> DataFrame:
         reader = self.spark.read.format("binaryFile").schema(_BINARY_FILE)
@@ -194,10 +199,12 @@ def parquet_relation(
     """
     try:
         rows = spark.read.schema(schema).options(**options).parquet(*files)
+        taken_up = rows.inputFiles()
         listing = spark.read.format("binaryFile").options(**options).load(list(files))
-        empty = listing.filter("length = 0").select("path").collect()
-        metadata = rows.metadataColumn("_metadata")
-        return ParquetRelation(rows, metadata, rows.inputFiles(), [row["path"] for row in empty])
+        with_content = {plain_path(row["path"]) for row in listing.select("path").collect()}
+        # A scan leaves out files of no bytes, whatever their format.
+        empty = [uri for uri in taken_up if plain_path(unquote(uri)) not in with_content]
+        return ParquetRelation(rows, rows.metadataColumn("_metadata"), taken_up, empty)
     except AnalysisException as error:
         if error.getCondition() != _PATH_NOT_FOUND:
             raise

@@ -30,7 +30,6 @@ from sparkdelta.schema.statistics_columns import DEFAULT_PREFIX_LENGTH
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.worker_files import WorkerFiles
-from sparkdelta.table.distributed_scan import worker_files
 from sparkdelta.table.driver import our_errors, read_table
 from sparkdelta.table.few_files import describe_few_files
 from sparkdelta.table.job_names import named_jobs
@@ -44,6 +43,7 @@ from sparkdelta.table.row_sessions import (
 )
 from sparkdelta.table.sessions import parallelism
 from sparkdelta.table.staging import staging
+from sparkdelta.table.worker_storage import worker_files
 
 MAX_COPIED_FILES = 100_000
 """Up to this many files are written where the field ids of elements, keys and values must be

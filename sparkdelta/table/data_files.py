@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -11,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError, StorageError
+from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage import connect
 from sparkdelta.storage.parquet import (
@@ -128,13 +128,3 @@ def _relation(
     if hidden:
         return hadoop.hidden_parquet_relation(spark, files, schema, options)
     return hadoop.parquet_relation(spark, files, schema, options, partitions, size_bytes)
-
-
-def plain_path(path: str) -> str:
-    """One spelling of a path or URI: Hadoop folds slashes, and its listings add an empty
-    authority.
-    """
-    scheme, colon, rest = path.partition(":")
-    if not rest.startswith("//") or rest.startswith("///"):
-        return f"{scheme}{colon}{re.sub('/+', '/', rest)}"
-    return f"{scheme}://{re.sub('/+', '/', rest[2:])}"

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.frames.deletion_vectors import decode_deletion_vectors
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
+from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage.parquet import is_hidden
-from sparkdelta.table.data_files import plain_path
 from sparkdelta.table.driver import our_errors
 
 _CHUNK_BYTES = 8 * 1024

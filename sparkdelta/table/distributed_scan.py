@@ -21,8 +21,6 @@ from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.schema.column_mapping import physical_field
 from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
-from sparkdelta.storage import connect
-from sparkdelta.storage.worker_files import WorkerFiles, setting_names
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.file_scan import (
@@ -31,7 +29,7 @@ from sparkdelta.table.file_scan import (
     partition_column,
     visible_metadata,
 )
-from sparkdelta.table.sessions import is_connect
+from sparkdelta.table.worker_storage import worker_files
 
 _NOTHING = StructField("sparkdelta:nothing", BooleanType())
 _BASE_ROW_ID, _COMMIT_VERSION = "baseRowId", "defaultRowCommitVersion"
@@ -180,17 +178,6 @@ class DistributedScan:
             columns.append(column.alias(field.name, metadata=visible_metadata(field)))
         tracking = [ROW_ID, ROW_COMMIT_VERSION] if self.with_row_tracking else []
         return columns + [F.col(name) for name in tracking]
-
-
-def worker_files(spark: SparkSession, table_root: str, options: Mapping[str, str]) -> WorkerFiles:
-    """The reader of a table's storage for workers, set up as Hadoop is on the driver."""
-    names = setting_names(table_root)
-    if is_connect(spark) or not names:
-        known = connect.hadoop_settings(spark, names) if names else {}
-        return WorkerFiles(known | {name: options[name] for name in names if name in options})
-    from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
-
-    return WorkerFiles(hadoop.settings(spark, names, options))
 
 
 def _transferable(column: str, data_type: DataType) -> DataType:

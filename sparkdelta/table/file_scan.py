@@ -39,6 +39,7 @@ from sparkdelta.table.data_files import DataFiles, scan_data_files
 from sparkdelta.table.deletion_vector_files import decoded_bytes, read_bitmaps
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.sessions import is_connect
+from sparkdelta.table.worker_storage import worker_files
 
 DELETION_VECTOR_BROADCAST_BYTES = 64 * 1024 * 1024
 """Decoded bitmaps up to this size, estimated before decoding, are sent to every executor; larger
@@ -120,8 +121,7 @@ class FileScan:
         layer_of: dict[tuple[str, tuple[str | None, ...]], int] = {}
         depth: Counter[str] = Counter()
         layers = []
-        for file, values in zip(files["file"].to_pylist(), tuples, strict=True):
-            directory = file.rpartition("/")[0]
+        for directory, values in zip(_directories(files).to_pylist(), tuples, strict=True):
             if (directory, values) not in layer_of:
                 layer_of[directory, values] = depth[directory]
                 depth[directory] += 1
@@ -142,7 +142,10 @@ class FileScan:
         if not by_id or not is_connect(self.spark):
             return [(files, {})]
         rows = read_rows(
-            field_names(self.spark.createDataFrame(files.select(["file"]))),
+            field_names(
+                self.spark.createDataFrame(files.select(["file"])),
+                worker_files(self.spark, self.table_root, self.options),
+            ),
             what="columns of files",
             bound=files.num_rows,
             version=self.version,
@@ -241,10 +244,8 @@ class FileScan:
         names = self._partition_names
         if not names or is_connect(self.spark) or is_hidden(files["file"][0].as_py()):
             return None
-        directory = pc.replace_substring_regex(files["file"], "/[^/]*$", "")
-        distinct = (
-            files.select(names).append_column(_DIRECTORY, directory).group_by([*names, _DIRECTORY])
-        ).aggregate([])
+        values = files.select(names).append_column(_DIRECTORY, _directories(files))
+        distinct = values.group_by([*names, _DIRECTORY]).aggregate([])
         directories = distinct[_DIRECTORY].to_pylist()
         if len(set(directories)) < len(directories) or len(directories) > MAX_PARTITION_DIRECTORIES:
             return None
@@ -360,6 +361,12 @@ def _with_keys(files: pa.Table, scanned: DataFiles) -> pa.Table:
     if len(set(keys)) < len(keys):
         return known
     return known.append_column(FILE_KEY, pa.array(keys, pa.int64()))
+
+
+def _directories(files: pa.Table) -> pa.ChunkedArray:
+    """Of each file, in one spelling: Hadoop folds slashes."""
+    folded = pc.replace_substring_regex(files["file"], "([^:])/+", r"\1/")
+    return pc.replace_substring_regex(folded, "/[^/]*$", "")
 
 
 def _has_vectors(files: pa.Table) -> bool:

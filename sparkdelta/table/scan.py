@@ -20,13 +20,13 @@ from sparkdelta.frames.data_skipping import DataSkipping
 from sparkdelta.frames.file_keys import absolute_path
 from sparkdelta.frames.file_rows import URI
 from sparkdelta.frames.row_group_bounds import row_group_bounds
+from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.predicates import is_usable
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.conditions import understand
-from sparkdelta.table.data_files import plain_path
 from sparkdelta.table.distributed_scan import DistributedScan
 from sparkdelta.table.driver import read_rows, read_table
 from sparkdelta.table.file_scan import (

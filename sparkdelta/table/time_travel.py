@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import (
     InvalidTimestampError,
+    NoCommitsFoundError,
     TimestampEarlierThanCommitRetentionError,
     TimestampGreaterThanCommitError,
 )
@@ -102,6 +103,8 @@ def version_at_timestamp(
     version = loaded.log.segment.version
     listing = [file for file in list_log_files(store) if file.version <= version]
     commits = readable_commits(listing, path=store.table_root)
+    if not commits:
+        raise NoCommitsFoundError(path=store.table_root)
     inside, outside = _by_kind_of_time(commits, in_commit)
     times = strictly_increasing(file_times(outside))
     if not inside and times:

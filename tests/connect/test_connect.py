@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -184,11 +185,22 @@ def _tables(root: Path) -> dict[str, Path]:
     file = write_data(without_ids, "f", data)
     write_commit(without_ids, 0, [protocol(features=["columnMapping"]), by_id, file])
 
+    by_id_ = root / "by id"
+    made = pa.table({"own name": pa.array([0, 1], pa.int64())})
+    with_id = pa.field("own name", pa.int64(), metadata={"PARQUET:field_id": "1"})
+    file = write_data(by_id_, "f", made.cast(pa.schema([with_id])))
+    write_commit(by_id_, 0, [protocol(features=["columnMapping"]), by_id, file, info])
+
+    no_bytes = create(root / "no bytes", write_data(root / "no bytes", "f", ids(0, 2)), info)
+    (no_bytes / "f").write_bytes(b"")
+    torn = create(root / "torn", write_data(root / "torn", "f", ids(0, 2)), info)
+    (torn / "_delta_log" / f"{1:020d}.json").write_bytes(b"")
+
     hidden = create(root / "hidden", write_data(root / "hidden", "_f", ids(0, 2)))
     return {
         "plain": plain, "partitioned": partitioned, "checkpointed": checkpointed, "v2": v2,
         "vectors": vectors, "mapped": mapped, "hidden": hidden, "missing": root / "missing",
-        "without ids": without_ids,
+        "without ids": without_ids, "by id": by_id_, "no bytes": no_bytes, "torn": torn,
     }  # fmt: skip
 
 
@@ -234,7 +246,7 @@ def by_connect(asked: tuple[dict[str, str], dict[str, Any]]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "name", ["plain", "partitioned", "checkpointed", "v2", "vectors", "mapped"]
+    "name", ["plain", "partitioned", "checkpointed", "v2", "vectors", "mapped", "by id"]
 )
 def test_connect_reads_what_classic_reads(
     spark: SparkSession, tables: dict[str, str], by_connect: dict[str, Any], name: str
@@ -246,6 +258,8 @@ def test_what_connect_cannot_read(by_connect: dict[str, Any]) -> None:
     assert by_connect["hidden"] == ["DataFileNotReadError"]
     assert by_connect["hidden, by workers"] == [0, 1]
     assert by_connect["missing"] == ["TableNotFoundError"]
+    assert by_connect["no bytes"] == ["StorageError"], "never fewer rows"
+    assert by_connect["torn"] == ["StorageError"], "never an older version"
     assert by_connect["without ids"] == ["ColumnMappingError"], "never read by physical names"
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import load_snapshot
+from sparkdelta import DeltaTable, load_snapshot
 from sparkdelta.exceptions import (
     MissingPartFilesError,
+    NoCommitsFoundError,
     StateRecoverError,
     TableNotFoundError,
     TruncatedTransactionLogError,
@@ -87,6 +88,9 @@ def test_a_checkpoint_alone_is_a_table(spark: SparkSession, table: Path, kind: s
     assert snapshot.version == AT
     assert snapshot.timestamp is None
     assert replayed(snapshot) == expected(replay(COMMITS, until=AT))
+    with pytest.raises(NoCommitsFoundError):
+        load_snapshot(spark, str(table), timestamp="2024-01-01")
+    assert DeltaTable.forPath(spark, str(table)).history().count() == 0
 
 
 def test_no_checkpoint(spark: SparkSession, table: Path) -> None:

@@ -1,0 +1,22 @@
+"""The files of a table as Python workers reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.storage import connect
+from sparkdelta.storage.worker_files import WorkerFiles, setting_names
+from sparkdelta.table.sessions import is_connect
+
+
+def worker_files(spark: SparkSession, table_root: str, options: Mapping[str, str]) -> WorkerFiles:
+    """The reader of a table's storage for workers, set up as Hadoop is on the driver."""
+    names = setting_names(table_root)
+    if is_connect(spark) or not names:
+        known = connect.hadoop_settings(spark, names) if names else {}
+        return WorkerFiles(known | {name: options[name] for name in names if name in options})
+    from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
+
+    return WorkerFiles(hadoop.settings(spark, names, options))
