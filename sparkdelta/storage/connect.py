@@ -89,7 +89,7 @@ class ConnectLogStore:
     def overwrite(self, name: str, data: bytes) -> None:
         raise self._refusal()
 
-    def publish(self, source: str, name: str) -> None:
+    def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
         raise self._refusal()
 
     def delete(self, names: Sequence[str]) -> None:

@@ -81,7 +81,13 @@ class HadoopLogStore:
         temporary = self._write_temporary(checked_name(name), data)
         self._rename(temporary, name, overwriting=True)
 
-    def publish(self, source: str, name: str) -> None:
+    def publish(
+        self,
+        source: str,
+        name: str,
+        *,
+        is_new_name: bool = False,  # noqa: ARG002 - nothing is overwritten anyway
+    ) -> None:
         self.check_writable()
         self._make_directory_of(checked_name(name))
         self._rename(checked_name(source), name, overwriting=False)

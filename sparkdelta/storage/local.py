@@ -60,7 +60,13 @@ class LocalLogStore:
         os.replace(temporary, path)
         _sync(os.path.dirname(path))
 
-    def publish(self, source: str, name: str) -> None:
+    def publish(
+        self,
+        source: str,
+        name: str,
+        *,
+        is_new_name: bool = False,  # noqa: ARG002 - nothing is overwritten anyway
+    ) -> None:
         self._make_directory_of(checked_name(name))
         path = self._path(checked_name(source))
         try:

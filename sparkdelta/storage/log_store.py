@@ -86,8 +86,13 @@ class LogStore(Protocol):
     def overwrite(self, name: str, data: bytes) -> None:
         """Write or replace a file in one step."""
 
-    def publish(self, source: str, name: str) -> None:
+    def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
         """Give a file that Spark wrote its final name, in one step, without overwriting.
+
+        Parameters
+        ----------
+        is_new_name
+            Whether nobody else can have chosen the name, so that nothing can be overwritten.
 
         Raises
         ------

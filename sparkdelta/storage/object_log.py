@@ -100,10 +100,20 @@ class ObjectLogStore:
         path = self._path(checked_name(name))
         obstore.put(self.objects, path, data, use_multipart=False)
 
-    def publish(self, source: str, name: str) -> None:
-        """Sent as it was read: a copy on the side of the store would overwrite."""
-        name = checked_name(name)
-        self.put_if_absent(name, self._read(checked_name(source)))
+    def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
+        """Copied by the store itself, which would overwrite, only where nothing can be there; else
+        sent as it was read.
+        """
+        import obstore
+
+        source, name = checked_name(source), checked_name(name)
+        if is_new_name:
+            try:
+                obstore.copy(self.objects, self._path(source), self._path(name))
+            except FileNotFoundError as error:
+                raise _not_found(source) from error
+        else:
+            self.put_if_absent(name, self._read(source))
         self.delete([source])
 
     def delete(self, names: Sequence[str]) -> None:
@@ -158,7 +168,7 @@ class ObjectLogStore:
         try:
             return bytes(obstore.get(self.objects, self._path(name), options=start).bytes())
         except FileNotFoundError as error:
-            raise FileNotFoundError(errno.ENOENT, "no such file in the log", name) from error
+            raise _not_found(name) from error
 
     def _list(self, directory: str) -> list[FileEntry]:
         import obstore
@@ -249,6 +259,10 @@ def _s3_client(authority: str, settings: Mapping[str, str]) -> dict[str, Any]:
     if scheme == "http":
         client["client_options"] = {"allow_http": True}
     return client
+
+
+def _not_found(name: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, "no such file in the log", name)
 
 
 def _exists(name: str) -> FileExistsError:

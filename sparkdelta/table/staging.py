@@ -78,7 +78,7 @@ class Staging:
             the storage did what it was asked, and its answer was lost.
         """
         try:
-            self.store.publish(f"{self.name}/{part}/{file}", name)
+            self.store.publish(f"{self.name}/{part}/{file}", name, is_new_name=is_new_name)
         except FileExistsError:
             if not is_new_name:
                 raise

@@ -124,9 +124,15 @@ def test_a_file_is_published(store: ObjectLogStore) -> None:
         store.publish(f"{staging}/d/b", "_sidecars/a")
     with pytest.raises(FileNotFoundError):
         store.publish(f"{staging}/a", "_sidecars/b")
+    store.publish(f"{staging}/d/b", "_sidecars/b", is_new_name=True)
+    assert store.read(["_sidecars/b"]) == [b"b"]
+    assert store.list_directory(f"{staging}/d") == []
+    with pytest.raises(FileNotFoundError):
+        store.publish(f"{staging}/d/b", "_sidecars/c", is_new_name=True)
+    store.put_if_absent(f"{staging}/d/e", b"e")
     store.delete_directory(staging)
     assert store.list_directory(f"{staging}/d") == []
-    store.delete(["_sidecars/a"])
+    store.delete(["_sidecars/a", "_sidecars/b"])
 
 
 def test_staging_directories_are_listed(store: ObjectLogStore) -> None:

@@ -77,9 +77,9 @@ class CrashingStore:
         with self._called("overwrite"):
             self._store.overwrite(name, data)
 
-    def publish(self, source: str, name: str) -> None:
+    def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
         with self._called("publish"):
-            self._store.publish(source, name)
+            self._store.publish(source, name, is_new_name=is_new_name)
 
     def delete(self, names: Sequence[str]) -> None:
         """One after the other, as a store may be left in the middle of it."""

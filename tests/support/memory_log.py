@@ -80,7 +80,7 @@ class MemoryLog:
         self.files[checked_name(name)] = data
         self.hook("after", "overwrite")
 
-    def publish(self, source: str, name: str) -> None:
+    def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
         self.hook("before", "publish")
         if source not in self.files:
             raise FileNotFoundError(errno.ENOENT, "no such file", source)

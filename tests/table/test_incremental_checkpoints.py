@@ -264,7 +264,7 @@ def test_an_answer_that_is_lost(
     start(table)
     publish = LocalLogStore.publish
 
-    def lost(store: LocalLogStore, source: str, name: str) -> None:
+    def lost(store: LocalLogStore, source: str, name: str, *, is_new_name: bool) -> None:
         publish(store, source, name)
         raise FileExistsError(errno.EEXIST, "already in the log", name)
 
