@@ -26,7 +26,12 @@ conformance: java $(VENV)/.installed ## Every case of delta-spec-testdata
 
 .PHONY: oracle
 oracle: java $(VENV)/.installed ## Random histories by delta-spark and delta-rs, SEEDS of them; HDFS
-	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest -m oracle tests/oracle tests/storage $(TESTS)
+	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest tests/oracle $(TESTS)
+	$(BIN)/python -m pytest -m oracle tests/storage
+
+.PHONY: slow
+slow: java $(VENV)/.installed ## Crashes at every call, many writers, a cluster, a driver of little memory
+	$(BIN)/python -m pytest -m "slow and not oracle" $(TESTS)
 
 .PHONY: notebooks
 notebooks: java $(VENV)/.installed ## Execute the notebooks
