@@ -100,4 +100,6 @@ def without_deleted_rows(rows: DataFrame, bitmaps: DataFrame) -> DataFrame:
         F.shiftright(ROW_INDEX, 16) == F.col(_CHUNK)
     )
     deleted = is_deleted_in_chunk(F.col(_WORDS), F.col(ROW_INDEX))
-    return rows.join(chunks, same_chunk, "left").filter(~F.coalesce(deleted, F.lit(False)))
+    # Without a hint Spark may broadcast them all the same: it goes by their size before decoding.
+    joined = rows.join(chunks.hint("shuffle_hash"), same_chunk, "left")
+    return joined.filter(~F.coalesce(deleted, F.lit(False)))

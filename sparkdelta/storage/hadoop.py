@@ -42,6 +42,12 @@ _SCAN_SETTINGS = {
 }
 """What a data file's scan depends on and no read option can say."""
 
+_BY_ID_SETTINGS = {
+    "spark.sql.parquet.enableVectorizedReader": "true",
+    "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
+}
+"""Spark's other reader asks the session that runs the query whether to match field ids."""
+
 
 def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> str:
     """The path as Spark names it: with scheme and authority, decoded, without a trailing slash."""
@@ -347,6 +353,7 @@ def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
         siblings[by_id] = spark._jsparkSession.newSession()
         ours = {
             **_SCAN_SETTINGS,
+            **(_BY_ID_SETTINGS if by_id else {}),
             "spark.sql.parquet.filterPushdown": str(not by_id).lower(),
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(
                 2 * spark.sparkContext.defaultParallelism

@@ -14,11 +14,13 @@ from sparkdelta.exceptions import (
     TruncatedTransactionLogError,
     VersionNotFoundError,
 )
+from sparkdelta.table import log_text
+from sparkdelta.table.snapshot import open_snapshot
 from tests.golden.cases import GoldenCase, GoldenRead, golden_cases
 from tests.golden.expected import comparable
 from tests.support.distributed import distributed_scans
 from tests.support.rows import assert_same_rows, parquet_rows, spark_rows
-from tests.support.snapshots import raised_by
+from tests.support.snapshots import keys, raised_by
 
 CASES = golden_cases()
 REFUSALS: dict[str, tuple[type[DeltaError], ...]] = {
@@ -117,6 +119,23 @@ def test_snapshot(spark: SparkSession, case: GoldenCase) -> None:
     if writer == 7:
         named = {*(snapshot.protocol.reader_features or ()), *snapshot.protocol.writer_features}
         assert named == set(features)
+
+
+@pytest.mark.parametrize("case", CASES, ids=_name)
+def test_who_reads_the_log_does_not_matter(
+    spark: SparkSession, case: GoldenCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version checksum is left out: it would give protocol and metaData to both."""
+    checksum = f"{case.latest:020d}.crc"
+    found = []
+    for limit in (1 << 40, -1):
+        for bound in ("DRIVER_LOG_BYTES", "DRIVER_SCAN_BYTES"):
+            monkeypatch.setattr(log_text, bound, limit)
+        snapshot = open_snapshot(spark, str(case.table), without=[checksum])
+        assert snapshot.log.is_local == (limit > 0)
+        found.append((snapshot.protocol, snapshot.metadata, keys(snapshot.add_files())))
+    by_driver, by_executors = found
+    assert by_executors == by_driver
 
 
 @pytest.mark.parametrize(

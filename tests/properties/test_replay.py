@@ -46,7 +46,8 @@ _COMMON: dict[str, Any] = {
 settings.register_profile("dev", max_examples=4, phases=[Phase.explicit, Phase.generate], **_COMMON)
 settings.register_profile("ci", max_examples=15, **_COMMON)
 settings.register_profile("nightly", max_examples=500, **_COMMON)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+# Not loaded: that would be for every test that is collected after this one.
+PROFILE = settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 VERSIONS = 6
 HISTORIES = 100
@@ -174,6 +175,7 @@ def _assert_equal(many: list[dict[int, list[Action]]], found: Any, wanted: Any) 
     assert found == wanted
 
 
+@settings(parent=PROFILE)
 @given(
     seed=st.integers(0, 1 << 64),
     checkpoint=st.one_of(st.none(), st.integers(0, VERSIONS - 1)),

@@ -22,6 +22,7 @@ from tests.support.log_writer import (
     write_checksum,
     write_commit,
     write_compaction,
+    write_last_checkpoint,
 )
 from tests.support.reference_model import compaction, replay
 from tests.support.settings import HOSTILE, settings
@@ -197,6 +198,26 @@ class Spy:
 
         monkeypatch.setattr(LocalLogStore, "read", spying_read)
         monkeypatch.setattr(LocalLogStore, "list_from", spying_list)
+
+
+@pytest.mark.parametrize(
+    ("hinted", "version", "starts"),
+    [(4, None, [4]), (4, 5, [4]), (4, 4, [4]), (4, 2, [None]), (5, None, [5, None]),
+     (None, None, [None])],
+)  # fmt: skip
+def test_the_log_is_listed_from_the_hinted_checkpoint(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch,
+    hinted: int | None, version: int | None, starts: list[int | None],
+) -> None:  # fmt: skip
+    """PROTOCOL.md#last-checkpoint-file; whole where that is newer than the version, or not there"""
+    write_history(table)
+    write_checkpoint(table, 4, replay(COMMITS, until=4).checkpoint())
+    if hinted is not None:
+        write_last_checkpoint(table, {"version": hinted, "size": 1})
+    spy = Spy(monkeypatch)
+    snapshot = load_snapshot(spark, str(table), version=version)
+    assert snapshot.version == (6 if version is None else version)
+    assert spy.listings == ["" if start is None else f"{start:020d}" for start in starts]
 
 
 class TestRefresh:
