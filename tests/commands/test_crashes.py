@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from pyspark.sql import SparkSession
@@ -20,6 +21,8 @@ from sparkdelta import (
     write_checkpoint,
     write_delta,
 )
+from sparkdelta.commands.checkpoint import checkpoint
+from sparkdelta.table import sidecar_reuse
 from tests.support.checksums import assert_checksums
 from tests.support.crashing_store import dying_writer
 from tests.support.memory_log import Crash
@@ -49,6 +52,21 @@ def _checkpoint(spark: SparkSession, path: str) -> object:
     return write_checkpoint(spark, path)
 
 
+def _checkpoint_v2(spark: SparkSession, path: str) -> object:
+    """With a sidecar, and then one that takes it over beside a new one."""
+    log = Path(path, "_delta_log", f"{0:020d}.json")
+    features = '"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["v2Checkpoint"]'
+    log.write_text(log.read_text().replace('"minReaderVersion":1,"minWriterVersion":2',
+                   f'{features},"writerFeatures":["v2Checkpoint"]'))  # fmt: skip
+    for checksum in log.parent.glob("*.crc"):  # of the table as it was
+        checksum.unlink()
+    checkpoint(spark, path, version=0, kind="v2-json")
+    with patch.object(sidecar_reuse, "_NOT_WORTH_A_LOOK", 0):
+        written = checkpoint(spark, path, kind="v2-json")
+    assert (written.num_sidecars, written.num_reused_sidecars) == (2, 1)
+    return written
+
+
 def _compact(spark: SparkSession, path: str) -> object:
     return compact_log(spark, path)
 
@@ -66,6 +84,7 @@ STEPS: dict[Step, tuple[int, list[int]]] = {
     _overwrite: (2, [10]),
     _append_and_checkpoint: (5, [*BEFORE, 10]),
     _checkpoint: (3, BEFORE),
+    _checkpoint_v2: (8, BEFORE),
     _compact: (2, BEFORE),
     _clean: (5, BEFORE),
 }

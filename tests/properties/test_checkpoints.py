@@ -16,13 +16,14 @@ from pyspark.sql import SparkSession
 from sparkdelta import load_snapshot
 from sparkdelta.commands.checkpoint import checkpoint
 from tests.support.log_writer import Action, log_directory, write_commit
-from tests.support.reference_model import replay
+from tests.support.reference_model import FileKey, replay
 from tests.support.snapshots import expected, replayed
 from tests.support.table_builder import add, field, metadata, protocol, removal_of
 
 VERSIONS = 13
 EVERY = 4
 NOW = 1_700_000_000_000
+DAY = 24 * 3_600_000
 DAYS = ["2024-01-01", "2024-01-02", "2024-01-03", None]
 COLUMNS = [field("id", "integer"), field("day", "date")]
 
@@ -44,8 +45,8 @@ def history(random: Random) -> dict[int, list[Action]]:
             if _speaks_of(commit, path):
                 continue
             commit += _changed(random, live, gone, path)
-        if gone and random.random() < 0.3:  # a file comes back
-            back = gone.pop()
+        if gone and random.random() < 0.5:  # a file comes back
+            back = gone.pop(random.randrange(len(gone)))
             if back["add"]["path"] not in live and not _speaks_of(commit, back["add"]["path"]):
                 live[back["add"]["path"]] = back
                 commit.append(back)
@@ -81,7 +82,7 @@ def _changed(
 ) -> list[Action]:
     old = live.pop(path)
     told = {"partitionValues": old["add"]["partitionValues"]} if random.random() < 0.7 else {}
-    time = NOW - random.choice([0, 3, 8]) * 24 * 3_600_000 + random.randrange(1_000)
+    time = NOW - random.choice([0, 3, 8]) * DAY + random.randrange(1_000)
     removed = removal_of(old, deletionTimestamp=time, **told)
     if random.random() < 0.6:
         gone.append(old)
@@ -117,21 +118,31 @@ def test_incremental_checkpoints_are_full_ones(
     random = Random(seed)
     commits = history(random)
     table, other = tmp_path / "incremental", tmp_path / "full"
-    reused = 0
+    reused = expired = cancelled = 0
+    last: set[FileKey] = set()
     for version, commit in commits.items():
         for path in (table, other):
             write_commit(path, version, commit)
         if version % EVERY:
             continue
-        options: Mapping[str, Any] = {"adds_per_sidecar": 6, "now_ms": NOW}
+        now_ms = NOW + version * DAY // 2
+        options: Mapping[str, Any] = {"adds_per_sidecar": 6, "now_ms": now_ms}
         written = checkpoint(spark, str(table), kind="v2-json", **options)
         reused += written.num_reused_sidecars
         checkpoint(spark, str(other), kind="v2-parquet", incremental=False, **options)
         found, wanted = actions(spark, table), actions(spark, other)
         assert found[0] == wanted[0]
         assert wanted[1] <= found[1], "no tombstone is lost"
+        carried = [json.loads(text) for text in found[1] - wanted[1]]
+        assert all(one["deletionTimestamp"] <= now_ms - 7 * DAY for one in carried)
         assert found[2] == wanted[2]
         state = expected(replay(commits, until=version))
-        assert replayed(load_snapshot(spark, str(table)))["adds"] == state["adds"]
-    assert reused > 0, "the test would show nothing"
+        files = replayed(load_snapshot(spark, str(table)))
+        assert files["adds"] == state["adds"]
+        known, removes = set(state["removes"]), set(files["removes"])
+        assert removes <= known, "no add has cancelled one"
+        expired += len(carried)
+        cancelled += len(last - known)
+        last = removes
+    assert min(reused, expired, cancelled) > 0, "the test would show nothing"
     shutil.rmtree(table)

@@ -332,7 +332,7 @@ def test_sidecars_of_others_are_read_in_full(
     features = protocol(features=["v2Checkpoint", "deletionVectors"])
     opening = [features, metadata(*COLUMNS, partitioned_by=["day"])]
     gone = remove("gone", deletionTimestamp=NOW)
-    parts = [FILES[:5], FILES[5:15], [*FILES[15:], gone]]
+    parts = [FILES[:5], FILES[5:10], FILES[10:15], [*FILES[15:], gone]]
     write_v2_checkpoint(table, 0, opening, sidecars=parts, as_json=as_json)
     others = set(sidecars(spark, table))
     commit = [removal_of(FILES[7], deletionTimestamp=NOW), file(30, 0)]
