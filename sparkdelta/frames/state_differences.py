@@ -16,9 +16,10 @@ _NUMBERS = ("size", "modificationTime", "baseRowId", "defaultRowCommitVersion")
 
 
 def add_facts(adds: DataFrame, *, table_root: str) -> DataFrame:
-    """key STRING, facts STRUCT of add actions: all that a checkpoint may not change.
+    """key STRING, facts STRUCT of add actions: what a checkpoint may not change.
 
-    It may change `dataChange`, and the form of the statistics.
+    It may change `dataChange`, and the form of the statistics: of these only `numRecords` is
+    compared, since bounds may be left out, and moments cut to milliseconds.
 
     Parameters
     ----------

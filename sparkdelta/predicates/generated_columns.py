@@ -218,6 +218,8 @@ def _limit(constants: Sequence[Literal | None], operator: str) -> _Limit | None:
     if not known or len(known) < len(constants):
         return None
     values: list[Any] = [constant.value for constant in known]
+    if any(value != value for value in values):  # NaN has no place in Python's order
+        return None
     value = min(values) if operator == ">=" else max(values)
     exact = Literal(value, known[0].data_type)
     if exact.data_type != "timestamp":
