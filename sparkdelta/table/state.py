@@ -115,7 +115,8 @@ class TableState:
         """
         if self.cached is not None and not with_json:
             return self._adds_since_cached(self.cached, skipping)
-        return self._typed(self._live_adds(skipping), with_json=with_json)
+        adds = self._all_adds if skipping is None else self._live_adds(skipping)
+        return self._typed(adds, with_json=with_json)
 
     def adds_as_stored(self) -> tuple[DataFrame, StoredFacts]:
         """The live adds as in the log, with the typed columns that the checkpoint has; and which
@@ -157,7 +158,7 @@ class TableState:
         latest = self._newest_by_key("domainMetadata", DOMAIN_METADATA, key="domain")
         return latest.filter("NOT coalesce(removed, false)")
 
-    # Frames of the commits are kept: to build them takes longer than to plan what uses them.
+    # Frames of the log are kept: to build them takes longer than to plan what uses them.
 
     @cached_property
     def keyed_commits(self) -> DataFrame:
@@ -180,8 +181,13 @@ class TableState:
             is_local=self.log.is_local,
         )
 
-    def _live_adds(self, skipping: DataSkipping | FileMarks | None = None) -> DataFrame:
+    @cached_property
+    def _all_adds(self) -> DataFrame:
         """The fields of the live add actions, and the typed columns of the checkpoint."""
+        return self._live_adds()
+
+    def _live_adds(self, skipping: DataSkipping | FileMarks | None = None) -> DataFrame:
+        """As `_all_adds`, but for those that are left out."""
         new = _kept(newest_adds(self._newest), skipping, NOTHING_STORED)
         if self.log.segment.checkpoint is None:
             return new
@@ -239,7 +245,8 @@ class TableState:
         return StoredFacts(names, self.configuration.statistics, has_json=False)
 
     def _typed(self, adds: DataFrame, *, with_json: bool) -> DataFrame:
-        kept = [name for name in ADD.names if with_json or name != "stats"]
+        # Under names of their own, for a user may join one result of `add_files` with another.
+        kept = [f"{name} AS {name}" for name in ADD.names if with_json or name != "stats"]
         partition_values = typed_partition_values(
             "partitionValues",
             self.configuration.partition_keys,

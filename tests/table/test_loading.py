@@ -371,6 +371,15 @@ def test_commits_that_vanish_while_the_executors_read_them(
     assert replayed(snapshot) == expected(replay(COMMITS))
 
 
+def test_live_files_meet_themselves(spark: SparkSession, table: Path) -> None:
+    """What is asked for twice is planned from one frame, and is two all the same."""
+    create(table, add("a", size=1), add("b", size=2))
+    snapshot = load_snapshot(spark, str(table))
+    one, other = snapshot.add_files(), snapshot.add_files()
+    assert one.join(other, one.path == other.path).count() == 2
+    assert one.join(other, one.size < other.size).count() == 1
+
+
 @pytest.mark.parametrize("frame", ["add_files", "transactions"])
 def test_a_checkpoint_that_vanishes_under_a_snapshot(
     spark: SparkSession, table: Path, frame: str
