@@ -193,7 +193,8 @@ def _repeated(
     if num_rows > 2 * MAX_EMBEDDED or file.size_bytes > MAX_EMBEDDED_BYTES:
         return {}
     if is_json:
-        return embedded(stage.read(_PART, file.name).decode().splitlines())
+        # Not by splitlines, which takes more for the end of a line than JSON does.
+        return embedded(stage.read(_PART, file.name).decode().rstrip("\n").split("\n"))
     columns = contents.schema.v2_file
     rows, _ = stage.read_parquet(_PART, columns)
     lines = read_rows(

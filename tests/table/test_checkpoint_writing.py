@@ -269,6 +269,18 @@ def test_the_hint_follows_and_nothing_else_is_left(
     assert top == own, "no staging directory, and no checksum file of Hadoop"
 
 
+def test_a_text_with_unusual_line_ends_is_in_the_hint(spark: SparkSession, table: Path) -> None:
+    """JSON has them as they are. PROTOCOL.md#last-checkpoint-file-schema"""
+    text = "one\u2028two\u0085three"
+    described = metadata()
+    described["metaData"]["description"] = text
+    write_commit(table, 0, [protocol(features=["v2Checkpoint"]), described, add("f")])
+    checkpoint(spark, str(table), kind="v2-json", now_ms=NOW)
+    hint = json.loads((log_directory(table) / "_last_checkpoint").read_bytes())
+    actions = hint["v2Checkpoint"]["nonFileActions"]
+    assert [a["metaData"]["description"] for a in actions if "metaData" in a] == [text]
+
+
 def test_the_hint_never_goes_back(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#last-checkpoint-file"""
     write_kept_history(table)
