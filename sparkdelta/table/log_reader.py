@@ -266,14 +266,17 @@ class LogReader:
         checkpoint = self.segment.checkpoint
         assert checkpoint is not None
         if checkpoint.is_json:
-            names = [field.name for field in fields]
-            table = lines_that_name(read_lines(self.store, checkpoint.files), *names)
-            return parse_log_lines(
-                local_lines(self.spark, table),
-                actions=StructType(list(fields)),
-                few=table.num_rows <= _FEW_LINES,
-            ).drop("version")
+            return self._json_actions(checkpoint.files, StructType(list(fields))).drop("version")
         return self._parquet([file.name for file in checkpoint.files], StructType(list(fields)))
+
+    def _json_actions(self, files: Sequence[LogFile], fields: StructType) -> DataFrame:
+        names = fields.names
+        if not is_searched_by_driver(files):
+            lines = executor_lines(self.spark, self.store, files, self.options)
+            return parse_log_lines(lines.filter(may_name(*names)), actions=fields)
+        table = lines_that_name(read_lines(self.store, files), *names)
+        lines = local_lines(self.spark, table)
+        return parse_log_lines(lines, actions=fields, few=table.num_rows <= _FEW_LINES)
 
     def checkpoint_file_actions(self, field: StructField) -> DataFrame:
         """The fields of a file action (`add` or `remove`) in the checkpoint or its sidecars."""

@@ -19,8 +19,9 @@ DRIVER_LOG_BYTES = 4 * 1024 * 1024
 read by the executors."""
 
 DRIVER_SCAN_BYTES = 16 * 1024 * 1024
-"""Up to this many bytes of commits are searched by the driver for what is not about files, and
-nothing else of them is kept; it is a matter of milliseconds, and a Spark job is not."""
+"""Up to this many bytes of commits, or of a checkpoint in JSON, are searched by the driver for what
+is not about files, and nothing else of them is kept; it is a matter of milliseconds, and a Spark
+job is not."""
 
 _TEXT_OPTIONS = {
     "__globPaths__": "false",
