@@ -133,9 +133,13 @@ def reliable_statistics(stored: StructType, wanted: StructType) -> StructType:
         own, other = field.dataType, types.get(field.name)
         if isinstance(own, StructType) and isinstance(other, StructType):
             fields.append(StructField(field.name, reliable_statistics(own, other)))
-        elif own == other or not any(isinstance(one, TimestampType) for one in (own, other)):
+        elif own == other or other is None or not _has_zone(own, other):
             fields.append(field)
     return StructType(fields)
+
+
+def _has_zone(*types: DataType) -> bool:
+    return any(isinstance(data_type, TimestampType) for data_type in types)
 
 
 def covers(stored: StructType, wanted: StructType) -> bool:

@@ -24,6 +24,7 @@ def ddl(text: str) -> StructType:
         ("minValues STRUCT<at: TIMESTAMP_NTZ, n: INT>", "minValues STRUCT<n: INT>"),
         ("minValues STRUCT<at: DATE, local: DATE>", "minValues STRUCT<local: DATE>"),
         ("minValues STRUCT<local: TIMESTAMP, n: BIGINT>", "minValues STRUCT<n: BIGINT>"),
+        ("minValues STRUCT<gone: TIMESTAMP>", "minValues STRUCT<gone: TIMESTAMP>"),
         ("nullCounts STRUCT<at: BIGINT>, more INT", "nullCounts STRUCT<at: BIGINT>, more INT"),
     ],
 )
