@@ -378,11 +378,11 @@ def test_a_failure_leaves_the_old_checkpoint_in_use(
     checkpoint(spark, str(table), version=3, kind="v2-json", now_ms=NOW)
     before, publish, calls = names(table), LocalLogStore.publish, []
 
-    def failing_publish(store: LocalLogStore, source: str, name: str) -> None:
+    def failing_publish(store: LocalLogStore, source: str, name: str, **facts: bool) -> None:
         calls.append(name)
         if len(calls) == failing:
             raise OSError("the storage is gone")
-        publish(store, source, name)
+        publish(store, source, name, **facts)
 
     monkeypatch.setattr(LocalLogStore, "publish", failing_publish)
     with pytest.raises(OSError, match="is gone"):
