@@ -9,7 +9,7 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.frames.commit_infos import commit_infos
-from sparkdelta.frames.empty_frame import empty_frame
+from sparkdelta.frames.empty_frame import local_frame
 from sparkdelta.protocol.commit_timestamps import strictly_increasing
 from sparkdelta.protocol.log_segment import readable_commits
 from sparkdelta.protocol.table_features import FEATURES, is_supported
@@ -79,10 +79,9 @@ def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = N
     shown_fields = [
         name for name in COMMIT_INFO.names if name not in ("timestamp", "inCommitTimestamp")
     ]
-    # Spark Connect takes no Arrow table without rows.
-    shown_times = spark.createDataFrame(table) if shown else empty_frame(spark, _TIMES)
     return (
-        shown_times.join(infos, "version", "left")
+        local_frame(spark, table, _TIMES)
+        .join(infos, "version", "left")
         .select(
             "version",
             F.timestamp_millis(milliseconds).alias("timestamp"),

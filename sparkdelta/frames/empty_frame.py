@@ -1,7 +1,10 @@
-"""A frame without rows, which costs no Spark job: one of an empty list is an RDD that is read."""
+"""Frames without rows, or of few, which cost no Spark job: one of an empty list is an RDD that is
+read.
+"""
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -13,3 +16,10 @@ def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
     """No rows, in columns of these names and types."""
     columns = (f"CAST(NULL AS {type_text(f.dataType)}) AS {quoted(f.name)}" for f in schema.fields)
     return spark.sql(f"SELECT {', '.join(columns)} WHERE FALSE")
+
+
+def local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+    """The rows of a table of these columns: local data, which Spark Connect does not take as an
+    Arrow table where it has no rows.
+    """
+    return spark.createDataFrame(table) if table.num_rows else empty_frame(spark, schema)

@@ -16,7 +16,7 @@ from pyspark.sql.types import DataType, StructType
 from pyspark.sql.types import _parse_datatype_json_string as parse_type_json
 
 from sparkdelta.predicates.column_tree import ColumnTree
-from sparkdelta.predicates.literals import literal_of, simple_name
+from sparkdelta.predicates.literals import cast, literal_of, simple_name
 from sparkdelta.predicates.names import UnusableError, extract_field, find_column
 from sparkdelta.protocol.predicates import Expression, Predicate
 
@@ -94,8 +94,8 @@ class _CatalystTree(ColumnTree):
             return _literal(node)
         if kind == "Cast":
             (child,) = _children(node)
-            is_try = str(node.evalMode()) == "TRY"
-            return self.cast(self.expression(child), simple_name(_data_type(node)), is_try=is_try)
+            name, is_try = simple_name(_data_type(node)), str(node.evalMode()) == "TRY"
+            return cast(self.expression(child), name, is_try=is_try, time_zone=self.time_zone)
         if kind == "Alias":
             return self.expression(_children(node)[0])
         raise UnusableError(f"{kind} is not looked into")

@@ -8,17 +8,14 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
-from sparkdelta.predicates.literals import cast_literal
 from sparkdelta.predicates.names import UnusableError
 from sparkdelta.protocol.predicates import (
     FUNCTIONS,
     And,
     Call,
-    Cast,
     Comparison,
     Expression,
     IsNull,
-    Literal,
     Not,
     Or,
     Predicate,
@@ -47,14 +44,6 @@ class ColumnTree(ABC):
     @abstractmethod
     def value(self, node: Any) -> Expression:
         """A column, literal or cast, or `UnusableError`."""
-
-    def cast(self, child: Expression, data_type: str, *, is_try: bool) -> Expression:
-        """A cast, or what it makes of a literal."""
-        if isinstance(child, Literal):
-            made = cast_literal(child, data_type, time_zone=self.time_zone)
-            if made is not None:
-                return made
-        return Cast(child, data_type, is_try)
 
     def predicate(self, node: Any) -> Predicate:
         """The predicate of a boolean node."""

@@ -9,7 +9,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql.types import DataType, StructType
 
 from sparkdelta.predicates.column_tree import ColumnTree
-from sparkdelta.predicates.literals import literal_of, simple_name
+from sparkdelta.predicates.literals import cast, literal_of, simple_name
 from sparkdelta.predicates.names import UnusableError, extract_field
 from sparkdelta.predicates.sql_text import parse_condition, parse_expression, parse_type_name
 from sparkdelta.protocol.predicates import Expression, Literal, Predicate
@@ -67,4 +67,5 @@ class _ConnectTree(ColumnTree):
             raise UnusableError("a cast by legacy rules")
         wanted = node._data_type
         name = simple_name(wanted) if isinstance(wanted, DataType) else parse_type_name(wanted)
-        return self.cast(self.expression(node._expr), name, is_try=node._eval_mode == "try")
+        is_try = node._eval_mode == "try"
+        return cast(self.expression(node._expr), name, is_try=is_try, time_zone=self.time_zone)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta, timezone
-from functools import partial
 from typing import Any
 
 from pyspark.sql.types import StructField, StructType
@@ -149,10 +148,8 @@ def _implied(
     data_type = type_of_path(schema, source.path).simpleString()
     found: list[Predicate] = []
     for operator, constants in ((">=", lows), ("<=", highs)):
-        convert = partial(
-            _typed, operator=operator, data_type=data_type, is_day=is_day, time_zone=time_zone
-        )
-        limit = _limit([convert(constant) for constant in constants], operator)
+        typed = [_typed(c, operator, data_type, time_zone, is_day=is_day) for c in constants]
+        limit = _limit(typed, operator)
         if limit is not None:
             found += [_or_null(*part) for c in of_source for part in _single(c, operator, limit)]
             found += _fields_of_time(of_source, operator, limit)
@@ -175,17 +172,18 @@ def _ends(
 
 def _column_or_its_day(expression: Expression) -> tuple[Column | None, bool]:
     """A column, and whether it is its date that is compared."""
-    is_day = isinstance(expression, Cast) and expression.data_type == "date"
-    if isinstance(expression, Cast) and is_day:
-        expression = expression.child
+    if isinstance(expression, Column):
+        return expression, False
+    inner: Expression | None = None
+    if isinstance(expression, Cast) and expression.data_type == "date":
+        inner = expression.child
     elif isinstance(expression, Call) and expression.function in ("date", "to_date"):
-        is_day = len(expression.arguments) == 1
-        expression = expression.arguments[0] if is_day else expression
-    return (expression, is_day) if isinstance(expression, Column) else (None, False)
+        inner = expression.arguments[0] if len(expression.arguments) == 1 else None
+    return (inner, True) if isinstance(inner, Column) else (None, False)
 
 
 def _typed(
-    constant: Expression, *, operator: str, data_type: str, is_day: bool, time_zone: str
+    constant: Expression, operator: str, data_type: str, time_zone: str, *, is_day: bool
 ) -> Literal | None:
     """The end of the source's values in its own type; None where that is not known."""
     if not isinstance(constant, Literal) or constant.value is None:
@@ -193,9 +191,7 @@ def _typed(
     if not is_day:
         return cast_literal(constant, data_type, time_zone=time_zone)
     day = cast_literal(constant, "date", time_zone=time_zone)
-    if day is None or data_type not in ("date", "timestamp", "timestamp_ntz"):
-        return None
-    if data_type != "date" and operator == "<=":
+    if day is not None and data_type != "date" and operator == "<=":
         day = _moved(day, timedelta(days=1))
     return None if day is None else cast_literal(day, data_type, time_zone=time_zone)
 

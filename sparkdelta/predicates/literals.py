@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType, DateType, TimestampNTZType, TimestampTyp
 from sparkdelta.exceptions import InvalidPartitionValueError
 from sparkdelta.predicates.names import UnusableError
 from sparkdelta.protocol.partition_values import parse_partition_value
-from sparkdelta.protocol.predicates import Literal, LiteralValue
+from sparkdelta.protocol.predicates import Cast, Expression, Literal, LiteralValue
 
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _EPOCH = datetime(1970, 1, 1)
@@ -31,6 +31,14 @@ def decimal_literal(value: Decimal) -> Literal:
     if precision > _MAX_DECIMAL_DIGITS:
         raise UnusableError(f"a number of more than {_MAX_DECIMAL_DIGITS} digits")
     return Literal(value, f"decimal({precision},{scale})")
+
+
+def cast(child: Expression, data_type: str, *, is_try: bool, time_zone: str) -> Expression:
+    """A cast, or what it makes of a literal, see `cast_literal`."""
+    made = None
+    if isinstance(child, Literal):
+        made = cast_literal(child, data_type, time_zone=time_zone)
+    return made or Cast(child, data_type, is_try)
 
 
 def cast_literal(literal: Literal, data_type: str, *, time_zone: str) -> Literal | None:

@@ -11,13 +11,12 @@ from sqlglot import exp, parse
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
-from sparkdelta.predicates.literals import INTEGER_BITS, cast_literal, decimal_literal
+from sparkdelta.predicates.literals import INTEGER_BITS, cast, decimal_literal
 from sparkdelta.predicates.names import UnusableError, extract_field, find_column
 from sparkdelta.protocol.predicates import (
     FUNCTIONS,
     And,
     Call,
-    Cast,
     Comparison,
     Expression,
     IsNull,
@@ -226,11 +225,8 @@ class _Condition:
 
     def _cast(self, node: exp.Cast) -> Expression:
         data_type = _data_type(node.to)
-        child = self.expression(node.this)
-        if isinstance(child, Literal):
-            made = cast_literal(child, data_type, time_zone=self._time_zone)
-            return made or Cast(child, data_type)
-        return Cast(child, data_type, is_try=isinstance(node, exp.TryCast))
+        is_try = isinstance(node, exp.TryCast)
+        return cast(self.expression(node.this), data_type, is_try=is_try, time_zone=self._time_zone)
 
 
 def _shown(node: exp.Expr) -> str:

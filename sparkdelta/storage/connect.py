@@ -48,7 +48,9 @@ class ConnectLogStore:
             files = self._files([f"{self.path.rstrip('/')}/{LOG_DIRECTORY}"])
             modified = F.unix_millis("modificationTime").alias("modified")
             rows = files.select("path", "length", modified).collect()
-            self._refuse_empty(files.inputFiles(), [row["path"] for row in rows])
+            for path in _empty(files.inputFiles(), [row["path"] for row in rows]):
+                if path.endswith(".json"):  # a version would be overlooked
+                    raise StorageError(path=path, problem="a file of the log of no bytes")
         except AnalysisException as error:
             if error.getCondition() == _PATH_NOT_FOUND:
                 return []
@@ -116,20 +118,20 @@ class ConnectLogStore:
             "classic Spark session",
         )
 
-    def _refuse_empty(self, listed: Sequence[str], shown: Sequence[str]) -> None:
-        """Of files without content Spark shows no row, so a version would be overlooked."""
-        known = set(map(plain_path, shown))
-        for uri in listed:
-            path = plain_path(unquote(uri))
-            if path.endswith(".json") and path not in known:
-                raise StorageError(path=path, problem="a file of the log of no bytes")
-
     def _files(self, paths: list[str]) -> DataFrame:
         reader = self.spark.read.format("binaryFile").schema(_BINARY_FILE)
         options = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
         if len(paths) > 1 or not paths[0].endswith(LOG_DIRECTORY):
             options["__globPaths__"] = "false"
         return reader.options(**options).load(paths)
+
+
+def _empty(listed: Sequence[str], shown: Sequence[str]) -> list[str]:
+    """The paths of the listed URIs that no row is shown of: a scan leaves out files of no bytes,
+    whatever their format.
+    """
+    known = set(map(plain_path, shown))
+    return [path for path in (plain_path(unquote(uri)) for uri in listed) if path not in known]
 
 
 def hadoop_settings(spark: SparkSession, names: Collection[str]) -> dict[str, str]:
@@ -201,9 +203,7 @@ def parquet_relation(
         rows = spark.read.schema(schema).options(**options).parquet(*files)
         taken_up = rows.inputFiles()
         listing = spark.read.format("binaryFile").options(**options).load(list(files))
-        with_content = {plain_path(row["path"]) for row in listing.select("path").collect()}
-        # A scan leaves out files of no bytes, whatever their format.
-        empty = [uri for uri in taken_up if plain_path(unquote(uri)) not in with_content]
+        empty = _empty(taken_up, [row["path"] for row in listing.select("path").collect()])
         return ParquetRelation(rows, rows.metadataColumn("_metadata"), taken_up, empty)
     except AnalysisException as error:
         if error.getCondition() != _PATH_NOT_FOUND:

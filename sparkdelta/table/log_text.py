@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
-from sparkdelta.frames.empty_frame import empty_frame
+from sparkdelta.frames.empty_frame import local_frame
 from sparkdelta.protocol.log_files import LogFile
 from sparkdelta.storage.log_store import LogStore, log_path
 
@@ -75,9 +75,7 @@ def _split(store: LogStore, file: LogFile, data: bytes) -> pa.Table:
 
 def local_lines(spark: SparkSession, table: pa.Table) -> DataFrame:
     """The lines of `read_lines` as a frame that costs no job."""
-    if table.num_rows == 0:  # which Spark Connect does not take as an Arrow table
-        return empty_frame(spark, _LINE)
-    return spark.createDataFrame(table)
+    return local_frame(spark, table, _LINE)
 
 
 # The version a file's actions belong to is the last number of its name, of twenty digits each. Not

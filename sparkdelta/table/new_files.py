@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
-from sparkdelta.frames.empty_frame import empty_frame
+from sparkdelta.frames.empty_frame import local_frame
 from sparkdelta.frames.footer_statistics import ADDED, NUM_RECORDS
 from sparkdelta.protocol.file_actions import AddFile
 from sparkdelta.schema.sql_text import from_json_text
@@ -53,8 +53,7 @@ class NewFiles:
         """Files by the columns of `ADDED`."""
 
         def described() -> DataFrame:
-            has_rows = table.num_rows > 0
-            return spark.createDataFrame(table) if has_rows else empty_frame(spark, ADDED)
+            return local_frame(spark, table, ADDED)
 
         return cls(
             table.num_rows,

@@ -92,15 +92,22 @@ def write_typed_checkpoint(
         values["partitionValues"] = list(values["partitionValues"].items())
         values["stats"] = values["stats"] if with_json else None
         adds.append(values)
+    write_adds(table, OPENING, adds, typed, row_group_size=rows_per_group)
+
+
+def write_adds(
+    table: Path, opening: Sequence[Action], adds: Sequence[Any], typed: pa.DataType, **options: int
+) -> None:
+    """A checkpoint at version 0 of a protocol, a metaData and adds of a type of their own."""
     nothing: list[Any] = [None] * len(adds)
-    opening = OPENING[1]["metaData"] | {"configuration": [], "format": None}
+    described = opening[1]["metaData"] | {"configuration": [], "format": None}
     columns = {
         "add": pa.array([*adds, None, None], typed),
-        "metaData": pa.array([*nothing, opening, None], METADATA),
-        "protocol": pa.array([*nothing, None, OPENING[0]["protocol"]], PROTOCOL),
+        "metaData": pa.array([*nothing, described, None], METADATA),
+        "protocol": pa.array([*nothing, None, opening[0]["protocol"]], PROTOCOL),
     }
     target = log_directory(table) / f"{0:020d}.checkpoint.parquet"
-    pq.write_table(pa.table(columns), target, row_group_size=rows_per_group)
+    pq.write_table(pa.table(columns), target, **options)
 
 
 LAYOUTS = [
@@ -282,13 +289,7 @@ def test_bounds_that_ask_for_a_time_zone_leave_out_nothing(
     noon = {"at": dt.datetime(2024, 1, 1, 12)}
     one = {**add("f")["add"], "partitionValues": [], "stats": None}
     one["stats_parsed"] = {"minValues": noon, "maxValues": noon}
-    described = opening[1]["metaData"] | {"configuration": [], "format": None}
-    columns = {
-        "add": pa.array([one, None, None], typed),
-        "metaData": pa.array([None, described, None], METADATA),
-        "protocol": pa.array([None, None, opening[0]["protocol"]], PROTOCOL),
-    }
-    pq.write_table(pa.table(columns), log_directory(table) / f"{0:020d}.checkpoint.parquet")
+    write_adds(table, opening, [one], typed)
     literal = "TIMESTAMP" if name == "timestamp" else "TIMESTAMP_NTZ"
     zone = "Z" if name == "timestamp" else ""
     with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
