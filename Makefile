@@ -26,8 +26,7 @@ conformance: java $(VENV)/.installed ## Every case of delta-spec-testdata
 
 .PHONY: oracle
 oracle: java $(VENV)/.installed ## Random histories by delta-spark and delta-rs, SEEDS of them; HDFS
-	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest tests/oracle $(TESTS)
-	$(BIN)/python -m pytest -m oracle tests/storage
+	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -k "oracle or hdfs" tests/oracle tests/storage $(TESTS)
 
 .PHONY: slow
 slow: java $(VENV)/.installed ## Crashes at every call, many writers, a cluster, a driver of little memory

@@ -63,6 +63,7 @@ def checkpoints(bench: _Bench) -> Iterator[Comparison]:
         (plan.middle, "hash", "json"): (None, at_most(2.5)),
         (plan.middle, "sorted", "struct"): _NO_TARGETS,
         (plan.large, "hash", "struct"): (None, at_most(1.8)),
+        (plan.large, "hash", "json"): (None, at_most(2.5)),
         (plan.large, "sorted", "struct"): (at_most(0.15), at_most(0.2)),
     }
     for shape, (loaded_target, cold_target) in targets.items():
