@@ -40,7 +40,7 @@ def counted_type() -> StructType:
 def summarized_type(order: FileOrder) -> StructType:
     """What of a sidecar file must be read for `sidecar_summaries`."""
     schema = order.schema
-    fields = [ADD[_ALWAYS]]
+    fields = [ADD[_ALWAYS], ADD["size"]]
     if not schema.with_struct:
         fields += [ADD["partitionValues"], *([ADD["stats"]] if schema.with_json else [])]
     elif schema.partition_keys:
@@ -57,8 +57,8 @@ def counts() -> list[Column]:
 
 
 def sidecar_summaries(rows: DataFrame, file_name: Column, order: FileOrder) -> DataFrame:
-    """file STRING, `counts`, and partition_values STRING, statistics STRING (JSON as in
-    `protocol.sidecar_tags`), first_deletion LONG, last_deletion LONG.
+    """file STRING, `counts`, add_bytes LONG (of the data files), partition_values STRING and
+    statistics STRING (JSON as in `protocol.sidecar_tags`), first_deletion LONG, last_deletion LONG.
 
     A bound is that of all adds, and missing where one add of the file lacks it.
 
@@ -76,6 +76,7 @@ def sidecar_summaries(rows: DataFrame, file_name: Column, order: FileOrder) -> D
     )
     aggregates = (
         *_COUNTS,
+        "coalesce(sum(add.size), 0) AS add_bytes",
         "min(remove.deletionTimestamp) AS first_deletion",
         "max(remove.deletionTimestamp) AS last_deletion",
         f"{_value_ranges(keys)} AS of_values",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 _PREFIX = "sparkdelta."
 _NUM_ADDS, _NUM_REMOVES = f"{_PREFIX}numAdds", f"{_PREFIX}numRemoves"
+_ADD_BYTES = f"{_PREFIX}addBytes"
 _FINGERPRINT = f"{_PREFIX}schema"
 _PARTITION_VALUES, _STATISTICS = f"{_PREFIX}partitionValues", f"{_PREFIX}stats"
 _FIRST_DELETION = f"{_PREFIX}minDeletionTimestamp"
@@ -24,6 +25,9 @@ class SidecarTags:
 
     Attributes
     ----------
+    add_bytes
+        The size of all data files that its adds name; None where an older version of sparkdelta
+        wrote it.
     fingerprint
         Of the types and the layout that the file was written with.
     partition_values, statistics
@@ -40,6 +44,7 @@ class SidecarTags:
     statistics: str = "{}"
     first_deletion: int | None = None
     last_deletion: int | None = None
+    add_bytes: int | None = None
 
     def as_tags(self) -> dict[str, str]:
         """The wire form."""
@@ -50,6 +55,8 @@ class SidecarTags:
         }
         if self.num_adds:
             tags |= {_PARTITION_VALUES: self.partition_values, _STATISTICS: self.statistics}
+        if self.add_bytes is not None:
+            tags[_ADD_BYTES] = str(self.add_bytes)
         if self.first_deletion is not None and self.last_deletion is not None:
             tags[_FIRST_DELETION] = str(self.first_deletion)
             tags[_LAST_DELETION] = str(self.last_deletion)
@@ -73,6 +80,7 @@ def parse_sidecar_tags(tags: Mapping[str, str]) -> SidecarTags | None:
         statistics=tags.get(_STATISTICS, "{}"),
         first_deletion=first,
         last_deletion=last,
+        add_bytes=_count(tags, _ADD_BYTES),
     )
 
 

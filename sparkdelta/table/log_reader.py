@@ -242,6 +242,20 @@ class LogReader:
         # All that is no add: were one tombstone overlooked, all would be.
         return row["num_adds"], row["num_rows"] - row["num_adds"]
 
+    def totals_in_tags(self) -> tuple[int, int] | None:
+        """The number of live files and their bytes, where the tags of all sidecars tell and no
+        commit follows the checkpoint.
+        """
+        if self.has_commits or not self.sidecars:
+            return None
+        files = size_bytes = 0
+        for sidecar in self.sidecars:
+            tags = parse_sidecar_tags(sidecar.tags)
+            if tags is None or tags.add_bytes is None:
+                return None
+            files, size_bytes = files + tags.num_adds, size_bytes + tags.add_bytes
+        return files, size_bytes
+
     def commit_actions(self, *names: str, above: Version | None = None) -> DataFrame:
         """version LONG and the named actions of the commits above a version; a row per action, the
         others included where they are read all the same.

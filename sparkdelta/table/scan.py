@@ -150,21 +150,22 @@ class Scan:
         """How many files and bytes are left after each step, and what each condition is used for.
 
         Without `full` only the files that are left are counted, as `files` finds them; how many the
-        snapshot has is what its version checksum says.
+        snapshot has is what its version checksum says, or the tags of a checkpoint's sidecars where
+        it is the newest of the log.
 
         Parameters
         ----------
         full
             Whether to count every step. That reads all of the log.
         """
-        spark, version = self._state.log.spark, self._state.log.segment.version
+        log = self._state.log
         with (
             self._named_jobs(),
-            progress(spark, "Counting the files of a scan", is_on=self._state.shows_progress),
+            progress(log.spark, "Counting the files of a scan", is_on=self._state.shows_progress),
         ):
             if full:
                 return full_report(self._state, self._skipping)
-            return counted_report(self.files(), self._skipping, self._checksum, version=version)
+            return counted_report(log, self.files(), self._skipping, self._checksum)
 
     def _named_jobs(self) -> AbstractContextManager[None]:
         log = self._state.log

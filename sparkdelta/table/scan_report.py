@@ -15,6 +15,7 @@ from sparkdelta.frames.file_marks import KEPT_BY_PARTITION_VALUES, KEPT_BY_STATI
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.table.driver import read_rows
+from sparkdelta.table.log_reader import LogReader
 from sparkdelta.table.state import TableState
 
 _UNKNOWN, _SKIPPED = "not counted", "skipped"
@@ -150,11 +151,10 @@ class ScanReport:
 
 
 def counted_report(
+    log: LogReader,
     files: DataFrame,
     skipping: DataSkipping | None,
     checksum: VersionChecksum | None,
-    *,
-    version: Version,
 ) -> ScanReport:
     """A report that counts nothing but the files of the scan.
 
@@ -164,16 +164,17 @@ def counted_report(
         `size` of the files that the scan reads.
     skipping
         What chose them; None where there is no condition.
-    checksum
-        Tells what all files are, where it can.
+    log, checksum
+        Tell what all files are, where they can.
     """
+    version = log.segment.version
     (kept,) = _counts(files, F.lit(True), version=version)
     uses = skipping.uses() if skipping is not None else ()
     chooses_by_statistics = any(use.by_statistics for use in uses)
     chooses_by_partition = any(use.by_partition_values and not use.by_statistics for use in uses)
     everything: FileCount | None = kept
     if chooses_by_statistics or chooses_by_partition:
-        everything = _in_checksum(checksum)
+        everything = _in_checksum(checksum) or _in_tags(log)
     after_partition = None if chooses_by_partition else everything
     return ScanReport(
         version=version,
@@ -221,6 +222,11 @@ def _in_checksum(checksum: VersionChecksum | None) -> FileCount | None:
     if checksum is None or checksum.num_files is None or checksum.table_size_bytes is None:
         return None
     return FileCount(checksum.num_files, checksum.table_size_bytes)
+
+
+def _in_tags(log: LogReader) -> FileCount | None:
+    totals = log.totals_in_tags()
+    return None if totals is None else FileCount(*totals)
 
 
 def _used_for(use: TermUse) -> str:

@@ -184,6 +184,7 @@ def _summed_up(
             statistics=row["statistics"] or "{}",
             first_deletion=row["first_deletion"],
             last_deletion=row["last_deletion"],
+            add_bytes=row["add_bytes"],
         )
         sidecar = Sidecar(
             f"{uuid4()}.parquet", file.size_bytes, file.modification_time_ms, tags.as_tags()

@@ -24,6 +24,7 @@ from sparkdelta.schema.action_schemas import ADD, REMOVE
 from sparkdelta.schema.checkpoint_schema import CheckpointSchema
 from sparkdelta.schema.statistics_schema import statistics_schema
 
+SIZE = 1000
 COLUMNS = (
     StructType()
     .add("id", "integer")
@@ -53,6 +54,7 @@ def file(number: int, **values: Any) -> tuple[Any, ...]:
     fields = {
         "path": f"f{number}",
         "partitionValues": {"day": f"2024-01-{10 + number % 10}", "zone": "z"},
+        "size": SIZE,
         "stats": json.dumps(stats),
         **values,
     }
@@ -127,6 +129,7 @@ def test_tags_have_the_ranges_of_all_files(spark: SparkSession, form: str) -> No
     null_day = file(7, partitionValues={"day": None, "zone": "a"})
     found = summary(spark, file(1), file(23), null_day, form=form)
     assert (found["num_adds"], found["num_removes"], found["num_rows"]) == (3, 0, 3)
+    assert found["add_bytes"] == 3 * SIZE
     assert found["partition_values"] == {
         "numRecords": 3,
         "minValues": {"day": "2024-01-11", "zone": "a"},

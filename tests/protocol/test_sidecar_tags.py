@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sparkdelta.protocol.sidecar_tags import SidecarTags, may_hold, parse_sidecar_tags
 
 ADDS = SidecarTags(
-    num_adds=3, num_removes=0, fingerprint="f", partition_values='{"a":1}', statistics="{}"
+    num_adds=3, num_removes=0, fingerprint="f", partition_values='{"a":1}', add_bytes=30
 )
 REMOVES = SidecarTags(num_adds=0, num_removes=2, fingerprint="f", first_deletion=5, last_deletion=9)
 
 
-@pytest.mark.parametrize("tags", [ADDS, REMOVES])
+OLDER = replace(ADDS, add_bytes=None)
+
+
+@pytest.mark.parametrize("tags", [ADDS, REMOVES, OLDER])
 def test_they_come_back(tags: SidecarTags) -> None:
     """PROTOCOL.md#sidecar-file-information"""
     wire = tags.as_tags()

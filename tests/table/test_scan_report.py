@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import Snapshot, load_snapshot
+from sparkdelta import Snapshot, load_snapshot, write_checkpoint
 from sparkdelta.frames.file_marks import KEPT_BY_PARTITION_VALUES, KEPT_BY_STATISTICS, FileMarks
 from sparkdelta.table.scan_report import _NOT_COUNTED, FileCount, ScanReport
-from tests.support.log_writer import write_checkpoint, write_checksum, write_commit
+from tests.support.log_writer import write_checkpoint as write_classic_checkpoint
+from tests.support.log_writer import write_checksum, write_commit
 from tests.support.spark_jobs import counted_jobs, plan
 from tests.support.table_builder import add, field, metadata, protocol, remove
 
@@ -41,10 +43,10 @@ def _metadata() -> dict[str, Any]:
     return metadata(*columns, day, partitioned_by=["day"])
 
 
-def _table(table: Path, *, checksum: bool = True) -> Path:
+def _table(table: Path, *, checksum: bool = True, features: Sequence[str] = ()) -> Path:
     """Twelve files in a checkpoint; a commit after it adds one and removes one."""
-    opening = [protocol(1, 4), _metadata()]
-    write_checkpoint(table, 0, [*opening, *(_file(number) for number in range(12))])
+    opening = [protocol(features=features) if features else protocol(1, 4), _metadata()]
+    write_classic_checkpoint(table, 0, [*opening, *(_file(number) for number in range(12))])
     write_commit(table, 1, [_file(12), remove("f3")])
     if checksum:
         write_checksum(table, 1, {"numFiles": 12, "tableSizeBytes": 12_000})
@@ -90,6 +92,34 @@ def test_without_a_checksum_the_table_is_not_counted(spark: SparkSession, table:
     snapshot = load_snapshot(spark, str(_table(table, checksum=False)))
     assert _counts(snapshot.scan("id > 70").report()) == [None, None, 6, None]
     assert _counts(snapshot.scan("name LIKE '%x'").report()) == [12, 12, 12, None]
+
+
+def test_the_tags_of_a_checkpoint_tell_where_it_is_the_newest_of_the_log(
+    spark: SparkSession, table: Path
+) -> None:
+    """PROTOCOL.md#sidecar-file-information"""
+    _table(table, checksum=False, features=["v2Checkpoint"])
+    write_checkpoint(spark, str(table), kind="v2-json", adds_per_sidecar=4)
+    snapshot = load_snapshot(spark, str(table))
+    assert _counts(snapshot.scan(WHERE).report()) == [12, None, 2, None]
+    write_commit(table, 2, [_file(15)])
+    assert _counts(snapshot.refresh().scan(WHERE).report()) == [None, None, 3, None]
+
+
+def test_sidecars_that_do_not_say_how_large_their_files_are(
+    spark: SparkSession, table: Path
+) -> None:
+    _table(table, checksum=False, features=["v2Checkpoint"])
+    written = write_checkpoint(spark, str(table), kind="v2-json")
+    (file,) = table.glob(f"_delta_log/{written.version:020}.checkpoint.*.json")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    for line in lines:
+        if "sidecar" in line:
+            del line["sidecar"]["tags"]["sparkdelta.addBytes"]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (table / "_delta_log" / "_last_checkpoint").unlink()  # it repeats the tags
+    snapshot = load_snapshot(spark, str(table))
+    assert _counts(snapshot.scan(WHERE).report()) == [None, None, 2, None]
 
 
 def test_a_cached_snapshot_tells_the_same(spark: SparkSession, table: Path) -> None:
