@@ -18,7 +18,7 @@ from sparkdelta.frames.sidecar_summaries import counted_type, counts
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment
-from sparkdelta.protocol.sidecar_tags import may_hold, parse_sidecar_tags
+from sparkdelta.protocol.sidecar_tags import SidecarTags, may_hold, parse_sidecar_tags
 from sparkdelta.schema.action_schemas import ADD, SIDECAR, actions
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
@@ -227,10 +227,9 @@ class LogReader:
         """How many adds and removes there are in the checkpoint or its chosen sidecars."""
         if self.segment.checkpoint is None:
             return 0, 0
-        tags = [parse_sidecar_tags(one.tags) for one in self._read_sidecars]
-        known = [one for one in tags if one is not None]
-        if self.sidecars and len(known) == len(tags):
-            return sum(one.num_adds for one in known), sum(one.num_removes for one in known)
+        tags = self._tags()
+        if tags is not None:
+            return sum(one.num_adds for one in tags), sum(one.num_removes for one in tags)
         if self.sidecars:
             names = [f"{SIDECAR_DIRECTORY}/{one.path}" for one in self._read_sidecars]
             rows = self._parquet(names, counted_type())
@@ -246,15 +245,19 @@ class LogReader:
         """The number of live files and their bytes, where the tags of all sidecars tell and no
         commit follows the checkpoint.
         """
-        if self.has_commits or not self.sidecars:
+        tags = None if self.has_commits else self._tags()
+        if tags is None:
             return None
-        files = size_bytes = 0
-        for sidecar in self.sidecars:
-            tags = parse_sidecar_tags(sidecar.tags)
-            if tags is None or tags.add_bytes is None:
-                return None
-            files, size_bytes = files + tags.num_adds, size_bytes + tags.add_bytes
-        return files, size_bytes
+        sizes = [one.add_bytes for one in tags if one.add_bytes is not None]
+        return (sum(one.num_adds for one in tags), sum(sizes)) if len(sizes) == len(tags) else None
+
+    def _tags(self) -> list[SidecarTags] | None:
+        """What the tags of the sidecars say; None where there are none, or one lacks ours."""
+        if not self.sidecars:
+            return None
+        tags = [parse_sidecar_tags(one.tags) for one in self._read_sidecars]
+        known = [one for one in tags if one is not None]
+        return known if len(known) == len(tags) else None
 
     def commit_actions(self, *names: str, above: Version | None = None) -> DataFrame:
         """version LONG and the named actions of the commits above a version; a row per action, the

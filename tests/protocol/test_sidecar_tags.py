@@ -12,8 +12,6 @@ ADDS = SidecarTags(
     num_adds=3, num_removes=0, fingerprint="f", partition_values='{"a":1}', add_bytes=30
 )
 REMOVES = SidecarTags(num_adds=0, num_removes=2, fingerprint="f", first_deletion=5, last_deletion=9)
-
-
 OLDER = replace(ADDS, add_bytes=None)
 
 
