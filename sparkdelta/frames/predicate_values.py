@@ -26,6 +26,7 @@ from sparkdelta.schema.sql_text import simple_type_text, text_literal
 
 ColumnOf = Callable[[ColumnPath], str]
 _EPOCH = datetime(1970, 1, 1)
+_INTEGER_SUFFIXES = {"tinyint": "Y", "smallint": "S", "int": "", "bigint": "L"}
 
 
 def truth(predicate: Predicate, column_of: ColumnOf) -> str:
@@ -42,7 +43,7 @@ def truth(predicate: Predicate, column_of: ColumnOf) -> str:
     if isinstance(predicate, IsNull):
         return f"({value(predicate.child, column_of)} IS NULL)"
     if isinstance(predicate, In):
-        values = ", ".join(map(literal, predicate.values))
+        values = ", ".join(value(one, column_of) for one in predicate.values)
         return f"({value(predicate.child, column_of)} IN ({values}))"
     if isinstance(predicate, Truth):
         return value(predicate.child, column_of)
@@ -83,5 +84,7 @@ def literal(constant: Literal) -> str:
         return text if data_type == "string" else f"CAST({text} AS {data_type})"
     if isinstance(content, float):
         return f"CAST(CAST('{content}' AS double) AS {data_type})"
+    if data_type in _INTEGER_SUFFIXES:  # beside a decimal, Spark gives a number in digits the type
+        return f"{content}{_INTEGER_SUFFIXES[data_type]}"  # that they need, and a cast a wider one
     text = format(content, "f") if isinstance(content, Decimal) else str(content).lower()
     return f"CAST('{text}' AS {data_type})"

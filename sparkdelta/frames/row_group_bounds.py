@@ -32,7 +32,7 @@ from sparkdelta.protocol.predicates import (
     conjuncts,
     flipped,
 )
-from sparkdelta.schema.ordered_casts import ordered
+from sparkdelta.schema.ordered_casts import compares_each, compares_exactly, ordered
 from sparkdelta.schema.table_schema import type_of_path
 
 
@@ -64,8 +64,12 @@ def _interval(
     term: Predicate, schema: StructType
 ) -> tuple[ColumnPath | None, Bound | None, Bound | None]:
     if isinstance(term, In):
+        kinds = [value.data_type for value in term.literals or ()]
         values = [_bound(term.child, value, schema) for value in term.values]
-        if not isinstance(term.child, Column) or not values or None in values:
+        if not isinstance(term.child, Column) or not kinds or None in values:
+            return None, None, None
+        own = type_of_path(schema, term.child.path).simpleString()
+        if not compares_each(own, kinds):
             return None, None, None
         known: Any = values
         return term.child.path, min(known), max(known)
@@ -87,7 +91,10 @@ def _bound(column: Expression, constant: Expression, schema: StructType) -> Boun
         return None
     if ordered(column, schema) is None:
         return None
-    return _converted(constant.value, type_of_path(schema, column.path))
+    data_type = type_of_path(schema, column.path)
+    if not compares_exactly(data_type.simpleString(), constant.data_type):
+        return None
+    return _converted(constant.value, data_type)
 
 
 def _converted(value: Any, data_type: DataType) -> Bound | None:

@@ -22,10 +22,10 @@ from typing import TypeAlias
 from pyspark.sql.types import StructType
 
 from sparkdelta.frames.predicate_values import literal, truth, value
+from sparkdelta.frames.text_prefixes import prefix_range
 from sparkdelta.protocol import predicates
 from sparkdelta.protocol.predicates import (
     And,
-    Call,
     ColumnPath,
     Comparison,
     Expression,
@@ -40,7 +40,15 @@ from sparkdelta.protocol.predicates import (
     flipped,
     is_usable,
 )
-from sparkdelta.schema.ordered_casts import Ordered, family, is_comparable, ordered, type_of
+from sparkdelta.schema.ordered_casts import (
+    Ordered,
+    compares_each,
+    compares_exactly,
+    family,
+    is_comparable,
+    ordered,
+    type_of,
+)
 from sparkdelta.schema.sql_text import simple_type_text, text_literal
 
 Condition: TypeAlias = str | None
@@ -131,7 +139,7 @@ class SkippingRules:
         if known is None:
             return None
         exact = truth(predicate, known.__getitem__)
-        if not self.facts.is_pushed or not known or isinstance(predicate, IsNull):
+        if not self.facts.is_pushed or not known or _is_null_column(predicate):
             return exact
         if not _is_simple(predicate):
             return None
@@ -154,7 +162,7 @@ class SkippingRules:
         if isinstance(predicate, IsNull):
             return self._has_nulls(predicate.child)
         if isinstance(predicate, Truth):
-            matched = self._prefix_range(predicate.child, exact_only=False)
+            matched = prefix_range(predicate.child, self.schema, exact_only=False)
             return None if matched is None else self.condition(matched)
         if isinstance(predicate, Not):
             return self._negated(predicate.term)
@@ -166,7 +174,7 @@ class SkippingRules:
         if isinstance(term, In):
             return self._not_in(term)
         if isinstance(term, Truth):
-            matched = self._prefix_range(term.child, exact_only=True)
+            matched = prefix_range(term.child, self.schema, exact_only=True)
             return None if matched is None else self.condition(predicates.without_not(Not(matched)))
         return None
 
@@ -195,6 +203,10 @@ class SkippingRules:
                 return None
             if constant.value is None:
                 return self._has_nulls(comparison.left)
+            if family(constant.data_type) != bound.family or not compares_exactly(
+                bound.data_type, constant.data_type
+            ):
+                return None  # where Spark cannot convert it, a null is the same
             operator = "="
         against = self._constant(constant)
         may_be_nan = bound.is_float and not _is_number(constant)
@@ -244,14 +256,16 @@ class SkippingRules:
         return least, greatest
 
     def _in(self, predicate: In) -> Condition:
-        values = tuple(v for v in predicate.values if v.value is not None)
+        bound = ordered(predicate.child, self.schema)
+        values = self._values(predicate, bound, negated=False)
+        if bound is None or values is None:
+            return None
         if not values:
             return "FALSE"
         if len(values) <= _MAX_ALTERNATIVES:
             equals = [Comparison("=", predicate.child, constant) for constant in values]
             return _any([self.condition(equal) for equal in equals])
-        bound = ordered(predicate.child, self.schema)
-        if bound is None or not _are_like(bound, values):
+        if not _are_like(bound, values):
             return None
         if bound.is_float and not all(map(_is_number, values)):
             return None
@@ -269,10 +283,24 @@ class SkippingRules:
         inside = f"`exists`({array}, one -> {least} <= one AND one <= {greatest})"
         return _all([ends, _or_unknown(inside, least, greatest)])
 
+    def _values(
+        self, predicate: In, bound: Ordered | None, *, negated: bool
+    ) -> tuple[Literal, ...] | None:
+        """The values of a list that are not null; None where they must not be looked at one by
+        one.
+        """
+        literals = predicate.literals
+        if bound is None or literals is None:
+            return None
+        kinds = [literal.data_type for literal in literals]
+        if not compares_each(bound.data_type, kinds, negated=negated):
+            return None
+        return tuple(literal for literal in literals if literal.value is not None)
+
     def _not_in(self, predicate: In) -> Condition:
-        values = tuple(v for v in predicate.values if v.value is not None)
         bound = ordered(predicate.child, self.schema)
-        if not values or bound is None or not _are_like(bound, values):
+        values = self._values(predicate, bound, negated=True)
+        if not values or bound is None:
             return None
         if len(values) <= _MAX_ALTERNATIVES:
             return self.condition(And(tuple(Comparison("<>", predicate.child, v) for v in values)))
@@ -283,38 +311,6 @@ class SkippingRules:
             return None
         excluded = f"{least} = {greatest} AND `exists`({_array(values)}, one -> one = {least})"
         return _all([f"(NOT coalesce({excluded}, FALSE))", self._has_values(bound.path)])
-
-    def _prefix_range(self, expression: Expression, *, exact_only: bool) -> Predicate | None:
-        """The range of texts that begin as LIKE or startswith asks.
-
-        Parameters
-        ----------
-        exact_only
-            Whether the range must be all there is to the match.
-        """
-        if not isinstance(expression, Call) or expression.function not in ("like", "startswith"):
-            return None
-        text, pattern = expression.arguments
-        if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-            return None
-        bound = ordered(text, self.schema)
-        if bound is None or bound.family != "string":
-            return None  # numbers and dates have another order than the texts that they become
-        prefix, is_exact = pattern.value, True
-        if expression.function == "like":
-            if "\\" in pattern.value:
-                return None
-            prefix = pattern.value.split("%")[0].split("_")[0]
-            if prefix == pattern.value:
-                return Comparison("=", text, pattern)
-            is_exact = pattern.value == prefix + "%"
-        if not prefix or (exact_only and not is_exact):
-            return None
-        terms: list[Predicate] = [Comparison(">=", text, Literal(prefix, "string"))]
-        after = _next_text(prefix)
-        if after is not None:
-            terms.append(Comparison("<", text, Literal(after, "string")))
-        return And(tuple(terms))
 
     def _bounded_above(self, terms: Sequence[Predicate]) -> frozenset[ColumnPath]:
         found = set()
@@ -333,10 +329,16 @@ class SkippingRules:
         return frozenset(found)
 
 
+def _is_null_column(predicate: Predicate) -> bool:
+    """Whether it is true of a bare column's missing value."""
+    return isinstance(predicate, IsNull) and isinstance(predicate.child, predicates.Column)
+
+
 def _is_simple(predicate: Predicate) -> bool:
     """Whether it compares one bare column with literals, as Parquet filters can."""
     if isinstance(predicate, In):
-        return isinstance(predicate.child, predicates.Column)
+        is_listed = predicate.literals is not None
+        return is_listed and isinstance(predicate.child, predicates.Column)
     if not isinstance(predicate, Comparison):
         return False
     sides = (predicate.left, predicate.right)
@@ -388,13 +390,3 @@ def _array(values: Sequence[Literal]) -> str:
         texts = [v.value for v in values]
         return f"from_json({text_literal(json.dumps(texts))}, 'array<{kinds.pop()}>')"
     return f"array({', '.join(map(literal, values))})"
-
-
-def _next_text(prefix: str) -> str | None:
-    """The least text that is greater than all with this prefix, in the order of UTF-8."""
-    while prefix and prefix[-1] == chr(0x10FFFF):
-        prefix = prefix[:-1]
-    if not prefix:
-        return None
-    following = ord(prefix[-1]) + 1
-    return prefix[:-1] + chr(0xE000 if following == 0xD800 else following)

@@ -37,6 +37,9 @@ _NAMES = {
 }  # fmt: skip
 
 
+_BY_EVAL_MODE = frozenset("+-*/%")
+
+
 def parse_classic_filter(filtered: DataFrame, schema: StructType, *, time_zone: str) -> Predicate:
     """The predicate of the condition of a filter.
 
@@ -81,6 +84,8 @@ class _CatalystTree(ColumnTree):
         children = _children(node)
         if name == "like" and node.escapeChar() != "\\":
             return None
+        if name in _BY_EVAL_MODE and str(node.evalMode()) == "TRY":
+            return None  # try_add and its like: null where the operator fails
         return name, children
 
     def value(self, node: Any) -> Expression:

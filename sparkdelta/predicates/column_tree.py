@@ -10,18 +10,18 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.predicates.names import UnusableError
 from sparkdelta.protocol.predicates import (
-    FUNCTIONS,
     And,
     Call,
     Comparison,
     Expression,
+    In,
     IsNull,
     Not,
     Or,
     Predicate,
     Truth,
     Unusable,
-    one_of,
+    is_known,
 )
 
 _COMPARISONS = {"=", "<=>", "<", "<=", ">", ">="}
@@ -70,7 +70,7 @@ class ColumnTree(ABC):
             return Not(IsNull(self.expression(arguments[0])))
         if name == "in":
             child, *values = (self.expression(argument) for argument in arguments)
-            return one_of(child, values)
+            return In(child, tuple(values))
         return Truth(self.expression(node))
 
     def expression(self, node: Any) -> Expression:
@@ -79,6 +79,6 @@ class ColumnTree(ABC):
         if call is None:
             return self.value(node)
         name, arguments = call
-        if name not in FUNCTIONS:
+        if not is_known(name, len(arguments)):
             raise UnusableError(f"{name} is not looked into")
         return Call(name, tuple(self.expression(argument) for argument in arguments))

@@ -10,7 +10,7 @@ from pyspark.sql.types import DataType, StructType
 
 from sparkdelta.predicates.column_tree import ColumnTree
 from sparkdelta.predicates.literals import cast, literal_of, simple_name
-from sparkdelta.predicates.names import UnusableError, extract_field
+from sparkdelta.predicates.names import UnusableError, extract_field, find_column, name_parts
 from sparkdelta.predicates.sql_text import parse_condition, parse_expression, parse_type_name
 from sparkdelta.protocol.predicates import Expression, Literal, Predicate
 
@@ -47,9 +47,10 @@ class _ConnectTree(ColumnTree):
 
     def value(self, node: Any) -> Expression:
         kind = type(node).__name__
-        if kind in ("ColumnReference", "SQLExpression"):
-            text = node._unparsed_identifier if kind == "ColumnReference" else node._expr
-            return parse_expression(text, self.schema, time_zone=self.time_zone)
+        if kind == "ColumnReference":
+            return find_column(self.schema, name_parts(node._unparsed_identifier))
+        if kind == "SQLExpression":
+            return parse_expression(node._expr, self.schema, time_zone=self.time_zone)
         if kind == "LiteralExpression":
             return literal_of(node._value, node._dataType)
         if kind == "CastExpression":

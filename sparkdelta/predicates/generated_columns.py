@@ -36,6 +36,7 @@ from sparkdelta.protocol.predicates import (
     flipped,
 )
 from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION
+from sparkdelta.schema.ordered_casts import compares_each, ordered
 from sparkdelta.schema.table_schema import type_of_path
 
 _OF_DATES = frozenset(
@@ -124,6 +125,8 @@ def with_implied(
             with_implied(t, generated, schema, time_zone=time_zone) for t in predicate.terms
         )
         return type(predicate)(terms)
+    if isinstance(predicate, In) and not _compares_each(predicate, schema):
+        return predicate
     if isinstance(predicate, In) and len(predicate.values) <= _MAX_ALTERNATIVES:
         equals = Or(tuple(Comparison("=", predicate.child, value) for value in predicate.values))
         implied = with_implied(equals, generated, schema, time_zone=time_zone)
@@ -132,6 +135,14 @@ def with_implied(
         found = _implied(predicate, generated, schema, time_zone)
         return And((predicate, *found), implied=len(found)) if found else predicate
     return predicate
+
+
+def _compares_each(predicate: In, schema: StructType) -> bool:
+    """Whether the child is not one of the values where it is equal to none."""
+    child, literals = ordered(predicate.child, schema), predicate.literals
+    if child is None or literals is None:
+        return False
+    return compares_each(child.data_type, [literal.data_type for literal in literals])
 
 
 def _implied(
@@ -161,7 +172,7 @@ def _ends(
 ) -> tuple[Expression, Sequence[Expression], Sequence[Expression]]:
     """What is compared, and the constants of which it is not less than one, or not greater."""
     if isinstance(predicate, In):
-        values = [value for value in predicate.values if value.value is not None]
+        values = [value for value in predicate.literals or () if value.value is not None]
         return predicate.child, values, values
     if isinstance(predicate.left, Literal):
         predicate = flipped(predicate)
@@ -248,8 +259,9 @@ def _single(
         return []
     is_format = isinstance(expression, Call) and expression.function == "date_format"
     local: Literal | None = limit.local
-    if is_format and limit.exact.data_type != "timestamp":
-        # It takes local times for moments, and those that clocks have left out for later ones.
+    if is_format:
+        # It takes local times for moments, and those that clocks have left out for later ones: by
+        # an hour in most places, by a day where one crossed the date line.
         local = _moved(limit.local, timedelta(days=-1 if operator == ">=" else 1))
     if local is None:
         return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pyspark.sql.types import DataType, StructField, StructType
@@ -15,6 +16,36 @@ class UnusableError(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+_NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
+
+
+def name_parts(name: str) -> list[str]:
+    """The parts of a name as Spark's API takes it: between dots, but for those in backticks.
+
+    Raises
+    ------
+    UnusableError
+        It is none; Spark tells the user.
+
+    Examples
+    --------
+    >>> name_parts("a.`b.c`"), name_parts("2024")
+    (['a', 'b.c'], ['2024'])
+    """
+    parts, end = [], 0
+    for found in _NAME_PART.finditer(name):
+        if found.start() != end:
+            break
+        quoted, plain = found.groups()
+        parts.append(plain if quoted is None else quoted.replace("``", "`"))
+        end = found.end() + 1
+        if name[found.end() : end] not in ("", "."):
+            break
+    if end != len(name) + 1:
+        raise UnusableError(f"{name} is not the name of a column")
+    return parts
 
 
 def find_column(schema: StructType, names: Sequence[str]) -> Column:

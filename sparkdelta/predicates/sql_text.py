@@ -7,18 +7,18 @@ from decimal import Decimal
 from typing import Any
 
 from pyspark.sql.types import StructType
-from sqlglot import exp, parse
+from sqlglot import exp, parse_one
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
 from sparkdelta.predicates.literals import INTEGER_BITS, cast, decimal_literal
 from sparkdelta.predicates.names import UnusableError, extract_field, find_column
 from sparkdelta.protocol.predicates import (
-    FUNCTIONS,
     And,
     Call,
     Comparison,
     Expression,
+    In,
     IsNull,
     Literal,
     Not,
@@ -26,7 +26,7 @@ from sparkdelta.protocol.predicates import (
     Predicate,
     Truth,
     Unusable,
-    one_of,
+    is_known,
 )
 
 
@@ -71,14 +71,13 @@ def parse_expression(text: str, schema: StructType, *, time_zone: str) -> Expres
 
 
 def _parsed(text: str) -> exp.Expr:
+    if "${" in text:
+        raise UnusableError("variables in it are replaced by Spark")
     try:
-        (tree,) = parse(text, dialect=_SparkText)
+        return parse_one(text, dialect=_SparkText, into=exp.Condition)
     except (SqlglotError, ValueError, RecursionError) as error:
         problem = str(error).partition("\n")[0]
         raise UnusableError(f"sqlglot cannot parse it: {problem}") from error
-    if tree is None:
-        raise UnusableError("it is empty")
-    return tree
 
 
 def parse_type_name(text: str) -> str:
@@ -143,6 +142,10 @@ class _Condition:
         if isinstance(node, exp.And | exp.Or):
             terms = tuple(self.predicate(term) for term in node.flatten())
             return And(terms) if isinstance(node, exp.And) else Or(terms)
+        if node.args.get("negate"):  # as in NOT LIKE
+            positive = node.copy()
+            positive.set("negate", None)
+            return Not(self.predicate(positive))
         if isinstance(node, exp.Not):
             return Not(self.predicate(node.this))
         if isinstance(node, exp.Between):
@@ -186,7 +189,7 @@ class _Condition:
         if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
             raise UnusableError("IN of something else than a list")
         child = self.expression(node.this)
-        return one_of(child, [self.expression(value) for value in node.expressions])
+        return In(child, tuple(self.expression(value) for value in node.expressions))
 
     def expression(self, node: exp.Expr) -> Expression:
         """The value of a node, or UnusableError."""
@@ -205,13 +208,23 @@ class _Condition:
         if isinstance(node, exp.Boolean):
             return Literal(bool(node.this), "boolean")
         if isinstance(node, exp.Neg):
-            return _negative(self.expression(node.this))
+            return self._negative(node.this)
         if isinstance(node, exp.Cast):  # TryCast too
             return self._cast(node)
         name, arguments = _call(node)
-        if name not in FUNCTIONS:
+        if not is_known(name, len(arguments)):
             raise UnusableError(f"{_shown(node)} is not looked into")
         return Call(name, tuple(self.expression(argument) for argument in arguments))
+
+    def _negative(self, node: exp.Expr) -> Expression:
+        """The sign is part of a number: -128Y has a type that 128Y does not fit."""
+        if isinstance(node, exp.Literal) and not node.is_string:
+            return _number(f"-{node.this}")
+        if isinstance(node, exp.Cast) and node.this.is_number:
+            number, data_type = _number(f"-{node.this.this}"), _data_type(node.to)
+            is_try = isinstance(node, exp.TryCast)
+            return cast(number, data_type, is_try=is_try, time_zone=self._time_zone)
+        return Call("negative", (self.expression(node),))
 
     def _literal(self, node: exp.Literal) -> Literal:
         if node.is_string:
@@ -234,6 +247,8 @@ def _shown(node: exp.Expr) -> str:
 
 
 def _call(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
+    if node.args.get("negate"):
+        raise UnusableError(f"{_shown(node)} as a value is not looked into")
     if isinstance(node, exp.Anonymous):
         return node.name.lower(), node.expressions
     for names in (_MATCHES, _ARITHMETIC):
@@ -252,15 +267,10 @@ def _number(text: str) -> Literal:
     if "." not in text:
         value = int(text)
         for data_type in ("int", "bigint"):
-            if value < 1 << (INTEGER_BITS[data_type] - 1):
+            limit = 1 << (INTEGER_BITS[data_type] - 1)
+            if -limit <= value < limit:
                 return Literal(value, data_type)
     return decimal_literal(Decimal(text))
-
-
-def _negative(child: Expression) -> Expression:
-    if isinstance(child, Literal) and isinstance(child.value, int | float | Decimal):
-        return Literal(-child.value, child.data_type)
-    return Call("negative", (child,))
 
 
 def _data_type(data_type: exp.DataType) -> str:

@@ -99,7 +99,7 @@ def may_match(
                 return frozenset((value(node.child) is None,))
             if isinstance(node, In):
                 child = value(node.child)
-                equals = [_compared("=", child, literal.value) for literal in node.values]
+                equals = [_compared("=", child, value(one)) for one in node.values]
                 return frozenset((_or(tuple(equals)),))
             if isinstance(node, Comparison):
                 return frozenset((_compared(node.operator, value(node.left), value(node.right)),))

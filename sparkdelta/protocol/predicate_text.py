@@ -100,8 +100,8 @@ def _literal(constant: Literal) -> str:
     return str(content)
 
 
-def _list(values: tuple[Literal, ...]) -> str:
-    shown = [_literal(value) for value in values[:_SHOWN_VALUES]]
+def _list(values: tuple[Expression, ...]) -> str:
+    shown = [_value(value) for value in values[:_SHOWN_VALUES]]
     more = len(values) - len(shown)
     return ", ".join([*shown, f"... {more} more"] if more else shown)
 

@@ -11,7 +11,7 @@ written. Whatever the tree has no node for is `Unusable` and true of every file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -119,10 +119,16 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """The child is one of the values."""
+    """The child is one of the values, all of which Spark brings to one type with it."""
 
     child: Expression
-    values: tuple[Literal, ...]
+    values: tuple[Expression, ...]
+
+    @property
+    def literals(self) -> tuple[Literal, ...] | None:
+        """The values, unless one has to be computed."""
+        literals = tuple(value for value in self.values if isinstance(value, Literal))
+        return literals if len(literals) == len(self.values) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +183,16 @@ FUNCTIONS: Mapping[str, str | None] = {
 """The functions that a predicate may call, with the type of their result where it is always the
 same: they depend on nothing but their arguments and the session they are planned in."""
 
+_WITH_ESCAPE = ("like", "ilike")
+
+
+def is_known(function: str, num_arguments: int) -> bool:
+    """Whether a predicate may call a function with so many arguments: LIKE with an escape character
+    of its own has a third.
+    """
+    return function in FUNCTIONS and not (function in _WITH_ESCAPE and num_arguments > 2)
+
+
 Predicate: TypeAlias = And | Or | Not | Comparison | IsNull | In | Truth | Unusable
 
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -198,14 +214,6 @@ def marked_conjuncts(
     given = len(predicate.terms) - predicate.implied
     for number, term in enumerate(predicate.terms):
         yield from marked_conjuncts(term, is_implied=is_implied or number >= given)
-
-
-def one_of(child: Expression, values: Sequence[Expression]) -> Predicate:
-    """The child is one of the values, literals or not."""
-    literals = tuple(value for value in values if isinstance(value, Literal))
-    if len(literals) == len(values):
-        return In(child, literals)
-    return Or(tuple(Comparison("=", child, value) for value in values))
 
 
 def flipped(comparison: Comparison) -> Comparison:
@@ -267,7 +275,9 @@ def _children(node: Predicate | Expression) -> Iterator[Predicate | Expression]:
         yield node.term
     elif isinstance(node, Comparison):
         yield from (node.left, node.right)
-    elif isinstance(node, IsNull | In | Truth | Cast):
+    elif isinstance(node, In):
+        yield from (node.child, *node.values)
+    elif isinstance(node, IsNull | Truth | Cast):
         yield node.child
     elif isinstance(node, Call):
         yield from node.arguments

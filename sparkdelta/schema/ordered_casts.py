@@ -9,6 +9,7 @@ PROTOCOL.md#per-file-statistics
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from pyspark.sql.types import (
@@ -28,6 +29,7 @@ from sparkdelta.schema.table_schema import type_of_path
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_MAX_DIGITS = 38
 _BINARY_COLLATION = "UTF8_BINARY"
 
 # What bounds of a family are comparable with, so that Spark either leaves the column as it is or
@@ -127,12 +129,9 @@ def _keeps_order(source: str, target: str) -> bool:
         return _INTEGERS.index(source) < _INTEGERS.index(target)
     if family(source) == "number" and target in ("double", "float"):
         return source != "double" or target == "double"
-    decimal = _DECIMAL.fullmatch(target)
-    if decimal is not None and family(source) == "number" and source not in ("float", "double"):
-        digits, scale = int(decimal[1]), int(decimal[2])
-        own = _DECIMAL.fullmatch(source)
-        own_digits, own_scale = (int(own[1]), int(own[2])) if own else (_INTEGER_DIGITS[source], 0)
-        return digits - scale >= own_digits - own_scale and scale >= own_scale
+    wanted, own = _digits(target), _digits(source)
+    if _DECIMAL.fullmatch(target) and wanted is not None and own is not None:
+        return wanted[0] >= own[0] and wanted[1] >= own[1]
     return (source, target) in {
         ("date", "timestamp"),
         ("date", "timestamp_ntz"),
@@ -152,6 +151,58 @@ def is_comparable(bound: Ordered, data_type: str | None) -> bool:
     return data_type is not None and (
         data_type == "void" or family(data_type) in _COMPARABLE.get(bound.family, ())
     )
+
+
+def compares_each(data_type: str, value_types: Collection[str], *, negated: bool = False) -> bool:
+    """Whether IN finds nothing that `=` would not find with one of the values, and NOT IN nothing
+    that `<>` with each would not.
+
+    `=` brings two values to one type, IN all of them: one DOUBLE among them makes neighbours of
+    large numbers equal, and without ANSI rules one STRING makes texts of all.
+
+    Parameters
+    ----------
+    data_type
+        Of what is looked for.
+    value_types
+        Of the values, null ones included.
+    """
+    kinds = set(value_types) - {"void"}
+    if (
+        kinds == {"string"}
+        and not negated
+        and (data_type in ("date", "timestamp_ntz") or _digits(data_type) is not None)
+    ):
+        return True  # a value that is spelled like a text is what the text stands for
+    if any(family(kind) != family(data_type) for kind in kinds):
+        return False
+    return len(kinds) == 1 or _have_room({data_type, *kinds})
+
+
+def compares_exactly(data_type: str, other: str) -> bool:
+    """Whether Spark compares values of two types without rounding one: DECIMAL as far as there are
+    digits, FLOAT with no whole number.
+    """
+    if data_type == other or (_digits(data_type) is None and _digits(other) is None):
+        return True
+    return _have_room({data_type, other}) or "double" in (data_type, other)
+
+
+def _have_room(data_types: Collection[str]) -> bool:
+    """Whether one type holds all values of some types of exact numbers."""
+    digits = [_digits(data_type) for data_type in data_types]
+    exact = [pair for pair in digits if pair is not None]
+    return len(exact) == len(digits) and (
+        max(whole for whole, _ in exact) + max(scale for _, scale in exact) <= _MAX_DIGITS
+    )
+
+
+def _digits(data_type: str) -> tuple[int, int] | None:
+    """The digits of an exact number before and after the point; None for other types."""
+    if data_type in _INTEGER_DIGITS:
+        return _INTEGER_DIGITS[data_type], 0
+    decimal = _DECIMAL.fullmatch(data_type)
+    return None if decimal is None else (int(decimal[1]) - int(decimal[2]), int(decimal[2]))
 
 
 def type_of(expression: Expression, schema: StructType) -> str | None:

@@ -8,7 +8,7 @@ from pyspark.sql.types import StructField, StructType
 from sparkdelta.predicates.connect_columns import parse_connect_column
 from sparkdelta.predicates.generated_columns import generated_columns, with_implied
 from sparkdelta.predicates.sql_text import parse_condition
-from sparkdelta.protocol.predicates import Predicate, without_not
+from sparkdelta.protocol.predicates import Predicate, Unusable, without_not
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.schema.table_schema import as_nullable
 from sparkdelta.table.configuration import TableConfiguration
@@ -41,6 +41,8 @@ def _parsed(
     filtered = spark.createDataFrame([], StructType(columns)).filter(where)
     if is_connect(spark):
         _ = filtered.schema  # a client's plan is analyzed when it is asked for
+    if (isinstance(where, str) or is_connect(spark)) and _is_retyped(spark, str(where)):
+        return Unusable(str(where), "spark.sql.timestampType gives TIMESTAMP another meaning")
     if isinstance(where, str):
         return parse_condition(where, schema, time_zone=time_zone)
     if is_connect(spark):
@@ -48,3 +50,8 @@ def _parsed(
     from sparkdelta.predicates.classic_columns import parse_classic_filter  # needs the JVM
 
     return parse_classic_filter(filtered, schema, time_zone=time_zone)
+
+
+def _is_retyped(spark: SparkSession, text: str) -> bool:
+    is_usual = str(spark.conf.get("spark.sql.timestampType")).upper() == "TIMESTAMP_LTZ"
+    return not is_usual and "timestamp" in text.lower()

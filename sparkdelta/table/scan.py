@@ -20,6 +20,7 @@ from sparkdelta.frames.data_skipping import DataSkipping
 from sparkdelta.frames.file_keys import absolute_path
 from sparkdelta.frames.file_rows import URI
 from sparkdelta.frames.row_group_bounds import row_group_bounds
+from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.predicates import is_usable
@@ -232,7 +233,7 @@ class Scan:
             return None  # Spark evaluates parts of the condition that nothing here has looked into
         by_name = {name.lower(): name for name in self._state.configuration.schema.names}
         asked = {
-            by_name.get(name.lower()) or by_name.get(name.split(".")[0].strip("`").lower())
+            by_name.get(name.lower()) or by_name.get(_first_part(name))
             for name in self.columns
             if name not in _ROW_TRACKING
         }
@@ -306,8 +307,16 @@ class Scan:
                 output.append(F.col(column).alias(alias))
             elif name.lower() in by_name:
                 output.append(F.col(quoted(by_name[name.lower()])))
-            elif name.split(".")[0].strip("`").lower() in by_name:
+            elif _first_part(name) in by_name:
                 output.append(F.col(name))
             else:
                 raise ColumnNotFoundError(column=name, available=names)
         return output
+
+
+def _first_part(name: str) -> str:
+    """The column of a name that may lead into it, in lower case; an empty one where it is none."""
+    try:
+        return name_parts(name)[0].lower()
+    except UnusableError:
+        return ""

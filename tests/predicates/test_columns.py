@@ -149,6 +149,28 @@ def test_connect_columns(name: str) -> None:
     assert isinstance(found, Unusable) if expected is Unusable else found == expected
 
 
+@pytest.mark.parametrize("text", ["try_add(i, 1) > 0", "try_divide(1, i) > 0", "like(s, 'a', '#')"])
+def test_what_no_operator_says(spark: SparkSession, text: str) -> None:
+    """Null where the operator fails; a pattern with an escape character of its own."""
+    assert isinstance(of_classic(spark, classic.expr(text)), Unusable)
+
+
+@pytest.mark.parametrize("name", ["2024", "null", "true", "a-b", "a.`b c`", "`a``b`"])
+def test_names_of_connect_are_no_sql(name: str) -> None:
+    inner = StructType([StructField("b c", LongType())])
+    odd = [StructField(one, LongType()) for one in ("2024", "null", "true", "a-b", "a`b")]
+    schema = StructType([*odd, StructField("a", inner)])
+    found = parse_connect_column(connect.col(name) < 5, schema, time_zone="UTC")
+    path = {"a.`b c`": ("a", "b c"), "`a``b`": ("a`b",)}.get(name, (name,))
+    assert found == Comparison("<", Column(path), number(5))
+
+
+@pytest.mark.parametrize("name", ["a.", "", "a..b", "`a`b", "`a", "x"])
+def test_what_is_no_name_is_left_to_spark(name: str) -> None:
+    found = parse_connect_column(connect.col(name) < 5, SCHEMA, time_zone="UTC")
+    assert isinstance(found, Unusable)
+
+
 def test_moments_are_those_of_the_plan(spark: SparkSession) -> None:
     moment = dt.datetime(2024, 1, 2, 3, 4, 5, 6)
     at_utc = f"TIMESTAMP'{moment.isoformat(sep=' ')}Z'"
@@ -191,7 +213,8 @@ def test_constants_are_of_the_columns_type(
     assert found.left == Column((name,))
     assert found.right == literal if literal is not None else isinstance(found.right, Cast)
     listed = of_classic(spark, column.isin([value] * 20))
-    assert isinstance(listed, Or if literal is None else In)
+    assert isinstance(listed, In)
+    assert listed.literals == (None if literal is None else (literal,) * 20)
 
 
 def test_spark_inserts_casts_where_types_differ(spark: SparkSession) -> None:

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta import load_snapshot, read_delta
+from sparkdelta import load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import (
     DataFileNotFoundError,
     DataFileUnsupportedError,
@@ -496,3 +496,10 @@ def test_a_hundred_thousand_files_under_a_small_result_size(tmp_path: Path) -> N
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
     assert result.stdout.split() == [str(3 * count), str(3 * count), str(count)]
+
+
+def test_a_name_with_a_dot(spark: SparkSession, table: Path) -> None:
+    write_delta(spark.sql("SELECT named_struct('c', 1) AS `a.b`, 2 AS a"), str(table))
+    for name, value in (("a.b", (1,)), ("`a.b`", (1,)), ("`a.b`.c", 1), ("a", 2)):
+        with distributed_scans():
+            assert rows(read_delta(spark, str(table), columns=[name])) == [(value,)]

@@ -430,3 +430,18 @@ def test_year_month_and_day_in_columns_of_their_own(spark: SparkSession, table: 
     found = kept(snapshot, where)
     assert {"2023-12-31", "2024-01-01", "2024-01-02"} <= set(found)
     assert len(found) <= 5
+
+
+def test_another_meaning_of_timestamp(spark: SparkSession, table: Path) -> None:
+    """New York had no such local time."""
+    schema = (field("p", "timestamp_ntz"), field("id", "long"))
+    actions = [
+        protocol(features=["timestampNtz"]), metadata(*schema, partitioned_by=["p"]),
+        write_data(table, "f", ids(0, 1), {"p": "2024-03-10 02:30:00"}),
+    ]  # fmt: skip
+    write_commit(table, 0, actions)
+    where = "p = TIMESTAMP'2024-03-10 02:30:00'"
+    conf = {"spark.sql.timestampType": "TIMESTAMP_NTZ",
+            "spark.sql.session.timeZone": "America/New_York"}  # fmt: skip
+    with settings(spark, conf):
+        assert read_delta(spark, str(table), where=where).count() == 1

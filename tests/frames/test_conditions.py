@@ -1,0 +1,131 @@
+"""Conditions that Spark and the planner could take differently: files are left out by the
+planner's reading, and rows by Spark's.
+
+References
+----------
+PROTOCOL.md#per-file-statistics
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DecimalType, FloatType, LongType, StructField, StructType
+
+from sparkdelta.frames.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
+from sparkdelta.frames.row_group_bounds import row_group_bounds
+from sparkdelta.frames.row_groups import RowGroupBound
+from sparkdelta.predicates.sql_text import parse_condition
+from sparkdelta.protocol.predicates import without_not
+from sparkdelta.protocol.table_properties import ColumnMappingMode
+from sparkdelta.schema.statistics_schema import statistics_schema
+from tests.support.settings import settings
+
+SETTINGS: dict[str, dict[str, str]] = {
+    "usual": {},
+    "no ANSI": {"spark.sql.ansi.enabled": "false",
+                "spark.sql.session.timeZone": "America/New_York"},
+    "a variable": {"own.text": "a%c"},
+}  # fmt: skip
+CASES: dict[str, list[tuple[str, str | None, str]]] = {
+    "usual": [
+        ("BIGINT", "9007199254740992", "{} IN (9007199254740993, 0.5D)"),
+        ("TINYINT", "-128", "{} = -128Y"),
+        ("BIGINT", "-9223372036854775808", "{} = -9223372036854775808L"),
+        ("DECIMAL(38,30)", "0.00000000000000000000000000001", "{} > 0"),
+        ("DECIMAL(38,20)", "1.50000000000000000001", "{} = CAST(1.5 AS DECIMAL(38,10))"),
+        ("STRING", "xyz", "{} NOT LIKE 'a%'"),
+        ("STRING", "xyz", "{} NOT ILIKE 'A%'"),
+        ("STRING", "abc", "NOT ({} NOT LIKE 'a%')"),
+        ("STRING", "a%c", "like({}, 'a#%c', '#')"),
+        ("STRING", "x", "nullif('x', {}) IS NULL"),
+    ],
+    "no ANSI": [
+        ("TIMESTAMP", "2024-11-03 06:30:00Z", "{} IN ('2024-11-03 01:30:00')"),
+        ("INT", "16777216", "{} IN (16777217, CAST(0.5 AS FLOAT))"),
+        ("INT", "5", "{} NOT IN (concat('0', '5'))"),
+        ("INT", "5", "{} NOT IN ('05')"),
+        ("INT", "-1", "{} + -2147483648 > 0"),
+        ("INT", None, "{} <=> 'y'"),
+        ("FLOAT", "16777220", "{} <= 16777219"),
+    ],
+    "a variable": [("STRING", "a%c", "{} = '${{own.text}}'")],
+}
+"""By settings: a type, the value of all rows of a file, and a condition that is true of it."""
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_no_file_is_left_out_that_spark_wants(spark: SparkSession, name: str) -> None:
+    """As data d0, d1 ... and as partition values p0, p1 ..., from a commit and a checkpoint."""
+    cases = list(enumerate(CASES[name]))
+    values = {f"{kind}{n}": value for n, (_, value, _) in cases for kind in "dp"}
+    fields = [f"{kind}{n} {data_type}" for n, (data_type, _, _) in cases for kind in "dp"]
+    schema = spark.createDataFrame([], ", ".join(fields)).schema
+    partitions = [(field.name, field) for field in schema if field.name.startswith("p")]
+    statistics = statistics_schema(schema, [key for key, _ in partitions], ColumnMappingMode.NONE)
+    conditions = [where.format(f"{kind}{n}") for n, (*_, where) in cases for kind in "dp"]
+    with settings(spark, SETTINGS[name]):
+        typed = {f.name: F.lit(values[f.name]).cast(f.dataType).alias(f.name) for f in schema}
+        row = spark.range(1).select(*typed.values())
+        assert row.filter(" AND ".join(f"({text})" for text in conditions)).count() == 1
+
+        parsed = F.from_json(F.lit(_statistics(values)), statistics).alias("stats_parsed")
+        add = spark.range(1).select(
+            F.create_map(*(F.lit(x) for key, _ in partitions for x in (key, values[key]))).alias(
+                "partitionValues"
+            ),
+            F.lit(_statistics(values)).alias("stats"),
+            F.struct(*(typed[key] for key, _ in partitions)).alias("partitionValues_parsed"),
+            parsed,
+        )
+        for stored in (NOTHING_STORED, StoredFacts({k: k for k, _ in partitions}, statistics)):
+            for text in conditions:
+                skipping = DataSkipping(
+                    predicate=without_not(parse_condition(text, schema, time_zone=_zone(spark))),
+                    schema=schema,
+                    partition_keys=partitions,
+                    column_mapping=ColumnMappingMode.NONE,
+                    statistics=statistics,
+                    time_zone="UTC",
+                )
+                kept = skipping.keep(add, stored)
+                assert kept.count() == 1, text
+
+
+def _zone(spark: SparkSession) -> str:
+    return str(spark.conf.get("spark.sql.session.timeZone"))
+
+
+def _statistics(values: dict[str, str | None]) -> str:
+    data = {name: value for name, value in values.items() if name.startswith("d")}
+    known = {name: value for name, value in data.items() if value is not None}
+    nulls = {name: int(value is None) for name, value in data.items()}
+    bounds = {"minValues": known, "maxValues": known}
+    return json.dumps({"numRecords": 1, **bounds, "nullCount": nulls})
+
+
+@pytest.mark.parametrize(
+    ("data_type", "text", "bound"),
+    [
+        (DecimalType(38, 20), "x = CAST(1.5 AS DECIMAL(38,10))", None),
+        (DecimalType(38, 38), "x <= 0", None),
+        (DecimalType(10, 2), "x = 1.5", Decimal("1.5")),
+        (FloatType(), "x = 16777219", None),
+        (FloatType(), "x IN (16777219, 1.5D)", None),
+        (FloatType(), "x = CAST(1.5 AS DOUBLE)", 1.5),
+        (LongType(), "x IN (9007199254740993, 0.5D)", None),
+        (LongType(), "x IN (5, 5L)", 5),
+    ],
+)
+def test_bounds_of_row_groups_are_exact(
+    data_type: DataType, text: str, bound: Decimal | float | None
+) -> None:
+    """A Parquet reader compares values as they are, where Spark rounds one of two types."""
+    schema = StructType([StructField("x", data_type)])
+    predicate = parse_condition(text, schema, time_zone="UTC")
+    found = row_group_bounds(predicate, schema, frozenset())
+    assert found == (() if bound is None else (RowGroupBound(("x",), bound, bound),))
