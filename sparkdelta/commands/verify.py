@@ -235,6 +235,8 @@ class _Run:
         shown = checkpoint.files[0].name
         try:
             stored = self._open(checkpoint.version, [n for n in beside if n not in names])
+            if shown in stored.log.broken:
+                return [(CHECKPOINT, shown, stored.log.broken[shown])]
             if damage := damaged_sidecars(stored.log.store, stored.log.sidecars):
                 return _sidecar_findings(shown, damage)
             try:
@@ -335,7 +337,12 @@ def _sidecar_findings(checkpoint: str, damage: Mapping[str, str]) -> list[Findin
 
 def _log_findings(files: Sequence[LogFile]) -> list[Finding]:
     """PROTOCOL.md#delta-log-entries-1"""
-    return [
+    empty = [
+        (LOG, file.name, "has no bytes")
+        for file in files
+        if file.is_empty and file.kind is not LogFileKind.COMPACTION  # of nothing but provenance
+    ]
+    return empty + [
         (
             LOG,
             commit_name(first),

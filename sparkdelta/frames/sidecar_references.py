@@ -27,9 +27,3 @@ def unreferenced(stored: DataFrame, sidecars: DataFrame) -> DataFrame:
     """
     named = sidecars.selectExpr(_NAME)
     return stored.select("name").join(named, "name", "left_anti")
-
-
-def missing(sidecars: DataFrame, stored: DataFrame) -> DataFrame:
-    """name STRING of the sidecars that checkpoints name and that are not stored."""
-    named = sidecars.selectExpr(_NAME)
-    return named.join(stored, "name", "left_anti")

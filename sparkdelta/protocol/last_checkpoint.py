@@ -57,11 +57,10 @@ def parse_last_checkpoint(data: bytes) -> LastCheckpointHint | None:
         return None
     if not isinstance(document, dict):
         return None
-    expected = document.get(_CHECKSUM)
-    if expected is not None and expected not in (checksum(document), _spark_checksum(document)):
+    if not _is_intact(document):
         return None
     version = _integer(document.get("version"))
-    if version is None or version < 0:
+    if version is None or not 0 <= version < 2**63:
         return None
     return LastCheckpointHint(
         version=version,
@@ -121,6 +120,14 @@ def checksum(document: Mapping[str, object]) -> str:
     PROTOCOL.md#json-checksum
     """
     return _md5(canonical_json(document))
+
+
+def _is_intact(document: Mapping[str, object]) -> bool:
+    expected = document.get(_CHECKSUM)
+    try:
+        return expected is None or expected in (checksum(document), _spark_checksum(document))
+    except UnicodeEncodeError:  # half a surrogate pair, of which no writer had a checksum
+        return False
 
 
 def _spark_checksum(document: Mapping[str, object]) -> str:

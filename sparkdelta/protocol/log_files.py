@@ -60,6 +60,9 @@ class LogFile:
         The name without a directory.
     version
         The version of the commit, checkpoint or checksum; the first version of a compaction.
+    is_empty
+        Whether a listing shows it with no bytes, as a crash may leave a file that is not written in
+        one step. Spark passes over such a file as if it were not there.
     end_version
         The last version of a compaction, else None.
     part, num_parts
@@ -73,6 +76,7 @@ class LogFile:
     version: Version
     size_bytes: int = 0
     modification_time_ms: int = 0
+    is_empty: bool = False
     end_version: Version | None = None
     part: int | None = None
     num_parts: int | None = None
@@ -99,7 +103,7 @@ _PATTERNS = tuple((kind, re.compile(pattern)) for kind, pattern in _NAMES.items(
 
 
 def parse_log_file(
-    name: str, *, size_bytes: int = 0, modification_time_ms: int = 0
+    name: str, *, size_bytes: int | None = None, modification_time_ms: int = 0
 ) -> LogFile | None:
     """The log file of this name, or None for a foreign file, which is never an error.
 
@@ -130,7 +134,8 @@ def parse_log_file(
         name=name,
         kind=kind,
         version=numbers["version"],
-        size_bytes=size_bytes,
+        size_bytes=size_bytes or 0,
+        is_empty=size_bytes == 0,
         modification_time_ms=modification_time_ms,
         end_version=numbers.get("end_version"),
         part=numbers.get("part"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from sparkdelta.exceptions import (
+    MalformedLogFileError,
     MissingPartFilesError,
     TableNotFoundError,
     TruncatedTransactionLogError,
@@ -140,11 +141,13 @@ def select_log_segment(
     version
         The latest that the listing shows by default.
     without
-        Names of compactions and checkpoint files that were found broken, or of these and version
-        checksums that are to be checked themselves.
+        Names of compactions and checkpoint files that were found broken (those without a byte need
+        no mention), or of these and version checksums that are to be checked themselves.
 
     Raises
     ------
+    MalformedLogFileError
+        If a commit has no bytes.
     TableNotFoundError
         If there is no log.
     MissingPartFilesError
@@ -173,6 +176,7 @@ def select_log_segment(
     deltas = _fewest_files(listing.commits, listing.compactions, start, wanted)
     if deltas is None:
         raise _gap(sorted(v for v in listing.commits if v >= start), start, wanted, path)
+    refuse_empty(deltas, path=path)
     commits = sorted(v for v in listing.commits if v <= wanted)
     return LogSegment(
         version=wanted,
@@ -205,6 +209,7 @@ def extend_log_segment(segment: LogSegment, files: Iterable[LogFile], *, path: s
     new = _fewest_files(listing.commits, (), start, latest)
     if new is None:
         raise _gap(sorted(listing.commits), start, latest, path)
+    refuse_empty(new, path=path)
     return replace(
         segment,
         version=latest,
@@ -212,6 +217,14 @@ def extend_log_segment(segment: LogSegment, files: Iterable[LogFile], *, path: s
         commits=segment.commits + new,
         version_checksum=listing.checksums.get(latest),
     )
+
+
+def refuse_empty(commits: Iterable[LogFile], *, path: str) -> None:
+    """`MalformedLogFileError` where a commit lost its actions: it has at least its provenance."""
+    for file in commits:
+        if file.is_empty:
+            problem = f"{file.name} has no bytes"
+            raise MalformedLogFileError(path=path, version=file.version, problem=problem)
 
 
 def readable_commits(files: Iterable[LogFile], *, path: str) -> list[LogFile]:
@@ -267,7 +280,7 @@ class _Listing:
             elif file.kind is LogFileKind.VERSION_CHECKSUM:
                 if file.name not in without:
                     checksums[file.version] = file
-            elif file.name in without:
+            elif file.name in without or file.is_empty:
                 left_out = True
             elif file.kind is LogFileKind.COMPACTION:
                 compactions.append(file)
@@ -310,7 +323,7 @@ def complete_checkpoints(files: Iterable[LogFile]) -> dict[Version, Checkpoint]:
     Parameters
     ----------
     files
-        Checkpoint files, in any order.
+        Checkpoint files, in any order; one without a byte counts as missing.
 
     References
     ----------
@@ -318,6 +331,8 @@ def complete_checkpoints(files: Iterable[LogFile]) -> dict[Version, Checkpoint]:
     """
     candidates: dict[tuple[Version, str | int | None], list[LogFile]] = {}
     for file in files:
+        if file.is_empty:
+            continue
         # The parts of one attempt share their number of parts; any other checkpoint is one file.
         candidates.setdefault((file.version, file.num_parts or file.name), []).append(file)
     checkpoints: dict[Version, Checkpoint] = {}

@@ -17,10 +17,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.exceptions import StorageError, StoreNotWritableError
+from sparkdelta.exceptions import StoreNotWritableError
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import LOG_DIRECTORY
-from sparkdelta.storage.log_store import Data, FileEntry, LogStore, log_path, show_same_log
+from sparkdelta.storage.log_store import (
+    Data,
+    FileEntry,
+    LogStore,
+    checked_name,
+    log_path,
+    show_same_log,
+)
 from sparkdelta.storage.parquet import WRITE_SETTINGS, ParquetRelation
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
@@ -44,24 +51,10 @@ class ConnectLogStore:
         return self._table_root or self.path.rstrip("/")
 
     def list_from(self, start: str = "") -> list[FileEntry]:
-        try:
-            files = self._files([f"{self.path.rstrip('/')}/{LOG_DIRECTORY}"])
-            modified = F.unix_millis("modificationTime").alias("modified")
-            rows = files.select("path", "length", modified).collect()
-            for path in _empty(files.inputFiles(), [row["path"] for row in rows]):
-                if path.endswith(".json"):  # a version would be overlooked
-                    raise StorageError(path=path, problem="a file of the log of no bytes")
-        except AnalysisException as error:
-            if error.getCondition() == _PATH_NOT_FOUND:
-                return []
-            raise
-        listing = []
-        for row in rows:
-            directory, _, name = row["path"].rpartition("/")
+        directory, listing = self._list(LOG_DIRECTORY)
+        if directory is not None:
             self._table_root = directory.removesuffix(f"/{LOG_DIRECTORY}")
-            if name >= start:
-                listing.append(FileEntry(name, row["length"], row["modified"]))
-        return sorted(listing, key=lambda entry: entry.name)
+        return [entry for entry in listing if entry.name >= start]
 
     def read(self, names: Sequence[str]) -> list[bytes]:
         if not names or any(name.startswith("_") for name in names):
@@ -98,7 +91,7 @@ class ConnectLogStore:
         raise self._refusal()
 
     def list_directory(self, name: str) -> list[FileEntry]:
-        raise self._refusal()
+        return self._list(f"{LOG_DIRECTORY}/{checked_name(name)}")[1]
 
     def is_alone(self) -> bool:
         raise self._refusal()
@@ -108,6 +101,25 @@ class ConnectLogStore:
 
     def delete_directory(self, name: str) -> None:
         raise self._refusal()
+
+    def _list(self, directory: str) -> tuple[str | None, list[FileEntry]]:
+        """A directory of the table as Spark names it, unless nothing is there, and its files."""
+        found, listing = None, []
+        try:
+            files = self._files([f"{self.path.rstrip('/')}/{directory}"])
+            modified = F.unix_millis("modificationTime").alias("modified")
+            rows = files.select("path", "length", modified).collect()
+            for path in _empty(files.inputFiles(), [row["path"] for row in rows]):
+                found, _, name = path.rpartition("/")
+                listing.append(FileEntry(name, 0, 0))
+        except AnalysisException as error:
+            if error.getCondition() == _PATH_NOT_FOUND:
+                return None, []
+            raise
+        for row in rows:
+            found, _, name = row["path"].rpartition("/")
+            listing.append(FileEntry(name, row["length"], row["modified"]))
+        return found, sorted(listing, key=lambda entry: entry.name)
 
     def _refusal(self) -> StoreNotWritableError:
         return StoreNotWritableError(

@@ -11,8 +11,10 @@ import json
 from collections.abc import Mapping, Sequence
 
 from sparkdelta.protocol.last_checkpoint import last_checkpoint_bytes, parse_last_checkpoint
-from sparkdelta.protocol.log_files import LAST_CHECKPOINT, Version
+from sparkdelta.protocol.log_files import LAST_CHECKPOINT, Version, listing_prefix
+from sparkdelta.protocol.log_segment import complete_checkpoints
 from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.log_listing import list_log_files
 
 MAX_EMBEDDED = 30
 """A V2 checkpoint with no more sidecars and no more other actions is repeated in the hint."""
@@ -27,14 +29,14 @@ _OPTIONAL = ("v2Checkpoint", "checkpointSchema")
 
 
 def update_hint(store: LogStore, document: Mapping[str, object]) -> bool:
-    """Point to a checkpoint, unless a newer one is pointed to; whether it was done.
+    """Point to a checkpoint, unless a newer one is pointed to that is there; whether it was done.
 
     Two writers that do this at once may leave the older of their hints: readers then list more.
     """
     version = document["version"]
     assert isinstance(version, int)
     known = _known_version(store)
-    if known is not None and known > version:
+    if known is not None and known > version and _is_there(store, known):
         return False
     present = {name: value for name, value in document.items() if value is not None}
     store.overwrite(LAST_CHECKPOINT, last_checkpoint_bytes(present, optional=_OPTIONAL))
@@ -47,6 +49,11 @@ def _known_version(store: LogStore) -> Version | None:
     except FileNotFoundError:
         return None
     return None if hint is None else hint.version
+
+
+def _is_there(store: LogStore, version: Version) -> bool:
+    files = list_log_files(store, listing_prefix(version))
+    return version in complete_checkpoints(file for file in files if file.kind.is_checkpoint)
 
 
 def embedded(lines: Sequence[str]) -> dict[str, object]:

@@ -33,6 +33,7 @@ from sparkdelta.protocol.commit_timestamps import next_in_commit_timestamp
 from sparkdelta.protocol.conflicts import Finding, WinningCommit, check_findings
 from sparkdelta.protocol.isolation_levels import commit_isolation_level, table_isolation_level
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, commit_name, listing_prefix
+from sparkdelta.protocol.log_segment import refuse_empty
 from sparkdelta.protocol.protocol_upgrades import check_upgrade
 from sparkdelta.protocol.row_ids import (
     NO_ROW_IDS,
@@ -295,6 +296,7 @@ class Committer:
         commits = [file for file in files if file.kind is LogFileKind.COMMIT]
         if [file.version for file in commits] != list(range(version, version + len(commits))):
             raise _lost(path, version)
+        refuse_empty(commits, path=path)
         return commits
 
 

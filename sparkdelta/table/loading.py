@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -12,11 +14,17 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.exceptions import LogFileNotFoundError, StateRecoverError
+from sparkdelta.exceptions import (
+    DeltaError,
+    LogFileNotFoundError,
+    MalformedLogFileError,
+    StateRecoverError,
+    StorageError,
+)
 from sparkdelta.frames.reconciliation import doubled_files
 from sparkdelta.protocol.actions import Metadata, Protocol, Sidecar
 from sparkdelta.protocol.file_paths import decode_path
-from sparkdelta.protocol.log_files import LogFileKind, Version
+from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum, parse_version_checksum
@@ -25,6 +33,8 @@ from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import find_log_segment, read_options
 from sparkdelta.table.log_reader import LogReader
+
+_LOGGER = logging.getLogger(__name__)
 
 Action = TypeVar("Action")
 
@@ -54,12 +64,38 @@ def load_log(
     Files named in `without` are taken for not there.
 
     Where a file of the segment vanishes meanwhile, as when log cleanup runs, the log is listed once
-    more.
+    more. A checkpoint that cannot be read is then left out, as long as the rest of the log gives
+    the version.
     """
-    try:
+    with suppress(LogFileNotFoundError, _BrokenCheckpoint):
         return _load(spark, store, version, options, without)
-    except LogFileNotFoundError:
-        return _load(spark, store, version, options, without)
+    broken: dict[str, DeltaError] = {}
+    while True:
+        try:
+            loaded = _load(spark, store, version, options, [*without, *broken])
+        except _BrokenCheckpoint as found:
+            version = found.version  # never an older one, where the checkpoint alone has the latest
+            broken.update(dict.fromkeys(found.files, found.problem))
+        except DeltaError:
+            if not broken:
+                raise
+            raise next(iter(broken.values())) from None
+        else:
+            problems = {name: problem.message for name, problem in broken.items()}
+            if problems:
+                _LOGGER.warning("%s is read without %s", store.table_root, problems)
+            return replace(loaded, log=replace(loaded.log, broken=problems))
+
+
+class _BrokenCheckpoint(Exception):  # noqa: N818 - it never leaves this module
+    """A segment's checkpoint cannot be read."""
+
+    def __init__(self, segment: LogSegment, problem: DeltaError) -> None:
+        super().__init__(problem)
+        assert segment.checkpoint is not None
+        self.version = segment.version
+        self.files = [file.name for file in segment.checkpoint.files]
+        self.problem = problem
 
 
 def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
@@ -92,14 +128,13 @@ def _load(
     if protocol is None or metadata is None:
         protocol, metadata = _in_commits(log)
     if _needs_checkpoint(log, protocol, metadata):
-        rows = _checkpoint_rows(log)
+        try:
+            rows = _checkpoint_rows(log)
+            log = _with_sidecars(log, rows)
+        except StorageError as error:
+            raise _BrokenCheckpoint(segment, error) from error
         protocol = protocol or _one(rows, "protocol", Protocol.from_dict)
         metadata = metadata or _one(rows, "metaData", Metadata.from_dict)
-        log = replace(
-            log,
-            sidecars=tuple(_sidecar(row["sidecar"]) for row in rows if row["sidecar"] is not None),
-            sidecar_schema=_sidecar_schema(rows),
-        )
     if protocol is None or metadata is None:
         what = "protocol" if protocol is None else "metadata"
         raise StateRecoverError(what=what, version=segment.version, path=store.table_root)
@@ -185,20 +220,69 @@ def _needs_checkpoint(log: LogReader, protocol: Protocol | None, metadata: Metad
 
 
 def _checkpoint_rows(log: LogReader) -> list[Row]:
+    """protocol, metaData, sidecar, checkpointMetadata: what of a checkpoint is not about files.
+
+    Raises
+    ------
+    MalformedLogFileError
+        A V2 checkpoint lacks what each has.
+
+    References
+    ----------
+    PROTOCOL.md#v2-spec
+    """
+    checkpoint = log.segment.checkpoint
+    assert checkpoint is not None
     fields = {"protocol": PROTOCOL, "metaData": METADATA, "sidecar": SIDECAR}
     fields |= {"checkpointMetadata": CHECKPOINT_METADATA}
     actions = log.checkpoint_actions(*(StructField(name, fields[name]) for name in fields))
     # Leaves, so that row groups of nothing but file actions are skipped by their statistics.
-    rows = actions.filter(
+    about_no_file = actions.filter(
         "protocol.minReaderVersion IS NOT NULL OR metaData.id IS NOT NULL "
         "OR sidecar.path IS NOT NULL OR checkpointMetadata.version IS NOT NULL"
     )
-    return read_rows(
-        rows,
+    rows = read_rows(
+        about_no_file,
         what="protocol, metaData and sidecars",
         bound=_MAX_SIDECARS,
         version=log.segment.version,
     )
+    if checkpoint.is_json:  # of which lines may be lost; Parquet is read whole or not at all
+        for name in ("checkpointMetadata", "protocol", "metaData"):
+            if all(row[name] is None for row in rows):
+                raise _malformed(log, f"{checkpoint.files[0].name} has no {name}")
+    return rows
+
+
+def _with_sidecars(log: LogReader, rows: Sequence[Row]) -> LogReader:
+    """The reader with the sidecars that a checkpoint names; they are there, and have content.
+
+    Raises
+    ------
+    LogFileNotFoundError, MalformedLogFileError
+
+    References
+    ----------
+    PROTOCOL.md#sidecar-files
+    """
+    sidecars = tuple(_sidecar(row["sidecar"]) for row in rows if row["sidecar"] is not None)
+    if not sidecars:
+        return log
+    stored = {file.name: file.size_bytes for file in log.store.list_directory(SIDECAR_DIRECTORY)}
+    for sidecar in sidecars:
+        name = f"{SIDECAR_DIRECTORY}/{sidecar.path}"
+        if sidecar.path not in stored:
+            raise LogFileNotFoundError(
+                path=log.store.table_root, version=log.segment.version, file=name
+            )
+        if not stored[sidecar.path]:  # Spark passes over such a file
+            raise _malformed(log, f"{name} has no bytes")
+    return replace(log, sidecars=sidecars, sidecar_schema=_sidecar_schema(rows))
+
+
+def _malformed(log: LogReader, problem: str) -> MalformedLogFileError:
+    version = log.segment.version
+    return MalformedLogFileError(path=log.store.table_root, version=version, problem=problem)
 
 
 def _sidecar(row: Row) -> Sidecar:
@@ -207,7 +291,7 @@ def _sidecar(row: Row) -> Sidecar:
     return replace(sidecar, path=decode_path(sidecar.path).rpartition("/")[2])
 
 
-def _sidecar_schema(rows: list[Row]) -> StructType | None:
+def _sidecar_schema(rows: Sequence[Row]) -> StructType | None:
     """What the checkpoint says of the columns of its sidecars, if that can be read.
 
     References

@@ -57,6 +57,8 @@ class LogReader:
         or else in the checkpoint's own files.
     sidecar_schema
         The columns of the sidecar files, where the checkpoint says it.
+    broken
+        The files of newer checkpoints that cannot be read, and why not.
     chosen
         Those of the sidecars whose file actions are read; None for all.
     executor_lines
@@ -74,6 +76,7 @@ class LogReader:
     sidecars: tuple[Sidecar, ...] = ()
     sidecar_schema: StructType | None = None
     chosen: tuple[Sidecar, ...] | None = None
+    broken: Mapping[str, str] = field(default_factory=dict)
     _stored_types: dict[str, StructType | None] = field(default_factory=dict, repr=False)
     _frames: dict[str, DataFrame] = field(default_factory=dict, repr=False)
     _found: list[pa.Table] = field(default_factory=list, repr=False)

@@ -10,11 +10,13 @@ from dataclasses import asdict, dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from sparkdelta.frames.sidecar_references import missing, unreferenced
+from sparkdelta.exceptions import DeltaError
+from sparkdelta.frames.sidecar_references import unreferenced
 from sparkdelta.protocol.log_files import (
     SIDECAR_DIRECTORY,
     STAGED_COMMIT_DIRECTORY,
     LogFile,
+    LogFileKind,
     Version,
     is_staging_directory,
     is_temporary_file,
@@ -30,7 +32,9 @@ from sparkdelta.protocol.metadata_cleanup import (
 from sparkdelta.protocol.retention import log_retention_ms
 from sparkdelta.storage.log_store import FileEntry
 from sparkdelta.table.driver import read_rows
+from sparkdelta.table.loading import load_log
 from sparkdelta.table.log_listing import list_log_files
+from sparkdelta.table.sidecar_files import damaged_sidecars
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.time_travel import newest_commit_at
 
@@ -92,7 +96,7 @@ def clean_metadata(
     if version is None:
         return CleanupResult(dry_run, cutoff, reason="no commit is older than the retention")
     stored = snapshot.log.store.list_directory(SIDECAR_DIRECTORY)
-    checkpoint = _whole(snapshot, cutoff_checkpoints(files, version), stored)
+    checkpoint = _whole(snapshot, cutoff_checkpoints(files, version), files)
     if checkpoint is None:
         reason = f"there is no complete checkpoint of version {version} or older"
         return CleanupResult(dry_run, cutoff, version, reason=reason)
@@ -144,31 +148,43 @@ def _abandoned(entries: list[FileEntry], is_ours: Callable[[str], bool], now_ms:
 
 
 def _whole(
-    snapshot: Snapshot, checkpoints: Sequence[Checkpoint], stored: list[FileEntry]
+    snapshot: Snapshot, checkpoints: Sequence[Checkpoint], files: Sequence[LogFile]
 ) -> Checkpoint | None:
-    """The first checkpoint whose sidecars are all there."""
-    names = _names(snapshot, [entry.name for entry in stored])
+    """The first checkpoint that can be read, whose sidecars are all there in their full size."""
+    log = snapshot.log
+    checksums = [file.name for file in files if file.kind is LogFileKind.VERSION_CHECKSUM]
     for checkpoint in checkpoints:
-        sidecars = snapshot.log.named_sidecars(checkpoint.files)
-        lost = read_rows(missing(sidecars, names).limit(1), what="a missing sidecar", bound=1)
-        if not lost:
+        name = checkpoint.files[0].name
+        try:
+            # Without a version checksum, which would spare the reader to open the checkpoint.
+            loaded = load_log(log.spark, log.store, checkpoint.version, log.options, checksums)
+            damage = loaded.log.broken or damaged_sidecars(log.store, loaded.log.sidecars)
+        except DeltaError as error:
+            damage = {name: error.message}
+        if not damage:
             return checkpoint
-        _LOGGER.warning("%s lacks %s", checkpoint.files[0].name, lost[0]["name"])
+        _LOGGER.warning("%s is no checkpoint to rely on: %s", name, damage)
     return None
 
 
 def _unused(snapshot: Snapshot, old: list[str], expired: set[str]) -> list[str]:
-    """Those of the sidecars that no checkpoint names that is left."""
+    """Those of the sidecars that no checkpoint names that is left; none where one of these cannot
+    be read.
+    """
     left = [
         file
         for file in list_log_files(snapshot.log.store)
         if file.kind.is_checkpoint and file.name not in expired
     ]
-    rows = read_rows(
-        unreferenced(_names(snapshot, old), snapshot.log.named_sidecars(left)),
-        what="sidecars to be deleted",
-        bound=len(old),
-    )
+    try:
+        rows = read_rows(
+            unreferenced(_names(snapshot, old), snapshot.log.named_sidecars(left)),
+            what="sidecars to be deleted",
+            bound=len(old),
+        )
+    except DeltaError as error:
+        _LOGGER.warning("%s: no sidecar is deleted: %s", snapshot.path, error.message)
+        return []
     return sorted(row["name"] for row in rows)
 
 

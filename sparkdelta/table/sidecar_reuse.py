@@ -32,7 +32,7 @@ found out what has touched them."""
 def plan_reuse(contents: CheckpointContents) -> Reuse | None:
     """What a new checkpoint takes over; None where a full one is to be written."""
     log = contents.snapshot.log
-    if not log.sidecars or not _is_newest(contents):
+    if not log.sidecars or log.broken or not _is_newest(contents):
         return None
     if log.has_commits and log.is_small and len(log.sidecars) <= _NOT_WORTH_A_LOOK:
         return None

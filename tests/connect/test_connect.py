@@ -259,7 +259,7 @@ def test_what_connect_cannot_read(by_connect: dict[str, Any]) -> None:
     assert by_connect["hidden, by workers"] == [0, 1]
     assert by_connect["missing"] == ["TableNotFoundError"]
     assert by_connect["no bytes"] == ["StorageError"], "never fewer rows"
-    assert by_connect["torn"] == ["StorageError"], "never an older version"
+    assert by_connect["torn"] == ["MalformedLogFileError"], "never an older version"
     assert by_connect["without ids"] == ["ColumnMappingError"], "never read by physical names"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta.frames.sidecar_references import missing, unreferenced
+from sparkdelta.frames.sidecar_references import unreferenced
 
 NAMED = ["a.parquet", "b%20c.parquet", "file:/t/_delta_log/_sidecars/d.parquet", "a.parquet"]
 
@@ -18,4 +18,3 @@ def test_names_count_however_they_are_spelled(spark: SparkSession) -> None:
     sidecars = spark.createDataFrame([(path,) for path in NAMED], "path STRING")
     unused = unreferenced(stored, sidecars).collect()
     assert sorted(row["name"] for row in unused) == ["e.parquet", "f%20.parquet"]
-    assert [row["name"] for row in missing(sidecars, stored).collect()] == ["d.parquet"]

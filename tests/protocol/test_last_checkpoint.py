@@ -117,6 +117,12 @@ def test_numbers_count_as_written():
     assert parse_last_checkpoint(data.encode()) == LastCheckpointHint(3)
 
 
+@pytest.mark.parametrize("text", [r'{"version":1,"a":"\ud800","checksum":"x"}',
+                                  '{"version":9223372036854775808}'])  # fmt: skip
+def test_what_no_writer_says_is_none(text):
+    assert parse_last_checkpoint(text.encode()) is None
+
+
 def test_a_checksum_as_delta_spark_sorts_is_accepted():
     document = {"version": 3, "features": [f"f{n}" for n in range(11)]}
     pairs = [f'"features"+{n}="f{n}"' for n in range(11)] + ['"version"=3']

@@ -117,11 +117,11 @@ def json_lines(actions: Sequence[Action]) -> str:
 def write_commit(
     table: Path, version: int, actions: Sequence[Action] | str, *, time_ms: int | None = None
 ) -> Path:
-    """`<version>.json`; a text is written as it is.
+    """`<version>.json`; a text is written as it is, no actions as an empty line.
 
     Its modification time is 1,000 s after that of the version before, unless given.
     """
-    text = actions if isinstance(actions, str) else json_lines(actions)
+    text = actions if isinstance(actions, str) else json_lines(actions) or "\n"
     file = log_directory(table) / f"{version:020d}.json"
     file.write_text(text, encoding="utf-8")
     set_time(file, 1_700_000_000_000 + version * 1_000_000 if time_ms is None else time_ms)

@@ -35,7 +35,12 @@ from sparkdelta.table import (
     sidecar_reuse,
 )
 from sparkdelta.table.checkpointer import WrittenCheckpoint
-from tests.support.log_writer import log_directory, write_checksum, write_commit
+from tests.support.log_writer import (
+    log_directory,
+    write_checksum,
+    write_commit,
+    write_last_checkpoint,
+)
 from tests.support.reference_model import replay
 from tests.support.settings import HOSTILE, settings
 from tests.support.snapshots import expected, replayed
@@ -290,6 +295,16 @@ def test_the_hint_never_goes_back(spark: SparkSession, table: Path) -> None:
     assert older.is_written
     assert (log_directory(table) / "_last_checkpoint").read_bytes() == hint
     assert load_snapshot(spark, str(table), version=3).segment.deltas == ()
+
+
+def test_a_hint_to_what_is_not_there_is_replaced(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#last-checkpoint-file"""
+    write_kept_history(table)
+    write_last_checkpoint(table, {"version": 999})
+    written = checkpoint(spark, str(table), now_ms=NOW)
+    hint = parse_last_checkpoint((log_directory(table) / "_last_checkpoint").read_bytes())
+    assert hint is not None
+    assert hint.version == written.version
 
 
 def test_what_is_expired_is_dropped(spark: SparkSession, table: Path) -> None:

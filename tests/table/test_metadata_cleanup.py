@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import clean_log, load_snapshot
+from sparkdelta import clean_log, load_snapshot, write_version_checksum
 from sparkdelta.exceptions import UnsupportedWriterFeaturesError, VersionNotFoundError
 from sparkdelta.protocol.metadata_cleanup import DAY_MS
 from sparkdelta.storage.local import LocalLogStore
@@ -173,6 +173,24 @@ def test_a_checkpoint_whose_sidecars_are_gone_is_not_complete(
     result = clean_log(spark, str(table), now_ms=NOW)
     assert result.checkpoint_version == 2
     assert_reads(spark, table, 4)
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("size", [0, 40])
+def test_a_checkpoint_that_cannot_be_read_is_not_complete(
+    spark: SparkSession, table: Path, as_json: bool, size: int
+) -> None:
+    """Not even where a version checksum says what it should say."""
+    write_log(table)
+    v2(table, 2)
+    write_version_checksum(spark, str(table), version=5)
+    state = replay(COMMITS, until=5)
+    file = write_v2_checkpoint(table, 5, state.table_actions(), as_json=as_json)
+    file.write_bytes(file.read_bytes()[:size])
+    result = clean_log(spark, str(table), now_ms=NOW)
+    assert result.checkpoint_version == 2
+    file.unlink()
+    assert_reads(spark, table, 5)
 
 
 def test_nothing_goes_that_has_not_expired(spark: SparkSession, table: Path) -> None:
