@@ -179,10 +179,13 @@ def verify(
 ) -> Verification:
     """Look for everything in a table that is not as its log says. Nothing is changed.
 
-    The log has every commit; the version can be replayed; its version checksum says what replay
-    does; every complete checkpoint has its sidecars, in the size that it says, and agrees with
-    replay of the log before it, as far as that is still there; every live data file and deletion
-    vector exists, with the logged size.
+    The log has every commit, and nothing of it is of a version after the last. Every complete
+    checkpoint has its sidecars, in the size that it says, and agrees with replay of the log before
+    it, as far as that is still there: no file or unexpired tombstone is lost, and no bound or typed
+    partition value would leave out a file that the log's keep. Every log compaction agrees with its
+    commits. The version can be replayed, and its version checksum is complete and says what replay
+    does. Every live data file exists with the logged size, every deletion vector is what its
+    descriptor says. No replay is from what was found wrong.
 
     Parameters
     ----------
@@ -190,7 +193,7 @@ def verify(
         The version whose files are looked for, the latest by default; of the log, what is newer is
         left alone.
     footers
-        Whether to open every data file and compare its number of rows with `numRecords`.
+        Whether to open every data file, and compare its number of rows with `numRecords`.
 
     Returns
     -------

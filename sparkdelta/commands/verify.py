@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta.exceptions import (
-    DeltaError,
-    TruncatedTransactionLogError,
-    VersionNotFoundError,
-    VersionsNotContiguousError,
-)
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.frames.file_checks import (
     FINDINGS,
     FileChecker,
@@ -24,16 +20,16 @@ from sparkdelta.frames.file_checks import (
     findings_of,
 )
 from sparkdelta.frames.file_keys import absolute_path
-from sparkdelta.frames.state_differences import (
-    add_facts,
-    disagreements,
-    domain_facts,
-    remove_facts,
-    transaction_facts,
-)
 from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES
-from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, commit_name
-from sparkdelta.protocol.log_segment import Checkpoint, complete_checkpoints, missing_commits
+from sparkdelta.protocol.last_checkpoint import LastCheckpointHint
+from sparkdelta.protocol.log_files import (
+    LAST_CHECKPOINT,
+    LogFile,
+    LogFileKind,
+    Version,
+    commit_name,
+)
+from sparkdelta.protocol.log_segment import missing_commits
 from sparkdelta.protocol.retention import transaction_retention_ms
 from sparkdelta.protocol.version_checksum import (
     VersionChecksum,
@@ -42,10 +38,10 @@ from sparkdelta.protocol.version_checksum import (
 )
 from sparkdelta.table.driver import read_rows, read_table
 from sparkdelta.table.job_names import jobs_of
-from sparkdelta.table.log_listing import list_log_files, open_log
+from sparkdelta.table.log_checks import LogChecks, Problem
+from sparkdelta.table.log_listing import list_log_files, open_log, read_hint
 from sparkdelta.table.sessions import is_connect
-from sparkdelta.table.sidecar_files import damaged_sidecars
-from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.version_checksum import checksum_of_state
 from sparkdelta.table.worker_storage import worker_files
 
@@ -58,11 +54,11 @@ there are more."""
 MAX_LOOKED_AT = 100_000
 """Up to so many files the driver looks at itself where workers have no way to them (HDFS)."""
 
-LOG, STATE, CHECKSUM, CHECKPOINT, FILES = "log", "state", "version checksum", "checkpoint", "files"
+LOG, STATE, CHECKSUM, FILES = "log", "state", "version checksum", "files"
+CHECKPOINT, COMPACTION = "checkpoint", "log compaction"
 
 _FILES_PER_TASK = 1000
 _MOST_TASKS = 10_000
-_NOT_REBUILT = (VersionNotFoundError, TruncatedTransactionLogError, VersionsNotContiguousError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +130,7 @@ class Verification:
 
 
 def verify_table(
-    spark: SparkSession,
-    path: str,
-    *,
-    version: Version | None = None,
-    footers: bool = False,
-    options: Mapping[str, str] | None = None,
+    spark: SparkSession, path: str, *, version: Version | None = None, footers: bool = False
 ) -> Verification:
     """Look for everything that is not as the log says, see `sparkdelta.verify`.
 
@@ -147,14 +138,22 @@ def verify_table(
     ----------
     PROTOCOL.md#state-validation
     """
-    store = open_log(spark, path, options)
+    store = open_log(spark, path)
+    hint = read_hint(store)
     listing = list_log_files(store)
     files = [f for f in listing if version is None or f.version <= version]
-    run = _Run(spark, path, dict(options or {}), files)
-    run.local(LOG, sum(f.kind is LogFileKind.COMMIT for f in files), _log_findings(files))
-    checksums = [f.name for f in files if f.kind is LogFileKind.VERSION_CHECKSUM]
+    now_ms = time.time_ns() // 1_000_000
+    checks = LogChecks(spark, store, files, now_ms=now_ms, max_problems=MAX_FINDINGS)
+    run = _Run(spark, checks)
+    findings = _log_findings(files)
+    if version is None:
+        findings += _lost_tail(files, hint)
+    run.local(LOG, sum(f.kind is LogFileKind.COMMIT for f in files), findings)
+    with jobs_of(store.table_root, version):
+        run.check_checkpoints()
+        run.check_compactions()
     try:
-        snapshot = open_snapshot(spark, path, version=version, options=options, without=checksums)
+        snapshot = checks.state(version)
     except DeltaError as error:
         if not files:
             raise
@@ -162,7 +161,6 @@ def verify_table(
         return run.result(path, None)
     with jobs_of(snapshot.path, snapshot.version):
         run.check_checksum(snapshot)
-        run.check_checkpoints()
         run.check_files(snapshot, footers=footers)
     return run.result(snapshot.path, snapshot.version)
 
@@ -172,9 +170,7 @@ class _Run:
     """The checks done so far."""
 
     spark: SparkSession
-    path: str
-    options: Mapping[str, str]
-    files: Sequence[LogFile]
+    log: LogChecks
     checks: list[Check] = field(default_factory=list)
     unbounded: list[DataFrame] = field(default_factory=list)
 
@@ -189,7 +185,7 @@ class _Run:
         """PROTOCOL.md#state-validation"""
         found = [
             f
-            for f in self.files
+            for f in self.log.files
             if f.kind is LogFileKind.VERSION_CHECKSUM and f.version == snapshot.version
         ]
         if not found:
@@ -198,6 +194,17 @@ class _Run:
         recorded = parse_version_checksum(snapshot.log.store.read([name])[0])
         if recorded is None:
             return self.local(CHECKSUM, 1, [(CHECKSUM, name, "is not one JSON object")])
+        required = {
+            "protocol": recorded.protocol,
+            "metadata": recorded.metadata,
+            "numFiles": recorded.num_files,
+            "tableSizeBytes": recorded.table_size_bytes,
+        }
+        incomplete = [
+            (CHECKSUM, name, f"{field} is missing, or not as the protocol asks")
+            for field, said in required.items()
+            if said is None
+        ]
         sizes = recorded.file_sizes
         boundaries = SIZE_BOUNDARIES if sizes is None else sizes.boundaries
         try:
@@ -210,7 +217,8 @@ class _Run:
         return self.local(
             CHECKSUM,
             1,
-            [
+            incomplete
+            + [
                 (CHECKSUM, name, f"{field} is {_short(said)}, and by the log {_short(is_)}")
                 for field, (said, is_) in wrong.items()
             ],
@@ -218,60 +226,23 @@ class _Run:
 
     def check_checkpoints(self) -> None:
         """PROTOCOL.md#checkpoints"""
-        found: list[Finding] = []
+        found: list[Problem] = []
         count = 0
-        for checkpoint in _checkpoints(self.files):
-            findings = self._checkpoint_findings(checkpoint)
-            count += findings is not None
-            found += findings or []
-        self.local(CHECKPOINT, count, found)
+        for checkpoint in self.log.checkpoints():
+            problems = self.log.of_checkpoint(checkpoint)
+            count += problems is not None
+            found += problems or []
+        self.local(CHECKPOINT, count, [(CHECKPOINT, p.file, p.problem) for p in found])
 
-    def _checkpoint_findings(self, checkpoint: Checkpoint) -> list[Finding] | None:
-        """What is wrong with a checkpoint; None where the log before it cannot be replayed."""
-        names = {file.name for file in checkpoint.files}
-        beside = [
-            f.name for f in self.files if f.version == checkpoint.version and not _is_delta(f)
-        ]
-        shown = checkpoint.files[0].name
-        try:
-            stored = self._open(checkpoint.version, [n for n in beside if n not in names])
-            if shown in stored.log.broken:
-                return [(CHECKPOINT, shown, stored.log.broken[shown])]
-            if damage := damaged_sidecars(stored.log.store, stored.log.sidecars):
-                return _sidecar_findings(shown, damage)
-            try:
-                replay = self._open(checkpoint.version, beside)
-            except _NOT_REBUILT:
-                return None
-            differing = _differing(stored, replay)
-            rows = read_rows(
-                differing.limit(MAX_FINDINGS + 1),
-                what="findings of a verification",
-                bound=MAX_FINDINGS + 1,
-            )
-        except DeltaError as error:
-            return [(CHECKPOINT, shown, error.message)]
-        wrong = [
-            (CHECKPOINT, shown, f"another {what} than the log")
-            for what, differs in (
-                ("protocol", stored.protocol != replay.protocol),
-                ("metaData", stored.metadata != replay.metadata),
-            )
-            if differs
-        ]
-        if len(rows) > MAX_FINDINGS:
-            wrong.append((CHECKPOINT, shown, f"differs in more than {MAX_FINDINGS} actions"))
-        wrong += [(CHECKPOINT, shown, f"{r['path']}: {r['problem']}") for r in rows[:MAX_FINDINGS]]
-        return wrong
-
-    def _open(self, version: Version, without: list[str]) -> Snapshot:
-        return open_snapshot(
-            self.spark, self.path, version=version, options=self.options, without=without
-        )
+    def check_compactions(self) -> None:
+        """PROTOCOL.md#log-compaction-files"""
+        compactions = self.log.compactions()
+        found = [p for file in compactions for p in self.log.of_compaction(file)]
+        self.local(COMPACTION, len(compactions), [(COMPACTION, p.file, p.problem) for p in found])
 
     def check_files(self, snapshot: Snapshot, *, footers: bool) -> None:
         """PROTOCOL.md#data-files"""
-        files = worker_files(self.spark, snapshot.path, self.options)
+        files = worker_files(self.spark, snapshot.path, {})
         checker = FileChecker(files=files, table_root=snapshot.path, with_footers=footers)
         is_far = not files.is_near(snapshot.path) and not is_connect(self.spark)
         try:
@@ -292,7 +263,7 @@ class _Run:
         from sparkdelta.storage.hadoop_files import HadoopFiles  # needs py4j: classic Spark only
 
         files = read_table(_looked_at(snapshot), what="files to be looked at", bound=MAX_LOOKED_AT)
-        hadoop = HadoopFiles(self.spark, self.options)
+        hadoop = HadoopFiles(self.spark, {})
         return findings_of(files.to_pylist(), replace(checker, files=hadoop))
 
     def _distributed(self, name: str, looked_at: int, findings: DataFrame) -> None:
@@ -327,14 +298,6 @@ def _without_expired(computed: VersionChecksum, recorded: VersionChecksum) -> Ve
     return replace(computed, transactions=kept)
 
 
-def _sidecar_findings(checkpoint: str, damage: Mapping[str, str]) -> list[Finding]:
-    """PROTOCOL.md#sidecar-file-information"""
-    found = [(CHECKPOINT, name, f"{what} (of {checkpoint})") for name, what in damage.items()]
-    if len(found) > MAX_FINDINGS:
-        found[MAX_FINDINGS:] = [(CHECKPOINT, checkpoint, f"lacks {len(found)} sidecars in all")]
-    return found
-
-
 def _log_findings(files: Sequence[LogFile]) -> list[Finding]:
     """PROTOCOL.md#delta-log-entries-1"""
     empty = [
@@ -352,40 +315,21 @@ def _log_findings(files: Sequence[LogFile]) -> list[Finding]:
     ]
 
 
-def _checkpoints(files: Sequence[LogFile]) -> Iterator[Checkpoint]:
-    """All complete checkpoints: of one version there may be several."""
-    left = [file for file in files if file.kind.is_checkpoint]
-    while found := complete_checkpoints(left):
-        yield from (found[version] for version in sorted(found))
-        names = {file.name for checkpoint in found.values() for file in checkpoint.files}
-        left = [file for file in left if file.name not in names]
-
-
-def _is_delta(file: LogFile) -> bool:
-    return file.kind in (LogFileKind.COMMIT, LogFileKind.COMPACTION)
-
-
-def _differing(stored: Snapshot, replay: Snapshot) -> DataFrame:
-    """path STRING, problem STRING."""
-    root = stored.path
-    expires = transaction_retention_ms(replay.properties) is not None
-
-    def pair(
-        facts: Callable[[DataFrame], DataFrame], frame: Callable[[Snapshot], DataFrame]
-    ) -> tuple[DataFrame, DataFrame]:
-        return facts(frame(stored)), facts(frame(replay))
-
-    adds = pair(lambda f: add_facts(f, table_root=root), Snapshot.add_files)
-    removes = pair(lambda f: remove_facts(f, table_root=root), Snapshot.remove_files)
-    transactions = pair(transaction_facts, Snapshot.transactions)
-    domains = pair(domain_facts, Snapshot.domain_metadata)
-    frames = [
-        disagreements(*adds, kind="add"),
-        disagreements(*removes, kind="remove", may_drop=True),
-        disagreements(*transactions, kind="txn", may_drop=expires),
-        disagreements(*domains, kind="domainMetadata"),
+def _lost_tail(files: Sequence[LogFile], hint: LastCheckpointHint | None) -> list[Finding]:
+    """What speaks of versions that the log does not have, as where its newest files are lost."""
+    latest = max(
+        (f.version for f in files if f.kind is LogFileKind.COMMIT or f.kind.is_checkpoint),
+        default=-1,
+    )
+    newer = [
+        (LOG, f.name, f"is of a version after {latest}, the log's last")
+        for f in files
+        if (f.version if f.end_version is None else f.end_version) > latest
     ]
-    return reduce(DataFrame.unionByName, frames)
+    if hint is not None and hint.version > latest:
+        problem = f"points to version {hint.version}, and the log ends with {latest}"
+        newer.append((LOG, LAST_CHECKPOINT, problem))
+    return newer
 
 
 def _looked_at(snapshot: Snapshot) -> DataFrame:

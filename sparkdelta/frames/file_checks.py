@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
 from sparkdelta.exceptions import DeletionVectorError
-from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, decode
 
 FINDINGS = StructType(
     [StructField(name, StringType(), False) for name in ("check", "path", "problem")]
@@ -33,7 +33,6 @@ Finding: TypeAlias = tuple[str, str, str]
 DATA_FILE, DELETION_VECTOR, FOOTER = "data file", "deletion vector", "footer"
 
 _THREADS = 16
-_PREFIX_BYTES = 4
 _FRAME_BYTES = 8  # the size before a deletion vector, and the checksum after it
 _ARROW = pa.schema([(name, pa.string()) for name in FINDINGS.names])
 
@@ -66,8 +65,8 @@ class FileChecker:
 def file_findings(files: DataFrame, checker: FileChecker) -> DataFrame:
     """What is wrong with data files and deletion vectors: `FINDINGS`.
 
-    A file must be there with the logged size; a deletion vector's file must hold, at the offset, a
-    vector of the logged size; with footers, `numRecords` must be the number of rows.
+    A file must be there with the logged size; a deletion vector must be what its descriptor says;
+    with footers, a file must have one, and `numRecords` be the number of its rows.
 
     Parameters
     ----------
@@ -121,44 +120,45 @@ def _file_problem(row: dict[str, Any], checker: FileChecker) -> str | None:
 
 
 def _footer_problem(row: dict[str, Any], checker: FileChecker) -> str | None:
-    if row["numRecords"] is None:
-        return None
     try:
         with checker.files.open(row["file"]) as file:
             rows = pq.ParquetFile(file).metadata.num_rows
     except (OSError, pa.ArrowException) as error:
         return f"cannot be read: {error}"
     expected = row["numRecords"]
-    return None if rows == expected else f"has {rows} rows instead of {expected}"
+    is_right = expected is None or rows == expected
+    return None if is_right else f"has {rows} rows instead of {expected}"
 
 
 def _vector_problem(fields: dict[str, Any], checker: FileChecker) -> tuple[str, str | None]:
     descriptor = DeletionVectorDescriptor.from_dict(
         {name: value for name, value in fields.items() if value is not None}
     )
+    shown = str(fields["pathOrInlineDv"])
     try:
         path = descriptor.absolute_path(checker.table_root)
+        if path is None:
+            decode(descriptor)
+            return shown, None
+        shown = path
+        return path, _stored_vector_problem(path, descriptor, checker)
     except DeletionVectorError as error:
-        return str(fields["pathOrInlineDv"]), error.message
-    if path is None:
-        return "inline", None
-    try:
-        return path, _stored_vector_problem(path, fields, checker)
+        return shown, error.message
     except OSError as error:
-        return path, f"cannot be looked at: {error}"
+        return shown, f"cannot be looked at: {error}"
 
 
-def _stored_vector_problem(path: str, fields: dict[str, Any], checker: FileChecker) -> str | None:
-    size, offset = checker.files.size(path), fields["offset"] or 0
+def _stored_vector_problem(
+    path: str, descriptor: DeletionVectorDescriptor, checker: FileChecker
+) -> str | None:
+    size, start = checker.files.size(path), descriptor.offset or 1
     if size is None:
         return "is missing"
-    end = offset + fields["sizeInBytes"] + _FRAME_BYTES
+    end = start + descriptor.size_in_bytes + _FRAME_BYTES
     if size < end:
         return f"has {size} bytes, and the vector ends at {end}"
     with checker.files.open(path) as file:
-        file.seek(offset)
-        stored = int.from_bytes(file.read(_PREFIX_BYTES), "big")
-    if stored != fields["sizeInBytes"]:
-        expected = fields["sizeInBytes"]
-        return f"holds {stored} bytes at {offset} instead of {expected}"
+        file_version = file.read(1)
+        file.seek(start)
+        decode(descriptor, file_version + file.read(end - start), offset=1)
     return None

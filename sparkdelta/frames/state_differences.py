@@ -1,4 +1,5 @@
-"""Where two ways to one version of a table disagree: a checkpoint, and replay of the log before it.
+"""Where two ways to one version of a table disagree: a checkpoint, and replay of the log before it;
+or a log compaction, and the commits of its range.
 
 References
 ----------
@@ -7,83 +8,233 @@ PROTOCOL.md#checkpoints, PROTOCOL.md#action-reconciliation
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Iterator, Mapping
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructType, TimestampNTZType, TimestampType
 
 from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
+from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.schema.action_schemas import actions
+from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED
+from sparkdelta.schema.table_schema import quoted
 
 _NUMBERS = ("size", "modificationTime", "baseRowId", "defaultRowCommitVersion")
+_METADATA = ("id", "name", "description", "schemaString", "partitionColumns")
+_RECONCILED = ("add", "remove", "txn", "domainMetadata", "metaData", "protocol")
 
 
-def add_facts(adds: DataFrame, *, table_root: str) -> DataFrame:
-    """key STRING, facts STRUCT of add actions: what a checkpoint may not change.
+def add_facts(adds: DataFrame, *, table_root: str, with_records: bool) -> DataFrame:
+    """What a checkpoint may not change of live files, as `disagreements` takes it.
 
-    It may change `dataChange`, and the form of the statistics: of these only `numRecords` is
-    compared, since bounds may be left out, and moments cut to milliseconds.
+    It may change `dataChange`, and the form of the statistics: of these only `numRecords` must be
+    the same, see `narrower_statistics` for the others.
 
     Parameters
     ----------
     adds
         As `Snapshot.add_files` gives them.
+    with_records
+        Whether the checkpoint has statistics.
     """
-    values = F.coalesce(F.col("partitionValues"), F.expr("map()"))
-    return adds.select(
-        F.expr(canonical_path("path", table_root=table_root)).alias("key"),
-        F.struct(
-            F.expr(deletion_vector_id("deletionVector")).alias("vector"),
-            F.array_sort(F.map_entries(values)).alias("partitionValues"),
-            F.col("stats_parsed.numRecords").alias("numRecords"),
-            *_NUMBERS,
-        ).alias("facts"),
-    )
+    records = F.col("stats_parsed.numRecords") if with_records else F.lit(None).cast("long")
+    path, facts = _of_add("", table_root)
+    return _facts(adds, "add", path, [*facts, records.alias("numRecords")])
 
 
-def remove_facts(removes: DataFrame, *, table_root: str) -> DataFrame:
-    """key STRING, facts STRING of tombstones: which logical file."""
-    return removes.select(
-        F.expr(canonical_path("path", table_root=table_root)).alias("key"),
-        F.expr(deletion_vector_id("deletionVector")).alias("facts"),
-    )
+def remove_facts(removes: DataFrame, *, table_root: str, expired_at_ms: int) -> DataFrame:
+    """Which logical files tombstones are of, and since when; expired ones may be left out."""
+    path, facts = _of_remove("", table_root)
+    is_expired = F.coalesce("deletionTimestamp", F.lit(0)) <= expired_at_ms
+    return _facts(removes, "remove", path, facts, may_be_missing=is_expired)
 
 
-def transaction_facts(transactions: DataFrame) -> DataFrame:
-    """key STRING, facts LONG of transaction identifiers."""
-    return transactions.select(F.col("appId").alias("key"), F.col("version").alias("facts"))
+def transaction_facts(transactions: DataFrame, *, may_expire: bool) -> DataFrame:
+    """The versions of transaction identifiers."""
+    version = [F.col("version")]
+    return _facts(transactions, "txn", F.col("appId"), version, may_be_missing=F.lit(may_expire))
 
 
 def domain_facts(domains: DataFrame) -> DataFrame:
-    """key STRING, facts STRING of domain metadata."""
-    return domains.select(F.col("domain").alias("key"), F.col("configuration").alias("facts"))
+    """The configurations of domain metadata."""
+    return _facts(domains, "domainMetadata", F.col("domain"), [F.col("configuration")])
 
 
-def disagreements(
-    checkpoint: DataFrame, replay: DataFrame, *, kind: str, may_drop: bool = False
+def line_facts(lines: DataFrame, *, table_root: str) -> DataFrame:
+    """What a log compaction may not change of the actions of reconciliation.
+
+    Parameters
+    ----------
+    lines
+        version LONG, line STRING.
+
+    References
+    ----------
+    PROTOCOL.md#log-compaction-files
+    """
+    features = (
+        F.array_sort(f"protocol.{name}").alias(name)
+        for name in ("readerFeatures", "writerFeatures")
+    )
+    properties = F.array_sort(F.map_entries("metaData.configuration")).alias("configuration")
+    versions = (F.col(f"protocol.{name}") for name in ("minReaderVersion", "minWriterVersion"))
+    facts: dict[str, tuple[Column, list[Column]]] = {
+        "add": _of_add("add.", table_root),
+        "remove": _of_remove("remove.", table_root),
+        "txn": (F.col("txn.appId"), [F.col("txn.version")]),
+        "domainMetadata": (
+            F.col("domainMetadata.domain"),
+            [
+                F.col("domainMetadata.configuration"),
+                F.coalesce("domainMetadata.removed", F.lit(False)).alias("removed"),
+            ],
+        ),
+        "metaData": (F.lit(""), [*(F.col(f"metaData.{name}") for name in _METADATA), properties]),
+        "protocol": (F.lit(""), [*versions, *features]),
+    }
+    parsed = parse_log_lines(lines, actions=actions(*_RECONCILED))
+    kinds = [
+        F.when(F.col(name).isNotNull(), _keyed(name, *facts[name], may_be_missing=F.lit(False)))
+        for name in _RECONCILED
+    ]
+    return parsed.select(F.coalesce(*kinds).alias("_")).filter("_ IS NOT NULL").select("_.*")
+
+
+def _of_add(prefix: str, table_root: str) -> tuple[Column, list[Column]]:
+    values = F.coalesce(F.col(f"{prefix}partitionValues"), F.expr("map()"))
+    path, vector = _logical_file(prefix, table_root)
+    numbers = (F.col(f"{prefix}{name}") for name in _NUMBERS)
+    return path, [vector, F.array_sort(F.map_entries(values)).alias("partitionValues"), *numbers]
+
+
+def _of_remove(prefix: str, table_root: str) -> tuple[Column, list[Column]]:
+    path, vector = _logical_file(prefix, table_root)
+    return path, [vector, F.col(f"{prefix}deletionTimestamp")]
+
+
+def _logical_file(prefix: str, table_root: str) -> tuple[Column, Column]:
+    path = F.expr(canonical_path(f"{prefix}path", table_root=table_root))
+    return path, F.expr(deletion_vector_id(f"{prefix}deletionVector")).alias("vector")
+
+
+def _facts(
+    rows: DataFrame,
+    kind: str,
+    name: Column,
+    facts: list[Column],
+    may_be_missing: Column | None = None,
 ) -> DataFrame:
+    missing = F.lit(False) if may_be_missing is None else may_be_missing
+    return rows.select(_keyed(kind, name, facts, may_be_missing=missing).alias("_")).select("_.*")
+
+
+def _keyed(kind: str, name: Column, facts: list[Column], *, may_be_missing: Column) -> Column:
+    key = F.concat_ws(" ", F.lit(kind), name).alias("key")
+    text = F.to_json(F.struct(*facts)).alias("facts")
+    return F.struct(key, text, may_be_missing.alias("may_be_missing"))
+
+
+def disagreements(checked: DataFrame, replay: DataFrame, *, of: str) -> DataFrame:
     """path STRING, problem STRING: the keys whose facts the two do not have equally often.
 
     Parameters
     ----------
-    checkpoint, replay
-        key and facts, of one type.
-    kind
-        What they are, for the text.
-    may_drop
-        Whether the checkpoint may leave out some, as expired tombstones.
+    checked, replay
+        key STRING, facts STRING, may_be_missing BOOLEAN, as the functions above give them.
+    of
+        What is checked, for the text.
 
     References
     ----------
     PROTOCOL.md#checkpoints
     """
-    signed = checkpoint.withColumn("sign", F.lit(1)).unionByName(
-        replay.withColumn("sign", F.lit(-1))
-    )
+    signed = checked.withColumn("sign", F.lit(1)).unionByName(replay.withColumn("sign", F.lit(-1)))
     count = F.col("count")
-    problem = F.when(count > 0, F.lit(f"the checkpoint alone has this {kind}, or has it so"))
-    if not may_drop:
-        problem = problem.when(count < 0, F.lit(f"the log alone has this {kind}, or has it so"))
+    problem = F.when(count > 0, F.lit(f"the {of} alone has it, or has it so")).when(
+        (count < 0) & ~F.col("may_be_missing"), F.lit("the log alone has it, or has it so")
+    )
     return (
         signed.groupBy("key", "facts")
-        .agg(F.sum("sign").alias("count"))
+        .agg(F.sum("sign").alias("count"), F.bool_and("may_be_missing").alias("may_be_missing"))
         .select(F.col("key").alias("path"), problem.alias("problem"))
         .filter(F.col("problem").isNotNull())
     )
+
+
+def narrower_statistics(
+    checkpoint: DataFrame, replay: DataFrame, *, statistics: StructType, table_root: str
+) -> DataFrame:
+    """path STRING, problem STRING: the files whose statistics would leave them out wrongly.
+
+    A checkpoint may leave out bounds, and cut moments to milliseconds; but its bounds must include
+    those of the log, and its null counts be the same.
+
+    Parameters
+    ----------
+    checkpoint, replay
+        As `Snapshot.add_files` gives them, with `stats_parsed` of the type `statistics`.
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
+    """
+    key = F.concat_ws(
+        " ",
+        F.expr(canonical_path("path", table_root=table_root)),
+        F.expr(deletion_vector_id("deletionVector")),
+    )
+    stored = checkpoint.select(key.alias("key"), F.col("path"), F.col("stats_parsed").alias("a"))
+    logged = replay.select(key.alias("key"), F.col("stats_parsed").alias("b"))
+    problem = F.lit(None).cast("string")
+    for names, data_type in _leaves(statistics):
+        name = ".".join(map(quoted, names))
+        one, other = F.col(f"a.{name}"), F.col(f"b.{name}")
+        if names[0] == "maxValues" and isinstance(data_type, TimestampType | TimestampNTZType):
+            one = one + F.expr("INTERVAL '1' MILLISECOND")
+        is_wrong = {"minValues": one > other, "maxValues": one < other}.get(names[0], one != other)
+        text = F.lit(f"the checkpoint's {name} does not agree with the log's")
+        problem = F.coalesce(F.when(is_wrong, text), problem)
+    found = stored.join(logged, "key").select("path", problem.alias("problem"))
+    return found.filter(F.col("problem").isNotNull())
+
+
+def _leaves(
+    fields: StructType, above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], DataType]]:
+    """The names that lead to each bound and each count of nulls."""
+    for field in fields:
+        names = (*above, field.name)
+        if isinstance(field.dataType, StructType):
+            yield from _leaves(field.dataType, names)
+        elif names[0] in ("minValues", "maxValues", "nullCount"):
+            yield names, field.dataType
+
+
+def other_partition_values(
+    adds: DataFrame, typed: str, partition_values: Mapping[str, str]
+) -> DataFrame:
+    """path STRING, problem STRING: the files whose typed partition values are not those of the
+    text.
+
+    Parameters
+    ----------
+    adds
+        As in a checkpoint.
+    typed
+        A struct of what `partitionValues` says, in SQL.
+    partition_values
+        Which fields of `partitionValues_parsed` hold which partition column; a null says nothing.
+
+    References
+    ----------
+    PROTOCOL.md#checkpoint-schema
+    """
+    problem = F.lit(None).cast("string")
+    for column, name in partition_values.items():
+        stored = F.col(f"{PARTITION_VALUES_PARSED}.{quoted(name)}")
+        is_wrong = stored.isNotNull() & ~stored.eqNullSafe(F.expr(typed)[column])
+        text = F.lit(f"{PARTITION_VALUES_PARSED}.{column} is not what partitionValues says")
+        problem = F.coalesce(F.when(is_wrong, text), problem)
+    found = adds.select("path", problem.alias("problem"))
+    return found.filter(F.col("problem").isNotNull())

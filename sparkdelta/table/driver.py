@@ -1,50 +1,7 @@
 """The one door by which rows reach the driver, and by which Spark's errors become ours.
 
-What may come through, and nothing else:
-
-===============================  ==========================================================
-what                             bounded by
-===============================  ==========================================================
-protocol and metaData            the commits that hold one
-protocol, metaData and sidecars  the checkpoint's top-level file
-compactions to be left out       the compactions of a segment
-files of a scan                  `Scan.max_driver_files`
-size of a scan                   one row
-keys of files                    the files of a scan
-columns of files                 the files of a scan
-files with matching rows         the files of a scan
-commit timestamps                the commits that a search visits
-totals of the live files         one row per pair of bins
-totals of one commit             one row per pair of bins
-provenance of one commit         one row
-findings of a verification       `commands.verify.MAX_FINDINGS`
-number of findings               one row
-files to be looked at            `commands.verify.MAX_LOOKED_AT`
-a missing sidecar                one row
-sidecars to be deleted           the files in `_sidecars`
-actions of a version checksum    `protocol.version_checksum.MAX_TRANSACTIONS` and others
-file counts of a scan            one row
-clustering columns               one row
-size of a checkpoint             one row
-what was written to a checkpoint one row
-what was written to sidecars     one row per new sidecar
-sidecars that commits may touch  the sidecars of a checkpoint, and one row
-what the hint repeats of a checkpoint  twice `MAX_EMBEDDED` in `checkpoint_hint`
-sidecars that may match          the sidecars of a checkpoint; no Spark job
-new data files                   `MAX_NEW_FILES` in `new_files`
-copied data files                `MAX_COPIED_FILES` in `data_file_writer`
-totals of the new data files     one row
-last value of an identity column one row
-partitions that are overwritten  `MAX_NAMED_PARTITIONS` in `replacement`
-transaction of an application    one row
-file actions of a commit         `MAX_VALUE_ACTIONS` in `transaction`
-new rows of a large commit by groups  `GROUPS` in `frames.fresh_row_ids`
-what a large commit does         one row
-repeated files of a commit       one row
-row id high-water mark           one row
-table actions of a winning commit  those of one commit, none of files
-conflicting files of a winning commit  one row per kind of conflict
-===============================  ==========================================================
+What may come through, and nothing else, is listed in ARCHITECTURE.md with the bound of each; a test
+holds the list against the code.
 """
 
 from __future__ import annotations

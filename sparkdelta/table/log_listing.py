@@ -133,7 +133,7 @@ def find_log_segment(
     ----------
     PROTOCOL.md#last-checkpoint-file
     """
-    hint = _read_hint(store)
+    hint = read_hint(store)
     if hint is not None and (version is None or version >= hint.version):
         files = list_log_files(store, listing_prefix(hint.version))
         try:
@@ -149,7 +149,8 @@ def find_log_segment(
     return select_log_segment(files, path=store.table_root, version=version, without=without)
 
 
-def _read_hint(store: LogStore) -> LastCheckpointHint | None:
+def read_hint(store: LogStore) -> LastCheckpointHint | None:
+    """What `_last_checkpoint` says, if it can be relied on."""
     try:
         return parse_last_checkpoint(store.read([LAST_CHECKPOINT])[0])
     except FileNotFoundError:

@@ -107,6 +107,8 @@ SPEC_ERROR_BY_ID: Mapping[str, type[Exception]] = {
     "corruption_parquet_read": Exception,
     "corruption_truncated_commit_read": MalformedLogFileError,
     "corruption_truncated_commit_snapshot": MalformedLogFileError,
+    "corruption_zero_byte_commit_read": MalformedLogFileError,
+    "corruption_zero_byte_commit_snapshot": MalformedLogFileError,
     "deletion_vectors_err_001_checksum_real_read": DeletionVectorChecksumError,
     "deletion_vectors_err_004_wrong_cardinality_read": DeletionVectorCardinalityError,
     "reads_bad_version_read_v99": VersionNotFoundError,

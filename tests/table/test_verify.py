@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import verify, write_version_checksum
+from sparkdelta import write_checkpoint as checkpoint
 from sparkdelta.commands import verify as command
 from sparkdelta.exceptions import TableNotFoundError
 from sparkdelta.storage.worker_files import WorkerFiles
@@ -18,9 +20,11 @@ from tests.support.log_writer import (
     write_checkpoint,
     write_checksum,
     write_commit,
+    write_compaction,
+    write_last_checkpoint,
     write_v2_checkpoint,
 )
-from tests.support.reference_model import replay
+from tests.support.reference_model import compaction, replay
 from tests.support.table_builder import (
     add,
     ids,
@@ -71,7 +75,7 @@ def test_a_sound_table_is_clean(spark: SparkSession, table: Path) -> None:
     result = verify(spark, str(table), footers=True)
     assert result.is_clean, str(result)
     assert {check.name: check.looked_at for check in result.checks} == {
-        "log": 4, "version checksum": 1, "checkpoint": 1, "files": 3,
+        "log": 4, "checkpoint": 1, "log compaction": 0, "version checksum": 1, "files": 3,
     }  # fmt: skip
     assert str(result).startswith(f"file:{table}, version 3: clean")
 
@@ -97,6 +101,8 @@ def test_files_and_deletion_vectors(spark: SparkSession, table: Path) -> None:
     }  # fmt: skip
     vector.write_bytes(data[:1] + b"\1" + data[2:])
     assert any("instead of" in p for c, _, p in found(spark, table) if c == "deletion vector")
+    vector.write_bytes(data[:-6] + b"!" + data[-5:])
+    assert any("CRC-32" in p for c, _, p in found(spark, table) if c == "deletion vector")
     vector.unlink()
     problems = [p for check, _, p in found(spark, table) if check == "deletion vector"]
     assert [p.startswith("is missing") for p in problems] == [True]
@@ -112,6 +118,12 @@ def test_footers_when_asked(
     assert found(spark, table, footers=True) == [
         ("footer", "c.parquet", "has 1 rows instead of 7")
     ]  # fmt: skip
+    data = table / "c.parquet"
+    data.write_bytes(bytes(data.stat().st_size))
+    write_commit(table, 4, [{"add": {**wrong["add"], "stats": None}}])
+    ((check, _, problem),) = found(spark, table, footers=True)
+    assert check == "footer"
+    assert problem.startswith("cannot be read")
 
 
 @pytest.mark.usefixtures("commits")
@@ -125,10 +137,133 @@ def test_a_version_checksum_that_disagrees(spark: SparkSession, table: Path) -> 
     assert fields == {"numFiles", "metadata", "setTransactions"}
     settings = metadata(configuration={"delta.setTransactionRetentionDuration": "1 day"})
     write_commit(table, 4, [settings])
-    write_checksum(table, 4, {"numFiles": 3, "setTransactions": []})  # it may have expired
+    file.unlink()
+    write_version_checksum(spark, str(table))
+    said = json.loads((table / f"_delta_log/{4:020d}.crc").read_text())
+    write_checksum(table, 4, {**said, "setTransactions": []})  # it may have expired
     assert found(spark, table) == []
     write_checksum(table, 4, "{")
     assert [check for check, _, _ in found(spark, table)] == ["version checksum"]
+
+
+@pytest.mark.usefixtures("commits")
+@pytest.mark.parametrize(
+    ("changed", "fields"),
+    [
+        ({"numFiles": "99"}, {"numFiles"}),
+        ({"tableSizeBytes": None}, {"tableSizeBytes"}),
+        ({"numMetadata": 2}, {"protocol", "metadata"}),
+    ],
+)
+def test_a_version_checksum_that_lacks_something(
+    spark: SparkSession, table: Path, changed: dict[str, Any], fields: set[str]
+) -> None:
+    """PROTOCOL.md#version-checksum-file-schema"""
+    write_version_checksum(spark, str(table))
+    said = json.loads((table / f"_delta_log/{3:020d}.crc").read_text())
+    write_checksum(table, 3, {**said, **changed})
+    assert {problem.split()[0] for _, _, problem in found(spark, table)} == fields
+
+
+def test_log_compactions_that_disagree_with_their_commits(
+    spark: SparkSession, table: Path, commits: dict[int, list[Action]]
+) -> None:
+    """PROTOCOL.md#log-compaction-files: replay would use them, and verification does not."""
+    actions = compaction([commits[1], commits[2], commits[3]])
+    write_compaction(table, 1, 3, actions)
+    assert found(spark, table) == []
+    write_compaction(table, 1, 3, actions[:-1])
+    ((check, _, problem),) = found(spark, table)
+    assert check == "log compaction"
+    assert "the log alone has it" in problem
+    write_compaction(table, 1, 3, [])
+    assert {check for check, _, _ in found(spark, table)} == {"log compaction"}
+
+
+def test_what_a_checkpoint_says_of_a_file_for_planning(
+    spark: SparkSession, table: Path, commits: dict[int, list[Action]]
+) -> None:
+    """PROTOCOL.md#per-file-statistics, PROTOCOL.md#checkpoint-schema"""
+    stats = json.dumps({"numRecords": 10, "minValues": {"id": 0}, "maxValues": {"id": 9},
+                        "nullCount": {"id": 0}})  # fmt: skip
+    changed = {**commits[3][0]["add"], "stats": stats}
+    write_commit(table, 4, [{"add": changed}])
+    state = replay({**commits, 4: [{"add": changed}]})
+    actions = [a for a in state.checkpoint() if a.get("add", {}).get("path") != "c.parquet"]
+    for low, high, nulls, is_clean in ((-1, None, 0, True), (1, 9, 0, False), (0, 8, 1, False)):
+        document = {"numRecords": 10, "minValues": {"id": low}, "maxValues": {"id": high},
+                    "nullCount": {"id": nulls}}  # fmt: skip
+        add = {"add": {**changed, "stats": json.dumps(document)}}
+        write_checkpoint(table, 4, [*actions, add])
+        problems = [problem for *_, problem in found(spark, table)]
+        assert (problems == []) == is_clean
+        assert all("does not agree with the log's" in problem for problem in problems)
+
+
+def test_tombstones_that_have_not_expired(
+    spark: SparkSession, table: Path, commits: dict[int, list[Action]]
+) -> None:
+    """PROTOCOL.md#checkpoints"""
+    now_ms = time.time_ns() // 1_000_000
+    gone = removal_of(commits[3][0], size=commits[3][0]["add"]["size"], deletionTimestamp=now_ms)
+    write_commit(table, 4, [gone])
+    state = replay({**commits, 4: [gone]})
+    write_checkpoint(table, 4, state.checkpoint())
+    assert found(spark, table) == []
+    kept = [a for a in state.checkpoint() if a.get("remove", {}).get("path") != "c.parquet"]
+    write_checkpoint(table, 4, kept)
+    assert ["the log alone has it" in problem for *_, problem in found(spark, table)] == [True]
+
+
+@pytest.mark.usefixtures("commits")
+def test_a_lost_end_of_the_log(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#last-checkpoint-file"""
+    write_version_checksum(spark, str(table))
+    write_last_checkpoint(table, {"version": 3})
+    assert found(spark, table) == []
+    (table / f"_delta_log/{3:020d}.json").unlink()
+    assert {path for check, path, _ in found(spark, table) if check == "log"} == {
+        f"{3:020d}.crc", "_last_checkpoint",
+    }  # fmt: skip
+    assert not [check for check, _, _ in found(spark, table, version=2) if check == "log"]
+
+
+def test_nothing_is_replayed_from_a_broken_checkpoint(
+    spark: SparkSession, table: Path, commits: dict[int, list[Action]]
+) -> None:
+    for version in (2, 3):
+        actions = replay(commits, until=version).checkpoint()
+        wrong = [
+            action
+            for action in actions
+            if action.get("add", {}).get("partitionValues") != {"p": "1/2"}
+        ]
+        assert len(wrong) == len(actions) - 1
+        write_checkpoint(table, version, wrong)
+    files = {path for check, path, _ in found(spark, table)}
+    assert files == {f"{version:020d}.checkpoint.parquet" for version in (2, 3)}
+
+
+@pytest.mark.usefixtures("commits")
+def test_an_order_of_features_is_no_difference(
+    spark: SparkSession, table: Path, commits: dict[int, list[Action]]
+) -> None:
+    turned = protocol(features=FEATURES)
+    for name in ("readerFeatures", "writerFeatures"):
+        turned["protocol"][name] = turned["protocol"][name][::-1]
+    actions = [a for a in replay(commits).checkpoint() if "protocol" not in a]
+    write_checkpoint(table, 3, [turned, *actions])
+    assert found(spark, table) == []
+
+
+def test_a_checkpoint_without_statistics(spark: SparkSession, table: Path) -> None:
+    """Where the table asks for none."""
+    none = {f"delta.checkpoint.writeStatsAs{form}": "false" for form in ("Json", "Struct")}
+    file = write_data(table, "f", ids(0, 2))
+    assert "numRecords" in file["add"]["stats"]
+    write_commit(table, 0, [protocol(), metadata(configuration=none), file])
+    checkpoint(spark, str(table))
+    assert found(spark, table) == []
 
 
 def test_checkpoints_that_disagree_with_replay(
@@ -145,7 +280,9 @@ def test_checkpoints_that_disagree_with_replay(
     files = [{"add": changed}, {"add": add("never")["add"]}, *actions[3:-1]]
     write_v2_checkpoint(table, 3, actions[:2], sidecars=[files])
     problems = [problem for check, _, problem in found(spark, table) if check == "checkpoint"]
-    assert {problem.split(":")[0] for problem in problems} == {"c.parquet", "never", "app"}
+    assert {problem.split(":")[0] for problem in problems} == {
+        "add c.parquet", "add never", "txn app",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("as_json", [True, False])
@@ -187,9 +324,9 @@ def test_sidecars_of_a_checkpoint_that_cannot_be_replayed(
     assert found(spark, table) == []
     (sidecar,) = table.rglob("_sidecars/*")
     sidecar.unlink()
-    ((kind, _, problem),) = found(spark, table)
-    assert kind == "state"
-    assert f"{sidecar.name} is gone" in problem
+    problems = found(spark, table)
+    assert {kind for kind, *_ in problems} == {"checkpoint", "state"}
+    assert all(f"{sidecar.name} is gone" in problem for *_, problem in problems)
 
 
 @pytest.mark.usefixtures("commits")
