@@ -101,7 +101,7 @@ class DeltaTableBuilder(Generic[Table]):
                 raise _wrong("generatedByDefaultAs", f"{identity!r} is no IdentityGenerator")
             takes_values = generatedByDefaultAs is not None
             metadata |= identity_metadata(identity.start, identity.step, takes_values=takes_values)
-        data_type = DataType.fromDDL(dataType) if isinstance(dataType, str) else dataType
+        data_type = _data_type(dataType) if isinstance(dataType, str) else dataType
         return self._with_columns([StructField(colName, data_type, nullable, metadata)])
 
     def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder[Table]:
@@ -140,6 +140,13 @@ class DeltaTableBuilder(Generic[Table]):
         more = map(bounded_text, columns)
         self._table = replace(self._table, columns=(*self._table.columns, *more))
         return self
+
+
+def _data_type(text: str) -> DataType:
+    data_type = DataType.fromDDL(text)
+    if isinstance(data_type, StructType) and not text.strip().lower().startswith("struct"):
+        raise _wrong("dataType", f"{text} is a column, not a type")
+    return data_type
 
 
 def _names(argument: str, given: tuple[str | list[str] | tuple[str, ...], ...]) -> tuple[str, ...]:

@@ -141,15 +141,16 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_UNSUPPORTED_DATA_TYPES": (
         "0AKDC",
         (
-            "Cannot read column {column}. Its type {data_type} is not a type of the Delta protocol "
-            "that is implemented here. Read the table with the engine that wrote it."
+            "Cannot use column {column}. Its type {data_type} is not a type of the Delta protocol "
+            "that is implemented here. Read the table with the engine that wrote it; cast rows "
+            "before they are written."
         ),
     ),
     "DELTA_COLUMN_NOT_FOUND": (
         "42703",
         (
-            "There is no column {column}. The table has: {available}. Name one of these, or look "
-            "whether a version of the table has the column."
+            "There is no column {column}. The table has: {available}. Name one of these; another "
+            "version of a table may have other columns."
         ),
     ),
     "DELTA_PARTITION_COLUMN_NOT_FOUND": (
@@ -227,7 +228,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "42P07",
         (
             "Cannot make a table at {path}, and nothing was written. There is one already. Write "
-            "with mode append or overwrite."
+            "with mode append or overwrite, or use createIfNotExists or createOrReplace."
         ),
     ),
     "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION": (
@@ -295,6 +296,31 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "Cannot check constraint {name}, {expression}, and nothing was written. It has a "
             "subquery, a window or a generator, or asks for a session. Use an expression of one "
             "row's own values."
+        ),
+    ),
+    "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT": (
+        "42621",
+        (
+            "Cannot check constraint {name}, {expression}, and nothing was written. Its type is "
+            "{data_type}. Use a condition."
+        ),
+    ),
+    "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH": (
+        "42K09",
+        (
+            "Cannot generate column {column}, and nothing was written. Its type is {column_type}, "
+            "that of its expression {expression_type}. Declare it so, or cast the expression."
+        ),
+    ),
+    "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION": (
+        "428FT",
+        "Cannot partition by {column}: {problem}. Leave a column that files can hold.",
+    ),
+    "DELTA_CANNOT_REPLACE_MISSING_TABLE": (
+        "42P01",
+        (
+            "Cannot replace the table at {path}, and nothing was written. There is none. Use "
+            "createOrReplace or create."
         ),
     ),
     "DELTA_UNKNOWN_CONFIGURATION": (

@@ -2,7 +2,7 @@
 
 DeltaError
 ├── TableError
-│   ├── TableNotFoundError, VersionNotFoundError, NoCommitsFoundError
+│   ├── TableNotFoundError (MissingReplacedTableError), VersionNotFoundError, NoCommitsFoundError
 │   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
 │   ├── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
 │   ├── TableAlreadyExistsError, NonEmptyLocationError
@@ -16,8 +16,9 @@ DeltaError
 ├── SchemaError
 │   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
 │   ├── ColumnNotFoundError, PartitionColumnNotFoundError, InvalidPartitionValueError
-│   ├── DuplicateColumnsError, InvalidColumnNameError, InvalidPartitionColumnError
-│   ├── MetadataMismatchError, MergeFieldsError
+│   ├── DuplicateColumnsError, InvalidColumnNameError
+│   ├── InvalidPartitionColumnError (NoDataColumnError)
+│   ├── MetadataMismatchError, MergeFieldsError, GeneratedTypeError, NonBooleanConstraintError
 │   ├── NondeterministicGeneratedColumnError, NondeterministicConstraintError
 │   ├── UserFunctionInGeneratedColumnError, UserFunctionInConstraintError
 │   ├── AggregateInGeneratedColumnError, AggregateInConstraintError
@@ -215,6 +216,11 @@ class TableAlreadyExistsError(TableError):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class MissingReplacedTableError(TableNotFoundError):
+    error_class = "DELTA_CANNOT_REPLACE_MISSING_TABLE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class NonEmptyLocationError(TableError):
     path: str
     error_class = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
@@ -393,6 +399,11 @@ class InvalidPartitionColumnError(SchemaError):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class NoDataColumnError(InvalidPartitionColumnError):
+    error_class = "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class MetadataMismatchError(SchemaError):
     path: str
     problem: str
@@ -454,6 +465,22 @@ class UnsupportedGeneratedColumnError(SchemaError):
     name: str
     expression: str
     error_class = "DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NonBooleanConstraintError(SchemaError):
+    name: str
+    expression: str
+    data_type: str
+    error_class = "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GeneratedTypeError(SchemaError):
+    column: str
+    column_type: str
+    expression_type: str
+    error_class = "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -8,8 +8,8 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkdelta.commands.write import WriteResult, write
-from sparkdelta.exceptions import TimeTravelMultipleFormatsError
-from sparkdelta.protocol.log_files import checked_version
+from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
+from sparkdelta.protocol.arguments import checked_version
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.time_travel import version_at_timestamp
@@ -115,8 +115,8 @@ def write_delta(
     path
         The table's root, as any path that Spark writes to.
     mode
-        ``append``, ``overwrite``, ``error`` or ``ignore``; all of them make a table where there is
-        none.
+        ``append``, ``overwrite``, ``error`` (or ``errorifexists``) or ``ignore``, in any case; all
+        of them make a table where there is none.
     partition_by
         The partition columns of a new table.
     replace_where
@@ -171,7 +171,10 @@ def write_delta(
     ----------
     PROTOCOL.md#delta-table-specification
     """
-    options = WriteOptions(
+    if not isinstance(df, DataFrame):
+        problem = f"{type(df).__name__} is no DataFrame of Spark; spark.createDataFrame makes one"
+        raise InvalidArgumentError(argument="df", problem=problem)
+    options = WriteOptions.spelled(
         mode=mode,
         partition_by=partition_by,
         replace_where=replace_where,

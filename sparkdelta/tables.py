@@ -12,6 +12,7 @@ from sparkdelta.builders import DeltaTableBuilder, IdentityGenerator
 from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.describe import table_detail, table_history
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
+from sparkdelta.protocol.arguments import checked_count
 from sparkdelta.table.log_listing import find_log_segment, open_log
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 
@@ -93,6 +94,9 @@ class DeltaTable:
             raise InvalidArgumentError(argument="sparkSession", problem=problem)
         return DeltaTableBuilder(spark, creation, cls.forPath)
 
+    def __repr__(self) -> str:
+        return f"DeltaTable({self._path!r})"
+
     def toDF(self) -> DataFrame:
         """The rows of the latest version, see `sparkdelta.read_delta`."""
         rows = self._snapshot().scan().to_df()
@@ -106,7 +110,7 @@ class DeltaTable:
 
     def history(self, limit: int | None = None) -> DataFrame:
         """The commits, newest first; columns as in `sparkdelta.commands.describe.table_history`."""
-        return table_history(self._spark, self._snapshot(), limit)
+        return table_history(self._spark, self._snapshot(), checked_count(limit, "limit", least=0))
 
     def detail(self) -> DataFrame:
         """One row about the table; columns as in `sparkdelta.commands.describe.table_detail`."""

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.commands.compact_log import compact_commits
 from sparkdelta.commands.verify import Verification, verify_table
-from sparkdelta.protocol.log_files import checked_version
+from sparkdelta.protocol.arguments import checked_count, checked_version
 from sparkdelta.protocol.table_features import Writing
 from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, Layout
 from sparkdelta.table.checkpointer import WrittenCheckpoint
@@ -107,7 +107,7 @@ def write_checkpoint(
         kind=kind,
         layout=layout,
         incremental=incremental,
-        adds_per_sidecar=adds_per_sidecar,
+        adds_per_sidecar=checked_count(adds_per_sidecar, "adds_per_sidecar") or ADDS_PER_SIDECAR,
         compression=compression,
         shows_progress=progress,
     )

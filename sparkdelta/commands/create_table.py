@@ -18,6 +18,7 @@ from pyspark.sql.types import StructField, StructType
 from sparkdelta.exceptions import (
     AppendOnlyTableError,
     InvalidArgumentError,
+    MissingReplacedTableError,
     NonEmptyLocationError,
     TableAlreadyExistsError,
     TableNotFoundError,
@@ -108,7 +109,7 @@ def create_table(
         snapshot = open_snapshot(spark, path, store=store)
     except TableNotFoundError:
         if creation is Creation.REPLACE:
-            raise
+            raise MissingReplacedTableError(path=store.table_root) from None
         snapshot = None
         if not store.is_alone():
             raise NonEmptyLocationError(path=store.table_root) from None

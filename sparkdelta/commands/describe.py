@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, LongType, StructField, StructType
+from pyspark.sql.types import BooleanType, DataType, LongType, NullType, StructField, StructType
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.frames.commit_infos import commit_infos
@@ -13,7 +15,7 @@ from sparkdelta.frames.empty_frame import local_frame
 from sparkdelta.protocol.commit_timestamps import strictly_increasing
 from sparkdelta.protocol.log_segment import readable_commits
 from sparkdelta.protocol.table_features import FEATURES, is_supported
-from sparkdelta.protocol.table_properties import has_in_commit_timestamp
+from sparkdelta.protocol.table_properties import ColumnMappingMode, has_in_commit_timestamp
 from sparkdelta.schema.action_schemas import COMMIT_INFO
 from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.table.clustering import clustering_columns
@@ -110,7 +112,7 @@ def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
     milliseconds = pa.timestamp("ms", "UTC")
     strings = pa.list_(pa.string())
     row = {
-        "format": pa.array([metadata.format.provider], pa.string()),
+        "format": pa.array(["delta"], pa.string()),
         "id": pa.array([metadata.id], pa.string()),
         "name": pa.array([metadata.name], pa.string()),
         "description": pa.array([metadata.description], pa.string()),
@@ -149,6 +151,15 @@ def _clustering_columns(snapshot: Snapshot) -> list[str]:
     PROTOCOL.md#clustered-table
     """
     mode = snapshot.configuration.column_mapping
-    logical = {physical_name(field, mode): field.name for field in snapshot.schema.fields}
     paths = clustering_columns(snapshot) or ()
-    return [".".join([logical.get(path[0], path[0]), *path[1:]]) for path in paths]
+    return [".".join(_logical_path(snapshot.schema, path, mode)) for path in paths]
+
+
+def _logical_path(
+    data_type: DataType, path: Sequence[str], mode: ColumnMappingMode
+) -> Iterator[str]:
+    for name in path:
+        fields = data_type.fields if isinstance(data_type, StructType) else []
+        field = next((f for f in fields if physical_name(f, mode) == name), None)
+        yield name if field is None else field.name
+        data_type = NullType() if field is None else field.dataType

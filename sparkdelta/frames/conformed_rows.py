@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from sparkdelta.exceptions import (
     ConstraintViolatedError,
@@ -102,7 +102,7 @@ def conformed_rows(
     )
     filled = typed.select(
         *(
-            F.expr(generated[c.field.name]).cast(c.field.dataType).alias(c.field.name)
+            _stored(F.expr(generated[c.field.name]).cast(c.field.dataType), c).alias(c.field.name)
             if c.field.name in generated
             else F.col(quoted(c.field.name))
             for c in columns
@@ -110,7 +110,8 @@ def conformed_rows(
     )
     given = {c.field.name for c in columns if c.source is not None}
     schema = StructType([column.field for column in columns])
-    broken = list(_broken(schema, rules, given, path))
+    texts = {c.field.name for c in columns if _is_partition_text(c)}
+    broken = list(_broken(schema, rules, given, texts, path))
     return filled if not broken else _checked(filled, broken)
 
 
@@ -151,7 +152,26 @@ def _typed(column: WrittenColumn, rows: StructType, rules: RowRules) -> Column:
         value = F.expr(rules.defaults[field.name]).cast(field.dataType)
     else:
         value = F.expr(f"CAST(NULL AS {type_text(field.dataType)})")
-    return value.alias(field.name)
+    return _stored(value, column).alias(field.name)
+
+
+def _stored(value: Column, column: WrittenColumn) -> Column:
+    """The value as the table will have it, which rules must see."""
+    return _without_empty(value) if _is_partition_text(column) else value
+
+
+def _is_partition_text(column: WrittenColumn) -> bool:
+    return column.directory is not None and isinstance(column.field.dataType, StringType)
+
+
+def _without_empty(text: Column) -> Column:
+    """An empty text is null as a partition value.
+
+    References
+    ----------
+    PROTOCOL.md#partition-value-serialization
+    """
+    return F.nullif(text, F.lit(""))
 
 
 def _numbers(identity: Identity, max_partitions: int) -> Column:
@@ -169,7 +189,7 @@ def _numbers(identity: Identity, max_partitions: int) -> Column:
 
 
 def _broken(
-    schema: StructType, rules: RowRules, given: set[str], path: str
+    schema: StructType, rules: RowRules, given: set[str], texts: set[str], path: str
 ) -> Iterator[tuple[Column, DeltaError]]:
     """What is true of a row that breaks a rule, and how that is told."""
     for forbidden in forbidden_values(schema, path=path):
@@ -178,6 +198,7 @@ def _broken(
     for name, expression in rules.generated.items():
         if name in given:
             wanted = F.expr(expression).cast(types[name])
+            wanted = _without_empty(wanted) if name in texts else wanted
             yield (
                 ~F.col(quoted(name)).eqNullSafe(wanted),
                 _violation("Generated Column", f"{quoted(name)} <=> {expression}"),

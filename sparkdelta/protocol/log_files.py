@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from sparkdelta.exceptions import InvalidArgumentError
-
 Version: TypeAlias = int
 """A version of a table: 0 is the first."""
 
@@ -218,16 +216,3 @@ def is_temporary_file(name: str) -> bool:
 def listing_prefix(version: Version) -> str:
     """The text from which a listing in order of names gives every file of `version` and later."""
     return f"{version:020d}"
-
-
-def checked_version(version: int | None, argument: str = "version") -> Version | None:
-    """A version as a caller gave it, if at all.
-
-    Raises
-    ------
-    InvalidArgumentError
-        It is no whole number.
-    """
-    if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
-        raise InvalidArgumentError(argument=argument, problem=f"{version!r} is not a whole number")
-    return version

@@ -42,6 +42,7 @@ from sparkdelta.exceptions import (
     InvalidPartitionColumnError,
     MergeFieldsError,
     MetadataMismatchError,
+    NoDataColumnError,
     UnsupportedDataTypeError,
 )
 from sparkdelta.schema.store_assignment import can_assign
@@ -132,7 +133,7 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
             raise InvalidPartitionColumnError(column=name, problem=problem)
         found.append(field.name)
     if found and len(found) == len(schema.fields):
-        raise InvalidPartitionColumnError(column=found[0], problem="no other column is left")
+        raise NoDataColumnError(column=", ".join(found), problem="no other column is left")
     return tuple(found)
 
 

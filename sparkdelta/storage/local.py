@@ -126,7 +126,7 @@ class LocalLogStore:
         try:
             with open(self._path(name), "rb") as file:
                 return file.read(size)
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise _not_found(name) from error
 
     def _write_temporary(self, name: str, data: Data) -> str:

@@ -143,7 +143,7 @@ class DataFileWriter:
         directory = f"{self.table_root}/data-{uuid4()}"
         names = self._directory_names()
         columns = [WrittenColumn(c.field, c.source, names.get(c.field.name)) for c in self.columns]
-        conformed = self._conformed(rows)
+        conformed = self._conformed(rows, columns)
         if where is not None:
             with meant_by_the_user(conformed, self.spark) as own:
                 conformed = fulfilling(own, where)
@@ -222,11 +222,11 @@ class DataFileWriter:
             "spark.sql.adaptive.advisoryPartitionSizeInBytes": str(size),
         }
 
-    def _conformed(self, rows: DataFrame) -> DataFrame:
+    def _conformed(self, rows: DataFrame, columns: Sequence[WrittenColumn]) -> DataFrame:
         with computed(rows, self.spark) as ours:
             conformed = conformed_rows(
                 ours,
-                self.columns,
+                columns,
                 self.rules,
                 max_partitions=_TASKS_PER_CORE * parallelism(self.spark),
                 path=self.table_root,

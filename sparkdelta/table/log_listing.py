@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import DeltaError
+from sparkdelta.protocol.arguments import checked_path
 from sparkdelta.protocol.last_checkpoint import LastCheckpointHint, parse_last_checkpoint
 from sparkdelta.protocol.log_files import (
     LAST_CHECKPOINT,
@@ -34,7 +35,14 @@ _WITHOUT_CHECKSUM_FILES = {
 def open_log(
     spark: SparkSession, path: str, hadoop_conf: Mapping[str, str] | None = None
 ) -> LogStore:
-    """The store of a table's log, by the kind of session and the path's scheme."""
+    """The store of a table's log, by the kind of session and the path's scheme.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The path is none.
+    """
+    path = checked_path(path)
     if is_connect(spark):
         return ConnectLogStore(spark, path)
     from sparkdelta.storage.hadoop import qualify  # needs py4j: classic Spark only
@@ -56,6 +64,7 @@ def open_log_for_writing(
     StoreNotWritableError
         There is no way to commit there; nothing was written.
     """
+    path = checked_path(path)
     if is_connect(spark):
         return _open_beside_the_server(spark, path, hadoop_conf or {})
     store = open_log(spark, path, hadoop_conf)

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import BooleanType, StructField, StructType
 
 from sparkdelta.exceptions import (
     AggregateInConstraintError,
     AggregateInGeneratedColumnError,
     DeltaError,
-    InvalidArgumentError,
+    GeneratedTypeError,
+    NonBooleanConstraintError,
     NondeterministicConstraintError,
     NondeterministicGeneratedColumnError,
     UnsupportedConstraintError,
@@ -92,8 +93,7 @@ def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) 
     UserFunctionInGeneratedColumnError, UserFunctionInConstraintError
     AggregateInGeneratedColumnError, AggregateInConstraintError
     UnsupportedGeneratedColumnError, UnsupportedConstraintError
-    InvalidArgumentError
-        A generated column has another type than its expression.
+    GeneratedTypeError, NonBooleanConstraintError
     AnalysisException
         Spark's own.
 
@@ -107,7 +107,16 @@ def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) 
         for name, frame in found.items():
             _check_type(schema[name], frame)
     constraints = {each.name: each.expression for each in rules.constraints}
-    _checked(spark, schema, constraints, _CONSTRAINT)
+    for name, frame in _checked(spark, schema, constraints, _CONSTRAINT).items():
+        if not isinstance(frame.schema[0].dataType, BooleanType):
+            raise NonBooleanConstraintError(
+                name=name,
+                expression=constraints[name],
+                data_type=frame.schema[0].dataType.simpleString(),
+            )
+    if rules.defaults:
+        with computed(spark.createDataFrame([], StructType()), spark) as ours:
+            _ = ours.select(*map(F.expr, rules.defaults.values())).schema
 
 
 def _checked(
@@ -149,7 +158,8 @@ def _checked(
 def _check_type(column: StructField, generated: DataFrame) -> None:
     data_type = generated.schema[0].dataType
     if as_nullable(data_type) != as_nullable(column.dataType):
-        problem = f"{column.name} is {column.dataType.simpleString()}, its expression "
-        raise InvalidArgumentError(
-            argument="generatedAlwaysAs", problem=f"{problem}{data_type.simpleString()}"
+        raise GeneratedTypeError(
+            column=column.name,
+            column_type=column.dataType.simpleString(),
+            expression_type=data_type.simpleString(),
         )

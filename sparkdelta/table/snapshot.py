@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.frames.version_checksum import file_bins
 from sparkdelta.protocol.actions import Metadata, Protocol
+from sparkdelta.protocol.arguments import checked_count, checked_names
 from sparkdelta.protocol.log_files import LogFileKind, Version, listing_prefix
 from sparkdelta.protocol.log_segment import LogSegment, extend_log_segment
 from sparkdelta.protocol.version_checksum import VersionChecksum
@@ -58,6 +59,9 @@ class Snapshot:
     @property
     def metadata(self) -> Metadata:
         return self._loaded.metadata
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.path!r}, version={self.version})"
 
     @property
     def schema(self) -> StructType:
@@ -194,8 +198,10 @@ class Snapshot:
             The longest list of files that the driver may hold; executors read the files of a
             longer one by themselves.
         """
-        names = tuple(columns) if columns is not None else None
-        return Scan(self._state, where, names, max_driver_files, self._loaded.checksum)
+        names = checked_names(columns, "columns")
+        bound = checked_count(max_driver_files, "max_driver_files", least=0)
+        bound = MAX_DRIVER_FILES if bound is None else bound
+        return Scan(self._state, where, names, bound, self._loaded.checksum)
 
     def refresh(self) -> Snapshot:
         """The latest version; reads only the commits that are new, and returns itself if none is.

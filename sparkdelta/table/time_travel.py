@@ -111,15 +111,19 @@ def version_at_timestamp(
         latest = times[-1][1]
     if latest is not None and moment > latest:
         raise TimestampGreaterThanCommitError(
-            timestamp=timestamp, latest=latest, path=store.table_root
+            timestamp=timestamp, latest=_moment(latest), path=store.table_root
         )
     found = newest_commit_at(spark, store, commits, in_commit, moment)
     if found is None:
         earliest = times[0][1] if times else in_commit_timestamp(spark, store, inside[0])
         raise TimestampEarlierThanCommitRetentionError(
-            timestamp=timestamp, earliest=earliest, path=store.table_root
+            timestamp=timestamp, earliest=_moment(earliest), path=store.table_root
         )
     return found
+
+
+def _moment(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=milliseconds)
 
 
 def newest_commit_at(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.sql import Column
 
@@ -18,11 +19,18 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     InvalidIdempotentWriteError,
 )
+from sparkdelta.protocol.arguments import (
+    checked_count,
+    checked_flag,
+    checked_names,
+    checked_text,
+    checked_version,
+)
 
 MODES = {"append": "Append", "overwrite": "Overwrite", "error": "ErrorIfExists", "ignore": "Ignore"}
 """The modes of a write, and how history names them."""
 
-
+_SPELLINGS = {"errorifexists": "error", "default": "error"}
 PARTITION_OVERWRITE_MODES = ("static", "dynamic")
 COMPRESSIONS = (
     "none", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "zstd",
@@ -50,6 +58,7 @@ class WriteOptions:
     compression: str | None = None
 
     def __post_init__(self) -> None:
+        self._check_types()
         if self.mode not in MODES:
             problem = f"{self.mode!r} is none of {', '.join(MODES)}"
             raise InvalidArgumentError(argument="mode", problem=problem)
@@ -65,11 +74,6 @@ class WriteOptions:
         if self.is_dynamic and self.mode != "overwrite":
             problem = "it replaces partitions, so the mode must be overwrite"
             raise InvalidArgumentError(argument="partition_overwrite_mode", problem=problem)
-        for argument in ("max_records_per_file", "target_file_size"):
-            number = getattr(self, argument)
-            if number is not None and (type(number) is not int or number < 1):
-                problem = f"{number!r} is no whole number from 1 on"
-                raise InvalidArgumentError(argument=argument, problem=problem)
         if self.compression not in (None, *COMPRESSIONS):
             problem = f"{self.compression!r} is none of {', '.join(COMPRESSIONS)}"
             raise InvalidArgumentError(argument="compression", problem=problem)
@@ -80,6 +84,28 @@ class WriteOptions:
             raise InvalidArgumentError(argument="overwrite_schema", problem=problem)
         if (self.txn_app_id is None) != (self.txn_version is None):
             raise InvalidIdempotentWriteError(problem="one of the two is missing")
+
+    def _check_types(self) -> None:
+        for argument in ("merge_schema", "overwrite_schema", "data_change"):
+            checked_flag(getattr(self, argument), argument)
+        for argument in ("mode", "partition_overwrite_mode", "compression", "txn_app_id",
+                         "user_metadata"):  # fmt: skip
+            checked_text(getattr(self, argument), argument)
+        for argument in ("max_records_per_file", "target_file_size"):
+            checked_count(getattr(self, argument), argument)
+        checked_version(self.txn_version, "txn_version")
+        checked_names(self.partition_by, "partition_by")
+        for key, value in self.properties.items():
+            checked_text(value, f"properties[{key!r}]")
+
+    @classmethod
+    def spelled(cls, **options: Any) -> WriteOptions:
+        """From options whose words may be in any case, and modes in all of Spark's spellings."""
+        for name in ("mode", "partition_overwrite_mode", "compression"):
+            if isinstance(options[name], str):
+                word = options[name].lower()
+                options[name] = _SPELLINGS.get(word, word) if name == "mode" else word
+        return cls(**options)
 
     @property
     def is_dynamic(self) -> bool:

@@ -15,9 +15,13 @@ from sparkdelta.exceptions import (
     AppendOnlyTableError,
     ColumnNotFoundError,
     DuplicateColumnsError,
+    GeneratedTypeError,
     InvalidArgumentError,
     InvalidColumnNameError,
     InvalidPartitionColumnError,
+    MissingReplacedTableError,
+    NoDataColumnError,
+    NonBooleanConstraintError,
     NonEmptyLocationError,
     TableAlreadyExistsError,
     TableNotFoundError,
@@ -234,6 +238,9 @@ def test_a_table_that_is_clustered(spark: SparkSession, table_path: str, mode: s
     assert rows(spark, table_path) == [(1,)]
 
 
+NO_DEFAULT = [StructField("d", LongType(), True, {"CURRENT_DEFAULT": "nope("})]
+
+
 def broken(builder: Any, how: str) -> Any:
     builder = builder.addColumn("a", "INT").addColumn("l", "BIGINT").addColumn("z", "BINARY")
     steps = {
@@ -254,6 +261,11 @@ def broken(builder: Any, how: str) -> Any:
         "two ways": lambda b: b.addColumn("i", "BIGINT", True, "a", IdentityGenerator()),
         "expression type": lambda b: b.addColumn("g", "STRING", generatedAlwaysAs="a + 1"),
         "expression": lambda b: b.addColumn("g", "INT", generatedAlwaysAs="b + 1"),
+        "a column for a type": lambda b: b.addColumn("b", "b INT"),
+        "constraint": lambda b: b.property("delta.constraints.c", "a"),
+        "default": lambda b: b.addColumns(NO_DEFAULT).property(
+            "delta.feature.allowColumnDefaults", "supported"
+        ),
     }
     return steps[how](builder)
 
@@ -276,8 +288,11 @@ def broken(builder: Any, how: str) -> Any:
         ("identity type", InvalidArgumentError),
         ("step", InvalidArgumentError),
         ("two ways", InvalidArgumentError),
-        ("expression type", InvalidArgumentError),
+        ("expression type", GeneratedTypeError),
         ("expression", AnalysisException),
+        ("a column for a type", InvalidArgumentError),
+        ("constraint", NonBooleanConstraintError),
+        ("default", AnalysisException),
     ],
 )
 def test_what_can_be_no_table(  # type: ignore[no-untyped-def]
@@ -286,3 +301,10 @@ def test_what_can_be_no_table(  # type: ignore[no-untyped-def]
     with pytest.raises(error):
         broken(DeltaTable.create(spark).location(table_path), how).execute()
     assert not DeltaTable.isDeltaTable(spark, table_path)
+
+
+def test_more_that_can_be_no_table(spark: SparkSession, table_path: str) -> None:
+    with pytest.raises(MissingReplacedTableError, match="createOrReplace"):
+        DeltaTable.replace(spark).location(table_path).addColumn("a", "INT").execute()
+    with pytest.raises(NoDataColumnError):
+        write_delta(spark.range(1), table_path, partition_by=["id"])

@@ -286,3 +286,34 @@ def test_rules_of_features_that_are_not_supported_are_none(
             field("w", "integer"), configuration={"delta.constraints.c": "v > 0"})],
     )  # fmt: skip
     assert append(spark, "SELECT 1 AS w", table_path) == [(None, 1)]
+
+
+def test_an_empty_text_is_null_in_a_partition_for_every_rule(
+    spark: SparkSession, table_path: str
+) -> None:
+    """PROTOCOL.md#partition-value-serialization"""
+    generated = {"delta.generationExpression": "p IS NULL"}
+    path = table(
+        f"{table_path}/a",
+        field("id", "long"),
+        field("p", "string", nullable=False),
+        partitioned_by=["p"],
+    )
+    assert isinstance(refused(spark, "SELECT 1L AS id, '' AS p", path), NotNullViolatedError)
+    path = table(
+        f"{table_path}/b",
+        field("id", "long"),
+        field("p", "string"),
+        field("g", "boolean", metadata=generated),
+        partitioned_by=["p"],
+    )
+    assert append(spark, "SELECT 1L AS id, '' AS p", path) == [(1, None, True)]
+    path = table(
+        f"{table_path}/c",
+        field("id", "long"),
+        field("p", "string"),
+        partitioned_by=["p"],
+        configuration={"delta.constraints.c": "p IS NOT NULL"},
+    )
+    found = refused(spark, "SELECT 1L AS id, '' AS p", path)
+    assert isinstance(found, ConstraintViolatedError)

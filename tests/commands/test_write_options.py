@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import load_snapshot, read_delta, write_delta
-from sparkdelta.exceptions import DataChangeFalseError, InvalidArgumentError
+from sparkdelta.exceptions import DataChangeFalseError, InvalidArgumentError, TableNotFoundError
 from tests.support.log_writer import write_commit
 from tests.support.settings import settings
 from tests.support.spark_jobs import counted_jobs
@@ -115,3 +115,53 @@ def test_what_an_append_costs(spark: SparkSession, table_path: str) -> None:
     with counted_jobs(spark) as checked:
         write_delta(spark.range(1), path, mode="append")
     assert checked.count == plain.count
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"txn_app_id": "a", "txn_version": "7"},
+        {"txn_app_id": "a", "txn_version": 7.5},
+        {"txn_app_id": 1, "txn_version": 7},
+        {"user_metadata": {"a": 1}},
+        {"merge_schema": "false"},
+        {"data_change": "no"},
+        {"partition_by": "part"},
+        {"properties": {"delta.appendOnly": True}},
+        {"compression": 1},
+        {"mode": None},
+    ],
+    ids=str,
+)
+def test_options_of_the_wrong_type(
+    spark: SparkSession, table_path: str, wrong: dict[str, Any]
+) -> None:
+    """Nothing is committed: what they would make of the log, nobody could read."""
+    with pytest.raises(InvalidArgumentError):
+        write_delta(spark.range(1), table_path, **{"mode": "append", **wrong})
+    assert not Path(table_path).exists()
+
+
+def test_what_is_no_frame_or_path(spark: SparkSession, tmp_path: Path) -> None:
+    frame: Any = spark.range(1).toPandas()
+    with pytest.raises(InvalidArgumentError, match="createDataFrame"):
+        write_delta(frame, str(tmp_path))
+    nothing: Any = None
+    with pytest.raises(InvalidArgumentError):
+        read_delta(spark, nothing)
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(TableNotFoundError):
+        read_delta(spark, str(file))
+
+
+def test_words_in_any_case(spark: SparkSession, tmp_path: Path) -> None:
+    path: Any = tmp_path / "table"  # which Python's own functions take as well
+    write_delta(spark.range(1), path, mode="ErrorIfExists", compression="GZIP")
+    write_delta(spark.range(1), path, mode="Append")
+    rows = spark.range(1).selectExpr("id", "id AS p")
+    other = str(tmp_path / "partitioned")
+    write_delta(rows, other, partition_by=["p"])
+    write_delta(rows, other, mode="OVERWRITE", partition_overwrite_mode="DYNAMIC")
+    assert (read_delta(spark, path).count(), read_delta(spark, other).count()) == (2, 1)
+    assert repr(load_snapshot(spark, path)) == f"Snapshot('file:{path}', version=1)"

@@ -21,6 +21,7 @@ from tests.support.table_builder import (
     metadata,
     protocol,
     remove,
+    struct_of,
     write_data,
 )
 
@@ -95,7 +96,7 @@ def test_detail(spark: SparkSession, table: Path) -> None:
     assert dict(detail.dtypes) == DETAIL
     assert detail.columns == list(DETAIL)
     (row,) = detail.withColumn("lastModified", F.unix_millis("lastModified")).collect()
-    assert (row["format"], row["id"], row["name"], row["description"]) == ("parquet", "0", "n", "d")
+    assert (row["format"], row["id"], row["name"], row["description"]) == ("delta", "0", "n", "d")
     assert row["location"] == f"file:{table}"
     assert (row["partitionColumns"], row["properties"]) == (["p"], {"delta.x": "1"})
     assert (row["numFiles"], row["sizeInBytes"], row["lastModified"]) == (2, 11, START)
@@ -120,6 +121,28 @@ def test_clustering_columns(spark: SparkSession, table: Path) -> None:
     write_commit(table, 0, [features, metadata(), {"domainMetadata": domain}])
     (row,) = DeltaTable.forPath(spark, str(table)).detail().collect()
     assert row["clusteringColumns"] == ["a", "b.c"]
+
+
+def test_clustering_columns_have_logical_names(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#clustered-table, PROTOCOL.md#column-mapping"""
+
+    def mapped(name: str, data_type: Any, number: int) -> dict[str, Any]:
+        of_column = {"delta.columnMapping.id": number,
+                     "delta.columnMapping.physicalName": f"col-{number}"}  # fmt: skip
+        return field(name, data_type, metadata=of_column)
+
+    domain = {
+        "domain": "delta.clustering", "removed": False,
+        "configuration": '{"clusteringColumns":[["col-1","col-2"]]}',
+    }  # fmt: skip
+    schema = metadata(
+        mapped("s", struct_of(mapped("b", "long", 2)), 1),
+        configuration={"delta.columnMapping.mode": "name"},
+    )
+    features = protocol(features=["clustering", "domainMetadata", "columnMapping"])
+    write_commit(table, 0, [features, schema, {"domainMetadata": domain}])
+    (row,) = DeltaTable.forPath(spark, str(table)).detail().collect()
+    assert row["clusteringColumns"] == ["s.b"]
 
 
 def test_a_history_of_what_is_left(spark: SparkSession, table: Path) -> None:

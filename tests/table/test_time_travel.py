@@ -62,13 +62,13 @@ class TestFileTimes:
         by_files(table, 0, 1000)
         with pytest.raises(TimestampEarlierThanCommitRetentionError) as raised:
             version(spark, table, -1)
-        assert raised.value.earliest == START
+        assert raised.value.earliest == at(0)
 
     def test_after_the_last(self, spark: SparkSession, table: Path) -> None:
         by_files(table, 0, 1000)
         with pytest.raises(TimestampGreaterThanCommitError) as raised:
             version(spark, table, 1001)
-        assert raised.value.latest == START + 1000
+        assert raised.value.latest == at(1000)
 
     def test_commits_that_cannot_be_read_any_more(self, spark: SparkSession, table: Path) -> None:
         by_files(table, 0, 1000, 2000, 3000)
@@ -117,10 +117,10 @@ class TestInCommitTimestamps:
         assert load_snapshot(spark, str(table)).timestamp == START + 8000
         with pytest.raises(TimestampEarlierThanCommitRetentionError) as early:
             version(spark, table, 4999)
-        assert early.value.earliest == START + 5000
+        assert early.value.earliest == at(5000)
         with pytest.raises(TimestampGreaterThanCommitError) as late:
             version(spark, table, 8001)
-        assert late.value.latest == START + 8000
+        assert late.value.latest == at(8000)
 
     def test_enabled_later(self, spark: SparkSession, table: Path) -> None:
         """Before the enablement, file times count; from it on, in-commit timestamps."""

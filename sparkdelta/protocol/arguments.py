@@ -1,0 +1,59 @@
+"""Arguments as callers give them: of the right type, or refused before anything is done.
+
+Every function raises `InvalidArgumentError`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.protocol.log_files import Version
+
+
+def checked_version(version: int | None, argument: str = "version") -> Version | None:
+    """A version, if one is given."""
+    if version is not None and type(version) is not int:
+        raise InvalidArgumentError(argument=argument, problem=f"{version!r} is not a whole number")
+    return version
+
+
+def checked_count(count: int | None, argument: str, *, least: int = 1) -> int | None:
+    """A number of things, if one is given."""
+    if count is not None and (type(count) is not int or count < least):
+        problem = f"{count!r} is no whole number from {least} on"
+        raise InvalidArgumentError(argument=argument, problem=problem)
+    return count
+
+
+def checked_text(text: str | None, argument: str) -> str | None:
+    """A text, if one is given."""
+    if text is not None and not isinstance(text, str):
+        raise InvalidArgumentError(argument=argument, problem=f"{text!r} is no text")
+    return text
+
+
+def checked_flag(flag: bool, argument: str) -> bool:  # noqa: FBT001 - what is to be checked
+    """A truth value: "false" is none, and would be true."""
+    if not isinstance(flag, bool):
+        raise InvalidArgumentError(argument=argument, problem=f"{flag!r} is neither True nor False")
+    return flag
+
+
+def checked_path(path: str | os.PathLike[str]) -> str:
+    """The path of a table."""
+    found = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(found, str) or not found:
+        raise InvalidArgumentError(argument="path", problem=f"{path!r} is no path")
+    return found
+
+
+def checked_names(names: Sequence[str] | None, argument: str) -> tuple[str, ...] | None:
+    """The names of columns, if any are given; one text is no list of names."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        problem = f"{names!r} is no list of names; write ['name'], also for a single one"
+        raise InvalidArgumentError(argument=argument, problem=problem)
+    return tuple(names)
