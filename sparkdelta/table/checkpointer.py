@@ -136,7 +136,7 @@ class Checkpointer:
         if self.kind.has_classic_name and self._has_classic_name():
             return self._nothing()
         plan = plan_reuse(self.contents) if self.is_incremental and self.kind.is_v2 else None
-        if plan is not None and self._is_there(plan):
+        if self.is_incremental and self.kind.is_v2 and self._is_there(plan):
             return self._nothing()
         try:
             written = self._write(plan)
@@ -164,15 +164,15 @@ class Checkpointer:
             for file in list_log_files(store, listing_prefix(self._version))
         )
 
-    def _is_there(self, plan: Reuse) -> bool:
+    def _is_there(self, plan: Reuse | None) -> bool:
         """Whether the last checkpoint is of this version, and a new one would be no better."""
-        checkpoint = self.contents.snapshot.segment.checkpoint
-        return (
-            not self.is_kind_asked
-            and checkpoint is not None
-            and checkpoint.version == self._version
-            and len(plan.kept) == len(self.contents.snapshot.log.sidecars)
-        )
+        log = self.contents.snapshot.log
+        checkpoint = log.segment.checkpoint
+        if self.is_kind_asked or checkpoint is None or checkpoint.version != self._version:
+            return False
+        if plan is None:  # without files there are no sidecars; V2 it is by its name
+            return not log.sidecars and checkpoint.kind is LogFileKind.UUID_CHECKPOINT
+        return len(plan.kept) == len(log.sidecars)
 
     def _write(self, plan: Reuse | None) -> WrittenCheckpoint:
         log = self.contents.snapshot.log

@@ -297,6 +297,16 @@ def test_the_hint_never_goes_back(spark: SparkSession, table: Path) -> None:
     assert load_snapshot(spark, str(table), version=3).segment.deltas == ()
 
 
+def test_an_empty_table_gets_one_checkpoint_of_a_version(spark: SparkSession, table: Path) -> None:
+    properties = {"delta.checkpointPolicy": "v2"}
+    write_commit(
+        table, 0, [protocol(features=["v2Checkpoint"]), metadata(configuration=properties)]
+    )
+    written = [checkpoint(spark, str(table), now_ms=NOW) for _ in range(3)]
+    assert [one.is_written for one in written].count(True) <= 2  # of the classic name once
+    assert not written[-1].is_written
+
+
 def test_a_hint_to_what_is_not_there_is_replaced(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#last-checkpoint-file"""
     write_kept_history(table)
