@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 from pyspark.sql import SparkSession
@@ -72,12 +72,7 @@ def _parse(text: str) -> datetime:
     return moment - offset if zone[0] == "+" else moment + offset
 
 
-def version_at_timestamp(
-    spark: SparkSession,
-    path: str,
-    timestamp: str | datetime,
-    options: Mapping[str, str] | None = None,
-) -> Version:
+def version_at_timestamp(spark: SparkSession, path: str, timestamp: str | datetime) -> Version:
     """The version that was the latest at a moment.
 
     Raises
@@ -93,8 +88,8 @@ def version_at_timestamp(
     PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
     """
     moment = timestamp_ms(timestamp)
-    store = open_log(spark, path, options)
-    loaded = load_log(spark, store, None, options or {})
+    store = open_log(spark, path)
+    loaded = load_log(spark, store, None, {})
     configuration = TableConfiguration.validate(
         loaded.protocol, loaded.metadata, path=store.table_root
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from pyspark.sql import SparkSession
 
@@ -17,7 +17,6 @@ def open_writable(
     path: str,
     *,
     version: Version | None = None,
-    options: Mapping[str, str] | None = None,
     writing: Writing = Writing.LOG_FILES,
     without: Collection[str] = (),
 ) -> Snapshot:
@@ -38,12 +37,10 @@ def open_writable(
     UnsupportedWriterFeaturesError
         Naming every feature that is not implemented.
     """
-    store = open_log_for_writing(spark, path, options)
-    snapshot = open_snapshot(spark, path, options=options, store=store, without=without)
+    store = open_log_for_writing(spark, path)
+    snapshot = open_snapshot(spark, path, store=store, without=without)
     check_writable(snapshot.protocol, path=snapshot.path, writing=writing)
     if version is not None and version != snapshot.version:
-        snapshot = open_snapshot(
-            spark, path, version=version, options=options, store=store, without=without
-        )
+        snapshot = open_snapshot(spark, path, version=version, store=store, without=without)
         check_writable(snapshot.protocol, path=snapshot.path, writing=writing)
     return snapshot

@@ -56,14 +56,18 @@ def test_one_that_is_not() -> None:
 def test_a_footer_that_is_none() -> None:
     ((check, problem),) = found(Files(f=b"abc"), footers=True, numRecords=1)
     assert (check, problem.split(":")[0]) == ("footer", "cannot be read")
-    assert found(Files(f=b"abc"), footers=True) == []
+    ((check, _),) = found(Files(f=b"abc"), footers=True)
+    assert check == "footer", "also where the log does not say how many rows there are"
+    assert found(Files(f=b"abc")) == []
 
 
 @pytest.mark.parametrize(
     ("content", "offset", "problem"),
     [
         (CONTENT, SECOND, None),
-        (CONTENT, FIRST, f"holds {len(bitmap([1]))} bytes at {FIRST} instead of {SIZE}"),
+        (CONTENT, FIRST, f"{len(bitmap([1]))} bytes instead of {SIZE}"),
+        (CONTENT[:-1] + bytes([CONTENT[-1] ^ 1]), SECOND, "its CRC-32 is"),
+        (b"\2" + CONTENT[1:], SECOND, "format version is 2"),
         (CONTENT[:-1], SECOND, f"has {END - 1} bytes, and the vector ends at {END}"),
         (None, SECOND, "cannot be looked at: forbidden"),
     ],
@@ -74,12 +78,16 @@ def test_deletion_vectors_in_files(content: bytes | None, offset: int, problem: 
         "storageType": "p", "pathOrInlineDv": f"{ROOT}/dv", "offset": offset, "sizeInBytes": SIZE,
         "cardinality": 3,
     }  # fmt: skip
-    wanted = [] if problem is None else [("deletion vector", problem)]
-    assert found(Files(f=b"abc", dv=content), deletionVector=descriptor) == wanted
+    problems = found(Files(f=b"abc", dv=content), deletionVector=descriptor)
+    assert [check for check, _ in problems] == ([] if problem is None else ["deletion vector"])
+    assert all(str(problem) in text for _, text in problems)
 
 
 def test_other_descriptors() -> None:
     assert found(Files(f=b"abc"), deletionVector=inline_vector([1])) == []
+    other = {**inline_vector([1]), "cardinality": 2}
+    ((check, problem),) = found(Files(f=b"abc"), deletionVector=other)
+    assert (check, "1 rows instead of 2" in problem) == ("deletion vector", True)
     missing = {"storageType": "p", "pathOrInlineDv": f"{ROOT}/dv", "offset": 1, "sizeInBytes": 1,
                "cardinality": 1}  # fmt: skip
     assert found(Files(f=b"abc"), deletionVector=missing) == [("deletion vector", "is missing")]

@@ -121,6 +121,7 @@ def test_snapshot(spark: SparkSession, case: GoldenCase) -> None:
         assert named == set(features)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=_name)
 def test_who_reads_the_log_does_not_matter(
     spark: SparkSession, case: GoldenCase, monkeypatch: pytest.MonkeyPatch

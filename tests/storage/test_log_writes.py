@@ -295,7 +295,6 @@ def test_connect_is_refused() -> None:
         lambda: store.overwrite("x", b""),
         lambda: store.publish("x", "y"),
         lambda: store.delete(["x"]),
-        lambda: store.list_directory("x"),
         lambda: store.staging_directories(),
         lambda: store.delete_directory("x"),
     ):

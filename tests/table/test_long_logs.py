@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.table_builder import add, create
 
 COMMITS = 1_500
@@ -27,6 +29,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_a_long_log_under_a_small_result_size(tmp_path: Path) -> None:
     table = tmp_path / "table"
     create(table, add("f0"))

@@ -80,7 +80,10 @@ def test_a_sound_table_is_clean(spark: SparkSession, table: Path) -> None:
     assert str(result).startswith(f"file:{table}, version 3: clean")
 
 
-@pytest.fixture(params=[True, False], ids=["workers", "driver"])
+@pytest.fixture(
+    params=[pytest.param(True, id="workers"),
+            pytest.param(False, id="driver", marks=pytest.mark.slow)]
+)  # fmt: skip
 def looking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who looks at files; on HDFS the driver does, through Hadoop."""
     monkeypatch.setattr(WorkerFiles, "is_near", lambda *_, near=request.param: near)
@@ -150,9 +153,8 @@ def test_a_version_checksum_that_disagrees(spark: SparkSession, table: Path) -> 
 @pytest.mark.parametrize(
     ("changed", "fields"),
     [
-        ({"numFiles": "99"}, {"numFiles"}),
-        ({"tableSizeBytes": None}, {"tableSizeBytes"}),
-        ({"numMetadata": 2}, {"protocol", "metadata"}),
+        ({"numFiles": "99", "numMetadata": 2}, {"numFiles", "protocol", "metadata"}),
+        pytest.param({"tableSizeBytes": None}, {"tableSizeBytes"}, marks=pytest.mark.slow),
     ],
 )
 def test_a_version_checksum_that_lacks_something(
@@ -285,7 +287,7 @@ def test_checkpoints_that_disagree_with_replay(
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("as_json", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_sidecars_that_are_not_as_their_checkpoint_says(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]], as_json: bool
 ) -> None:
