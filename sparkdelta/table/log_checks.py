@@ -166,15 +166,16 @@ class LogChecks:
         commits = [f for f in self.files if f.kind is LogFileKind.COMMIT and f.version in versions]
         commits.sort(key=lambda commit: commit.version)
         root, is_local = self.store.table_root, fits_the_driver(commits)
-        lines = self._lines(commits)
-        wanted = compacted_lines(
-            lines.coalesce(1) if is_local else lines, table_root=root, is_local=is_local
-        )
         try:
-            kept = line_facts(self._lines([file]), table_root=root)
-            wanted = wanted.selectExpr(f"{file.end_version}L AS version", "line")
-            logged = line_facts(wanted, table_root=root)
-            differing = disagreements(kept, logged, of="compaction")
+            lines = self._lines(commits)
+            wanted = compacted_lines(
+                lines.coalesce(1) if is_local else lines, table_root=root, is_local=is_local
+            ).selectExpr(f"{file.end_version}L AS version", "line")
+            differing = disagreements(
+                line_facts(self._lines([file]), table_root=root),
+                line_facts(wanted, table_root=root),
+                of="compaction",
+            )
             return self._listed(file.name, differing)
         except DeltaError as error:
             return [Problem(file.name, error.message)]
@@ -185,17 +186,12 @@ class LogChecks:
         return executor_lines(self.spark, self.store, files, read_options(self.store, {}))
 
     def _listed(self, file: str, problems: DataFrame) -> list[Problem]:
-        rows = read_rows(
-            problems.limit(self.max_problems + 1),
-            what="findings of a verification",
-            bound=self.max_problems + 1,
-        )
-        if len(rows) > self.max_problems:
-            found = [Problem(file, f"differs in more than {self.max_problems} actions")]
-        else:
-            found = []
-        shown = rows[: self.max_problems]
-        return found + [Problem(file, f"{row['path']}: {row['problem']}") for row in shown]
+        bound = self.max_problems + 1
+        rows = read_rows(problems.limit(bound), what="findings of a verification", bound=bound)
+        found = [Problem(file, f"{row['path']}: {row['problem']}") for row in rows]
+        if len(found) == bound:
+            found[-1] = Problem(file, f"differs in more than {self.max_problems} actions")
+        return found
 
     @property
     def _replaceable(self) -> list[str]:
