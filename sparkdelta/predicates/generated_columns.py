@@ -36,7 +36,7 @@ from sparkdelta.protocol.predicates import (
     flipped,
 )
 from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION
-from sparkdelta.schema.ordered_casts import compares_each, ordered
+from sparkdelta.schema.ordered_casts import compares_each, family, ordered, type_of
 from sparkdelta.schema.table_schema import type_of_path
 
 _OF_DATES = frozenset(
@@ -85,6 +85,9 @@ def generated_columns(
         except UnusableError:
             continue
         sources = columns(expression)
+        made = type_of(expression, schema)
+        if made is None or family(made) != family(field.dataType.simpleString()):
+            continue  # a writer that allows it converts the value in a way of its own
         if len(sources) == 1:
             (source,) = sources
             if _is_understood(expression, type_of_path(schema, source).simpleString()):

@@ -349,6 +349,10 @@ NOT_IMPLIED: dict[str, tuple[str, str, str, dict[str, str], str, set[str]]] = {
         "string", "CAST(src AS DATE)", "date", {"f": "2024-01-05"}, "src <= '2024-02-31'", {"f"},
     ),
     "years of texts": ("string", "YEAR(src)", "integer", {"f": "999"}, "src >= '1000'", {"f"}),
+    "days of moments, without a cast": (
+        "timestamp", "src", "date", {"f": "2024-01-05"}, "src >= TIMESTAMP'2024-01-05 10:00:00Z'",
+        {"f"},
+    ),
     "digits of numbers": (
         "integer", "SUBSTRING(src, 1, 2)", "string", {"f": "10"}, "src >= 20", {"f"},
     ),
