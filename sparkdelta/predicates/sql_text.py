@@ -220,11 +220,13 @@ class _Condition:
         """The sign is part of a number: -128Y has a type that 128Y does not fit."""
         if isinstance(node, exp.Literal) and not node.is_string:
             return _number(f"-{node.this}")
-        if isinstance(node, exp.Cast) and node.this.is_number:
-            number, data_type = _number(f"-{node.this.this}"), _data_type(node.to)
-            is_try = isinstance(node, exp.TryCast)
-            return cast(number, data_type, is_try=is_try, time_zone=self._time_zone)
-        return Call("negative", (self.expression(node),))
+        if isinstance(node, exp.Cast) and node.this.is_int and _data_type(node.to) in INTEGER_BITS:
+            number, is_try = _number(f"-{node.this.this}"), isinstance(node, exp.TryCast)
+            return cast(number, _data_type(node.to), is_try=is_try, time_zone=self._time_zone)
+        child = self.expression(node)
+        if isinstance(child, Literal) and isinstance(child.value, int | float | Decimal):
+            return Literal(-child.value, child.data_type)
+        return Call("negative", (child,))
 
     def _literal(self, node: exp.Literal) -> Literal:
         if node.is_string:

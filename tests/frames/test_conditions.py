@@ -52,6 +52,7 @@ CASES: dict[str, list[tuple[str, str | None, str]]] = {
         ("INT", "-1", "{} + -2147483648 > 0"),
         ("INT", None, "{} <=> 'y'"),
         ("FLOAT", "16777220", "{} <= 16777219"),
+        ("DOUBLE", "0.0", "{} NOT IN (-0.0F, '5')"),
     ],
     "a variable": [("STRING", "a%c", "{} = '${{own.text}}'")],
 }
