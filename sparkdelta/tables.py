@@ -12,7 +12,6 @@ from sparkdelta.builders import DeltaTableBuilder, IdentityGenerator
 from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.describe import table_detail, table_history
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
-from sparkdelta.protocol.arguments import checked_count
 from sparkdelta.table.log_listing import find_log_segment, open_log
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 
@@ -110,7 +109,7 @@ class DeltaTable:
 
     def history(self, limit: int | None = None) -> DataFrame:
         """The commits, newest first; columns as in `sparkdelta.commands.describe.table_history`."""
-        return table_history(self._spark, self._snapshot(), checked_count(limit, "limit", least=0))
+        return table_history(self._spark, self._snapshot(), limit)
 
     def detail(self) -> DataFrame:
         """One row about the table; columns as in `sparkdelta.commands.describe.table_detail`."""

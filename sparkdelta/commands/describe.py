@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, LongType, NullType, StructField, StructType
 
-from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.frames.commit_infos import commit_infos
 from sparkdelta.frames.empty_frame import local_frame
+from sparkdelta.protocol.arguments import checked_count
 from sparkdelta.protocol.commit_timestamps import strictly_increasing
 from sparkdelta.protocol.log_segment import readable_commits
 from sparkdelta.protocol.table_features import FEATURES, is_supported
@@ -56,8 +56,7 @@ def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = N
     ----------
     PROTOCOL.md#commit-provenance-information
     """
-    if limit is not None and limit < 0:
-        raise InvalidArgumentError(argument="limit", problem=f"{limit} is negative")
+    checked_count(limit, "limit", least=0)
     log = snapshot.log
     files = [file for file in list_log_files(log.store) if file.version <= snapshot.version]
     commits = readable_commits(files, path=snapshot.path)

@@ -19,7 +19,6 @@ from sparkdelta.exceptions import (
     VersionNotFoundError,
     VersionsNotContiguousError,
 )
-from sparkdelta.frames.log_compaction import compacted_lines
 from sparkdelta.frames.partition_values import typed_partition_values
 from sparkdelta.frames.state_differences import (
     add_facts,
@@ -37,8 +36,9 @@ from sparkdelta.protocol.log_segment import Checkpoint, complete_checkpoints
 from sparkdelta.protocol.retention import deleted_file_retention_ms, transaction_retention_ms
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.driver import read_rows
+from sparkdelta.table.log_compaction import compacted_commits
 from sparkdelta.table.log_listing import read_options
-from sparkdelta.table.log_text import executor_lines, fits_the_driver, local_lines, read_lines
+from sparkdelta.table.log_text import lines_of
 from sparkdelta.table.sidecar_files import damaged_sidecars
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 
@@ -165,12 +165,11 @@ class LogChecks:
         versions = range(file.version, file.end_version + 1)
         commits = [f for f in self.files if f.kind is LogFileKind.COMMIT and f.version in versions]
         commits.sort(key=lambda commit: commit.version)
-        root, is_local = self.store.table_root, fits_the_driver(commits)
+        root = self.store.table_root
         try:
-            lines = self._lines(commits)
-            wanted = compacted_lines(
-                lines.coalesce(1) if is_local else lines, table_root=root, is_local=is_local
-            ).selectExpr(f"{file.end_version}L AS version", "line")
+            wanted = compacted_commits(self._lines(commits), commits, root).selectExpr(
+                f"{file.end_version}L AS version", "line"
+            )
             differing = disagreements(
                 line_facts(self._lines([file]), table_root=root),
                 line_facts(wanted, table_root=root),
@@ -181,9 +180,7 @@ class LogChecks:
             return [Problem(file.name, error.message)]
 
     def _lines(self, files: Sequence[LogFile]) -> DataFrame:
-        if fits_the_driver(files):
-            return local_lines(self.spark, read_lines(self.store, files))
-        return executor_lines(self.spark, self.store, files, read_options(self.store, {}))
+        return lines_of(self.spark, self.store, files, read_options(self.store, {}))
 
     def _listed(self, file: str, problems: DataFrame) -> list[Problem]:
         bound = self.max_problems + 1

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+
+from pyspark.sql import DataFrame
 
 from sparkdelta.exceptions import VersionsNotContiguousError
 from sparkdelta.frames.log_compaction import compacted_lines
@@ -63,11 +66,7 @@ def compact(snapshot: Snapshot, start: Version, end: Version) -> CompactionResul
     if any(file.name == name for file in files):
         return CompactionResult(start, end, name)
     commits = _commits(files, start, end, snapshot.path)
-    lines = snapshot.log.lines_of(commits)
-    is_local = fits_the_driver(commits)
-    if is_local:
-        lines = lines.coalesce(1)
-    compacted = compacted_lines(lines, table_root=snapshot.path, is_local=is_local)
+    compacted = compacted_commits(snapshot.log.lines_of(commits), commits, snapshot.path)
     with staging(snapshot.log.spark, store) as directory:
         (file,) = directory.write_lines(compacted.repartition(1), "compacted")
         try:
@@ -76,6 +75,13 @@ def compact(snapshot: Snapshot, start: Version, end: Version) -> CompactionResul
             return CompactionResult(start, end, name)
     _LOGGER.info("%s: wrote %s, %d bytes", snapshot.path, name, file.size_bytes)
     return CompactionResult(start, end, name, written=True, size_bytes=file.size_bytes)
+
+
+def compacted_commits(lines: DataFrame, commits: Sequence[LogFile], table_root: str) -> DataFrame:
+    """line STRING: what a compaction of the commits keeps of their lines."""
+    is_local = fits_the_driver(commits)
+    lines = lines.coalesce(1) if is_local else lines
+    return compacted_lines(lines, table_root=table_root, is_local=is_local)
 
 
 def _commits(files: list[LogFile], start: Version, end: Version, path: str) -> list[LogFile]:

@@ -28,6 +28,7 @@ from sparkdelta.table.log_text import (
     executor_lines,
     fits_the_driver,
     is_searched_by_driver,
+    lines_of,
     lines_that_name,
     local_lines,
     may_name,
@@ -122,9 +123,7 @@ class LogReader:
 
     def lines_of(self, commits: Sequence[LogFile]) -> DataFrame:
         """version LONG, line STRING of any commits of the log."""
-        if not fits_the_driver(commits):
-            return executor_lines(self.spark, self.store, commits, self.options)
-        return local_lines(self.spark, read_lines(self.store, commits))
+        return lines_of(self.spark, self.store, commits, self.options)
 
     @property
     def has_commits(self) -> bool:

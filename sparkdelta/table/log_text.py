@@ -96,6 +96,15 @@ def executor_lines(
     return text.selectExpr(f"CAST({_VERSION} AS long) AS version", "value AS line")
 
 
+def lines_of(
+    spark: SparkSession, store: LogStore, files: Sequence[LogFile], options: Mapping[str, str]
+) -> DataFrame:
+    """version LONG, line STRING of any commits or compactions, read by whom their size suits."""
+    if not fits_the_driver(files):
+        return executor_lines(spark, store, files, options)
+    return local_lines(spark, read_lines(store, files))
+
+
 def total_size(files: Sequence[LogFile]) -> int:
     """In bytes."""
     return sum(file.size_bytes for file in files)
