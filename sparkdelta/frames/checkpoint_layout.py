@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.frames.partition_values import partition_value, typed_partition_value
+from sparkdelta.frames.row_ranges import RowRanges, in_ranges, range_key
 from sparkdelta.frames.statistics import parsed_statistics
 from sparkdelta.schema.checkpoint_schema import (
     PARTITION_VALUES_PARSED,
@@ -88,23 +89,44 @@ class FileOrder:
             return f"CAST(NULL AS {type_text(self.ranged_statistics)})"
         return parsed_statistics("add.stats", statistics=self.ranged_statistics)
 
-    def clustered(self, rows: DataFrame, partitions: int) -> DataFrame:
+    def range_keys(self, rows: DataFrame) -> DataFrame:
+        """What tells the ranges that `clustered` is given, of rows with a column `add`."""
+        keys = (f"{key} AS key_{number}" for number, key in enumerate(self._range_keys()))
+        return rows.selectExpr(*keys)
+
+    def clustered(self, rows: DataFrame, ranges: RowRanges | None) -> DataFrame:
         """Rows in order: by partition values, by leading statistics, by path.
 
         Parameters
         ----------
         rows
             A column `add`.
-        partitions
-            Each has a range of the whole order.
+        ranges
+            Of `range_keys`, each in a partition; None for one of all.
         """
-        return _sorted(rows, self.sort_keys(), partitions)
+        keyed, names = _keyed(rows, self.sort_keys())
+        spread = (
+            keyed.coalesce(1) if ranges is None else in_ranges(keyed, self._range_keys(), ranges)
+        )
+        return spread.sortWithinPartitions(*names).drop(*names)
 
     def sort_keys(self) -> list[str]:
         """By what the adds are sorted, in SQL."""
-        values = [self.partition_value(key, field) for key, field in self.schema.partition_keys]
-        bounds = [leaf(self.statistics(), "minValues", path) for path in self.leading]
-        return [*values, *bounds, "add.path"]
+        return [key for key, _ in self._typed_keys()]
+
+    def _range_keys(self) -> list[str]:
+        return [range_key(key, data_type) for key, data_type in self._typed_keys()]
+
+    def _typed_keys(self) -> list[tuple[str, DataType]]:
+        values = [
+            (self.partition_value(key, field), field.dataType)
+            for key, field in self.schema.partition_keys
+        ]
+        kinds = dict(_leaves(_bounds_type(self.schema.statistics)))
+        bounds = [
+            (leaf(self.statistics(), "minValues", path), kinds[path]) for path in self.leading
+        ]
+        return [*values, *bounds, ("add.path", StringType())]
 
 
 def ranged_keys(partition_keys: Sequence[tuple[str, StructField]]) -> list[tuple[str, StructField]]:
@@ -175,10 +197,14 @@ def leading_paths(
     clustering
         Physical names; those without bounds are left out.
     """
-    bounds = statistics["minValues"].dataType if "minValues" in statistics.names else StructType()
-    paths = [path for path, data_type in _leaves(bounds) if not isinstance(data_type, _NOT_RANGED)]
+    bounds = _leaves(_bounds_type(statistics))
+    paths = [path for path, data_type in bounds if not isinstance(data_type, _NOT_RANGED)]
     chosen = [path for path in clustering if path in paths]
     return tuple(chosen or paths[:LEADING_COLUMNS])
+
+
+def _bounds_type(statistics: StructType) -> DataType:
+    return statistics["minValues"].dataType if "minValues" in statistics.names else StructType()
 
 
 def _leaves(
@@ -190,9 +216,14 @@ def _leaves(
 
 
 def _sorted(rows: DataFrame, keys: list[str], partitions: int) -> DataFrame:
-    # Computed once, not by the exchange and again by the sort.
-    names = [f"{_SORT}{number}" for number in range(len(keys))]
-    keyed = rows.selectExpr("*", *(f"{key} AS {n}" for key, n in zip(keys, names, strict=True)))
+    keyed, names = _keyed(rows, keys)
     # What fits one file is not worth an exchange.
     spread = keyed.repartitionByRange(partitions, *names) if partitions > 1 else keyed.coalesce(1)
     return spread.sortWithinPartitions(*names).drop(*names)
+
+
+def _keyed(rows: DataFrame, keys: list[str]) -> tuple[DataFrame, list[str]]:
+    """Rows with their keys, computed once and not for each comparison, and the names of these."""
+    names = [f"{_SORT}{number}" for number in range(len(keys))]
+    named = (f"{key} AS {name}" for key, name in zip(keys, names, strict=True))
+    return rows.selectExpr("*", *named), names

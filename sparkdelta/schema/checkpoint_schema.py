@@ -9,10 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import (
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from sparkdelta.schema.action_schemas import (
     ADD,
@@ -27,6 +37,16 @@ from sparkdelta.schema.action_schemas import (
 
 STATS_PARSED = "stats_parsed"
 PARTITION_VALUES_PARSED = "partitionValues_parsed"
+
+_OF_ONE_FILE = ("path", "size", "modificationTime", "stats", "baseRowId")
+_SELDOM_REPEATED = (
+    LongType,
+    FloatType,
+    DoubleType,
+    DecimalType,
+    TimestampType,
+    TimestampNTZType,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +119,20 @@ class CheckpointSchema:
             ]
         )
 
+    @property
+    def seldom_repeated(self) -> list[str]:
+        """The leaves of `add`, dotted as in Parquet, whose values differ from file to file: of them
+        a writer makes a dictionary in vain, which takes longer than all else that it does.
+        """
+        bounds = [
+            path
+            for kind in ("minValues", "maxValues")
+            if self.with_struct and kind in self.statistics.names
+            for path in _leaves_of(self.statistics[kind], _SELDOM_REPEATED)
+        ]
+        present = [name for name in _OF_ONE_FILE if name in self.add.names]
+        return [f"add.{name}" for name in present] + [f"add.{STATS_PARSED}.{p}" for p in bounds]
+
     def fingerprint(self, layout: str, columns: Sequence[tuple[str, ...]] = ()) -> str:
         """What sidecars must have in common to be of one checkpoint: types, and their layout.
 
@@ -110,3 +144,11 @@ class CheckpointSchema:
         types = f"{self.partition_values.json()} {self.sidecar_file.json()}"
         text = f"2 {layout} {json.dumps(columns)} {types}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _leaves_of(field: StructField, kinds: tuple[type[DataType], ...]) -> Iterator[str]:
+    if isinstance(field.dataType, StructType):
+        for inner in field.dataType.fields:
+            yield from (f"{field.name}.{path}" for path in _leaves_of(inner, kinds))
+    elif isinstance(field.dataType, kinds):
+        yield field.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
@@ -31,7 +31,11 @@ from sparkdelta.protocol.table_features import (
     WRITER_FEATURES_VERSION,
     is_supported,
 )
-from sparkdelta.schema.checkpoint_schema import CheckpointSchema
+from sparkdelta.schema.checkpoint_schema import (
+    PARTITION_VALUES_PARSED,
+    STATS_PARSED,
+    CheckpointSchema,
+)
 from sparkdelta.table.clustering import clustering_columns
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log_text import local_lines
@@ -46,6 +50,9 @@ task, and for one that is rewritten to be a small part; enough for their number 
 
 REMOVES_PER_SIDECAR = 250_000
 """About so many tombstones are in a sidecar of their own."""
+
+ROW_GROUP_BYTES = 4 * 1024 * 1024
+"""Of clustered files, in memory: some 25,000 files each, which a pushed predicate skips."""
 
 _TIGHT_BOUNDS = "tightBounds"
 
@@ -104,10 +111,30 @@ class CheckpointContents:
         """Tombstones of that time or before are dropped."""
         return self.now_ms - deleted_file_retention_ms(self.snapshot.properties)
 
+    def parquet_options(self, compression: str) -> dict[str, str]:
+        """How Spark writes files with adds."""
+        options = {
+            f"parquet.enable.dictionary#{leaf}": "false" for leaf in self.schema.seldom_repeated
+        }
+        if self.layout == "clustered":
+            options["parquet.block.size"] = str(ROW_GROUP_BYTES)
+        return {"compression": compression, **options}
+
     def adds(self, state: TableState) -> DataFrame:
         """The live files: one column `add`."""
         adds, stored = state.adds_as_stored()
         return add_rows(adds, schema=self.schema, stored=stored, time_zone=self.order.time_zone)
+
+    def sampled_range_keys(self, state: TableState, fraction: float) -> DataFrame:
+        """`FileOrder.range_keys` of some files, live or not."""
+        order = self.order
+        narrow = replace(
+            self.schema, statistics=order.ranged_statistics, with_json=False, with_struct=True
+        )
+        adds, stored = state.sampled_adds(fraction, order.leading)
+        names = ["path", PARTITION_VALUES_PARSED, STATS_PARSED]
+        rows = add_rows(adds, schema=narrow, stored=stored, time_zone=order.time_zone, names=names)
+        return replace(order, schema=narrow).range_keys(rows)
 
     def removes(self, state: TableState) -> DataFrame:
         """The tombstones that are not expired: one column `remove`."""

@@ -30,7 +30,7 @@ from sparkdelta.table.checkpoint_hint import (
     embedded,
 )
 from sparkdelta.table.driver import read_rows
-from sparkdelta.table.sidecar_files import ROW_GROUP_BYTES, Sidecars, verify
+from sparkdelta.table.sidecar_files import Sidecars, verify
 from sparkdelta.table.staging import Staging
 
 _PART = "checkpoint"
@@ -114,11 +114,8 @@ def stage_classic(
         contents.removes(state),
         columns=columns,
     )
-    options = {"compression": compression}
-    order = None
-    if contents.layout == "clustered":
-        order = contents.order
-        options["parquet.block.size"] = str(ROW_GROUP_BYTES)
+    options = contents.parquet_options(compression)
+    order = contents.order if contents.layout == "clustered" else None
     rows = in_one_file(rows, order, is_small=state.log.is_small)
     given = Observation()
     (file,) = stage.write_parquet(rows.observe(given, *counts()), _PART, options)

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, Observation
 from sparkdelta.exceptions import CheckpointMismatchError
 from sparkdelta.frames.checkpoint_layout import by_deletion, hashed
 from sparkdelta.frames.checkpoint_rows import checkpoint_rows
+from sparkdelta.frames.row_ranges import SAMPLES_PER_RANGE, RowRanges, told_ranges
 from sparkdelta.frames.sidecar_summaries import counts, sidecar_summaries, summarized_type
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY
@@ -22,9 +23,6 @@ from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_reader import SMALL_CHECKPOINT_BYTES
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.state import TableState
-
-ROW_GROUP_BYTES = 4 * 1024 * 1024
-"""Of clustered sidecars, in memory: some 25,000 files each, which a pushed predicate skips."""
 
 _MAX_SIDECARS = 1_000_000
 _PART = "sidecars"
@@ -102,9 +100,7 @@ def stage_sidecars(
             by_deletion(contents.removes(state), files),
             columns=contents.schema.sidecar_file,
         )
-    options = {"compression": compression}
-    if contents.layout == "clustered":
-        options["parquet.block.size"] = str(ROW_GROUP_BYTES)
+    options = contents.parquet_options(compression)
     given = Observation()
     written = stage.write_parquet(rows.observe(given, *counts()), _PART, options)
     new = _summed_up(stage, contents, written)
@@ -146,10 +142,24 @@ def verify(
 def _adds(contents: CheckpointContents, state: TableState, count: int) -> DataFrame:
     """A partition for each sidecar."""
     rows, files = contents.adds(state), _files(count, contents.adds_per_sidecar)
-    rows = (
-        hashed(rows, files) if contents.layout == "hash" else contents.order.clustered(rows, files)
+    if contents.layout == "hash":
+        laid_out = hashed(rows, files)
+    else:
+        ranges = _ranges(contents, state, files, count) if files > 1 else None
+        laid_out = contents.order.clustered(rows, ranges)
+    return checkpoint_rows(laid_out, columns=contents.schema.sidecar_file)
+
+
+def _ranges(contents: CheckpointContents, state: TableState, files: int, count: int) -> RowRanges:
+    """So many that each file gets one."""
+    fraction = min(1.0, files * SAMPLES_PER_RANGE / count)
+    (told,) = read_rows(
+        told_ranges(contents.sampled_range_keys(state, fraction), files),
+        what="ranges of new sidecars",
+        bound=1,
+        version=contents.snapshot.version,
     )
-    return checkpoint_rows(rows, columns=contents.schema.sidecar_file)
+    return RowRanges.of(told)
 
 
 def _files(rows: int, per_file: int) -> int:

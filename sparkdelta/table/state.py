@@ -34,12 +34,14 @@ from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
+from sparkdelta.schema.statistics_schema import narrowed_statistics
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log_reader import LogReader
 from sparkdelta.table.sidecar_pruning import possible_sidecars
 
 NUM_RECORDS = "numRecords"
 _FROM_CHECKPOINT = -1
+_SEED = 1  # the same log is laid out in the same way
 _LEAST_BYTES_PER_FILE = 8  # in a checkpoint, where paths differ in little but their number
 
 
@@ -124,6 +126,33 @@ class TableState:
         """
         has_checkpoint = self.log.segment.checkpoint is not None
         return self._live_adds(), self._stored() if has_checkpoint else NOTHING_STORED
+
+    def sampled_adds(
+        self, fraction: float, columns: Sequence[tuple[str, ...]]
+    ) -> tuple[DataFrame, StoredFacts]:
+        """As `adds_as_stored`, but some of all adds in the log, live or not, and of their fields
+        those that tell partition values and the statistics of some columns: costs no replay.
+        """
+        told = StructType([ADD["path"], ADD["partitionValues"], ADD["stats"]])
+        new = empty_frame(self.log.spark, told)
+        if self.log.has_commits:
+            new = self.log.commit_actions("add").filter("add.path IS NOT NULL").select("add.*")
+        new = new.select(*told.names)
+        if self.log.segment.checkpoint is None:
+            return new.sample(fraction, _SEED), NOTHING_STORED
+        stored, fields = self._stored(), [ADD["path"]]
+        if stored.partition_values:
+            fields.append(self._stored_field(PARTITION_VALUES_PARSED))
+        else:
+            fields.append(ADD["partitionValues"])
+        if stored.statistics is not None and NUM_RECORDS in stored.statistics.names:
+            stored = replace(stored, statistics=narrowed_statistics(stored.statistics, columns))
+        if stored.statistics is not None:
+            fields.append(StructField(STATS_PARSED, stored.statistics))
+        else:
+            fields.append(ADD["stats"])
+        adds = self.log.checkpoint_file_actions(StructField("add", StructType(fields)))
+        return adds.unionByName(new, allowMissingColumns=True).sample(fraction, _SEED), stored
 
     def with_sidecars(self, chosen: Sequence[Sidecar]) -> TableState:
         """What replay would give if the checkpoint had these sidecars alone."""
@@ -227,10 +256,15 @@ class TableState:
     def _add_field(self) -> StructField:
         """`add` with the typed columns that the checkpoint holds, as far as they are of use."""
         stored = self._stored()
-        add = self.log.stored_add_type()
         names = [STATS_PARSED] if stored.statistics else []
         names += [PARTITION_VALUES_PARSED] if stored.partition_values else []
-        return StructField("add", StructType([*ADD.fields, *(add[name] for name in names if add)]))
+        fields = [*ADD.fields, *(self._stored_field(name) for name in names)]
+        return StructField("add", StructType(fields))
+
+    def _stored_field(self, name: str) -> StructField:
+        add = self.log.stored_add_type()
+        assert add is not None
+        return add[name]
 
     def _stored(self) -> StoredFacts:
         """What the checkpoint has stored."""

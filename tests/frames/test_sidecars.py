@@ -14,6 +14,7 @@ from sparkdelta.frames.checkpoint_layout import FileOrder, by_deletion, hashed, 
 from sparkdelta.frames.checkpoint_rows import add_rows, checkpoint_rows, remove_rows
 from sparkdelta.frames.data_skipping import NOTHING_STORED, DataSkipping
 from sparkdelta.frames.reconciliation import keyed_file_actions
+from sparkdelta.frames.row_ranges import RowRanges, told_ranges
 from sparkdelta.frames.sidecar_skipping import SidecarSkipping
 from sparkdelta.frames.sidecar_summaries import sidecar_summaries
 from sparkdelta.frames.sidecar_touches import sidecars_in_range
@@ -86,7 +87,9 @@ def test_leading_columns() -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_clustered_rows_are_in_order(spark: SparkSession, form: str) -> None:
     frame = rows(spark, *(file(number) for number in range(40)), form=form)
-    ordered = order(form).clustered(frame, 4).select("add.path", F.spark_partition_id().alias("p"))
+    ranges = RowRanges.of(told_ranges(order(form).range_keys(frame), 4).collect()[0])
+    clustered = order(form).clustered(frame, ranges)
+    ordered = clustered.select("add.path", F.spark_partition_id().alias("p"))
     found = [(row["p"], int(row["path"][1:])) for row in ordered.collect()]
     if form == "none":  # by the days, then by the path as text
         assert [n % 10 for _, n in found] == sorted(n % 10 for n in range(40))

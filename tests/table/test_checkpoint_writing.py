@@ -26,6 +26,7 @@ from sparkdelta.protocol.last_checkpoint import parse_last_checkpoint
 from sparkdelta.protocol.sidecar_tags import parse_sidecar_tags
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.table import (
+    checkpoint_contents,
     checkpoint_files,
     checkpointer,
     clustering,
@@ -192,8 +193,7 @@ def test_files_are_in_order_and_in_small_row_groups(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """Of which predicates on bounds skip some. PROTOCOL.md#per-file-statistics"""
-    for module in (checkpoint_files, sidecar_files):
-        monkeypatch.setattr(module, "ROW_GROUP_BYTES", 1024)
+    monkeypatch.setattr(checkpoint_contents, "ROW_GROUP_BYTES", 1024)
     numbers = list(range(400))
     Random(0).shuffle(numbers)
     stats = ({"numRecords": 1, "minValues": {"id": n}, "maxValues": {"id": n}} for n in numbers)
@@ -209,6 +209,11 @@ def test_files_are_in_order_and_in_small_row_groups(
     assert all(one[1] < other[0] for one, other in pairwise(bounds))
     adds = [row["add"] for row in file.read().to_pylist() if row["add"]]
     assert [one["path"] for one in adds] == [f"f{number}" for number in sorted(numbers)]
+    encoded = {path: groups[0].column(number).encodings for number, path in enumerate(paths)}
+    in_dictionaries = {path for path, kinds in encoded.items() if "PLAIN_DICTIONARY" in kinds}
+    assert "add.stats_parsed.numRecords" in in_dictionaries
+    for name in ("path", "stats", "stats_parsed.minValues.id"):  # of which each differs
+        assert f"add.{name}" not in in_dictionaries
 
 
 def test_the_top_level_of_a_v2_checkpoint(spark: SparkSession, table: Path) -> None:
