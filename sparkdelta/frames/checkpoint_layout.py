@@ -26,9 +26,14 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.frames.partition_values import partition_value, typed_partition_value
+from sparkdelta.frames.data_skipping import StoredFacts
+from sparkdelta.frames.partition_values import (
+    partition_value,
+    typed_partition_value,
+    value_of_text,
+)
 from sparkdelta.frames.row_ranges import RowRanges, in_ranges, range_key
-from sparkdelta.frames.statistics import parsed_statistics
+from sparkdelta.frames.statistics import conformed, parsed_statistics
 from sparkdelta.schema.checkpoint_schema import (
     PARTITION_VALUES_PARSED,
     STATS_PARSED,
@@ -89,11 +94,6 @@ class FileOrder:
             return f"CAST(NULL AS {type_text(self.ranged_statistics)})"
         return parsed_statistics("add.stats", statistics=self.ranged_statistics)
 
-    def range_keys(self, rows: DataFrame) -> DataFrame:
-        """What tells the ranges that `clustered` is given, of rows with a column `add`."""
-        keys = (f"{key} AS key_{number}" for number, key in enumerate(self._range_keys()))
-        return rows.selectExpr(*keys)
-
     def clustered(self, rows: DataFrame, ranges: RowRanges | None) -> DataFrame:
         """Rows in order: by partition values, by leading statistics, by path.
 
@@ -102,31 +102,57 @@ class FileOrder:
         rows
             A column `add`.
         ranges
-            Of `range_keys`, each in a partition; None for one of all.
+            Of `sampled_keys`, each in a partition; None for one of all.
         """
         keyed, names = _keyed(rows, self.sort_keys())
-        spread = (
-            keyed.coalesce(1) if ranges is None else in_ranges(keyed, self._range_keys(), ranges)
-        )
+        if ranges is None:
+            spread = keyed.coalesce(1)
+        else:
+            keys = zip(names, self._key_types(), strict=True)
+            spread = in_ranges(keyed, [range_key(*key) for key in keys], ranges)
         return spread.sortWithinPartitions(*names).drop(*names)
 
     def sort_keys(self) -> list[str]:
         """By what the adds are sorted, in SQL."""
-        return [key for key, _ in self._typed_keys()]
+        values = [self.partition_value(key, field) for key, field in self.schema.partition_keys]
+        return [*values, *self._leading_bounds(self.statistics()), "add.path"]
 
-    def _range_keys(self) -> list[str]:
-        return [range_key(key, data_type) for key, data_type in self._typed_keys()]
+    def sampled_keys(self, adds: DataFrame, stored: StoredFacts) -> DataFrame:
+        """What tells the ranges that `clustered` is given.
 
-    def _typed_keys(self) -> list[tuple[str, DataType]]:
-        values = [
-            (self.partition_value(key, field), field.dataType)
-            for key, field in self.schema.partition_keys
-        ]
+        Parameters
+        ----------
+        adds
+            path, partitionValues, stats, and the typed columns that `stored` names. They may be
+            dead, so what is no value of its type is null and no error.
+        """
+        values = []
+        for key, field in self.schema.partition_keys:
+            text = partition_value("partitionValues", key)
+            value = value_of_text(text, field.dataType, time_zone=self.time_zone)
+            if field.name in stored.partition_values:
+                name = quoted(stored.partition_values[field.name])
+                value = f"coalesce({PARTITION_VALUES_PARSED}.{name}, {value})"
+            values.append(value)
+        ranged = self.ranged_statistics
+        statistics = parsed_statistics("stats", statistics=ranged)
+        if not self.schema.with_json and not self.schema.with_struct:
+            statistics = self.statistics()
+        elif stored.statistics is not None:
+            known = conformed(STATS_PARSED, stored=stored.statistics, wanted=ranged)
+            statistics = f"coalesce({known}, {statistics})"
+        keys = zip(
+            [*values, *self._leading_bounds(statistics), "path"], self._key_types(), strict=True
+        )
+        return adds.selectExpr(*(f"{range_key(*k)} AS key_{n}" for n, k in enumerate(keys)))
+
+    def _leading_bounds(self, statistics: str) -> list[str]:
+        return [leaf(statistics, "minValues", path) for path in self.leading]
+
+    def _key_types(self) -> list[DataType]:
+        values = [field.dataType for _, field in self.schema.partition_keys]
         kinds = dict(_leaves(_bounds_type(self.schema.statistics)))
-        bounds = [
-            (leaf(self.statistics(), "minValues", path), kinds[path]) for path in self.leading
-        ]
-        return [*values, *bounds, ("add.path", StringType())]
+        return [*values, *(kinds[path] for path in self.leading), StringType()]
 
 
 def ranged_keys(partition_keys: Sequence[tuple[str, StructField]]) -> list[tuple[str, StructField]]:

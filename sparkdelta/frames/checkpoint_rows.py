@@ -7,7 +7,6 @@ PROTOCOL.md#checkpoints-1, PROTOCOL.md#checkpoint-schema
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -28,12 +27,7 @@ from sparkdelta.schema.table_schema import quoted
 
 
 def add_rows(
-    adds: DataFrame,
-    *,
-    schema: CheckpointSchema,
-    stored: StoredFacts,
-    time_zone: str,
-    names: Collection[str] | None = None,
+    adds: DataFrame, *, schema: CheckpointSchema, stored: StoredFacts, time_zone: str
 ) -> DataFrame:
     """The live files as rows of a checkpoint: one column `add`.
 
@@ -46,21 +40,18 @@ def add_rows(
         The fields of the add action, and the typed columns that `stored` names.
     time_zone
         Of timestamp partition values that were written without one.
-    names
-        The fields wanted; all by default.
 
     References
     ----------
     PROTOCOL.md#checkpoints-1
     """
-    wanted = [name for name in schema.add.names if names is None or name in names]
     facts = {
         "dataChange": "FALSE",
         "stats": _text(schema, stored),
         STATS_PARSED: _parsed(schema, stored),
         PARTITION_VALUES_PARSED: _partition_values(schema, stored, time_zone),
     }
-    fields = ", ".join(f"{facts.get(name, name)} AS {name}" for name in wanted)
+    fields = ", ".join(f"{facts.get(name, name)} AS {name}" for name in schema.add.names)
     return adds.selectExpr(f"struct({fields}) AS add")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
@@ -31,11 +31,7 @@ from sparkdelta.protocol.table_features import (
     WRITER_FEATURES_VERSION,
     is_supported,
 )
-from sparkdelta.schema.checkpoint_schema import (
-    PARTITION_VALUES_PARSED,
-    STATS_PARSED,
-    CheckpointSchema,
-)
+from sparkdelta.schema.checkpoint_schema import CheckpointSchema
 from sparkdelta.table.clustering import clustering_columns
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log_text import local_lines
@@ -124,17 +120,6 @@ class CheckpointContents:
         """The live files: one column `add`."""
         adds, stored = state.adds_as_stored()
         return add_rows(adds, schema=self.schema, stored=stored, time_zone=self.order.time_zone)
-
-    def sampled_range_keys(self, state: TableState, fraction: float) -> DataFrame:
-        """`FileOrder.range_keys` of some files, live or not."""
-        order = self.order
-        narrow = replace(
-            self.schema, statistics=order.ranged_statistics, with_json=False, with_struct=True
-        )
-        adds, stored = state.sampled_adds(fraction, order.leading)
-        names = ["path", PARTITION_VALUES_PARSED, STATS_PARSED]
-        rows = add_rows(adds, schema=narrow, stored=stored, time_zone=order.time_zone, names=names)
-        return replace(order, schema=narrow).range_keys(rows)
 
     def removes(self, state: TableState) -> DataFrame:
         """The tombstones that are not expired: one column `remove`."""

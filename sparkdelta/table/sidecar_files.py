@@ -152,9 +152,9 @@ def _adds(contents: CheckpointContents, state: TableState, count: int) -> DataFr
 
 def _ranges(contents: CheckpointContents, state: TableState, files: int, count: int) -> RowRanges:
     """So many that each file gets one."""
-    fraction = min(1.0, files * SAMPLES_PER_RANGE / count)
+    order, fraction = contents.order, min(1.0, files * SAMPLES_PER_RANGE / count)
     (told,) = read_rows(
-        told_ranges(contents.sampled_range_keys(state, fraction), files),
+        told_ranges(order.sampled_keys(*state.sampled_adds(fraction, order.leading)), files),
         what="ranges of new sidecars",
         bound=1,
         version=contents.snapshot.version,

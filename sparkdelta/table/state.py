@@ -130,29 +130,21 @@ class TableState:
     def sampled_adds(
         self, fraction: float, columns: Sequence[tuple[str, ...]]
     ) -> tuple[DataFrame, StoredFacts]:
-        """As `adds_as_stored`, but some of all adds in the log, live or not, and of their fields
-        those that tell partition values and the statistics of some columns: costs no replay.
+        """As `adds_as_stored`, but of some adds in the log, live or not, and no more of them than
+        partition values and statistics of some columns: costs no replay.
         """
-        told = StructType([ADD["path"], ADD["partitionValues"], ADD["stats"]])
-        new = empty_frame(self.log.spark, told)
-        if self.log.has_commits:
-            new = self.log.commit_actions("add").filter("add.path IS NOT NULL").select("add.*")
-        new = new.select(*told.names)
+        fields = [ADD[name] for name in ("path", "partitionValues", "stats")]
+        new = self.log.commit_actions("add").filter("add.path IS NOT NULL")
+        new = new.select(*(f"add.{field.name}" for field in fields))
         if self.log.segment.checkpoint is None:
             return new.sample(fraction, _SEED), NOTHING_STORED
-        stored, fields = self._stored(), [ADD["path"]]
-        if stored.partition_values:
-            fields.append(self._stored_field(PARTITION_VALUES_PARSED))
-        else:
-            fields.append(ADD["partitionValues"])
+        stored = self._stored()
         if stored.statistics is not None and NUM_RECORDS in stored.statistics.names:
             stored = replace(stored, statistics=narrowed_statistics(stored.statistics, columns))
-        if stored.statistics is not None:
-            fields.append(StructField(STATS_PARSED, stored.statistics))
-        else:
-            fields.append(ADD["stats"])
-        adds = self.log.checkpoint_file_actions(StructField("add", StructType(fields)))
-        return adds.unionByName(new, allowMissingColumns=True).sample(fraction, _SEED), stored
+        adds = self.log.checkpoint_file_actions(self._add_field(fields, stored))
+        if self.log.has_commits:
+            adds = adds.unionByName(new, allowMissingColumns=True)
+        return adds.sample(fraction, _SEED), stored
 
     def with_sidecars(self, chosen: Sequence[Sidecar]) -> TableState:
         """What replay would give if the checkpoint had these sidecars alone."""
@@ -253,18 +245,16 @@ class TableState:
             broadcast_keys=self.log.broadcasts_keys,
         )
 
-    def _add_field(self) -> StructField:
+    def _add_field(
+        self, fields: Sequence[StructField] = tuple(ADD.fields), stored: StoredFacts | None = None
+    ) -> StructField:
         """`add` with the typed columns that the checkpoint holds, as far as they are of use."""
-        stored = self._stored()
-        names = [STATS_PARSED] if stored.statistics else []
-        names += [PARTITION_VALUES_PARSED] if stored.partition_values else []
-        fields = [*ADD.fields, *(self._stored_field(name) for name in names)]
-        return StructField("add", StructType(fields))
-
-    def _stored_field(self, name: str) -> StructField:
+        stored = self._stored() if stored is None else stored
+        typed = [StructField(STATS_PARSED, stored.statistics)] if stored.statistics else []
         add = self.log.stored_add_type()
-        assert add is not None
-        return add[name]
+        if add is not None and stored.partition_values:
+            typed.append(add[PARTITION_VALUES_PARSED])
+        return StructField("add", StructType([*fields, *typed]))
 
     def _stored(self) -> StoredFacts:
         """What the checkpoint has stored."""

@@ -468,6 +468,45 @@ def test_sidecars_are_as_many_as_the_actions_need(
     assert (sum(adds), len(adds)) == (written.num_adds, 6) == (300, 6)
 
 
+@pytest.mark.parametrize("before", ["none", "json", "struct", "both"])
+@pytest.mark.parametrize("after", ["none", "json", "struct", "both"])
+def test_sidecars_have_their_shares_in_whatever_form_statistics_are(
+    spark: SparkSession, table: Path, before: str, after: str
+) -> None:
+    """PROTOCOL.md#per-file-statistics"""
+
+    def opening(form: str) -> list[Any]:
+        configuration = {
+            "delta.checkpoint.writeStatsAsJson": str(form in ("json", "both")).lower(),
+            "delta.checkpoint.writeStatsAsStruct": str(form in ("struct", "both")).lower(),
+        }
+        columns = [field("id", "integer"), field("p", "integer")]
+        table_of_form = metadata(*columns, partitioned_by=["p"], configuration=configuration)
+        return [protocol(features=["v2Checkpoint"]), table_of_form]
+
+    numbers = list(range(60))
+    Random(0).shuffle(numbers)
+    stats = [{"numRecords": 1, "minValues": {"id": n}, "maxValues": {"id": n}} for n in numbers]
+    files = [
+        add(f"f{n}", partitionValues={"p": str(n // 40)}, stats=json.dumps(one))
+        for n, one in zip(numbers, stats, strict=True)
+    ]
+    write_commit(table, 0, [*opening(before), *files])
+    checkpoint(spark, str(table), kind="v2-json", now_ms=NOW)
+    # What is no partition value fails replay, but not once its file is dead.
+    write_commit(table, 1, [*opening(after), add("dead", partitionValues={"p": "none"})])
+    write_commit(table, 2, [remove("dead", deletionTimestamp=NOW)])
+    written = checkpoint(
+        spark, str(table), kind="v2-json", adds_per_sidecar=10, incremental=False, now_ms=NOW
+    )
+    assert written.num_adds == 60
+    sidecars = load_snapshot(spark, str(table)).log.sidecars
+    tags = [parse_sidecar_tags(sidecar.tags) for sidecar in sidecars]
+    adds = [one.num_adds for one in tags if one is not None and one.num_adds]
+    assert len(adds) == 6
+    assert max(adds) <= 11
+
+
 @pytest.mark.parametrize("group", ["time zone, no ANSI", "Parquet"])
 def test_settings_change_nothing(spark: SparkSession, table: Path, group: str) -> None:
     """The same types and values in the files, and the same session is active afterwards."""
