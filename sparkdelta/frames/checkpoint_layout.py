@@ -40,7 +40,7 @@ from sparkdelta.schema.checkpoint_schema import (
     CheckpointSchema,
 )
 from sparkdelta.schema.sql_text import type_text
-from sparkdelta.schema.statistics_schema import narrowed_statistics
+from sparkdelta.schema.statistics_schema import leaves, narrowed_statistics
 from sparkdelta.schema.table_schema import quoted
 
 LEADING_COLUMNS = 2
@@ -151,7 +151,7 @@ class FileOrder:
 
     def _key_types(self) -> list[DataType]:
         values = [field.dataType for _, field in self.schema.partition_keys]
-        kinds = dict(_leaves(_bounds_type(self.schema.statistics)))
+        kinds = dict(leaves(_bounds_type(self.schema.statistics)))
         return [*values, *(kinds[path] for path in self.leading), StringType()]
 
 
@@ -223,7 +223,7 @@ def leading_paths(
     clustering
         Physical names; those without bounds are left out.
     """
-    bounds = _leaves(_bounds_type(statistics))
+    bounds = leaves(_bounds_type(statistics))
     paths = [path for path, data_type in bounds if not isinstance(data_type, _NOT_RANGED)]
     chosen = [path for path in clustering if path in paths]
     return tuple(chosen or paths[:LEADING_COLUMNS])
@@ -231,14 +231,6 @@ def leading_paths(
 
 def _bounds_type(statistics: StructType) -> DataType:
     return statistics["minValues"].dataType if "minValues" in statistics.names else StructType()
-
-
-def _leaves(
-    data_type: DataType, path: tuple[str, ...] = ()
-) -> list[tuple[tuple[str, ...], DataType]]:
-    if not isinstance(data_type, StructType):
-        return [(path, data_type)]
-    return [pair for f in data_type.fields for pair in _leaves(f.dataType, (*path, f.name))]
 
 
 def _sorted(rows: DataFrame, keys: list[str], partitions: int) -> DataFrame:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql.types import (
-    DataType,
     DecimalType,
     DoubleType,
     FloatType,
@@ -34,6 +33,7 @@ from sparkdelta.schema.action_schemas import (
     SIDECAR,
     TXN,
 )
+from sparkdelta.schema.statistics_schema import leaves
 
 STATS_PARSED = "stats_parsed"
 PARTITION_VALUES_PARSED = "partitionValues_parsed"
@@ -122,13 +122,14 @@ class CheckpointSchema:
     @property
     def seldom_repeated(self) -> list[str]:
         """The leaves of `add`, dotted as in Parquet, whose values differ from file to file: of them
-        a writer makes a dictionary in vain, which takes longer than all else that it does.
+        a writer makes a dictionary in vain, and in each row group anew.
         """
         bounds = [
-            path
+            ".".join((kind, *path))
             for kind in ("minValues", "maxValues")
             if self.with_struct and kind in self.statistics.names
-            for path in _leaves_of(self.statistics[kind], _SELDOM_REPEATED)
+            for path, data_type in leaves(self.statistics[kind].dataType)
+            if isinstance(data_type, _SELDOM_REPEATED)
         ]
         present = [name for name in _OF_ONE_FILE if name in self.add.names]
         return [f"add.{name}" for name in present] + [f"add.{STATS_PARSED}.{p}" for p in bounds]
@@ -144,11 +145,3 @@ class CheckpointSchema:
         types = f"{self.partition_values.json()} {self.sidecar_file.json()}"
         text = f"2 {layout} {json.dumps(columns)} {types}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _leaves_of(field: StructField, kinds: tuple[type[DataType], ...]) -> Iterator[str]:
-    if isinstance(field.dataType, StructType):
-        for inner in field.dataType.fields:
-            yield from (f"{field.name}.{path}" for path in _leaves_of(inner, kinds))
-    elif isinstance(field.dataType, kinds):
-        yield field.name

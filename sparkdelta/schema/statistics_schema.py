@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pyspark.sql.types import (
     BooleanType,
@@ -77,6 +77,17 @@ def _mirror(
         if data_type is not None:
             fields.append(StructField(physical_name(field, mode), data_type))
     return StructType(fields) if fields else None
+
+
+def leaves(
+    data_type: DataType, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], DataType]]:
+    """The leaves of a struct of bounds or counts, by their names from outside in."""
+    if not isinstance(data_type, StructType):
+        yield path, data_type
+        return
+    for field in data_type.fields:
+        yield from leaves(field.dataType, (*path, field.name))
 
 
 def narrowed_statistics(
