@@ -61,15 +61,14 @@ def _parse(text: str) -> datetime:
     year, month, day = map(int, match["date"].split("-"))
     micros = int((match["fraction"] or "0").ljust(6, "0")[:6])
     hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
+    zone, offset = match["zone"], timedelta(0)
+    if zone not in (None, "Z", "UTC"):
+        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+        offset = -offset if zone[0] == "-" else offset
     try:
-        moment = datetime(year, month, day, hour, minute, second, micros, timezone.utc)
-    except ValueError as error:
+        return datetime(year, month, day, hour, minute, second, micros, timezone(offset))
+    except ValueError as error:  # an offset of a day or more, too
         raise InvalidTimestampError(value=text) from error
-    zone = match["zone"]
-    if zone is None or zone in ("Z", "UTC"):
-        return moment
-    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
-    return moment - offset if zone[0] == "+" else moment + offset
 
 
 def version_at_timestamp(spark: SparkSession, path: str, timestamp: str | datetime) -> Version:

@@ -19,6 +19,7 @@ from sparkdelta.exceptions import (
     TimestampGreaterThanCommitError,
     TimeTravelMultipleFormatsError,
 )
+from sparkdelta.table.time_travel import timestamp_ms
 from tests.support.log_writer import write_checkpoint, write_commit
 from tests.support.spark_jobs import no_jobs
 from tests.support.table_builder import add, metadata, protocol
@@ -169,8 +170,19 @@ def test_a_moment_without_a_zone_is_utc(spark: SparkSession, table: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["", "yesterday", "2023-13-01", "1700000000", "2023-11-14T25:00:00"]
-)
+    ("text", "milliseconds"),
+    [("0001-01-01T00:00:00+18:00", -62_135_661_600_000),
+     ("9999-12-31T23:59:59-18:00", 253_402_365_599_000)],
+)  # fmt: skip
+def test_a_moment_beyond_the_years_of_python(text: str, milliseconds: int) -> None:
+    assert timestamp_ms(text) == milliseconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "yesterday", "2023-13-01", "1700000000", "2023-11-14T25:00:00",
+     "2023-11-14T22:13:20+24:00"],
+)  # fmt: skip
 def test_what_is_no_moment(spark: SparkSession, table: Path, text: str) -> None:
     by_files(table, 0)
     with pytest.raises(InvalidTimestampError):
