@@ -91,14 +91,14 @@ class DeltaTableBuilder(Generic[Table]):
         metadata: dict[str, object] = {} if comment is None else {"comment": comment}
         if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
             raise _wrong("generatedByDefaultAs", "generatedAlwaysAs is given, too")
-        identity = generatedByDefaultAs
+        identity, argument = generatedByDefaultAs, "generatedByDefaultAs"
         if isinstance(generatedAlwaysAs, str):
             metadata[GENERATION_EXPRESSION] = generatedAlwaysAs
         elif generatedAlwaysAs is not None:
-            identity = generatedAlwaysAs
+            identity, argument = generatedAlwaysAs, "generatedAlwaysAs"
         if identity is not None:
             if not isinstance(identity, IdentityGenerator):
-                raise _wrong("generatedByDefaultAs", f"{identity!r} is no IdentityGenerator")
+                raise _wrong(argument, f"{identity!r} is no IdentityGenerator")
             takes_values = generatedByDefaultAs is not None
             metadata |= identity_metadata(identity.start, identity.step, takes_values=takes_values)
         data_type = _data_type(dataType) if isinstance(dataType, str) else dataType

@@ -56,7 +56,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     ),
     "DELTA_ILLEGAL_OPTION": (
         "42616",
-        "Invalid value for {argument}: {problem}",
+        "Invalid value for {argument}: {problem}.",
     ),
     "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS": (
         "42613",
@@ -526,17 +526,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     ),
     "DELTA_STORE_NOT_WRITABLE": (
         "0AKDC",
-        (
-            "Cannot write the log of {path}, and nothing was written. {reason}: two writers could "
-            "both commit the same version, and one would be lost. {remedy}."
-        ),
+        "Cannot write the log of {path}, and nothing was written. {reason}. {remedy}.",
     ),
     "DELTA_CHECKPOINT_SNAPSHOT_MISMATCH": (
         "XXKDS",
         (
             "No checkpoint of version {version} of {path} was published. It would have {found} "
-            "live files, and its version checksum or state says {expected}. Look for the wrong one "
-            "of the two before the next attempt; the table reads as before."
+            "{what}, and its version checksum or state says {expected}. Look for the wrong one of "
+            "the two before the next attempt; the table reads as before."
         ),
     ),
     "DELTA_DELETION_VECTOR_CHECKSUM_MISMATCH": (

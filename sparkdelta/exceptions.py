@@ -718,6 +718,7 @@ class StoreNotWritableError(StorageError):
 class CheckpointMismatchError(StorageError):
     path: str
     version: int
+    what: str
     expected: int
     found: int
     error_class = "DELTA_CHECKPOINT_SNAPSHOT_MISMATCH"

@@ -125,7 +125,7 @@ class ConnectLogStore:
         return StoreNotWritableError(
             path=self.path,
             reason="A client of Spark Connect reads this log through the server, which has no way "
-            "to write a file without overwriting",
+            "to write a file without overwriting: of two commits of one version one would be lost",
             remedy="Write to s3:, s3a:, gs: or a path that client and server share, or from a "
             "classic Spark session",
         )
@@ -179,7 +179,8 @@ def check_same_log(spark: SparkSession, store: LogStore) -> None:
     if not is_same:
         raise StoreNotWritableError(
             path=store.table_root,
-            reason="The server of Spark Connect and its client do not see the same log",
+            reason="The server of Spark Connect and its client do not see the same log, so a "
+            "commit would be where nobody reads it",
             remedy="Write from where the path is the same place, to an object store that both "
             "reach, or from a classic Spark session",
         )

@@ -157,7 +157,8 @@ class LocalLogStore:
                 raise
             raise StoreNotWritableError(
                 path=self.table_root,
-                reason="Its file system has no hard links, so no name is given without overwriting",
+                reason="Its file system has no hard links, so no name is given without "
+                "overwriting, and of two commits of one version one would be lost",
                 remedy="Write to another file system",
             ) from error
         _sync(os.path.dirname(path))

@@ -77,7 +77,8 @@ class ObjectLogStore:
         if self.reads is not None and show_same_log(self.reads, itself) is False:
             raise StoreNotWritableError(
                 path=self.table_root,
-                reason="Spark and the client that commits do not see the same log",
+                reason="Spark and the client that commits do not see the same log, so a commit "
+                "would be where nobody reads it",
                 remedy="Give both the same endpoint and credentials, or try again if others write",
             )
 

@@ -128,14 +128,20 @@ def verify(
     num_adds, num_removes
         What is found in the files.
     """
-    expected = [(given.get["num_adds"], num_adds), (given.get["num_removes"], num_removes)]
-    if known_num_adds is not None:
-        expected.insert(0, (known_num_adds, num_adds))
-    for wanted, found in expected:
-        if wanted != found:
+    replayed = given.get
+    for what, wanted, found in (
+        ("live files", known_num_adds, num_adds),
+        ("live files", replayed["num_adds"], num_adds),
+        ("tombstones", replayed["num_removes"], num_removes),
+    ):
+        if wanted not in (None, found):
             snapshot = contents.snapshot
             raise CheckpointMismatchError(
-                path=snapshot.path, version=snapshot.version, expected=wanted, found=found
+                path=snapshot.path,
+                version=snapshot.version,
+                what=what,
+                expected=wanted,
+                found=found,
             )
 
 
