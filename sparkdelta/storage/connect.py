@@ -57,11 +57,11 @@ class ConnectLogStore:
         return [entry for entry in listing if entry.name >= start]
 
     def read(self, names: Sequence[str]) -> list[bytes]:
-        if not names or any(name.startswith("_") for name in names):
-            missing = next(iter(names), "")
-            if not names:
-                return []
-            raise FileNotFoundError(errno.ENOENT, "hidden from Spark's file sources", missing)
+        if not names:
+            return []
+        hidden = next((name for name in names if name.startswith("_")), None)
+        if hidden is not None:
+            raise FileNotFoundError(errno.ENOENT, "hidden from Spark's file sources", hidden)
         paths = [log_path(self.table_root, name) for name in names]
         try:
             rows = self._files(paths).select("path", "content").collect()
@@ -70,7 +70,8 @@ class ConnectLogStore:
                 raise FileNotFoundError(errno.ENOENT, str(error), names[0]) from error
             raise
         contents = {row["path"].rpartition("/")[2]: bytes(row["content"]) for row in rows}
-        return [contents[name] for name in names]
+        # A file of no bytes has no row; one that is gone fails the query.
+        return [contents.get(name.rpartition("/")[2], b"") for name in names]
 
     def read_start(self, name: str, size: int) -> bytes:
         return self.read([name])[0][:size]

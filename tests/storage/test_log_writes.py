@@ -300,3 +300,23 @@ def test_connect_is_refused() -> None:
     ):
         with pytest.raises(StorageError):
             verb()
+
+
+class _Files:
+    """What Spark shows of one file with a byte, and of any without."""
+
+    def select(self, *_: str) -> _Files:
+        return self
+
+    def collect(self) -> list[dict[str, object]]:
+        return [{"path": "file:/t/_delta_log/a", "content": bytearray(b"1")}]
+
+
+def test_connect_reads_files_of_no_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ConnectLogStore, "_files", lambda *_: _Files())
+    store = ConnectLogStore(None, "/t")  # type: ignore[arg-type]
+    assert store.read([]) == []
+    assert store.read(["empty", "a"]) == [b"", b"1"]
+    with pytest.raises(FileNotFoundError) as raised:
+        store.read(["a", "_last_checkpoint"])
+    assert raised.value.filename == "_last_checkpoint"
