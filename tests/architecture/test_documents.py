@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable
 from sparkdelta.error_conditions import CONDITIONS
+from sparkdelta.protocol import write_support
 from sparkdelta.protocol.table_features import FEATURES
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 
@@ -51,6 +52,13 @@ def test_the_readme_has_every_feature() -> None:
     }
     writers = section.split("Features of writers alone")[1]
     assert set(_code(writers)) == {f.name for f in FEATURES.values() if not f.reader_writer}
+
+
+@pytest.mark.parametrize(
+    ("document", "title"), [("README.md", "Limits"), ("COMPATIBILITY.md", "Not there yet")]
+)
+def test_features_that_are_never_written_are_listed(document: str, title: str) -> None:
+    assert set(write_support._NEVER_WRITTEN) <= set(_code(_section(document, title)))
 
 
 def test_the_readme_has_the_bound_of_a_scan() -> None:
