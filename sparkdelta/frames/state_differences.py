@@ -8,20 +8,22 @@ PROTOCOL.md#checkpoints, PROTOCOL.md#action-reconciliation
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
 from sparkdelta.frames.log_lines import parse_log_lines
 from sparkdelta.schema.action_schemas import actions
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED
+from sparkdelta.schema.statistics_schema import leaves
 from sparkdelta.schema.table_schema import quoted
 
 _NUMBERS = ("size", "modificationTime", "baseRowId", "defaultRowCommitVersion")
 _METADATA = ("id", "name", "description", "schemaString", "partitionColumns")
+_COMPARED = ("minValues", "maxValues", "nullCount")
 _RECONCILED = ("add", "remove", "txn", "domainMetadata", "metaData", "protocol")
 
 
@@ -187,7 +189,9 @@ def narrower_statistics(
     stored = checkpoint.select(key.alias("key"), F.col("path"), F.col("stats_parsed").alias("a"))
     logged = replay.select(key.alias("key"), F.col("stats_parsed").alias("b"))
     problem = F.lit(None).cast("string")
-    for names, data_type in _leaves(statistics):
+    for names, data_type in leaves(statistics):
+        if names[0] not in _COMPARED:
+            continue
         name = ".".join(map(quoted, names))
         one, other = F.col(f"a.{name}"), F.col(f"b.{name}")
         if names[0] == "maxValues" and isinstance(data_type, TimestampType | TimestampNTZType):
@@ -197,18 +201,6 @@ def narrower_statistics(
         problem = F.coalesce(F.when(is_wrong, text), problem)
     found = stored.join(logged, "key").select("path", problem.alias("problem"))
     return found.filter(F.col("problem").isNotNull())
-
-
-def _leaves(
-    fields: StructType, above: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], DataType]]:
-    """The names that lead to each bound and each count of nulls."""
-    for field in fields:
-        names = (*above, field.name)
-        if isinstance(field.dataType, StructType):
-            yield from _leaves(field.dataType, names)
-        elif names[0] in ("minValues", "maxValues", "nullCount"):
-            yield names, field.dataType
 
 
 def other_partition_values(

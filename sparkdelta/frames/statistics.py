@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from pyspark.sql.types import (
     DataType,
@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 
 from sparkdelta.frames.partition_values import value_of_text
 from sparkdelta.schema.sql_text import from_json_text, type_text
-from sparkdelta.schema.statistics_schema import spelled
+from sparkdelta.schema.statistics_schema import leaves, spelled
 from sparkdelta.schema.table_schema import quoted
 
 _JSON_OPTIONS = {"mode": "PERMISSIVE", "timeZone": "UTC"}
@@ -31,7 +31,7 @@ def parsed_statistics(stats: str, *, statistics: StructType) -> str:
     ----------
     PROTOCOL.md#per-file-statistics
     """
-    if not any(isinstance(leaf, _TEMPORAL) for leaf in _leaves(statistics)):
+    if not _has_moments(statistics):
         return from_json_text(stats, statistics, **_JSON_OPTIONS)
     # Moments are taken as texts: how Spark parses them in JSON is a setting of the session. Inside
     # a lambda, so that the text is parsed once.
@@ -62,7 +62,7 @@ def statistics_text(column: str, *, statistics: StructType) -> str:
     PROTOCOL.md#per-file-statistics
     """
     options = "map('ignoreNullFields', 'true', 'timeZone', 'UTC')"
-    if not any(isinstance(leaf, _TEMPORAL) for leaf in _leaves(statistics)):
+    if not _has_moments(statistics):
         return f"to_json({column}, {options})"
     # Moments become texts before, by means that know neither a time zone nor a format of the
     # session. Inside a lambda, so that the struct is computed once.
@@ -70,12 +70,8 @@ def statistics_text(column: str, *, statistics: StructType) -> str:
     return f"CASE WHEN {column} IS NOT NULL THEN to_json(get({texts}, 0), {options}) END"
 
 
-def _leaves(data_type: DataType) -> Iterator[DataType]:
-    if isinstance(data_type, StructType):
-        for field in data_type.fields:
-            yield from _leaves(field.dataType)
-    else:
-        yield data_type
+def _has_moments(statistics: StructType) -> bool:
+    return any(isinstance(data_type, _TEMPORAL) for _, data_type in leaves(statistics))
 
 
 def _leaf_by_leaf(value: str, data_type: DataType, convert: Callable[[str, DataType], str]) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql.types import DataType, StructField, StructType, VariantType
+from pyspark.sql.types import DataType, StructType, VariantType
 
 from sparkdelta.exceptions import ColumnNotFoundError
 from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_properties import num_indexed_columns
+from sparkdelta.schema.statistics_schema import leaves
 
 DEFAULT_PREFIX_LENGTH = 32
 
@@ -32,14 +33,14 @@ def statistics_columns(
     PROTOCOL.md#per-file-statistics
     """
     partitions = {name.lower() for name in partition_columns}
-    data = [field for field in schema.fields if field.name.lower() not in partitions]
-    leaves = [leaf for field in data for leaf in _leaves(field)]
+    data = StructType([field for field in schema.fields if field.name.lower() not in partitions])
+    paths = [path for path, kind in leaves(data) if not isinstance(kind, VariantType)]
     named = configuration.get(STATISTICS_COLUMNS)
     if named is not None:
         wanted = [_lower(path) for path in column_list(STATISTICS_COLUMNS, named)]
-        return tuple(leaf for leaf in leaves if any(_lower(leaf)[: len(w)] == w for w in wanted))
+        return tuple(path for path in paths if any(_lower(path)[: len(w)] == w for w in wanted))
     count = num_indexed_columns(configuration)
-    return tuple(leaves if count < 0 else leaves[:count])
+    return tuple(paths if count < 0 else paths[:count])
 
 
 def check_statistics_columns(schema: StructType, configuration: Mapping[str, str]) -> None:
@@ -90,15 +91,6 @@ def found_column(schema: StructType, path: ColumnPath) -> ColumnPath:
         names.append(found[0].name)
         data_type = found[0].dataType
     return tuple(names)
-
-
-def _leaves(field: StructField) -> list[ColumnPath]:
-    if isinstance(field.dataType, VariantType):
-        return []
-    if not isinstance(field.dataType, StructType):
-        return [(field.name,)]
-    inner = [leaf for child in field.dataType.fields for leaf in _leaves(child)]
-    return [(field.name, *leaf) for leaf in inner]
 
 
 def _lower(path: ColumnPath) -> ColumnPath:

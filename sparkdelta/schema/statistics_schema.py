@@ -82,7 +82,7 @@ def _mirror(
 def leaves(
     data_type: DataType, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], DataType]]:
-    """The leaves of a struct of bounds or counts, by their names from outside in."""
+    """The leaves of a struct, or of structs in it, by their names from outside in."""
     if not isinstance(data_type, StructType):
         yield path, data_type
         return
