@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from sparkdelta.protocol.last_checkpoint import last_checkpoint_bytes, parse_last_checkpoint
+from sparkdelta.protocol.last_checkpoint import last_checkpoint_bytes
 from sparkdelta.protocol.log_files import LAST_CHECKPOINT, Version, listing_prefix
 from sparkdelta.protocol.log_segment import complete_checkpoints
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.log_listing import list_log_files
+from sparkdelta.table.log_listing import list_log_files, read_hint
 
 MAX_EMBEDDED = 30
 """A V2 checkpoint with no more sidecars and no more other actions is repeated in the hint."""
@@ -35,20 +35,12 @@ def update_hint(store: LogStore, document: Mapping[str, object]) -> bool:
     """
     version = document["version"]
     assert isinstance(version, int)
-    known = _known_version(store)
-    if known is not None and known > version and _is_there(store, known):
+    known = read_hint(store)
+    if known is not None and known.version > version and _is_there(store, known.version):
         return False
     present = {name: value for name, value in document.items() if value is not None}
     store.overwrite(LAST_CHECKPOINT, last_checkpoint_bytes(present, optional=_OPTIONAL))
     return True
-
-
-def _known_version(store: LogStore) -> Version | None:
-    try:
-        hint = parse_last_checkpoint(store.read([LAST_CHECKPOINT])[0])
-    except FileNotFoundError:
-        return None
-    return None if hint is None else hint.version
 
 
 def _is_there(store: LogStore, version: Version) -> bool:

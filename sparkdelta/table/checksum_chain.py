@@ -14,13 +14,9 @@ from sparkdelta.protocol.log_files import (
     listing_prefix,
     version_checksum_name,
 )
-from sparkdelta.protocol.version_checksum import (
-    VersionChecksum,
-    parse_version_checksum,
-    serialize_version_checksum,
-)
+from sparkdelta.protocol.version_checksum import VersionChecksum, serialize_version_checksum
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.log_listing import list_log_files
+from sparkdelta.table.log_listing import list_log_files, read_checksum
 from sparkdelta.table.log_text import fits_the_driver
 from sparkdelta.table.winning_commits import parse_commit
 
@@ -92,7 +88,7 @@ def _newest(
         if file.kind is LogFileKind.VERSION_CHECKSUM and file.version < version
     ]
     for file in reversed(checksums):
-        checksum = parse_version_checksum(store.read([file.name])[0])
+        checksum = read_checksum(store, file.version)
         if checksum is not None and checksum.totals is not None:
             return checksum, file.version
     return None, -1

@@ -27,11 +27,11 @@ from sparkdelta.protocol.file_paths import decode_path
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment
 from sparkdelta.protocol.table_features import is_supported
-from sparkdelta.protocol.version_checksum import VersionChecksum, parse_version_checksum
+from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.schema.action_schemas import CHECKPOINT_METADATA, METADATA, PROTOCOL, SIDECAR
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.driver import read_rows
-from sparkdelta.table.log_listing import find_log_segment, read_options
+from sparkdelta.table.log_listing import find_log_segment, read_checksum, read_options
 from sparkdelta.table.log_reader import LogReader
 
 _LOGGER = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class _BrokenCheckpoint(Exception):  # noqa: N818 - it never leaves this module
 def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
     """Load a segment that adds commits to the same checkpoint, reading only the new ones."""
     log = loaded.log.extended(segment)
-    checksum = _read_checksum(log.store, segment)
+    checksum = _checksum_of(log.store, segment)
     protocol, metadata = _in_checksum(checksum)
     if protocol is None or metadata is None:
         protocol, metadata = _in_commits(log)
@@ -123,7 +123,7 @@ def _load(
         broken += found
         segment = find_log_segment(store, version=segment.version, without=broken)
         log = LogReader.open(spark, store, segment, options)
-    checksum = None if log.lacks_a_schema else _read_checksum(store, segment)
+    checksum = None if log.lacks_a_schema else _checksum_of(store, segment)
     protocol, metadata = _in_checksum(checksum)
     if protocol is None or metadata is None:
         protocol, metadata = _in_commits(log)
@@ -164,13 +164,8 @@ def _broken_compactions(log: LogReader) -> list[str]:
     return [file.name for file in compactions if file.end_version in versions]
 
 
-def _read_checksum(store: LogStore, segment: LogSegment) -> VersionChecksum | None:
-    if segment.version_checksum is None:
-        return None
-    try:
-        return parse_version_checksum(store.read([segment.version_checksum.name])[0])
-    except FileNotFoundError:
-        return None
+def _checksum_of(store: LogStore, segment: LogSegment) -> VersionChecksum | None:
+    return None if segment.version_checksum is None else read_checksum(store, segment.version)
 
 
 def _in_checksum(checksum: VersionChecksum | None) -> tuple[Protocol | None, Metadata | None]:

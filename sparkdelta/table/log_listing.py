@@ -1,4 +1,4 @@
-"""From a path to the log's store, and from its listing to a log segment."""
+"""From a path to the log's store, and from its listing to a log segment and what lies beside it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from sparkdelta.protocol.log_files import (
     Version,
     listing_prefix,
     parse_log_file,
+    version_checksum_name,
 )
 from sparkdelta.protocol.log_segment import LogSegment, select_log_segment
+from sparkdelta.protocol.version_checksum import VersionChecksum, parse_version_checksum
 from sparkdelta.storage.connect import ConnectLogStore, check_same_log, hadoop_settings
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
@@ -162,5 +164,13 @@ def read_hint(store: LogStore) -> LastCheckpointHint | None:
     """What `_last_checkpoint` says, if it can be relied on."""
     try:
         return parse_last_checkpoint(store.read([LAST_CHECKPOINT])[0])
+    except FileNotFoundError:
+        return None
+
+
+def read_checksum(store: LogStore, version: Version) -> VersionChecksum | None:
+    """What the version checksum of a version says, if there is one that parses."""
+    try:
+        return parse_version_checksum(store.read([version_checksum_name(version)])[0])
     except FileNotFoundError:
         return None

@@ -25,11 +25,11 @@ from sparkdelta.protocol.version_checksum import (
     VersionChecksum,
     WireAction,
     latest_by_key,
-    parse_version_checksum,
     serialize_version_checksum,
 )
 from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, TXN, actions
 from sparkdelta.table.driver import read_rows
+from sparkdelta.table.log_listing import read_checksum
 from sparkdelta.table.snapshot import Snapshot
 
 _LOGGER = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ def checksum_after_commit(snapshot: Snapshot) -> VersionChecksum | None:
     Costs one Spark job, for a commit of up to `log_text.DRIVER_LOG_BYTES`.
     """
     commit = _commit(snapshot)
-    before = _checksum_before(snapshot)
+    before = read_checksum(snapshot.log.store, snapshot.version - 1) if snapshot.version else None
     totals = None if before is None else before.totals
     if commit is None or before is None or totals is None:
         return None
@@ -162,16 +162,6 @@ def checksum_after_commit(snapshot: Snapshot) -> VersionChecksum | None:
             ),
         )
     )
-
-
-def _checksum_before(snapshot: Snapshot) -> VersionChecksum | None:
-    if snapshot.version == 0:
-        return None
-    try:
-        data = snapshot.log.store.read([version_checksum_name(snapshot.version - 1)])
-    except FileNotFoundError:
-        return None
-    return parse_version_checksum(data[0])
 
 
 def _commit(snapshot: Snapshot) -> LogFile | None:
