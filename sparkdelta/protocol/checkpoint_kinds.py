@@ -100,8 +100,3 @@ def needs_classic_name(files: Collection[LogFile], version: Version) -> bool:
         file.kind is LogFileKind.CLASSIC_CHECKPOINT and first < file.version <= version
         for file in files
     )
-
-
-def is_on(configuration: Mapping[str, str], name: str) -> bool:
-    """Whether a property that is true by default is."""
-    return configuration.get(name, "true").lower() != "false"

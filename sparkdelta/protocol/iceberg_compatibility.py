@@ -18,6 +18,7 @@ from sparkdelta.protocol.table_properties import (
     COLUMN_MAPPING_MODE,
     ColumnMappingMode,
     column_mapping_mode,
+    is_on,
 )
 from sparkdelta.protocol.type_changes import is_supported_type_change
 
@@ -34,7 +35,7 @@ _SCALE = re.compile(r"decimal\(\s*\d+\s*,\s*(\d+)\s*\)")
 
 def is_for_iceberg(configuration: Mapping[str, str]) -> bool:
     """Whether properties ask for a table that can be converted to Iceberg."""
-    return any(_is_on(configuration, name) for name in ENABLE_ICEBERG.values())
+    return any(is_on(configuration, name) for name in ENABLE_ICEBERG.values())
 
 
 def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int | None:
@@ -53,7 +54,7 @@ def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int
     active = [
         version
         for version, name in ENABLE_ICEBERG.items()
-        if _is_on(configuration, name) and is_supported(protocol, f"icebergCompatV{version}")
+        if is_on(configuration, name) and is_supported(protocol, f"icebergCompatV{version}")
     ]
     if not active:
         return None
@@ -67,7 +68,7 @@ def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int
         if version == 1:
             problem = "the table supports deletion vectors"
             raise _violated(version, "INCOMPATIBLE_TABLE_FEATURE", problem)
-        if _is_on(configuration, _ENABLE_DELETION_VECTORS):
+        if is_on(configuration, _ENABLE_DELETION_VECTORS):
             problem = "deletion vectors are enabled"
             raise _violated(version, "DELETION_VECTORS_SHOULD_BE_DISABLED", problem)
     return version
@@ -115,10 +116,6 @@ def is_iceberg_type_change(from_type: str, to_type: str) -> bool:
     if source is not None and target is not None:
         return source[1] == target[1]
     return (from_type, to_type) == ("float", "double")
-
-
-def _is_on(configuration: Mapping[str, str], name: str) -> bool:
-    return configuration.get(name, "").lower() == "true"
 
 
 def _violated(version: int, violation: str, problem: str) -> IcebergCompatError:

@@ -41,6 +41,16 @@ ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 ROW_COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
 
 
+def is_on(configuration: Mapping[str, str], name: str) -> bool:
+    """Whether a property that is false by default is true."""
+    return configuration.get(name, "").lower() == "true"
+
+
+def is_off(configuration: Mapping[str, str], name: str) -> bool:
+    """Whether a property that is true by default is false."""
+    return configuration.get(name, "").lower() == "false"
+
+
 class ColumnMappingMode(Enum):
     """How the columns of the schema find theirs in the data files."""
 
@@ -246,7 +256,7 @@ def target_file_size(configuration: Mapping[str, str]) -> int | None:
     ----------
     PROTOCOL.md#table-properties
     """
-    if configuration.get(OPTIMIZE_WRITE, "").lower() != "true":
+    if not is_on(configuration, OPTIMIZE_WRITE):
         return None
     text = configuration.get(TARGET_FILE_SIZE)
     if text is None:
@@ -270,7 +280,7 @@ def is_type_widening_enabled(protocol: Protocol, configuration: Mapping[str, str
 def _is_active(
     protocol: Protocol, feature: str, configuration: Mapping[str, str], name: str
 ) -> bool:
-    return configuration.get(name, "").lower() == "true" and is_supported(protocol, feature)
+    return is_on(configuration, name) and is_supported(protocol, feature)
 
 
 def _integer(text: str | None) -> int | None:

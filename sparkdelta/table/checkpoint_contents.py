@@ -20,17 +20,14 @@ from sparkdelta.frames.checkpoint_rows import (
     transaction_rows,
 )
 from sparkdelta.frames.log_lines import parse_log_lines
-from sparkdelta.protocol.checkpoint_kinds import (
-    WRITE_STATS_AS_JSON,
-    WRITE_STATS_AS_STRUCT,
-    is_on,
-)
+from sparkdelta.protocol.checkpoint_kinds import WRITE_STATS_AS_JSON, WRITE_STATS_AS_STRUCT
 from sparkdelta.protocol.retention import deleted_file_retention_ms, transaction_retention_ms
 from sparkdelta.protocol.table_features import (
     READER_FEATURES_VERSION,
     WRITER_FEATURES_VERSION,
     is_supported,
 )
+from sparkdelta.protocol.table_properties import is_off
 from sparkdelta.schema.checkpoint_schema import CheckpointSchema
 from sparkdelta.table.clustering import clustering_columns
 from sparkdelta.table.configuration import TableConfiguration
@@ -175,6 +172,6 @@ def checkpoint_schema(configuration: TableConfiguration) -> CheckpointSchema:
     return CheckpointSchema(
         StructType([f for f in statistics if has_vectors or f.name != _TIGHT_BOUNDS]),
         tuple(configuration.partition_keys),
-        with_json=is_on(configuration.properties, WRITE_STATS_AS_JSON),
-        with_struct=is_on(configuration.properties, WRITE_STATS_AS_STRUCT),
+        with_json=not is_off(configuration.properties, WRITE_STATS_AS_JSON),
+        with_struct=not is_off(configuration.properties, WRITE_STATS_AS_STRUCT),
     )

@@ -15,7 +15,11 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_features import Writing
-from sparkdelta.protocol.table_properties import checkpoint_interval, compaction_interval
+from sparkdelta.protocol.table_properties import (
+    checkpoint_interval,
+    compaction_interval,
+    is_off,
+)
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.checkpointer import write_checkpoint
@@ -101,5 +105,5 @@ class CommitHooks:
             write_checkpoint(session, path, version=self.version, now_ms=now)
             # Where no commit told the checksum; the state is at hand now.
             add_version_checksum(open_writable(session, path, version=self.version))
-        if self.properties.get(ENABLED, "true").lower() != "false":
+        if not is_off(self.properties, ENABLED):
             clean_metadata(open_writable(self.spark, path, writing=Writing.CLEANUP), now_ms=now)

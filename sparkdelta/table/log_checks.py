@@ -31,9 +31,11 @@ from sparkdelta.frames.state_differences import (
     transaction_facts,
 )
 from sparkdelta.protocol.actions import Protocol
+from sparkdelta.protocol.checkpoint_kinds import WRITE_STATS_AS_JSON, WRITE_STATS_AS_STRUCT
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version
 from sparkdelta.protocol.log_segment import Checkpoint, complete_checkpoints
 from sparkdelta.protocol.retention import deleted_file_retention_ms, transaction_retention_ms
+from sparkdelta.protocol.table_properties import is_off
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_compaction import compacted_commits
@@ -43,7 +45,7 @@ from sparkdelta.table.sidecar_files import damaged_sidecars
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 
 _NOT_REBUILT = (VersionNotFoundError, TruncatedTransactionLogError, VersionsNotContiguousError)
-_STATISTICS = ("delta.checkpoint.writeStatsAsJson", "delta.checkpoint.writeStatsAsStruct")
+_STATISTICS = (WRITE_STATS_AS_JSON, WRITE_STATS_AS_STRUCT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,7 @@ def _differing(stored: Snapshot, replay: Snapshot, now_ms: int) -> DataFrame:
     """path STRING, problem STRING."""
     root, properties = stored.path, replay.properties
     expired_at_ms = now_ms - deleted_file_retention_ms(properties)
-    with_records = any(properties.get(name, "true").lower() == "true" for name in _STATISTICS)
+    with_records = not all(is_off(properties, name) for name in _STATISTICS)
     may_expire = transaction_retention_ms(properties) is not None
 
     def facts(snapshot: Snapshot) -> DataFrame:

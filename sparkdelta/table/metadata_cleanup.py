@@ -30,6 +30,7 @@ from sparkdelta.protocol.metadata_cleanup import (
     is_abandoned,
 )
 from sparkdelta.protocol.retention import log_retention_ms
+from sparkdelta.protocol.table_properties import is_off
 from sparkdelta.storage.log_store import FileEntry
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.loading import load_log
@@ -83,7 +84,7 @@ def clean_metadata(
     """
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     cutoff = cutoff_time(now, log_retention_ms(snapshot.properties))
-    if snapshot.properties.get(ENABLED, "true").lower() == "false":
+    if is_off(snapshot.properties, ENABLED):
         return CleanupResult(dry_run, cutoff, reason=f"{ENABLED} is false")
     files = list_log_files(snapshot.log.store)
     version = newest_commit_at(

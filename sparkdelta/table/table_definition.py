@@ -31,6 +31,7 @@ from sparkdelta.protocol.table_properties import (
     ROW_ID_COLUMN,
     ColumnMappingMode,
     column_mapping_mode,
+    is_on,
 )
 from sparkdelta.schema.column_ids import MAX_COLUMN_ID, with_column_ids, with_ids_of
 from sparkdelta.schema.needed_features import needed_features
@@ -95,7 +96,7 @@ def defined_table(
         if earlier is None
         else upgraded_protocol(earlier.protocol, features)
     )
-    if configuration.get(ENABLE_ROW_TRACKING, "").lower() == "true":
+    if is_on(configuration, ENABLE_ROW_TRACKING):
         configuration.setdefault(ROW_ID_COLUMN, f"_row-id-col-{uuid4()}")
         configuration.setdefault(ROW_COMMIT_VERSION_COLUMN, f"_row-commit-version-col-{uuid4()}")
     mode = column_mapping_mode(protocol, configuration)
@@ -130,9 +131,7 @@ def _kept(requested: Mapping[str, str], earlier: TableConfiguration | None) -> d
     if earlier is None:
         return dict(requested)
     names = [ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN]
-    if requested.get(ENABLE_IN_COMMIT_TIMESTAMPS, "").lower() == "true" and (
-        earlier.in_commit_timestamps.enabled
-    ):
+    if is_on(requested, ENABLE_IN_COMMIT_TIMESTAMPS) and earlier.in_commit_timestamps.enabled:
         names += [IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION, IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP]
     before = earlier.properties
     return {**requested, **{name: before[name] for name in names if name in before}}

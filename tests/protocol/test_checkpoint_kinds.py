@@ -10,7 +10,6 @@ from sparkdelta.protocol.checkpoint_kinds import (
     CLASSIC_NAME_INTERVAL,
     CheckpointKind,
     checkpoint_kind,
-    is_on,
     needs_classic_name,
 )
 from sparkdelta.protocol.log_files import LogFileKind, parse_log_file
@@ -82,9 +81,3 @@ def test_old_clients_find_a_classic_name_now_and_then() -> None:
     old = version - CLASSIC_NAME_INTERVAL
     assert needs_classic_name(log(f"{old:020d}.checkpoint.parquet"), version)
     assert not needs_classic_name(log(f"{old + 1:020d}.checkpoint.parquet"), version)
-
-
-def test_statistics_are_written_in_both_forms_by_default() -> None:
-    assert is_on({}, "p")
-    assert is_on({"p": "TRUE"}, "p")
-    assert not is_on({"p": "False"}, "p")

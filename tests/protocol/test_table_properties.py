@@ -10,6 +10,8 @@ from sparkdelta.protocol.table_properties import (
     RowTracking,
     column_mapping_mode,
     in_commit_timestamps,
+    is_off,
+    is_on,
     row_tracking,
 )
 
@@ -18,6 +20,14 @@ ICT = "delta.enableInCommitTimestamps"
 ICT_VERSION = "delta.inCommitTimestampEnablementVersion"
 ICT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
 ROWS = "delta.enableRowTracking"
+
+
+def test_what_is_not_said_is_neither_on_nor_off():
+    assert is_on({"p": "TRUE"}, "p")
+    assert is_off({"p": "False"}, "p")
+    for configuration in ({}, {"p": "nonsense"}):
+        assert not is_on(configuration, "p")
+        assert not is_off(configuration, "p")
 
 
 @pytest.mark.parametrize(
