@@ -103,7 +103,7 @@ def repeated_files(actions: DataFrame, *, table_root: str) -> DataFrame:
     ----------
     PROTOCOL.md#action-reconciliation
     """
-    keys = actions.select(_key("add", table_root, ADD), _key("remove", table_root, REMOVE))
+    keys = actions.select(_key("add", table_root), _key("remove", table_root))
     key = F.coalesce("add", "remove").alias("key")
     counted = keys.select(key).groupBy("key").agg(F.count("*").alias("actions"))
     return counted.filter("actions > 1").select("key.path")
@@ -127,8 +127,7 @@ def _is_data(action: str) -> Column:
     return F.col(f"{action}.path").isNotNull() & F.coalesce(f"{action}.dataChange", F.lit(True))
 
 
-def _key(action: str, table_root: str, schema: StructType) -> Column:
-    assert "deletionVector" in schema.names
+def _key(action: str, table_root: str) -> Column:
     path = canonical_path(f"{action}.path", table_root=table_root)
     vector = deletion_vector_id(f"{action}.deletionVector")
     key = f"struct({path} AS path, {vector} AS vector)"

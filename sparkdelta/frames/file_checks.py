@@ -131,9 +131,7 @@ def _footer_problem(row: dict[str, Any], checker: FileChecker) -> str | None:
 
 
 def _vector_problem(fields: dict[str, Any], checker: FileChecker) -> tuple[str, str | None]:
-    descriptor = DeletionVectorDescriptor.from_dict(
-        {name: value for name, value in fields.items() if value is not None}
-    )
+    descriptor = DeletionVectorDescriptor.from_dict(fields)
     shown = str(fields["pathOrInlineDv"])
     try:
         path = descriptor.absolute_path(checker.table_root)

@@ -241,9 +241,9 @@ class _Split:
         return pc.add(pa.array(positions if kept is None else positions[kept]), value)
 
     def _deleted_rows(self) -> Chunks:
-        if VECTOR not in self.split.schema.names or self._value(VECTOR) is None:
+        fields = self._value(VECTOR) if VECTOR in self.split.schema.names else None
+        if fields is None:
             return {}
-        fields = {key: value for key, value in self._value(VECTOR).items() if value is not None}
         descriptor = DeletionVectorDescriptor.from_dict(fields)
         path = descriptor.absolute_path(self.reader.table_root)
         if path is None:

@@ -17,8 +17,6 @@ from sparkdelta.protocol.file_actions import AddFile, RemoveFile, file_key
 from sparkdelta.protocol.table_features import check_writable, is_supported
 from sparkdelta.protocol.table_properties import is_append_only
 
-SYSTEM_DOMAINS = "delta."
-
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -140,20 +138,6 @@ def check_supported(protocol: Protocol, *, path: str, domains: bool, vectors: bo
         if is_used and not is_supported(protocol, feature):
             problem = f"the protocol does not support {feature}, which its actions are of"
             raise InvalidCommitError(path=path, problem=problem)
-
-
-def check_user_domains(domains: Iterable[DomainMetadata], *, path: str) -> None:
-    """Refuse a user's action of a domain that belongs to the system.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-domain-metadata
-    """
-    for domain in domains:
-        if domain.domain.startswith(SYSTEM_DOMAINS):
-            raise InvalidCommitError(
-                path=path, problem=f"domain {domain.domain} belongs to the system, not to users"
-            )
 
 
 def _at_most_one(keys: Iterable[Hashable], what: str, path: str) -> None:

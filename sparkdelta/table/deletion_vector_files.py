@@ -99,10 +99,7 @@ def read_bitmaps(
 
 
 def _path(fields: Mapping[str, object], table_root: str) -> str | None:
-    descriptor = DeletionVectorDescriptor.from_dict(
-        {key: value for key, value in fields.items() if value is not None}
-    )
-    path = descriptor.absolute_path(table_root)
+    path = DeletionVectorDescriptor.from_dict(fields).absolute_path(table_root)
     return None if path is None else plain_path(path)
 
 

@@ -198,7 +198,7 @@ class LogChecks:
 
     def _open(self, version: Version | None, without: Collection[str]) -> Snapshot:
         root = self.store.table_root
-        return open_snapshot(self.spark, root, version=version, without=without)
+        return open_snapshot(self.spark, root, version=version, without=without, store=self.store)
 
 
 def _features(protocol: Protocol) -> tuple[object, ...]:

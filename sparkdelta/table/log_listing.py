@@ -56,9 +56,7 @@ def open_log(
     return HadoopLogStore(spark, root, hadoop_conf or {})
 
 
-def open_log_for_writing(
-    spark: SparkSession, path: str, hadoop_conf: Mapping[str, str] | None = None
-) -> LogStore:
+def open_log_for_writing(spark: SparkSession, path: str) -> LogStore:
     """As `open_log`, with the store's own client where Hadoop cannot commit.
 
     Raises
@@ -68,28 +66,26 @@ def open_log_for_writing(
     """
     path = checked_path(path)
     if is_connect(spark):
-        return _open_beside_the_server(spark, path, hadoop_conf or {})
-    store = open_log(spark, path, hadoop_conf)
+        return _open_beside_the_server(spark, path)
+    store = open_log(spark, path)
     if store.table_root.partition(":")[0] in OBJECT_SCHEMES:
         from sparkdelta.storage.hadoop import settings
 
         names = setting_names(store.table_root)
-        known = settings(spark, names, hadoop_conf or {})
+        known = settings(spark, names, {})
         store = ObjectLogStore(store.table_root, open_objects(store.table_root, known), store)
     store.check_writable()
     return store
 
 
-def _open_beside_the_server(
-    spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]
-) -> LogStore:
+def _open_beside_the_server(spark: SparkSession, path: str) -> LogStore:
     """A store by which a client of Spark Connect commits itself."""
     scheme = path.partition(":")[0] if _HAS_SCHEME(path) else "file"
     store: LogStore
     if scheme in OBJECT_SCHEMES:
         root = path.rstrip("/")
         known = hadoop_settings(spark, setting_names(root))
-        store = ObjectLogStore(root, open_objects(root, {**known, **hadoop_conf}))
+        store = ObjectLogStore(root, open_objects(root, known))
     elif scheme == "file":
         plain = re.sub("^file:/+", "/", path)
         store = LocalLogStore(f"file:{os.path.abspath(plain)}")

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.frames.sidecar_references import unreferenced
@@ -177,9 +176,10 @@ def _unused(snapshot: Snapshot, old: list[str], expired: set[str]) -> list[str]:
         for file in list_log_files(snapshot.log.store)
         if file.kind.is_checkpoint and file.name not in expired
     ]
+    stored = snapshot.log.spark.createDataFrame(pa.table({"name": pa.array(old, pa.string())}))
     try:
         rows = read_rows(
-            unreferenced(_names(snapshot, old), snapshot.log.named_sidecars(left)),
+            unreferenced(stored, snapshot.log.named_sidecars(left)),
             what="sidecars to be deleted",
             bound=len(old),
         )
@@ -187,10 +187,3 @@ def _unused(snapshot: Snapshot, old: list[str], expired: set[str]) -> list[str]:
         _LOGGER.warning("%s: no sidecar is deleted: %s", snapshot.path, error.message)
         return []
     return sorted(row["name"] for row in rows)
-
-
-def _names(snapshot: Snapshot, names: list[str]) -> DataFrame:
-    if not names:
-        return snapshot.log.spark.createDataFrame([], "name STRING")
-    table = pa.table({"name": pa.array(names, pa.string())})
-    return snapshot.log.spark.createDataFrame(table)

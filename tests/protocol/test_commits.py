@@ -35,7 +35,6 @@ from sparkdelta.protocol.staged_commit import (
     StagedActions,
     check_actions,
     check_allowed,
-    check_user_domains,
 )
 
 VECTOR = DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 6)
@@ -211,12 +210,6 @@ def test_tables_of_unknown_features():
         check_allowed(
             StagedActions(), protocol=Protocol(1, 7, None, ("x",)), metadata=Metadata(""), path="/t"
         )
-
-
-def test_users_leave_system_domains_alone():
-    check_user_domains([DomainMetadata("deltas", "")], path="/t")
-    with pytest.raises(InvalidCommitError):
-        check_user_domains([DomainMetadata("delta.x", "")], path="/t")
 
 
 @pytest.mark.parametrize(
