@@ -7,9 +7,9 @@ from pyspark.sql import SparkSession
 from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.commands.compact_log import compact_commits
 from sparkdelta.commands.verify import Verification, verify_table
-from sparkdelta.protocol.arguments import checked_count, checked_version
+from sparkdelta.protocol.arguments import checked_version
 from sparkdelta.protocol.table_features import Writing
-from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, Layout
+from sparkdelta.table.checkpoint_options import ADDS_PER_SIDECAR, CheckpointOptions, Layout
 from sparkdelta.table.checkpointer import WrittenCheckpoint
 from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_compaction import CompactionResult
@@ -58,7 +58,7 @@ def write_checkpoint(
     Parameters
     ----------
     spark
-        A classic session.
+        A classic or Connect session.
     path
         The table's root.
     version
@@ -100,17 +100,15 @@ def write_checkpoint(
     ----------
     PROTOCOL.md#checkpoints
     """
-    return checkpoint(
-        spark,
-        path,
-        version=checked_version(version),
+    options = CheckpointOptions(
         kind=kind,
         layout=layout,
         incremental=incremental,
-        adds_per_sidecar=checked_count(adds_per_sidecar, "adds_per_sidecar") or ADDS_PER_SIDECAR,
+        adds_per_sidecar=adds_per_sidecar,
         compression=compression,
-        shows_progress=progress,
     )
+    version = checked_version(version)
+    return checkpoint(spark, path, options, version=version, shows_progress=progress)
 
 
 def compact_log(

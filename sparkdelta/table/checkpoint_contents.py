@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -29,17 +28,12 @@ from sparkdelta.protocol.table_features import (
 )
 from sparkdelta.protocol.table_properties import is_off
 from sparkdelta.schema.checkpoint_schema import CheckpointSchema
+from sparkdelta.table.checkpoint_options import CheckpointOptions, Layout
 from sparkdelta.table.clustering import clustering_columns
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log_text import local_lines
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.state import TableState
-
-Layout: TypeAlias = Literal["clustered", "hash"]
-
-ADDS_PER_SIDECAR = 100_000
-"""About so many live files are described by a sidecar: ten million by a hundred. Few enough for one
-task, and for one that is rewritten to be a small part; enough for their number to be small."""
 
 REMOVES_PER_SIDECAR = 250_000
 """About so many tombstones are in a sidecar of their own."""
@@ -69,23 +63,18 @@ class CheckpointContents:
     order: FileOrder
     layout: Layout
     now_ms: int
-    adds_per_sidecar: int = ADDS_PER_SIDECAR
+    adds_per_sidecar: int
     removes_per_sidecar: int = REMOVES_PER_SIDECAR
 
     @classmethod
     def of(
-        cls,
-        snapshot: Snapshot,
-        *,
-        layout: Layout,
-        now_ms: int,
-        adds_per_sidecar: int = ADDS_PER_SIDECAR,
+        cls, snapshot: Snapshot, options: CheckpointOptions, *, now_ms: int
     ) -> CheckpointContents:
         """The contents as the table's properties want them."""
         schema = checkpoint_schema(snapshot.configuration)
         leading = leading_paths(schema.statistics, clustering_columns(snapshot) or ())
         order = FileOrder(schema, leading, snapshot.state.partition_time_zone)
-        return cls(snapshot, schema, order, layout, now_ms, adds_per_sidecar)
+        return cls(snapshot, schema, order, options.layout, now_ms, options.adds_per_sidecar)
 
     @property
     def fingerprint(self) -> str:

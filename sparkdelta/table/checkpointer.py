@@ -33,9 +33,10 @@ from sparkdelta.protocol.checkpoint_kinds import (
 )
 from sparkdelta.protocol.log_files import LogFileKind, Version, listing_prefix
 from sparkdelta.protocol.sidecar_reuse import Reuse
-from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR, CheckpointContents, Layout
+from sparkdelta.table.checkpoint_contents import CheckpointContents
 from sparkdelta.table.checkpoint_files import StagedCheckpoint, stage_classic, stage_top_level
 from sparkdelta.table.checkpoint_hint import update_hint
+from sparkdelta.table.checkpoint_options import CheckpointOptions
 from sparkdelta.table.log_listing import list_log_files
 from sparkdelta.table.sessions import compile_plans
 from sparkdelta.table.sidecar_files import (
@@ -110,17 +111,13 @@ class Checkpointer:
     Attributes
     ----------
     kind
-        V2_JSON stands for V2 where the kind is not asked for: it has the classic name now and then,
+        V2_JSON stands for V2 where the options ask for none: it has the classic name now and then,
         and is Parquet where it has very many sidecars.
-    is_incremental
-        Whether sidecars of the last checkpoint may be taken over.
     """
 
     contents: CheckpointContents
     kind: CheckpointKind
-    is_kind_asked: bool = True
-    is_incremental: bool = True
-    compression: str = "snappy"
+    options: CheckpointOptions
 
     def write(self) -> WrittenCheckpoint:
         """Write it.
@@ -135,8 +132,9 @@ class Checkpointer:
         started = time.monotonic()
         if self.kind.has_classic_name and self._has_classic_name():
             return self._nothing()
-        plan = plan_reuse(self.contents) if self.is_incremental and self.kind.is_v2 else None
-        if self.is_incremental and self.kind.is_v2 and self._is_there(plan):
+        is_incremental = self.options.incremental and self.kind.is_v2
+        plan = plan_reuse(self.contents) if is_incremental else None
+        if is_incremental and self._is_there(plan):
             return self._nothing()
         try:
             written = self._write(plan)
@@ -168,7 +166,9 @@ class Checkpointer:
         """Whether the last checkpoint is of this version, and a new one would be no better."""
         log = self.contents.snapshot.log
         checkpoint = log.segment.checkpoint
-        if self.is_kind_asked or checkpoint is None or checkpoint.version != self._version:
+        if self.options.kind is not None:
+            return False
+        if checkpoint is None or checkpoint.version != self._version:
             return False
         if plan is None:  # without files there are no sidecars; V2 it is by its name
             return not log.sidecars and checkpoint.kind is LogFileKind.UUID_CHECKPOINT
@@ -180,16 +180,17 @@ class Checkpointer:
             staged = (
                 self._staged_v2(stage, plan)
                 if self.kind.is_v2
-                else stage_classic(stage, self.contents, self.compression)
+                else stage_classic(stage, self.contents, self.options.compression)
             )
             self._publish(stage, staged)
         update_hint(log.store, staged.hint(self._version))
         return self._outcome(staged)
 
     def _staged_v2(self, stage: Staging, plan: Reuse | None) -> StagedCheckpoint:
-        sidecars = stage_sidecars(stage, self.contents, plan, self.compression)
+        compression = self.options.compression
+        sidecars = stage_sidecars(stage, self.contents, plan, compression)
         kind = self._v2_kind(len(sidecars.all))
-        return stage_top_level(stage, self.contents, kind, sidecars, self.compression)
+        return stage_top_level(stage, self.contents, kind, sidecars, compression)
 
     def _publish(self, stage: Staging, staged: StagedCheckpoint) -> None:
         """Give all files their names, the checkpoint's own last.
@@ -221,7 +222,7 @@ class Checkpointer:
             raise ReuseFailed(damage, [file.name for file in log.segment.checkpoint.files])
 
     def _v2_kind(self, num_sidecars: int) -> CheckpointKind:
-        if self.is_kind_asked:
+        if self.options.kind is not None:
             return self.kind
         first = max(0, self._version - CLASSIC_NAME_INTERVAL)
         files = list_log_files(self.contents.snapshot.log.store, listing_prefix(first))
@@ -248,14 +249,10 @@ class Checkpointer:
 def write_checkpoint(
     session: SparkSession,
     path: str,
+    options: CheckpointOptions,
     *,
     version: Version | None,
     now_ms: int,
-    kind: str | None = None,
-    layout: Layout = "clustered",
-    is_incremental: bool = True,
-    adds_per_sidecar: int = ADDS_PER_SIDECAR,
-    compression: str = "snappy",
 ) -> WrittenCheckpoint:
     """Load a version and write its checkpoint, see `sparkdelta.write_checkpoint`.
 
@@ -271,22 +268,15 @@ def write_checkpoint(
     PROTOCOL.md#checkpoints
     """
 
-    def written(*, is_incremental: bool, without: Sequence[str] = ()) -> WrittenCheckpoint:
+    def written(options: CheckpointOptions, without: Sequence[str] = ()) -> WrittenCheckpoint:
         snapshot = open_writable(session, path, version=version, without=without)
         compile_plans(session, wanted=not snapshot.log.is_small)
-        contents = CheckpointContents.of(
-            snapshot, layout=layout, now_ms=now_ms, adds_per_sidecar=adds_per_sidecar
-        )
-        return Checkpointer(
-            contents=contents,
-            kind=checkpoint_kind(kind, snapshot.protocol, snapshot.properties),
-            is_kind_asked=kind is not None,
-            is_incremental=is_incremental,
-            compression=compression,
-        ).write()
+        contents = CheckpointContents.of(snapshot, options, now_ms=now_ms)
+        kind = checkpoint_kind(options.kind, snapshot.protocol, snapshot.properties)
+        return Checkpointer(contents=contents, kind=kind, options=options).write()
 
     try:
-        return written(is_incremental=is_incremental)
+        return written(options)
     except ReuseFailed as problem:
         _LOGGER.warning("A full checkpoint instead of an incremental one: %r", problem)
-        return written(is_incremental=False, without=problem.broken)
+        return written(replace(options, incremental=False), problem.broken)

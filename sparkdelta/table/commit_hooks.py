@@ -22,6 +22,7 @@ from sparkdelta.protocol.table_properties import (
 )
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.checkpoint_options import CheckpointOptions
 from sparkdelta.table.checkpointer import write_checkpoint
 from sparkdelta.table.checksum_chain import add_checksum_of_commit
 from sparkdelta.table.job_names import jobs_of
@@ -102,7 +103,7 @@ class CommitHooks:
         assert self.spark is not None
         path, now = self.store.table_root, time.time_ns() // 1_000_000
         with writing_session(self.spark) as session:
-            write_checkpoint(session, path, version=self.version, now_ms=now)
+            write_checkpoint(session, path, CheckpointOptions(), version=self.version, now_ms=now)
             # Where no commit told the checksum; the state is at hand now.
             add_version_checksum(open_writable(session, path, version=self.version))
         if not is_off(self.properties, ENABLED):

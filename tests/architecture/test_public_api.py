@@ -25,7 +25,7 @@ from sparkdelta import (
 )
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.exceptions import DeltaError, from_message
-from sparkdelta.table.checkpoint_contents import ADDS_PER_SIDECAR
+from sparkdelta.table.checkpoint_options import ADDS_PER_SIDECAR
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 from sparkdelta.tables import DeltaTableBuilder, IdentityGenerator
 

@@ -23,6 +23,7 @@ from sparkdelta import (
 )
 from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.table import sidecar_reuse
+from sparkdelta.table.checkpoint_options import CheckpointOptions
 from tests.support.checksums import assert_checksums
 from tests.support.crashing_store import dying_writer
 from tests.support.memory_log import Crash
@@ -60,9 +61,9 @@ def _checkpoint_v2(spark: SparkSession, path: str) -> object:
                    f'{features},"writerFeatures":["v2Checkpoint"]'))  # fmt: skip
     for checksum in log.parent.glob("*.crc"):  # of the table as it was
         checksum.unlink()
-    checkpoint(spark, path, version=0, kind="v2-json")
+    checkpoint(spark, path, CheckpointOptions(kind="v2-json"), version=0)
     with patch.object(sidecar_reuse, "_NOT_WORTH_A_LOOK", 0):
-        written = checkpoint(spark, path, kind="v2-json")
+        written = checkpoint(spark, path, CheckpointOptions(kind="v2-json"))
     assert (written.num_sidecars, written.num_reused_sidecars) == (2, 1)
     return written
 

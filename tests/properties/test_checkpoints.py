@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import load_snapshot
 from sparkdelta.commands.checkpoint import checkpoint
+from sparkdelta.table.checkpoint_options import CheckpointOptions
 from tests.support.log_writer import Action, log_directory, write_commit
 from tests.support.reference_model import FileKey, replay
 from tests.support.snapshots import expected, replayed
@@ -126,10 +125,11 @@ def test_incremental_checkpoints_are_full_ones(
         if version % EVERY:
             continue
         now_ms = NOW + version * DAY // 2
-        options: Mapping[str, Any] = {"adds_per_sidecar": 6, "now_ms": now_ms}
-        written = checkpoint(spark, str(table), kind="v2-json", **options)
+        options = CheckpointOptions(kind="v2-json", adds_per_sidecar=6)
+        written = checkpoint(spark, str(table), options, now_ms=now_ms)
         reused += written.num_reused_sidecars
-        checkpoint(spark, str(other), kind="v2-parquet", incremental=False, **options)
+        full = CheckpointOptions(kind="v2-parquet", incremental=False, adds_per_sidecar=6)
+        checkpoint(spark, str(other), full, now_ms=now_ms)
         found, wanted = actions(spark, table), actions(spark, other)
         assert found[0] == wanted[0]
         assert wanted[1] <= found[1], "no tombstone is lost"

@@ -35,6 +35,7 @@ from sparkdelta.table import (
     sidecar_files,
     sidecar_reuse,
 )
+from sparkdelta.table.checkpoint_options import CheckpointOptions
 from sparkdelta.table.checkpointer import WrittenCheckpoint
 from tests.support.log_writer import (
     log_directory,
@@ -84,6 +85,13 @@ def names(table: Path) -> list[str]:
     )
 
 
+def write(
+    spark: SparkSession, table: Path, *, version: int | None = None, **options: Any
+) -> WrittenCheckpoint:
+    chosen = CheckpointOptions(**options)
+    return checkpoint(spark, str(table), chosen, version=version, now_ms=NOW)
+
+
 @pytest.mark.parametrize(("kind", "most"), [("classic", 2), ("v2-json", 3)])
 def test_a_small_checkpoint_takes_few_jobs(
     spark: SparkSession, table: Path, kind: str, most: int
@@ -105,7 +113,7 @@ def test_every_kind_holds_the_whole_state(
 ) -> None:
     """PROTOCOL.md#action-reconciliation"""
     write_kept_history(table)
-    written = checkpoint(spark, str(table), kind=kind, layout=layout, now_ms=NOW)
+    written = write(spark, table, kind=kind, layout=layout)
     state = replay(COMMITS, until=LAST)
     assert (written.num_adds, written.num_removes) == (len(state.adds), len(state.removes))
     only_checkpoint(table, LAST)
@@ -122,7 +130,7 @@ def test_a_classic_checkpoint_row_by_row(spark: SparkSession, table: Path) -> No
     info = {"commitInfo": {"operation": "WRITE"}}
     cdc = {"cdc": {"path": "c", "partitionValues": {}, "size": 1, "dataChange": False}}
     write_commit(table, 7, [info, cdc, add("last", stats='{"numRecords":3}')])
-    written = checkpoint(spark, str(table), kind="classic", now_ms=NOW)
+    written = write(spark, table, kind="classic")
     rows = pq.read_table(log_directory(table) / str(written.file)).to_pylist()
     kinds = [[name for name, value in row.items() if value is not None] for row in rows]
     assert {kind for (kind,) in kinds} == {
@@ -173,7 +181,7 @@ def test_statistics_are_in_the_form_that_is_on(
     opening = metadata(*columns, partitioned_by=["day"], configuration=configuration)
     one = add("a", partitionValues={"day": "2024-01-01"}, stats=json.dumps(STATS))
     write_commit(table, 0, [protocol(features=["v2Checkpoint"]), opening, one])
-    written = checkpoint(spark, str(table), kind=kind, now_ms=NOW)
+    written = write(spark, table, kind=kind)
     rows = pq.read_table(file_of_adds(table, written)).to_pylist()
     (found,) = (row["add"] for row in rows if row["add"])
     forms = {"stats", "stats_parsed", "partitionValues_parsed"}
@@ -199,7 +207,7 @@ def test_files_are_in_order_and_in_small_row_groups(
     stats = ({"numRecords": 1, "minValues": {"id": n}, "maxValues": {"id": n}} for n in numbers)
     files = [add(f"f{n}", stats=json.dumps(s)) for n, s in zip(numbers, stats, strict=True)]
     write_commit(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), *files])
-    written = checkpoint(spark, str(table), kind=kind, now_ms=NOW)
+    written = write(spark, table, kind=kind)
     file = pq.ParquetFile(file_of_adds(table, written))
     paths = [file.schema.column(number).path for number in range(len(file.schema))]
     column = paths.index("add.stats_parsed.minValues.id")
@@ -221,7 +229,7 @@ def test_the_top_level_of_a_v2_checkpoint(spark: SparkSession, table: Path) -> N
     PROTOCOL.md#sidecar-file-information
     """
     write_kept_history(table)
-    written = checkpoint(spark, str(table), kind="v2-json", now_ms=NOW)
+    written = write(spark, table, kind="v2-json")
     lines = (log_directory(table) / str(written.file)).read_text().splitlines()
     actions = [json.loads(line) for line in lines]
     assert all(len(action) == 1 for action in actions)
@@ -251,7 +259,7 @@ def test_the_hint_follows_and_nothing_else_is_left(
 ) -> None:
     """PROTOCOL.md#last-checkpoint-file-schema"""
     write_kept_history(table)
-    written = checkpoint(spark, str(table), kind=kind, now_ms=NOW)
+    written = write(spark, table, kind=kind)
     data = (log_directory(table) / "_last_checkpoint").read_bytes()
     hint = parse_last_checkpoint(data)
     assert hint is not None
@@ -285,7 +293,7 @@ def test_a_text_with_unusual_line_ends_is_in_the_hint(spark: SparkSession, table
     described = metadata()
     described["metaData"]["description"] = text
     write_commit(table, 0, [protocol(features=["v2Checkpoint"]), described, add("f")])
-    checkpoint(spark, str(table), kind="v2-json", now_ms=NOW)
+    write(spark, table, kind="v2-json")
     hint = json.loads((log_directory(table) / "_last_checkpoint").read_bytes())
     actions = hint["v2Checkpoint"]["nonFileActions"]
     assert [a["metaData"]["description"] for a in actions if "metaData" in a] == [text]
@@ -294,9 +302,9 @@ def test_a_text_with_unusual_line_ends_is_in_the_hint(spark: SparkSession, table
 def test_the_hint_never_goes_back(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#last-checkpoint-file"""
     write_kept_history(table)
-    checkpoint(spark, str(table), now_ms=NOW)
+    write(spark, table)
     hint = (log_directory(table) / "_last_checkpoint").read_bytes()
-    older = checkpoint(spark, str(table), version=3, now_ms=NOW)
+    older = write(spark, table, version=3)
     assert older.is_written
     assert (log_directory(table) / "_last_checkpoint").read_bytes() == hint
     assert load_snapshot(spark, str(table), version=3).segment.deltas == ()
@@ -307,7 +315,7 @@ def test_an_empty_table_gets_one_checkpoint_of_a_version(spark: SparkSession, ta
     write_commit(
         table, 0, [protocol(features=["v2Checkpoint"]), metadata(configuration=properties)]
     )
-    written = [checkpoint(spark, str(table), now_ms=NOW) for _ in range(3)]
+    written = [write(spark, table) for _ in range(3)]
     assert [one.is_written for one in written].count(True) <= 2  # of the classic name once
     assert not written[-1].is_written
 
@@ -316,7 +324,7 @@ def test_a_hint_to_what_is_not_there_is_replaced(spark: SparkSession, table: Pat
     """PROTOCOL.md#last-checkpoint-file"""
     write_kept_history(table)
     write_last_checkpoint(table, {"version": 999})
-    written = checkpoint(spark, str(table), now_ms=NOW)
+    written = write(spark, table)
     hint = parse_last_checkpoint((log_directory(table) / "_last_checkpoint").read_bytes())
     assert hint is not None
     assert hint.version == written.version
@@ -332,7 +340,7 @@ def test_what_is_expired_is_dropped(spark: SparkSession, table: Path) -> None:
         remove("kept", deletionTimestamp=NOW - 7 * 24 * 3_600_000 + 1),
     ]
     create(table, *commit, configuration=retention)
-    written = checkpoint(spark, str(table), now_ms=NOW)
+    written = write(spark, table)
     rows = pq.read_table(log_directory(table) / str(written.file)).to_pylist()
     assert [row["remove"]["path"] for row in rows if row["remove"]] == ["kept"]
     assert [row["txn"]["appId"] for row in rows if row["txn"]] == ["new"]
@@ -341,11 +349,11 @@ def test_what_is_expired_is_dropped(spark: SparkSession, table: Path) -> None:
 def test_what_is_there_is_never_replaced(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#classic-checkpoint"""
     write_kept_history(table)
-    first = checkpoint(spark, str(table), kind="v2-classic", now_ms=NOW)
+    first = write(spark, table, kind="v2-classic")
     before = names(table)
     content = (log_directory(table) / str(first.file)).read_bytes()
     for kind in ("classic", "v2-classic"):
-        assert not checkpoint(spark, str(table), kind=kind, now_ms=NOW).is_written
+        assert not write(spark, table, kind=kind).is_written
     assert names(table) == before
     assert (log_directory(table) / str(first.file)).read_bytes() == content
 
@@ -353,11 +361,11 @@ def test_what_is_there_is_never_replaced(spark: SparkSession, table: Path) -> No
 def test_the_kind_follows_the_policy(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#handling-backward-compatibility-while-moving-to-uuid-named-v2-checkpoints"""
     write_kept_history(table, **{"delta.checkpointPolicy": "v2"})
-    kinds = [checkpoint(spark, str(table), now_ms=NOW).kind]
+    kinds = [write(spark, table).kind]
     write_commit(table, LAST + 1, [add("new")])
-    kinds.append(checkpoint(spark, str(table), now_ms=NOW).kind)
+    kinds.append(write(spark, table).kind)
     assert kinds == ["v2-classic", "v2-json"]
-    assert not checkpoint(spark, str(table), now_ms=NOW).is_written, "nothing has changed"
+    assert not write(spark, table).is_written, "nothing has changed"
 
 
 @pytest.mark.parametrize(("most", "kind"), [(2, "v2-json"), (1, "v2-parquet")])
@@ -367,8 +375,8 @@ def test_the_kind_follows_the_number_of_sidecars(
     """PROTOCOL.md#v2-spec"""
     monkeypatch.setattr(checkpointer, "MAX_JSON_SIDECARS", most)
     write_kept_history(table, **{"delta.checkpointPolicy": "v2"})
-    assert checkpoint(spark, str(table), version=LAST - 1, now_ms=NOW).kind == "v2-classic"
-    written = checkpoint(spark, str(table), now_ms=NOW)
+    assert write(spark, table, version=LAST - 1).kind == "v2-classic"
+    written = write(spark, table)
     assert (written.num_sidecars, written.kind) == (2, kind)
     assert str(written.file).endswith(kind.removeprefix("v2-"))
 
@@ -382,7 +390,7 @@ def test_what_disagrees_with_the_checksum_is_not_published(
     write_checksum(table, LAST, {"numFiles": 3, "tableSizeBytes": 3})
     before = names(table)
     with pytest.raises(CheckpointMismatchError) as raised:
-        checkpoint(spark, str(table), kind=kind, now_ms=NOW)
+        write(spark, table, kind=kind)
     assert (raised.value.expected, raised.value.found) == (3, 5)
     assert names(table) == before
 
@@ -405,7 +413,7 @@ def test_a_failure_leaves_the_old_checkpoint_in_use(
 ) -> None:
     """At the second sidecar, and at the checkpoint's own file."""
     write_kept_history(table)
-    checkpoint(spark, str(table), version=3, kind="v2-json", now_ms=NOW)
+    write(spark, table, version=3, kind="v2-json")
     before, publish, calls = names(table), LocalLogStore.publish, []
 
     def failing_publish(store: LocalLogStore, source: str, name: str, **facts: bool) -> None:
@@ -416,7 +424,7 @@ def test_a_failure_leaves_the_old_checkpoint_in_use(
 
     monkeypatch.setattr(LocalLogStore, "publish", failing_publish)
     with pytest.raises(OSError, match="is gone"):
-        checkpoint(spark, str(table), kind="v2-json", incremental=False, now_ms=NOW)
+        write(spark, table, kind="v2-json", incremental=False)
     left = set(names(table)) - set(before)
     assert all(name.startswith("_sidecars/") for name in left)
     # Whether the checkpoint's own file has its name is then not known: its sidecars stay.
@@ -443,7 +451,7 @@ def test_nothing_of_the_log_passes_the_driver(
             return found
 
         monkeypatch.setattr(module, "read_rows", counted)
-    written = checkpoint(spark, str(table), kind="v2-parquet", adds_per_sidecar=100, now_ms=NOW)
+    written = write(spark, table, kind="v2-parquet", adds_per_sidecar=100)
     assert (written.num_adds, written.num_removes) == (500, 500)
     assert rows
     assert written.num_sidecars == 6
@@ -461,7 +469,7 @@ def test_sidecars_are_as_many_as_the_actions_need(
     files = [add(f"f{number}", tags={"note": "n" * number}) for number in range(300)]
     write_commit(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), *files])
     write_commit(table, 1, [remove(f"g{number}", deletionTimestamp=NOW) for number in range(100)])
-    written = checkpoint(spark, str(table), kind="v2-json", adds_per_sidecar=50, now_ms=NOW)
+    written = write(spark, table, kind="v2-json", adds_per_sidecar=50)
     sidecars = load_snapshot(spark, str(table)).log.sidecars
     tags = [parse_sidecar_tags(sidecar.tags) for sidecar in sidecars]
     adds = [one.num_adds for one in tags if one is not None and one.num_adds]
@@ -492,13 +500,11 @@ def test_sidecars_have_their_shares_in_whatever_form_statistics_are(
         for n, one in zip(numbers, stats, strict=True)
     ]
     write_commit(table, 0, [*opening(before), *files])
-    checkpoint(spark, str(table), kind="v2-json", now_ms=NOW)
+    write(spark, table, kind="v2-json")
     # What is no partition value fails replay, but not once its file is dead.
     write_commit(table, 1, [*opening(after), add("dead", partitionValues={"p": "none"})])
     write_commit(table, 2, [remove("dead", deletionTimestamp=NOW)])
-    written = checkpoint(
-        spark, str(table), kind="v2-json", adds_per_sidecar=10, incremental=False, now_ms=NOW
-    )
+    written = write(spark, table, kind="v2-json", adds_per_sidecar=10, incremental=False)
     assert written.num_adds == 60
     sidecars = load_snapshot(spark, str(table)).log.sidecars
     tags = [parse_sidecar_tags(sidecar.tags) for sidecar in sidecars]

@@ -16,6 +16,7 @@ from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.table import checkpointer
+from sparkdelta.table.checkpoint_options import CheckpointOptions
 from sparkdelta.table.checkpointer import WrittenCheckpoint
 from sparkdelta.table.log_reader import LogReader
 from tests.support.log_writer import (
@@ -54,9 +55,11 @@ def start(table: Path, *more: Action, configuration: dict[str, str] | None = Non
     write_commit(table, 0, [features, opening, *FILES, *more])
 
 
-def write(spark: SparkSession, table: Path, **options: Any) -> WrittenCheckpoint:
-    named = {"kind": "v2-json", "adds_per_sidecar": 5, "now_ms": NOW, **options}
-    return checkpoint(spark, str(table), **named)
+def write(
+    spark: SparkSession, table: Path, *, version: int | None = None, now_ms: int = NOW, **more: Any
+) -> WrittenCheckpoint:
+    options = CheckpointOptions(**{"kind": "v2-json", "adds_per_sidecar": 5, **more})
+    return checkpoint(spark, str(table), options, version=version, now_ms=now_ms)
 
 
 def sidecars(spark: SparkSession, table: Path) -> dict[str, dict[str, str]]:
