@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, MapType, StringType, StructField, StructType
 
-from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.frames.log_lines import may_name, parse_log_lines
 from sparkdelta.schema.action_schemas import COMMIT_INFO
 
 _RAW = StructType([StructField("commitInfo", StringType())])
@@ -29,10 +29,8 @@ def commit_infos(lines: DataFrame, *, few: bool = False) -> DataFrame:
     ----------
     PROTOCOL.md#commit-provenance-information
     """
-    mentioned = F.contains("line", F.lit('"commitInfo"')) | ~F.endswith(F.rtrim("line"), F.lit("}"))
-    raw = parse_log_lines(lines.filter(mentioned), actions=_RAW, few=few).filter(
-        "commitInfo IS NOT NULL"
-    )
+    named = lines.filter(may_name("commitInfo"))
+    raw = parse_log_lines(named, actions=_RAW, few=few).filter("commitInfo IS NOT NULL")
     return raw.select("version", _field(F.col("commitInfo"), "$", COMMIT_INFO).alias("commitInfo"))
 
 

@@ -69,6 +69,18 @@ def parse_log_lines(
     return lines.selectExpr("version", *line, f"inline({action})")
 
 
+def may_name(*actions: str) -> str:
+    """Whether a line may hold an action of some kinds, in SQL: it names one, or is cut short.
+
+    References
+    ----------
+    PROTOCOL.md#delta-log-entries
+    """
+    named = (f"contains(line, '\"{action}\"')" for action in actions)
+    # One cut short inside an action's name has no closing brace.
+    return " OR ".join((*named, "NOT endswith(rtrim(line), '}')"))
+
+
 def _checked(parsed: str) -> str:
     problem = (
         f"concat('[{MalformedLogFileError.error_class}] Version ', CAST(version AS string), "

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.frames.empty_frame import empty_frame
-from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.frames.log_lines import may_name, parse_log_lines
 from sparkdelta.frames.sidecar_summaries import counted_type, counts
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, LogFileKind, Version
@@ -31,7 +31,6 @@ from sparkdelta.table.log_text import (
     lines_of,
     lines_that_name,
     local_lines,
-    may_name,
     read_lines,
     total_size,
 )

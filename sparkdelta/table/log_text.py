@@ -111,16 +111,9 @@ def total_size(files: Sequence[LogFile]) -> int:
 
 
 def lines_that_name(lines: pa.Table, *actions: str) -> pa.Table:
-    """Those of the lines that may hold an action of some kinds: they name it, or are cut short."""
+    """As `frames.log_lines.may_name` says, of lines in the driver's memory."""
     text = lines["line"]
     is_wanted = pc.and_(pc.not_equal(text, ""), pc.invert(pc.ends_with(text, "}")))
     for action in actions:
         is_wanted = pc.or_(is_wanted, pc.match_substring(text, f'"{action}"'))
     return lines.filter(is_wanted)
-
-
-def may_name(*actions: str) -> str:
-    """The condition of `lines_that_name`, in SQL."""
-    named = (f"contains(line, '\"{action}\"')" for action in actions)
-    # One cut short inside an action's name has no closing brace.
-    return " OR ".join((*named, "NOT endswith(rtrim(line), '}')"))

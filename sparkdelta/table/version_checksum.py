@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import MissingCommitTimestampError
-from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.frames.log_lines import may_name, parse_log_lines
 from sparkdelta.frames.version_checksum import IS_PLAIN, changed_bins, wire_text
 from sparkdelta.protocol.file_paths import canonical_path
 from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES, FileBin, FileTotals
@@ -198,8 +198,8 @@ def _commit_info(lines: DataFrame) -> dict[str, str | None]:
 def _named(lines: DataFrame, name: str) -> list[WireAction]:
     """The actions of a kind in one commit."""
     schema = actions(name)
-    mentioned = lines.filter(F.contains("line", F.lit(f'"{name}"')))
-    found = parse_log_lines(mentioned, actions=schema, few=True).filter(F.col(name).isNotNull())
+    named = lines.filter(may_name(name))
+    found = parse_log_lines(named, actions=schema, few=True).filter(F.col(name).isNotNull())
     fields = schema[name].dataType
     assert isinstance(fields, StructType)
     return _wire_actions(found.select(f"{name}.*"), fields, bound=_MOST_ACTIONS)
