@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, LongType, NullType, StructField, StructType
 
 from sparkdelta.frames.commit_infos import commit_infos
-from sparkdelta.frames.empty_frame import local_frame
 from sparkdelta.protocol.arguments import checked_count
 from sparkdelta.protocol.commit_timestamps import strictly_increasing
 from sparkdelta.protocol.log_segment import readable_commits
@@ -21,6 +20,7 @@ from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.table.clustering import clustering_columns
 from sparkdelta.table.commit_times import file_times
 from sparkdelta.table.driver import read_rows
+from sparkdelta.table.local_frames import local_frame
 from sparkdelta.table.log_listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot
 

@@ -15,7 +15,7 @@ from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_reader import LogReader
-from sparkdelta.table.log_text import read_lines
+from sparkdelta.table.log_text import local_lines, read_lines
 
 
 def commit_timestamp(
@@ -39,7 +39,7 @@ def in_commit_timestamp(spark: SparkSession, store: LogStore, commit: LogFile) -
     ------
     MissingCommitInfoError, MissingCommitTimestampError
     """
-    lines = spark.createDataFrame(read_lines(store, [commit]))
+    lines = local_lines(spark, read_lines(store, [commit]))
     rows = read_rows(
         commit_infos(lines, few=True).select(F.col("commitInfo.inCommitTimestamp")),
         what="commit timestamps",

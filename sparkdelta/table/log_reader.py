@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.exceptions import DataFileNotReadError
-from sparkdelta.frames.empty_frame import empty_frame
 from sparkdelta.frames.log_lines import may_name, parse_log_lines
 from sparkdelta.frames.sidecar_summaries import counted_type, counts
 from sparkdelta.protocol.actions import Sidecar
@@ -24,6 +23,7 @@ from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
 from sparkdelta.table.driver import our_errors, read_rows
 from sparkdelta.table.job_names import named_jobs
+from sparkdelta.table.local_frames import empty_frame
 from sparkdelta.table.log_text import (
     executor_lines,
     fits_the_driver,

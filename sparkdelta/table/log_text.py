@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
-from sparkdelta.frames.empty_frame import local_frame
 from sparkdelta.protocol.log_files import LogFile
 from sparkdelta.storage.log_store import LogStore, log_path
+from sparkdelta.table.local_frames import local_frame
 
 DRIVER_LOG_BYTES = 4 * 1024 * 1024
 """Up to this many bytes of commits are read by the driver and parsed without a Spark job; more are

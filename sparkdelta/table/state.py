@@ -16,7 +16,6 @@ from sparkdelta.frames.data_skipping import (
     StoredFacts,
     stored_in_checkpoint,
 )
-from sparkdelta.frames.empty_frame import empty_frame
 from sparkdelta.frames.file_marks import FileMarks
 from sparkdelta.frames.partition_values import typed_partition_values
 from sparkdelta.frames.reconciliation import (
@@ -36,6 +35,7 @@ from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.schema.statistics_schema import narrowed_statistics
 from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.local_frames import empty_frame
 from sparkdelta.table.log_reader import LogReader
 from sparkdelta.table.sidecar_pruning import possible_sidecars
 

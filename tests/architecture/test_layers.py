@@ -60,6 +60,7 @@ def test_imports_point_down_only() -> None:
 def test_frames_start_nothing(path: Path) -> None:
     used = {n.attr for n in _attributes(path) if not _is_function_of_spark(n)} & ACTIONS
     assert not used, f"{used}: frames are lazy"
+    assert "SparkSession" not in path.read_text(encoding="utf-8"), "and know no session"
 
 
 def test_rows_reach_the_driver_by_one_door() -> None:

@@ -1,5 +1,6 @@
-"""Frames without rows, or of few, which cost no Spark job: one of an empty list is an RDD that is
-read.
+"""Frames of no rows, or of few that the driver has: they cost no Spark job.
+
+One that Spark makes of an empty list is an RDD, which is read.
 """
 
 from __future__ import annotations
