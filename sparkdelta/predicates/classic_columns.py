@@ -1,7 +1,7 @@
 """A Column of classic Spark to the predicate tree, by way of Spark's analyzer.
 
-The only module that looks behind a DataFrame into the JVM: a classic Column has no form that Python
-could read, but the plan of a filter has.
+Beside `storage` the only module that looks behind a DataFrame into the JVM: a classic Column has
+no form that Python could read, but the plan of a filter has.
 """
 
 from __future__ import annotations

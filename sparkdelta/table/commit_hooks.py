@@ -42,7 +42,7 @@ class CommitHooks:
     Attributes
     ----------
     spark
-        A classic session; None where the table has just been made of values alone.
+        None where the table has just been made of values alone.
     properties
         Of the table after the commit.
     lines

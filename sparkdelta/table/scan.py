@@ -117,7 +117,8 @@ class Scan:
         return rows.select(*output)
 
     def matching_files(self) -> MatchingFiles:
-        """The files that hold matching rows, and their other rows; found by one Spark job.
+        """The files that hold matching rows, found by a read of those that may, and their other
+        rows.
 
         Where their list is longer than `max_driver_files`, it is the files that may hold some.
         """

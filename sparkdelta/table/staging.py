@@ -28,7 +28,8 @@ class Staging:
     Attributes
     ----------
     spark
-        A session of `writing_session`.
+        The session of what is written, whose settings count: that of `writing_session` where the
+        files are to be those of the log.
     name
         Of the directory, within the log directory.
     """
