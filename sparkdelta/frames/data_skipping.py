@@ -23,13 +23,18 @@ from pyspark.sql.types import (
     DataType,
     DoubleType,
     FloatType,
+    StringType,
     StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
 )
 
-from sparkdelta.frames.partition_values import partition_value, typed_partition_value
+from sparkdelta.frames.partition_values import (
+    is_no_partition_value,
+    partition_value,
+    partition_value_or_null,
+)
 from sparkdelta.frames.skipping_rules import Condition, FileFacts, SkippingRules
 from sparkdelta.frames.statistics import parsed_statistics
 from sparkdelta.protocol.predicate_text import describe
@@ -236,8 +241,12 @@ class DataSkipping:
             null_count=_unknown,
             num_records=None,
         )
-        condition = self._rules(facts).condition(And(self._terms(of_partitions=True)))
-        if condition is None or not stored.partition_values:
+        predicate = And(self._terms(of_partitions=True))
+        condition = self._rules(facts).condition(predicate)
+        if condition is None:
+            return None
+        condition = self._or_no_value(condition, predicate, stored)
+        if not stored.partition_values:
             return condition
         return f"({PARTITION_VALUES_PARSED} IS NULL OR {condition})"
 
@@ -245,11 +254,14 @@ class DataSkipping:
         """The other terms."""
         predicate = And(self._terms(of_partitions=False))
         narrowed = self._narrowed(predicate)
-        if narrowed is None or not stored.has_json or self._has_all(stored, narrowed):
-            return self._rules(self._facts(stored, None)).condition(predicate)
-        condition = self._rules(self._facts(stored, _IN_JSON)).condition(predicate)
+        is_stored = narrowed is None or not stored.has_json or self._has_all(stored, narrowed)
+        facts = self._facts(stored, None if is_stored else _IN_JSON)
+        condition = self._rules(facts).condition(predicate)
         if condition is None:
             return None
+        condition = self._or_no_value(condition, predicate, stored)
+        if narrowed is None or is_stored:
+            return condition
         # Inside a lambda, because there Spark parses only where it comes to: as a common
         # subexpression it would parse the JSON of files that were dropped before.
         parsed = parsed_statistics("stats", statistics=narrowed)
@@ -283,9 +295,22 @@ class DataSkipping:
         if path[0] in stored.partition_values:
             return f"{PARTITION_VALUES_PARSED}.{quoted(stored.partition_values[path[0]])}"
         key, field = next(entry for entry in self.partition_keys if entry[1].name == path[0])
-        return typed_partition_value(
-            partition_value("partitionValues", key), field, time_zone=self.time_zone
-        )
+        text = partition_value("partitionValues", key)
+        return partition_value_or_null(text, field, time_zone=self.time_zone)
+
+    def _or_no_value(self, condition: str, predicate: Predicate, stored: StoredFacts) -> str:
+        """A condition, or that the text of a partition value is none: the file may be dead, and if
+        it is not, who reads it is told.
+        """
+        names = {path[0] for path in columns(predicate)} - set(stored.partition_values)
+        wrong = [
+            is_no_partition_value(
+                partition_value("partitionValues", key), field, time_zone=self.time_zone
+            )
+            for key, field in self.partition_keys
+            if field.name in names and not isinstance(field.dataType, StringType)
+        ]
+        return f"({' OR '.join([condition, *wrong])})" if wrong else condition
 
     def _stored_partition(self, stored: StoredFacts, path: ColumnPath) -> Condition:
         field = next(field for _, field in self.partition_keys if field.name == path[0])

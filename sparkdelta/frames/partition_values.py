@@ -88,6 +88,21 @@ def typed_partition_value(text: str, field: StructField, *, time_zone: str) -> s
     return f"CAST({typed} AS {type_text(as_nullable(field.dataType))})"
 
 
+def partition_value_or_null(text: str, field: StructField, *, time_zone: str) -> str:
+    """As `typed_partition_value`, but null for a text that is no value: for files that may be dead,
+    which are nobody's problem.
+    """
+    value = value_of_text(text, field.dataType, time_zone=time_zone)
+    typed = f"CASE WHEN {text} <> '' THEN {value} END"
+    return f"CAST({typed} AS {type_text(as_nullable(field.dataType))})"
+
+
+def is_no_partition_value(text: str, field: StructField, *, time_zone: str) -> str:
+    """Whether a text is no value of a partition column, in SQL; null for null."""
+    value = value_of_text(text, field.dataType, time_zone=time_zone)
+    return f"({text} <> '' AND {value} IS NULL)"
+
+
 def value_of_text(text: str, data_type: DataType, *, time_zone: str) -> str:
     """A text of the log as a value of a type, in SQL; null where it is none.
 
@@ -123,6 +138,12 @@ def value_of_text(text: str, data_type: DataType, *, time_zone: str) -> str:
     if isinstance(data_type, BooleanType):
         return f"CASE lower({text}) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END"
     return f"TRY_CAST({text} AS {type_text(data_type)})"
+
+
+def is_time_zone(zone: str) -> str:
+    """Whether Spark knows a time zone, in SQL."""
+    moment = text_literal("2000-01-01 00:00:00")
+    return f"({value_of_text(moment, TimestampType(), time_zone=zone)}) IS NOT NULL"
 
 
 def _matches(text: str, pattern: str) -> str:

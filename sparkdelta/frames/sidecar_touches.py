@@ -11,7 +11,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.frames.checkpoint_layout import FileOrder, value_ranges_type
-from sparkdelta.frames.partition_values import partition_value, typed_partition_value
+from sparkdelta.frames.partition_values import (
+    is_no_partition_value,
+    partition_value,
+    partition_value_or_null,
+)
 from sparkdelta.frames.statistics import parsed_statistics
 from sparkdelta.schema.sql_text import text_literal
 from sparkdelta.schema.table_schema import quoted
@@ -20,7 +24,8 @@ from sparkdelta.schema.table_schema import quoted
 def sidecars_in_range(sidecars: DataFrame, keyed: DataFrame, order: FileOrder) -> DataFrame:
     """name STRING: the sidecars whose partition values include those of a file action.
 
-    A file action that does not say all its partition values may be of any sidecar.
+    A file action that does not say all its partition values, or not as values of their types, may
+    be of any sidecar.
 
     Parameters
     ----------
@@ -33,13 +38,14 @@ def sidecars_in_range(sidecars: DataFrame, keyed: DataFrame, order: FileOrder) -
     if not keys:
         return sidecars.select("name")
     values = "coalesce(add.partitionValues, remove.partitionValues)"
-    has_keys = (f"map_contains_key({values}, {text_literal(key)})" for key, _ in keys)
-    typed = (
-        typed_partition_value(partition_value(values, key), field, time_zone=order.time_zone)
-        for key, field in keys
-    )
+    has_keys = [f"map_contains_key({values}, {text_literal(key)})" for key, _ in keys]
+    texts = [(partition_value(values, key), field) for key, field in keys]
+    zone = order.time_zone
+    wrong = (is_no_partition_value(text, field, time_zone=zone) for text, field in texts)
+    are_values = [f"NOT coalesce({is_wrong}, FALSE)" for is_wrong in wrong]
+    typed = (partition_value_or_null(text, field, time_zone=zone) for text, field in texts)
     found = keyed.selectExpr(
-        f"coalesce({' AND '.join(has_keys)}, FALSE) AS is_complete",
+        f"coalesce({' AND '.join([*has_keys, *are_values])}, FALSE) AS is_complete",
         *(f"{value} AS value_{number}" for number, value in enumerate(typed)),
     ).distinct()
     ranges = parsed_statistics("partition_values", statistics=value_ranges_type(keys))

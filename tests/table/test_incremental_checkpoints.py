@@ -129,6 +129,21 @@ def test_removes_without_partition_values_are_found(spark: SparkSession, table: 
     assert files_of(load_snapshot(spark, str(table))) == (wanted["adds"], wanted["removes"])
 
 
+def test_a_dead_file_with_what_is_no_partition_value(spark: SparkSession, table: Path) -> None:
+    """It may be of any sidecar, and is nobody's problem.
+
+    PROTOCOL.md#action-reconciliation
+    """
+    start(table)
+    write(spark, table)
+    values = {"day": "not a day"}
+    write_commit(table, 1, [add("bad", partitionValues=values)])
+    gone = [remove("bad", deletionTimestamp=NOW, partitionValues=values)]
+    write_commit(table, 2, [*gone, remove("f12", deletionTimestamp=NOW)])
+    second = write(spark, table)
+    assert (second.num_adds, second.num_removes, second.num_reused_sidecars) == (19, 2, 3)
+
+
 def test_an_add_that_cancels_a_tombstone_touches_it(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#action-reconciliation"""
     start(table, remove("back", deletionTimestamp=NOW), remove("gone", deletionTimestamp=NOW))
