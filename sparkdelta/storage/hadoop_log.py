@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from sparkdelta.storage.log_store import (
     FileEntry,
     checked_name,
     checked_staging_directory,
+    in_parallel,
     log_path,
     pieces,
     temporary_name,
@@ -29,8 +29,6 @@ from sparkdelta.storage.log_store import (
 ATOMIC_RENAME = frozenset({"hdfs", "abfs", "abfss"})
 """Schemes that rename a file in one step and refuse to overwrite (ADLS: with a hierarchical
 namespace). Through Hadoop, an object store copies and deletes instead."""
-
-_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +47,7 @@ class HadoopLogStore:
         return [entry for entry in self._list("") if entry.name >= start]
 
     def read(self, names: Sequence[str]) -> list[bytes]:
-        if len(names) < 2:
-            return [self._read(name) for name in names]
-        with ThreadPoolExecutor(min(_THREADS, len(names))) as threads:
-            return list(threads.map(self._read, names))
+        return in_parallel(self._read, names)
 
     def read_start(self, name: str, size: int) -> bytes:
         return self._read(name, size)
@@ -97,9 +92,8 @@ class HadoopLogStore:
         paths = [self._path(checked_name(name)) for name in names]
         if not paths:
             return
-        file_system = self._file_system(paths[0])  # a cleanup deletes thousands
-        with ThreadPoolExecutor(min(_THREADS, len(paths))) as threads:
-            list(threads.map(lambda path: file_system.delete(path, False), paths))
+        file_system = self._file_system(paths[0])
+        in_parallel(lambda path: file_system.delete(path, False), paths)
 
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(checked_name(name))

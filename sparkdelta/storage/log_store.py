@@ -4,9 +4,10 @@ never overwrite a commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
 from sparkdelta.exceptions import InvalidArgumentError
@@ -14,6 +15,11 @@ from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory, i
 
 Data: TypeAlias = bytes | Iterable[bytes]
 """The contents of a file, whole or in pieces where they are large."""
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +139,14 @@ def show_same_log(one: LogStore, other: LogStore) -> bool | None:
     if common is not None:
         return one.read([common]) == other.read([common])
     return False if seen or here else None
+
+
+def in_parallel(request: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
+    """The answers of a distant store, in order: a cleanup deletes thousands of files."""
+    if len(items) < 2:
+        return [request(item) for item in items]
+    with ThreadPoolExecutor(min(_THREADS, len(items))) as threads:
+        return list(threads.map(request, items))
 
 
 def checked_name(name: str) -> str:

@@ -21,6 +21,7 @@ from sparkdelta.storage.log_store import (
     LogStore,
     checked_name,
     checked_staging_directory,
+    in_parallel,
     show_same_log,
 )
 from sparkdelta.storage.worker_files import bucket, s3_arguments
@@ -64,7 +65,7 @@ class ObjectLogStore:
     def read(self, names: Sequence[str]) -> list[bytes]:
         if self.reads is not None:
             return self.reads.read(names)
-        return [self._read(name) for name in names]
+        return in_parallel(self._read, names)
 
     def read_start(self, name: str, size: int) -> bytes:
         if self.reads is not None:
@@ -97,15 +98,20 @@ class ObjectLogStore:
 
     def overwrite(self, name: str, data: bytes) -> None:
         import obstore
+        from obstore.exceptions import BaseError
 
         path = self._path(checked_name(name))
-        obstore.put(self.objects, path, data, use_multipart=False)
+        try:
+            obstore.put(self.objects, path, data, use_multipart=False)
+        except BaseError as error:
+            raise self._failed(error) from error
 
     def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
         """Copied by the store itself, which would overwrite, only where nothing can be there; else
         sent as it was read.
         """
         import obstore
+        from obstore.exceptions import BaseError
 
         source, name = checked_name(source), checked_name(name)
         if is_new_name:
@@ -113,19 +119,25 @@ class ObjectLogStore:
                 obstore.copy(self.objects, self._path(source), self._path(name))
             except FileNotFoundError as error:
                 raise _not_found(source) from error
+            except BaseError as error:
+                raise self._failed(error) from error
         else:
             self.put_if_absent(name, self._read(source))
         self.delete([source])
 
     def delete(self, names: Sequence[str]) -> None:
-        import obstore
+        in_parallel(self._delete, [self._path(checked_name(name)) for name in names])
 
-        paths = [self._path(checked_name(name)) for name in names]
-        for path in paths:
-            try:
-                obstore.delete(self.objects, path)
-            except FileNotFoundError:
-                continue
+    def _delete(self, path: str) -> None:
+        import obstore
+        from obstore.exceptions import BaseError
+
+        try:
+            obstore.delete(self.objects, path)
+        except FileNotFoundError:
+            return
+        except BaseError as error:
+            raise self._failed(error) from error
 
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(self._path(checked_name(name)))

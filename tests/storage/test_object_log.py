@@ -263,5 +263,12 @@ def test_a_server_that_is_not_there() -> None:
     objects = object_log.open_objects(
         f"s3a://{BUCKET}/t", settings, retry_config={"max_retries": 0}
     )
-    with pytest.raises(StorageError):
-        ObjectLogStore(f"s3a://{BUCKET}/t", objects).put_if_absent("x", b"")
+    store = ObjectLogStore(f"s3a://{BUCKET}/t", objects)
+    for request in (
+        lambda: store.put_if_absent("x", b""),
+        lambda: store.overwrite("x", b""),
+        lambda: store.publish("x", "y", is_new_name=True),
+        lambda: store.delete(["x", "y"]),
+    ):
+        with pytest.raises(StorageError):
+            request()
