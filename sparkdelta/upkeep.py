@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.commands.compact_log import compact_commits
 from sparkdelta.commands.verify import Verification, verify_table
-from sparkdelta.protocol.arguments import checked_version
+from sparkdelta.protocol.arguments import checked_flag, checked_version
 from sparkdelta.protocol.table_features import Writing
 from sparkdelta.table.checkpoint_options import ADDS_PER_SIDECAR, CheckpointOptions, Layout
 from sparkdelta.table.checkpointer import WrittenCheckpoint
@@ -167,6 +167,7 @@ def clean_log(
     ----------
     PROTOCOL.md#metadata-cleanup
     """
+    checked_flag(dry_run, "dry_run")
     snapshot = open_writable(spark, path, writing=Writing.CLEANUP)
     with jobs_of(snapshot.path, snapshot.version):
         return clean_metadata(snapshot, dry_run=dry_run, now_ms=now_ms)
@@ -207,4 +208,5 @@ def verify(
     ----------
     PROTOCOL.md#state-validation
     """
+    checked_flag(footers, "footers")
     return verify_table(spark, path, version=checked_version(version), footers=footers)

@@ -41,6 +41,14 @@ def checked_flag(flag: bool, argument: str) -> bool:  # noqa: FBT001 - what is t
     return flag
 
 
+def checked_choice(choice: str, argument: str, choices: Sequence[str]) -> str:
+    """One of several words."""
+    if choice not in choices:
+        problem = f"{choice!r} is none of {', '.join(choices)}"
+        raise InvalidArgumentError(argument=argument, problem=problem)
+    return choice
+
+
 def checked_path(path: str | os.PathLike[str]) -> str:
     """The path of a table."""
     found = os.fspath(path) if isinstance(path, os.PathLike) else path

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.protocol.arguments import checked_count
+from sparkdelta.protocol.arguments import checked_choice, checked_count, checked_flag
+from sparkdelta.table.write_options import COMPRESSIONS
 
 Layout: TypeAlias = Literal["clustered", "hash"]
 
@@ -37,7 +37,7 @@ class CheckpointOptions:
     compression: str = "snappy"
 
     def __post_init__(self) -> None:
-        if self.layout not in get_args(Layout):
-            problem = f"{self.layout!r} is not one of {', '.join(get_args(Layout))}"
-            raise InvalidArgumentError(argument="layout", problem=problem)
+        checked_choice(self.layout, "layout", get_args(Layout))
+        checked_flag(self.incremental, "incremental")
         checked_count(self.adds_per_sidecar, "adds_per_sidecar")
+        checked_choice(self.compression, "compression", COMPRESSIONS)

@@ -20,6 +20,7 @@ from sparkdelta.exceptions import (
     InvalidIdempotentWriteError,
 )
 from sparkdelta.protocol.arguments import (
+    checked_choice,
     checked_count,
     checked_flag,
     checked_names,
@@ -59,24 +60,20 @@ class WriteOptions:
 
     def __post_init__(self) -> None:
         self._check_types()
-        if self.mode not in MODES:
-            problem = f"{self.mode!r} is none of {', '.join(MODES)}"
-            raise InvalidArgumentError(argument="mode", problem=problem)
+        checked_choice(self.mode, "mode", tuple(MODES))
         if self.replace_where is not None and self.mode != "overwrite":
             problem = "it replaces rows, so the mode must be overwrite"
             raise InvalidArgumentError(argument="replace_where", problem=problem)
-        if self.partition_overwrite_mode not in PARTITION_OVERWRITE_MODES:
-            modes = " nor ".join(PARTITION_OVERWRITE_MODES)
-            problem = f"{self.partition_overwrite_mode!r} is neither {modes}"
-            raise InvalidArgumentError(argument="partition_overwrite_mode", problem=problem)
+        checked_choice(
+            self.partition_overwrite_mode, "partition_overwrite_mode", PARTITION_OVERWRITE_MODES
+        )
         if self.is_dynamic and self.replace_where is not None:
             raise DynamicReplaceWhereError()
         if self.is_dynamic and self.mode != "overwrite":
             problem = "it replaces partitions, so the mode must be overwrite"
             raise InvalidArgumentError(argument="partition_overwrite_mode", problem=problem)
-        if self.compression not in (None, *COMPRESSIONS):
-            problem = f"{self.compression!r} is none of {', '.join(COMPRESSIONS)}"
-            raise InvalidArgumentError(argument="compression", problem=problem)
+        if self.compression is not None:
+            checked_choice(self.compression, "compression", COMPRESSIONS)
         if self.overwrite_schema and self.is_dynamic:
             raise DynamicOverwriteSchemaError()
         if self.overwrite_schema and (self.mode != "overwrite" or self.replace_where is not None):

@@ -20,6 +20,7 @@ from sparkdelta.protocol import arguments
         (lambda v: arguments.checked_count(v, "n", least=0), [0], [-1]),
         (lambda v: arguments.checked_text(v, "t"), [None, "", "a"], [1, {"a": 1}, b"a"]),
         (lambda v: arguments.checked_flag(v, "f"), [True, False], ["false", 0, None]),
+        (lambda v: arguments.checked_choice(v, "c", ("a", "b")), ["a"], ["c", "", None, 1]),
         (lambda v: arguments.checked_path(v), ["/t"], [None, "", 5]),
         (lambda v: arguments.checked_names(v, "c"), [None], ["age", [1], [["a"]]]),
     ],
