@@ -31,15 +31,11 @@ from sparkdelta.protocol.log_files import (
 )
 from sparkdelta.protocol.log_segment import missing_commits
 from sparkdelta.protocol.retention import transaction_retention_ms
-from sparkdelta.protocol.version_checksum import (
-    VersionChecksum,
-    differences,
-    parse_version_checksum,
-)
+from sparkdelta.protocol.version_checksum import VersionChecksum, differences
 from sparkdelta.table.driver import read_rows, read_table
 from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_checks import LogChecks, Problem
-from sparkdelta.table.log_listing import list_log_files, open_log, read_hint
+from sparkdelta.table.log_listing import list_log_files, open_log, read_checksum, read_hint
 from sparkdelta.table.sessions import is_connect
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.version_checksum import checksum_of_state
@@ -191,7 +187,7 @@ class _Run:
         if not found:
             return self.local(CHECKSUM, 0, [])
         name = found[0].name
-        recorded = parse_version_checksum(snapshot.log.store.read([name])[0])
+        recorded = read_checksum(snapshot.log.store, snapshot.version)
         if recorded is None:
             return self.local(CHECKSUM, 1, [(CHECKSUM, name, "is not one JSON object")])
         required = {

@@ -7,10 +7,11 @@ PROTOCOL.md#actions
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sparkdelta.exceptions import InvalidProtocolError
+from sparkdelta.exceptions import InvalidProtocolError, MalformedLogFileError
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,23 @@ class DomainMetadata:
             configuration=_optional_string(document.get("configuration")) or "",
             removed=document.get("removed") is True,
         )
+
+    def document(self, *, path: str, version: int | None) -> Mapping[str, object]:
+        """The configuration of a domain of Delta's own, which is a JSON object.
+
+        Raises
+        ------
+        MalformedLogFileError
+            It is none.
+        """
+        try:
+            found = json.loads(self.configuration)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            problem = f"the domain {self.domain} is no JSON object: {self.configuration}"
+            raise MalformedLogFileError(path=path, version=version, problem=problem)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

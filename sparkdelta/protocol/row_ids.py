@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sparkdelta.exceptions import InvalidCommitError
+from sparkdelta.exceptions import InvalidCommitError, MalformedLogFileError
 from sparkdelta.protocol.actions import DomainMetadata
 from sparkdelta.protocol.file_actions import AddFile
 from sparkdelta.protocol.log_files import Version
@@ -20,12 +20,12 @@ ROW_TRACKING_DOMAIN = "delta.rowTracking"
 NO_ROW_IDS = -1
 
 
-def high_water_mark(domain: DomainMetadata | None) -> int:
+def high_water_mark(domain: DomainMetadata | None, *, path: str, version: Version) -> int:
     """The highest row id that was ever assigned; -1 if none was.
 
     Raises
     ------
-    ValueError
+    MalformedLogFileError
         The domain does not say: no row id would be safe.
 
     References
@@ -34,10 +34,11 @@ def high_water_mark(domain: DomainMetadata | None) -> int:
     """
     if domain is None or domain.removed:
         return NO_ROW_IDS
-    document = json.loads(domain.configuration)
+    document = domain.document(path=path, version=version)
     mark = document.get("rowIdHighWaterMark", document.get("highWaterMark"))
     if not isinstance(mark, int) or isinstance(mark, bool):
-        raise ValueError(f"{ROW_TRACKING_DOMAIN} has no high water mark: {domain.configuration}")
+        problem = f"{ROW_TRACKING_DOMAIN} has no high water mark: {domain.configuration}"
+        raise MalformedLogFileError(path=path, version=version, problem=problem)
     return mark
 
 

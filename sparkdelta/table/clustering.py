@@ -40,7 +40,10 @@ def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
     rows = read_rows(domain.select("configuration"), what="clustering columns", bound=1)
     if not rows:
         return None
-    columns = json.loads(rows[0]["configuration"]).get("clusteringColumns", [])
+    found = DomainMetadata(CLUSTERING_DOMAIN, rows[0]["configuration"])
+    columns = found.document(path=snapshot.path, version=snapshot.version).get("clusteringColumns")
+    if not isinstance(columns, list):
+        return ()
     return tuple((name,) if isinstance(name, str) else tuple(name) for name in columns)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import MissingCommitInfoError, MissingCommitTimestampError
@@ -15,7 +16,7 @@ from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_reader import LogReader
-from sparkdelta.table.log_text import local_lines, read_lines
+from sparkdelta.table.log_text import local_lines, read_first_line, read_lines
 
 
 def commit_timestamp(
@@ -35,21 +36,28 @@ def commit_timestamp(
 def in_commit_timestamp(spark: SparkSession, store: LogStore, commit: LogFile) -> int:
     """`commitInfo.inCommitTimestamp` of a commit, without a Spark job.
 
+    The commitInfo has to be the first action; the rest is read where another writer put it there.
+
     Raises
     ------
     MissingCommitInfoError, MissingCommitTimestampError
     """
-    lines = local_lines(spark, read_lines(store, [commit]))
-    rows = read_rows(
-        commit_infos(lines, few=True).select(F.col("commitInfo.inCommitTimestamp")),
-        what="commit timestamps",
-        bound=commit.size_bytes,
-    )
+    rows = _timestamps(spark, read_first_line(store, commit))
+    rows = rows or _timestamps(spark, read_lines(store, [commit]))
     if not rows:
         raise MissingCommitInfoError(version=commit.version, path=store.table_root)
     if rows[0]["inCommitTimestamp"] is None:
         raise MissingCommitTimestampError(version=commit.version, path=store.table_root)
     return int(rows[0]["inCommitTimestamp"])
+
+
+def _timestamps(spark: SparkSession, lines: pa.Table) -> list[Row]:
+    infos = commit_infos(local_lines(spark, lines), few=True)
+    return read_rows(
+        infos.select(F.col("commitInfo.inCommitTimestamp")),
+        what="commit timestamps",
+        bound=lines.num_rows,
+    )
 
 
 def file_times(commits: Sequence[LogFile]) -> list[tuple[Version, int]]:

@@ -54,13 +54,13 @@ from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.table_properties import in_commit_timestamps, with_enablement
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.log_listing import list_log_files
+from sparkdelta.table.log_text import first_line
 from sparkdelta.table.sessions import SPARK_ERRORS
 
 log = logging.getLogger(__name__)
 
 NO_VERSION = -1
 MAX_ATTEMPTS = 1_000
-_FIRST_LINE_BYTES = 1 << 16
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 2.0
 _STORE_ERRORS: tuple[type[Exception], ...] = (OSError, DeltaError, *SPARK_ERRORS)
 
@@ -238,7 +238,7 @@ class Committer:
                     changes_metadata=bool(proposal.staged.metadata),
                     path=path,
                 )
-                ground = _moved(ground, winner, file)
+                ground = _moved(ground, winner, file, path)
             if attempt < self.max_attempts:
                 longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(attempt, 20))
                 self.pause(random.uniform(0, longest))  # noqa: S311 - spreads writers, no secret
@@ -275,20 +275,12 @@ class Committer:
         return True
 
     def _is_ours(self, name: str, txn_id: str) -> bool | None:
-        """Whether a commit is of this transaction; None if there is no such commit.
-
-        Of the commit, which may be larger than the driver's memory, only the first line is read.
-        """
-        size = _FIRST_LINE_BYTES
+        """Whether a commit is of this transaction; None if there is no such commit."""
         try:
-            data = self.store.read_start(name, size)
-            while len(data) == size and b"\n" not in data:
-                size *= 4
-                data = self.store.read_start(name, size)
+            line = first_line(self.store, name)
         except FileNotFoundError:
             return None
-        first_line = data.partition(b"\n")[0].decode("utf-8", errors="replace")
-        return f'"{TRANSACTION_ID}":"{txn_id}"' in first_line
+        return f'"{TRANSACTION_ID}":"{txn_id}"' in line.decode("utf-8", errors="replace")
 
     def _commits_from(self, version: Version, path: str) -> list[LogFile]:
         """The commits that were first, in order, none missing."""
@@ -364,10 +356,14 @@ def _had_timestamps(ground: Ground) -> bool:
     return in_commit_timestamps(ground.protocol, ground.metadata.configuration).enabled
 
 
-def _moved(ground: Ground, winner: WinningCommit, file: LogFile) -> Ground:
+def _moved(ground: Ground, winner: WinningCommit, file: LogFile, path: str) -> Ground:
     """The ground after a winning commit that is no conflict."""
     timestamp = winner.commit_info.get("inCommitTimestamp")
-    marks = [high_water_mark(d) for d in winner.domains if d.domain == ROW_TRACKING_DOMAIN]
+    marks = [
+        high_water_mark(domain, path=path, version=winner.version)
+        for domain in winner.domains
+        if domain.domain == ROW_TRACKING_DOMAIN
+    ]
     return replace(
         ground,
         version=winner.version,

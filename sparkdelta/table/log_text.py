@@ -23,6 +23,8 @@ DRIVER_SCAN_BYTES = 16 * 1024 * 1024
 is not about files, and nothing else of them is kept; it is a matter of milliseconds, and a Spark
 job is not."""
 
+_FIRST_LINE_BYTES = 1 << 16
+
 _TEXT_OPTIONS = {
     "__globPaths__": "false",
     "lineSep": "\n",
@@ -51,11 +53,22 @@ def read_lines(store: LogStore, files: Sequence[LogFile]) -> pa.Table:
     try:
         contents = store.read([file.name for file in files])
     except FileNotFoundError as error:
-        raise LogFileNotFoundError(
-            path=store.table_root, version=None, file=str(error.filename)
-        ) from error
+        raise _gone(store, error) from error
     tables = [_split(store, file, data) for file, data in zip(files, contents, strict=True)]
     return pa.concat_tables(tables) if tables else _LINES.empty_table()
+
+
+def read_first_line(store: LogStore, commit: LogFile) -> pa.Table:
+    """As `read_lines`, of the first line alone, see `first_line`."""
+    try:
+        return _split(store, commit, first_line(store, commit.name))
+    except FileNotFoundError as error:
+        raise _gone(store, error) from error
+
+
+def _gone(store: LogStore, error: FileNotFoundError) -> LogFileNotFoundError:
+    file = str(error.filename)
+    return LogFileNotFoundError(path=store.table_root, version=None, file=file)
 
 
 _LINE = StructType([StructField("version", LongType()), StructField("line", StringType())])
@@ -71,6 +84,26 @@ def _split(store: LogStore, file: LogFile, data: bytes) -> pa.Table:
             path=store.table_root, version=version, problem=f"{file.name} is not UTF-8: {error}"
         ) from error
     return pa.table([pa.repeat(pa.scalar(version, pa.int64()), len(lines)), lines], schema=_LINES)
+
+
+def first_line(store: LogStore, name: str) -> bytes:
+    """The first line of a commit, which may be larger than the driver's memory: of a writer of
+    in-commit timestamps, its commitInfo.
+
+    Raises
+    ------
+    FileNotFoundError
+
+    References
+    ----------
+    PROTOCOL.md#commit-provenance-information
+    """
+    size = _FIRST_LINE_BYTES
+    data = store.read_start(name, size)
+    while len(data) == size and b"\n" not in data:
+        size *= 4
+        data = store.read_start(name, size)
+    return data.partition(b"\n")[0]
 
 
 def local_lines(spark: SparkSession, table: pa.Table) -> DataFrame:

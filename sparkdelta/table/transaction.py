@@ -240,7 +240,8 @@ def _row_id_mark(snapshot: Snapshot) -> int:
         version=snapshot.version,
     )
     domains = [DomainMetadata.from_dict(row.asDict(recursive=True)) for row in rows]
-    return high_water_mark(domains[0] if domains else None)
+    domain = domains[0] if domains else None
+    return high_water_mark(domain, path=snapshot.path, version=snapshot.version)
 
 
 def _partition_types(snapshot: Snapshot | None) -> dict[str, tuple[str, str]]:

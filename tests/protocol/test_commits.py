@@ -8,6 +8,7 @@ from sparkdelta.exceptions import (
     AppendOnlyTableError,
     InvalidArgumentError,
     InvalidCommitError,
+    MalformedLogFileError,
     UnsupportedWriterFeaturesError,
 )
 from sparkdelta.protocol.action_lines import action_line, json_line
@@ -228,7 +229,7 @@ def test_row_ids_begin_above_the_mark(mark):
     assert [add.base_row_id for add in adds] == [mark + 1, 3, mark + 3]
     assert [add.default_row_commit_version for add in adds] == [9, 2, 9]
     assert new == mark + 4
-    assert high_water_mark(high_water_mark_domain(new)) == new
+    assert high_water_mark(high_water_mark_domain(new), path="/t", version=9) == new
 
 
 @pytest.mark.parametrize("stats", [None, "", "{}", '{"numRecords":"2"}', "[1]", "x"])
@@ -239,14 +240,15 @@ def test_row_ids_need_the_number_of_rows(stats):
 
 def test_marks():
     def mark(text, removed=False):
-        return high_water_mark(DomainMetadata("delta.rowTracking", text, removed))
+        domain = DomainMetadata("delta.rowTracking", text, removed)
+        return high_water_mark(domain, path="/t", version=1)
 
-    assert high_water_mark(None) == -1
+    assert high_water_mark(None, path="/t", version=1) == -1
     assert mark('{"rowIdHighWaterMark":9,"domainName":"delta.rowTracking"}') == 9
     assert mark('{"highWaterMark":9}') == 9
     assert mark('{"rowIdHighWaterMark":9}', removed=True) == -1
-    for text in ("{}", "", '{"rowIdHighWaterMark":"9"}'):
-        with pytest.raises(ValueError):
+    for text in ("{}", "", "[]", "{", '{"rowIdHighWaterMark":"9"}'):
+        with pytest.raises(MalformedLogFileError):
             mark(text)
 
 

@@ -10,7 +10,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable
-from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
+from sparkdelta.exceptions import (
+    InvalidArgumentError,
+    MalformedLogFileError,
+    TableNotFoundError,
+)
 from tests.support.log_writer import write_checkpoint, write_checksum, write_commit
 from tests.support.settings import HOSTILE, settings
 from tests.support.table_builder import (
@@ -121,6 +125,14 @@ def test_clustering_columns(spark: SparkSession, table: Path) -> None:
     write_commit(table, 0, [features, metadata(), {"domainMetadata": domain}])
     (row,) = DeltaTable.forPath(spark, str(table)).detail().collect()
     assert row["clusteringColumns"] == ["a", "b.c"]
+
+
+def test_a_domain_that_is_no_json(spark: SparkSession, table: Path) -> None:
+    domain = {"domain": "delta.clustering", "configuration": "{", "removed": False}
+    features = protocol(features=["clustering", "domainMetadata"])
+    write_commit(table, 0, [features, metadata(), {"domainMetadata": domain}])
+    with pytest.raises(MalformedLogFileError):
+        DeltaTable.forPath(spark, str(table)).detail()
 
 
 def test_clustering_columns_have_logical_names(spark: SparkSession, table: Path) -> None:

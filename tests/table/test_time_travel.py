@@ -19,6 +19,7 @@ from sparkdelta.exceptions import (
     TimestampGreaterThanCommitError,
     TimeTravelMultipleFormatsError,
 )
+from sparkdelta.table import commit_times
 from sparkdelta.table.time_travel import timestamp_ms
 from tests.support.log_writer import write_checkpoint, write_commit
 from tests.support.spark_jobs import no_jobs
@@ -144,6 +145,19 @@ class TestInCommitTimestamps:
         with pytest.raises(MissingCommitTimestampError) as raised:
             _ = load_snapshot(spark, str(table)).timestamp
         assert raised.value.version == 1
+
+    def test_one_that_is_not_in_the_first_line(self, spark: SparkSession, table: Path) -> None:
+        """Against the protocol, and there all the same."""
+        in_commit(table, 5000)
+        write_commit(table, 1, [add("f"), _info(6000)])
+        assert load_snapshot(spark, str(table)).timestamp == START + 6000
+
+    def test_of_a_large_commit_the_first_line_is_read(
+        self, spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        in_commit(table, 5000, 6000)
+        monkeypatch.setattr(commit_times, "read_lines", None)
+        assert version(spark, table, 5500) == 0
 
     def test_a_commit_without_a_commit_info(self, spark: SparkSession, table: Path) -> None:
         in_commit(table, 5000)
