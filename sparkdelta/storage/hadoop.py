@@ -213,6 +213,12 @@ def rows_in(rows: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
             sessions.clearActiveSession()
 
 
+def clear_active_session(spark: SparkSession) -> None:
+    """Leave the thread without a session of its own, as it was."""
+    jvm: Any = spark._jvm
+    jvm.org.apache.spark.sql.classic.SparkSession.clearActiveSession()
+
+
 def moved_rows(rows: DataFrame, session: SparkSession) -> DataFrame:
     """The same rows, as a frame of another session of the application."""
     jvm: Any = session._jvm

@@ -109,6 +109,10 @@ def writing_session(spark: SparkSession) -> Iterator[SparkSession]:
     finally:
         if before is not None:  # PySpark makes the session active that makes a frame
             before.createDataFrame([], "nothing INT")
+        else:
+            from sparkdelta.storage.hadoop import clear_active_session
+
+            clear_active_session(spark)
 
 
 _INTERPRETED = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
@@ -533,6 +534,9 @@ def test_settings_change_nothing(spark: SparkSession, table: Path, group: str) -
         active = SparkSession.getActiveSession()
         assert active is not None
         assert active._jsparkSession.equals(spark._jsparkSession)
+        with ThreadPoolExecutor(1) as thread:  # which has none
+            thread.submit(write_checkpoint, spark, str(table), layout="hash").result()
+            assert thread.submit(SparkSession.getActiveSession).result() is None
     file = pq.ParquetFile(log_directory(table) / str(written.file))
     assert file.metadata.row_group(0).column(0).compression == "SNAPPY"
     rows = file.read().to_pylist()
@@ -570,8 +574,10 @@ def test_physical_names_under_column_mapping(spark: SparkSession, table: Path) -
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"layout": "x"}, {"kind": "x"}, {"adds_per_sidecar": 0}, {"version": "1"}]
-)
+    "arguments",
+    [{"layout": "x"}, {"kind": "x"}, {"adds_per_sidecar": 0}, {"version": "1"},
+     {"incremental": "false"}, {"compression": "zip"}],
+)  # fmt: skip
 def test_wrong_arguments(spark: SparkSession, table: Path, arguments: dict[str, Any]) -> None:
     create(table, add("a"))
     with pytest.raises(InvalidArgumentError) as raised:
