@@ -11,7 +11,7 @@ from sparkdelta.commands.write import WriteResult, write
 from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
 from sparkdelta.protocol.arguments import checked_version
 from sparkdelta.table.scan import MAX_DRIVER_FILES
-from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.snapshot import Snapshot, check_time_zone, open_snapshot
 from sparkdelta.table.time_travel import version_at_timestamp
 from sparkdelta.table.write_options import WriteOptions
 
@@ -111,7 +111,8 @@ def write_delta(
     df
         The rows. Columns and fields of structs are matched by name in any case, and cast as Spark's
         store assignment policy ANSI says. A column that they lack is generated, has its default, or
-        is null. Each row must keep the table's constraints.
+        is null. Each row must keep the table's constraints. Where they are made from rows of the
+        table itself, what was committed since these were read is a conflict.
     path
         The table's root, as any path that Spark writes to.
     mode
@@ -213,6 +214,7 @@ def load_snapshot(
     if version is not None and timestamp is not None:
         raise TimeTravelMultipleFormatsError()
     checked_version(version)
+    check_time_zone(spark, partition_time_zone)
     if timestamp is not None:
         version = version_at_timestamp(spark, path, timestamp)
     return open_snapshot(

@@ -11,6 +11,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.frames.partition_values import is_time_zone
 from sparkdelta.frames.version_checksum import file_bins
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.arguments import checked_count, checked_names
@@ -20,6 +22,7 @@ from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit_times import commit_timestamp
 from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.driver import read_rows
 from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.loading import LoadedLog, extend_log, load_log
 from sparkdelta.table.log_listing import list_log_files, open_log
@@ -299,6 +302,24 @@ def open_snapshot(
         shows_progress=shows_progress,
     )
     return Snapshot(loaded, state)
+
+
+def check_time_zone(spark: SparkSession, zone: str) -> None:
+    """Refuse a zone that would make every timestamp look like a faulty writer's.
+
+    Raises
+    ------
+    InvalidArgumentError
+    """
+    if zone == "UTC":
+        return
+    is_known = isinstance(zone, str) and zone.strip() != ""  # which would be the session's
+    if is_known:
+        answer = spark.sql("VALUES (0)").selectExpr(f"{is_time_zone(zone)} AS is_known")
+        is_known = read_rows(answer, what="time zone", bound=1)[0]["is_known"]
+    if not is_known:
+        problem = f"{zone!r} is no time zone; write 'Europe/Paris', say, or '+02:00'"
+        raise InvalidArgumentError(argument="partition_time_zone", problem=problem)
 
 
 def _num_files(loaded: LoadedLog) -> int | None:

@@ -27,11 +27,12 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.table import file_scan
 from sparkdelta.table.scan import Scan
-from tests.support.log_writer import write_commit
+from tests.support.log_writer import write_checkpoint, write_commit
 from tests.support.settings import settings
 from tests.support.snapshots import SPARK_ERRORS, raised_by, rows
-from tests.support.spark_jobs import plan
+from tests.support.spark_jobs import no_jobs, plan
 from tests.support.table_builder import (
+    add,
     array_of,
     create,
     field,
@@ -163,6 +164,18 @@ def test_partition_timestamps_without_a_zone_are_in_the_callers(
     assert rows(snapshot.scan(where, ["id"]).to_df()) == [(0,)]
 
 
+@pytest.mark.parametrize("zone", ["Europe/Pariss", "", "+25:00", "'", None, 2])
+def test_a_time_zone_that_is_none(spark: SparkSession, table: Path, zone: Any) -> None:
+    """Else it were every file of a good writer that is refused."""
+    create(table)
+    with pytest.raises(InvalidArgumentError) as caught:
+        load_snapshot(spark, str(table), partition_time_zone=zone)
+    assert caught.value.argument == "partition_time_zone"
+    for known in ("Asia/Kolkata", "+05:30", "PST"):
+        with no_jobs(spark):
+            load_snapshot(spark, str(table), partition_time_zone=known)
+
+
 def test_tuples_of_one_directory_need_no_join(spark: SparkSession, table: Path) -> None:
     _partitioned(table, one_directory=True)
     nodes = plan(read_delta(spark, str(table)))
@@ -184,6 +197,29 @@ def test_a_partition_value_of_another_type_is_an_error(
     write_commit(table, 0, [protocol(), metadata(*schema, partitioned_by=["p"]), action])
     with pytest.raises(InvalidPartitionValueError):
         read_delta(spark, str(table))
+    with pytest.raises(InvalidPartitionValueError):
+        read_delta(spark, str(table), where="p = 1")
+
+
+@pytest.mark.parametrize("where", ["p = 1", "p = id", "p IS NOT NULL AND id >= 0"])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_partition_value_of_another_type_of_a_dead_file(
+    spark: SparkSession, table: Path, where: str, is_stored: bool
+) -> None:
+    """Files are chosen before it is known which of a checkpoint's are live.
+
+    PROTOCOL.md#action-reconciliation
+    """
+    schema = (field("p", "integer"), field("id", "long"))
+    good = write_data(table, "p=1/f", ids(1, 2), {"p": "1"})
+    bad = add("p=x/f", partitionValues={"p": "x"})
+    opening = [protocol(), metadata(*schema, partitioned_by=["p"]), good, bad]
+    write_commit(table, 0, opening)
+    if is_stored:
+        write_checkpoint(table, 0, opening)
+    write_commit(table, 1, [remove("p=x/f", deletionTimestamp=1)])
+    rows = read_delta(spark, str(table), where=where)
+    assert {row["p"] for row in rows.collect()} == {1}
 
 
 @pytest.mark.parametrize(
