@@ -39,6 +39,7 @@ from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_listing import open_log_for_writing, read_options
 from sparkdelta.table.new_files import NewFiles
 from sparkdelta.table.orphans import orphans_are_told
+from sparkdelta.table.read_marks import version_read
 from sparkdelta.table.replacement import Replacement, replaced_partitions, replacement
 from sparkdelta.table.row_sessions import staged_rows, writing_rows
 from sparkdelta.table.rule_expressions import check_expressions
@@ -89,6 +90,7 @@ def _write(
             "write from a classic session"
         )
         raise InvalidArgumentError(argument="replace_where", problem=problem)
+    read = version_read(rows, store.table_root)
     for rewrites in range(_MAX_REWRITES + 1):
         snapshot = _snapshot(spark, store)
         if snapshot is None:
@@ -98,6 +100,8 @@ def _write(
         elif options.mode == "error":
             raise TableAlreadyExistsError(path=store.table_root)
         else:
+            if read is not None and read < snapshot.version:  # what came since may be a conflict
+                snapshot = open_snapshot(spark, store.table_root, version=read, store=store)
             target = existing_table(rows.schema, options, snapshot)
         check_expressions(spark, target.schema, target.rules)
         if not options.data_change and (target.staged.metadata or target.numbered):
@@ -111,12 +115,15 @@ def _write(
             if snapshot is not None and replaced is not None and replaced.removes is None:
                 replaced = replaced_partitions(snapshot, files.adds, options)
         target = _with_marks(target, snapshot, files, path=store.table_root)
+        transaction = _transaction(store, snapshot, target, files, replaced, options)
+        if read is not None and snapshot is not None:
+            transaction = transaction.reading_whole_table()
         try:
             with orphans_are_told(store.table_root, files.directory):
-                done = _transaction(store, snapshot, target, files, replaced, options).commit()
+                done = transaction.commit()
         except MetadataChangedException:
             # Another write may have used the same identity values, which stand in the files.
-            if not target.numbered or rewrites == _MAX_REWRITES:
+            if not target.numbered or rewrites == _MAX_REWRITES or read is not None:
                 raise
             continue
         return WriteResult(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -32,6 +33,25 @@ from sparkdelta.storage.parquet import WRITE_SETTINGS, ParquetRelation
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
 _PATH_NOT_FOUND = "PATH_NOT_FOUND"
+
+
+def read_options_named(rows: DataFrame, name: str) -> set[str]:
+    """The values that an option has in the reads of a plan, as the client knows it."""
+    own: Any = rows
+    found = set()
+    messages = [own._plan.to_proto(own._session.client)]
+    while messages:
+        message = messages.pop()
+        for described, value in message.ListFields():
+            if described.message_type is None:
+                continue
+            if described.message_type.GetOptions().map_entry:
+                found |= {value[key] for key in value if key == name and isinstance(key, str)}
+            elif described.is_repeated:
+                messages.extend(value)
+            else:
+                messages.append(value)
+    return found
 
 
 @dataclass(slots=True)

@@ -219,6 +219,24 @@ def clear_active_session(spark: SparkSession) -> None:
     jvm.org.apache.spark.sql.classic.SparkSession.clearActiveSession()
 
 
+def read_options_named(rows: DataFrame, name: str) -> set[str]:
+    """The values that an option has in the file relations of a plan and of its subqueries."""
+    plan = rows._jdf.queryExecution().analyzed()
+    subqueries = plan.subqueriesAll()
+    plans = [plan, *(subqueries.apply(number) for number in range(subqueries.size()))]
+    values = set()
+    for each in plans:
+        leaves = each.collectLeaves()
+        for leaf in (leaves.apply(number) for number in range(leaves.size())):
+            if leaf.getClass().getSimpleName() != "LogicalRelation":
+                continue
+            relation = leaf.relation()
+            if relation.getClass().getSimpleName() == "HadoopFsRelation":
+                value = relation.options().get(name)
+                values |= {str(value.get())} if value.isDefined() else set()
+    return values
+
+
 def moved_rows(rows: DataFrame, session: SparkSession) -> DataFrame:
     """The same rows, as a frame of another session of the application."""
     jvm: Any = session._jvm

@@ -28,6 +28,7 @@ from sparkdelta.table.loading import LoadedLog, extend_log, load_log
 from sparkdelta.table.log_listing import list_log_files, open_log
 from sparkdelta.table.log_reader import LogReader
 from sparkdelta.table.progress import progress
+from sparkdelta.table.read_marks import read_mark
 from sparkdelta.table.scan import MAX_DRIVER_FILES, Scan
 from sparkdelta.table.state import CachedAdds, TableState
 
@@ -220,6 +221,7 @@ class Snapshot:
         else:
             segment = extend_log_segment(self.segment, new, path=self.path)
             loaded = extend_log(self._loaded, segment)
+        loaded = _marked(loaded)
         configuration = TableConfiguration.validate(
             loaded.protocol, loaded.metadata, path=self.path
         )
@@ -291,6 +293,7 @@ def open_snapshot(
         progress(spark, f"Loading {store.table_root}", is_on=shows_progress),
     ):
         loaded = load_log(spark, store, version, options or {}, without)
+    loaded = _marked(loaded) if version is None else loaded
     configuration = TableConfiguration.validate(
         loaded.protocol, loaded.metadata, path=store.table_root
     )
@@ -302,6 +305,13 @@ def open_snapshot(
         shows_progress=shows_progress,
     )
     return Snapshot(loaded, state)
+
+
+def _marked(loaded: LoadedLog) -> LoadedLog:
+    """With reads that say that they are of the latest version."""
+    log = loaded.log
+    mark = read_mark(log.store.table_root, log.segment.version)
+    return replace(loaded, log=replace(log, options={**log.options, **mark}))
 
 
 def check_time_zone(spark: SparkSession, zone: str) -> None:

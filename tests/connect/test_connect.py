@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import sparkdelta
@@ -95,8 +95,11 @@ def written(spark: SparkSession, root: Path) -> Any:
         write_delta(spark.sql(f"SELECT * FROM VALUES {values}"), str(path), **options)
 
     def refuse(path: Path, values: str, **options: Any) -> None:
+        refuse_rows(path, spark.sql(f"SELECT * FROM VALUES {values}"), **options)
+
+    def refuse_rows(path: Path, rows: DataFrame, **options: Any) -> None:
         try:
-            write(path, values, **options)
+            write_delta(rows, str(path), **options)
         except DeltaError as error:
             refused.append([type(error).__name__, error.error_class])
 
@@ -109,6 +112,9 @@ def written(spark: SparkSession, root: Path) -> Any:
     refuse(plain, "(9L, 'a') AS t(id, p)", mode="error")
     refuse(plain, "('x', 'a') AS t(id, p)", mode="append")
     sparkdelta.write_checkpoint(spark, str(plain))
+    own = read_delta(spark, str(plain)).filter("id > 3")
+    write(plain, "(5L, 'c', 2.5F) AS t(id, p, f)", mode="append")
+    refuse_rows(plain, own, mode="append")
 
     write_commit(ruled, 0, [protocol(1, 4), _with_rules()])
     # The day of a time is that in UTC, whatever the session says.
@@ -273,4 +279,4 @@ def test_connect_writes_what_classic_writes(
 ) -> None:
     """Under the settings of the other test, which no table may notice."""
     assert by_connect["written"] == json.loads(json.dumps(written(spark, tmp_path)))
-    assert len(by_connect["written"][3]) == 4
+    assert len(by_connect["written"][3]) == 5
