@@ -10,6 +10,10 @@ _CONFLICT = (
     "Cannot commit to {path}, and nothing was committed. Version {version} ({operation}) was "
     "committed meanwhile: {finding} ({subject}). "
 )
+_AGAIN = (
+    "Try again: the operation will then see that commit. Where it writes rows that were read from "
+    "this table, read them anew."
+)
 
 CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_TABLE_NOT_FOUND": (
@@ -198,7 +202,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     ),
     "DELTA_CONCURRENT_WRITE": (
         "2D521",
-        f"{_CONFLICT}Try again: the operation will then see that commit.",
+        f"{_CONFLICT}{_AGAIN}",
     ),
     "DELTA_CONCURRENT_TRANSACTION": (
         "2D521",
@@ -210,19 +214,19 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     ),
     "DELTA_PROTOCOL_CHANGED": (
         "2D521",
-        f"{_CONFLICT}Try again: the operation will then see that commit.",
+        f"{_CONFLICT}{_AGAIN}",
     ),
     "DELTA_CONCURRENT_APPEND": (
         "2D521",
-        f"{_CONFLICT}Try again: the operation will then see that commit.",
+        f"{_CONFLICT}{_AGAIN}",
     ),
     "DELTA_CONCURRENT_DELETE_READ": (
         "2D521",
-        f"{_CONFLICT}Try again: the operation will then see that commit.",
+        f"{_CONFLICT}{_AGAIN}",
     ),
     "DELTA_CONCURRENT_DELETE_DELETE": (
         "2D521",
-        f"{_CONFLICT}Try again: the operation will then see that commit.",
+        f"{_CONFLICT}{_AGAIN}",
     ),
     "DELTA_TABLE_ALREADY_EXISTS": (
         "42P07",
