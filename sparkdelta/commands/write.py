@@ -115,9 +115,9 @@ def _write(
             if snapshot is not None and replaced is not None and replaced.removes is None:
                 replaced = replaced_partitions(snapshot, files.adds, options)
         target = _with_marks(target, snapshot, files, path=store.table_root)
-        transaction = _transaction(store, snapshot, target, files, replaced, options)
-        if read is not None and snapshot is not None:
-            transaction = transaction.reading_whole_table()
+        transaction = _transaction(
+            store, snapshot, target, files, replaced, options, reads_table=read is not None
+        )
         try:
             with orphans_are_told(store.table_root, files.directory):
                 done = transaction.commit()
@@ -222,6 +222,8 @@ def _transaction(
     files: NewFiles,
     replaced: Replacement | None,
     options: WriteOptions,
+    *,
+    reads_table: bool,
 ) -> Transaction:
     staged = replace(target.staged, adds=files.values or ())
     app_ids = frozenset[str]()
@@ -230,6 +232,8 @@ def _transaction(
         identifier = TransactionIdentifier(options.txn_app_id, options.txn_version, now)
         staged = replace(staged, transactions=(identifier,))
         app_ids = frozenset((options.txn_app_id,))
+    read = ReadSet() if replaced is None else replaced.read
+    reads_table = reads_table and snapshot is not None
     parameters = {
         "mode": MODES[options.mode],
         "partitionBy": json.dumps(list(target.partition_columns), separators=(",", ":")),
@@ -239,10 +243,12 @@ def _transaction(
     return Transaction(
         store=store,
         snapshot=snapshot,
-        operation=Operation("WRITE", parameters, is_blind_append=replaced is None),
+        operation=Operation(
+            "WRITE", parameters, is_blind_append=replaced is None and not reads_table
+        ),
         staged=staged,
         file_actions=_file_actions(files, replaced),
-        read=replace(ReadSet() if replaced is None else replaced.read, app_ids=app_ids),
+        read=replace(read, app_ids=app_ids, whole_table=read.whole_table or reads_table),
         tags=_tags(target, replaced),
         metrics={
             "numFiles": str(files.count),

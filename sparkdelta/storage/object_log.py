@@ -7,7 +7,8 @@ this way, and data files Spark's.
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -85,42 +86,36 @@ class ObjectLogStore:
 
     def put_if_absent(self, name: str, data: Data) -> None:
         import obstore
-        from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         path = self._path(checked_name(name))
         whole = self._whole(data)
         try:
-            obstore.put(self.objects, path, whole, mode="create", use_multipart=False)
+            with self._our_errors():
+                obstore.put(self.objects, path, whole, mode="create", use_multipart=False)
         except (AlreadyExistsError, PreconditionError) as error:
             raise _exists(name) from error
-        except BaseError as error:
-            raise self._failed(error) from error
 
     def overwrite(self, name: str, data: bytes) -> None:
         import obstore
-        from obstore.exceptions import BaseError
 
         path = self._path(checked_name(name))
-        try:
+        with self._our_errors():
             obstore.put(self.objects, path, data, use_multipart=False)
-        except BaseError as error:
-            raise self._failed(error) from error
 
     def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
         """Copied by the store itself, which would overwrite, only where nothing can be there; else
         sent as it was read.
         """
         import obstore
-        from obstore.exceptions import BaseError
 
         source, name = checked_name(source), checked_name(name)
         if is_new_name:
             try:
-                obstore.copy(self.objects, self._path(source), self._path(name))
+                with self._our_errors():
+                    obstore.copy(self.objects, self._path(source), self._path(name))
             except FileNotFoundError as error:
                 raise _not_found(source) from error
-            except BaseError as error:
-                raise self._failed(error) from error
         else:
             self.put_if_absent(name, self._read(source))
         self.delete([source])
@@ -130,14 +125,9 @@ class ObjectLogStore:
 
     def _delete(self, path: str) -> None:
         import obstore
-        from obstore.exceptions import BaseError
 
-        try:
+        with suppress(FileNotFoundError), self._our_errors():
             obstore.delete(self.objects, path)
-        except FileNotFoundError:
-            return
-        except BaseError as error:
-            raise self._failed(error) from error
 
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(self._path(checked_name(name)))
@@ -215,9 +205,18 @@ class ObjectLogStore:
     def _path(self, name: str) -> str:
         return f"{LOG_DIRECTORY}/{name}"
 
-    def _failed(self, error: Exception) -> StorageError:
-        problem = str(error).partition("\n")[0]
-        return StorageError(path=self.table_root, problem=problem)
+    @contextmanager
+    def _our_errors(self) -> Iterator[None]:
+        """Make the client's errors ours, but for those that say what is there."""
+        from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+
+        try:
+            yield
+        except (FileNotFoundError, AlreadyExistsError, PreconditionError):
+            raise
+        except BaseError as error:
+            problem = str(error).partition("\n")[0]
+            raise StorageError(path=self.table_root, problem=problem) from error
 
 
 def open_objects(table_root: str, settings: Mapping[str, str], **client: Any) -> ObjectStore:

@@ -74,14 +74,6 @@ class Transaction:
     user_metadata: str | None = None
     tags: Mapping[str, str] | None = None
 
-    def reading_whole_table(self) -> Transaction:
-        """The same, where its rows were made from rows of the table."""
-        return replace(
-            self,
-            operation=replace(self.operation, is_blind_append=False),
-            read=replace(self.read, whole_table=True),
-        )
-
     def commit(self, committer: Committer | None = None) -> Committed:
         """Commit, after however many others that this commit may follow, and do what is due then.
 
