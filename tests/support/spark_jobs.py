@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
 
+from py4j.protocol import MEMORY_COMMAND_NAME
 from pyspark.sql import DataFrame, SparkSession
 
 _NODE = re.compile(r"^(?P<indent>[ :+-]*)(?:\*\(\d+\) )?(?P<name>\w.*)$")
@@ -34,6 +37,15 @@ def no_jobs(spark: SparkSession) -> Iterator[None]:
     with counted_jobs(spark) as jobs:
         yield
     assert jobs.count == 0, f"{jobs.count} Spark jobs were started"
+
+
+def jvm_calls(spark: SparkSession, action: Callable[[], object]) -> int:
+    """How often an action calls the JVM, without the news of objects that Python has let go."""
+    gateway: Any = spark.sparkContext._gateway
+    client = gateway._gateway_client
+    with patch.object(client, "send_command", wraps=client.send_command) as calls:
+        action()
+    return sum(not call.args[0].startswith(MEMORY_COMMAND_NAME) for call in calls.mock_calls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from sparkdelta.table.scan import Scan
 from tests.support.log_writer import write_checkpoint, write_commit
 from tests.support.settings import settings
 from tests.support.snapshots import SPARK_ERRORS, raised_by, rows
-from tests.support.spark_jobs import no_jobs, plan
+from tests.support.spark_jobs import jvm_calls, no_jobs, plan
 from tests.support.table_builder import (
     add,
     array_of,
@@ -64,6 +64,16 @@ def test_a_full_scan_is_sparks_own(spark: SparkSession, table: Path) -> None:
     (scan,), (wanted,) = ([n.text for n in p if n.name == "FileScan"] for p in (ours, theirs))
     for part in (r"Batched: \w+", r"Format: \w+", r"ReadSchema: .*"):
         assert re.findall(part, scan) == re.findall(part, wanted)
+
+
+def test_calls_of_the_jvm_do_not_grow_with_the_files(spark: SparkSession, table: Path) -> None:
+    """A call takes as long as to ask a local disk for a file: 100,000 took minutes."""
+    create(table, *(write_data(table, f"f{n}", ids(0, 3)) for n in range(50)))
+    few = load_snapshot(spark, str(table))
+    write_commit(table, 1, [write_data(table, f"f{n}", ids(0, 3)) for n in range(50, 250)])
+    many = load_snapshot(spark, str(table))
+    more = jvm_calls(spark, many.scan().to_df) - jvm_calls(spark, few.scan().to_df)
+    assert more < 200, "calls for 200 more files"
 
 
 def test_filters_and_columns_reach_the_files(spark: SparkSession, table: Path) -> None:
