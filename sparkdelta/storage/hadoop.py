@@ -1,52 +1,20 @@
-"""Spark's own Hadoop file systems and scans, through the JVM of classic Spark.
+"""Paths, sessions and plans of Spark, through the JVM of classic Spark.
 
-With `hadoop_log.py` and `hadoop_files.py` the only module that may touch `spark._jvm`. Nothing here
-changes a setting of the user's session.
+With the modules named `hadoop_` the only one that may touch `spark._jvm`. Nothing in them changes a
+setting of the user's session.
 """
 
 from __future__ import annotations
 
-import errno
-import re
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-from pyspark.sql.types import LongType, StructField, StructType
 
-from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
-from sparkdelta.storage.parquet import WRITE_SETTINGS, ParquetRelation, PartitionDirectories
-
-# Greedy: whatever the path looks like, the last such fields are the status's own.
-_STAMP = re.compile(
-    r".*; isDirectory=false; length=(?P<length>\d+);.*; modification_time=(?P<modified>\d+);",
-    re.DOTALL,
-)
-
-_SCAN_SETTINGS = {
-    "spark.sql.caseSensitive": "false",
-    "spark.sql.parquet.fieldId.read.enabled": "true",
-    "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
-    "spark.sql.parquet.int96TimestampConversion": "false",
-    "spark.sql.parquet.int96AsTimestamp": "true",
-    "spark.sql.parquet.binaryAsString": "false",
-    "spark.sql.parquet.recordLevelFilter.enabled": "false",
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.files.ignoreCorruptFiles": "false",
-}
-"""What a data file's scan depends on and no read option can say."""
-
-_BY_ID_SETTINGS = {
-    "spark.sql.parquet.enableVectorizedReader": "true",
-    "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
-}
-"""Spark's other reader asks the session that runs the query whether to match field ids."""
+from sparkdelta.storage.parquet import WRITE_SETTINGS
 
 
 def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> str:
@@ -77,84 +45,6 @@ def settings(
 def is_not_found(error: Py4JJavaError) -> bool:
     """Whether a file is not there."""
     return "FileNotFoundException" in str(error.java_exception.getClass().getName())
-
-
-def parquet_relation(
-    spark: SparkSession,
-    files: Sequence[str],
-    schema: StructType,
-    options: Mapping[str, str],
-    partitions: PartitionDirectories | None,
-    size_bytes: int,
-) -> ParquetRelation:
-    """A scan of Parquet files in the user's session that no setting of that session can change.
-
-    The scan belongs to a sibling session that carries our settings; the DataFrame belongs to the
-    user's. Partition values come from the caller, not from directory names, at no cost per row.
-
-    Parameters
-    ----------
-    files
-        Qualified, decoded paths.
-    schema
-        The columns to read, with `parquet.field.id` in the metadata of those to match by id.
-    options
-        Options of Spark's Parquet source.
-    size_bytes
-        What the files should come to together; if they do not, each is looked at.
-    """
-    jvm: Any = spark._jvm
-    datasources = jvm.org.apache.spark.sql.execution.datasources
-    sibling = _sibling_session(spark, by_id=_has_ids(schema))
-    java_schema = _java_schema(jvm, schema)
-    partition_schema = _java_schema(jvm, partitions.schema if partitions else StructType())
-    none = jvm.scala.Option.empty()
-    scala_options = jvm.PythonUtils.toScalaMap(dict(options))
-    index = datasources.InMemoryFileIndex(
-        sibling,
-        _java_paths(jvm, files),
-        scala_options,
-        jvm.scala.Option.apply(java_schema),
-        getattr(getattr(datasources, "NoopCache$"), "MODULE$"),
-        _partition_specification(jvm, partitions, partition_schema) if partitions else none,
-        none,
-    )
-    relation = datasources.HadoopFsRelation(
-        index,
-        partition_schema,
-        java_schema,
-        none,
-        datasources.parquet.ParquetFileFormat(),
-        scala_options,
-        sibling,
-    )
-    rows = ClassicDataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
-    taken_up = texts(jvm, index.inputFiles()).splitlines()
-    stamps = _stamps(index, len(taken_up))
-    if stamps is not None:
-        empty = [file for file, (size, _) in zip(taken_up, stamps, strict=True) if size == 0]
-    else:
-        empty = [] if index.sizeInBytes() == size_bytes else _empty_files(index)
-    return ParquetRelation(rows, rows.metadataColumn("_metadata"), taken_up, empty, stamps)
-
-
-def _stamps(index: Any, count: int) -> list[tuple[int, int]] | None:
-    """Size and modification time of the index's files, in one call instead of several per file."""
-    statuses = str(index.allFiles().mkString(_SEPARATOR)).split(_SEPARATOR)
-    found = [match for match in map(_STAMP.match, statuses) if match is not None]
-    if len(found) != count or len(statuses) != count:
-        return None
-    return [(int(match["length"]), int(match["modified"])) for match in found]
-
-
-def _empty_files(index: Any) -> list[str]:
-    statuses = index.allFiles().iterator()
-    empty = []
-    while statuses.hasNext():
-        status = statuses.next()
-        if status.getLen() == 0:
-            empty.append(str(status.getPath().toString()))
-    return empty
 
 
 def write_parquet(
@@ -245,156 +135,12 @@ def moved_rows(rows: DataFrame, session: SparkSession) -> DataFrame:
     return ClassicDataFrame(moved, session)
 
 
-def hidden_parquet_relation(
-    spark: SparkSession, files: Sequence[str], schema: StructType, options: Mapping[str, str]
-) -> ParquetRelation:
-    """As `parquet_relation`, for files whose names Spark's file sources leave out.
-
-    The same Parquet reader over a list of files that no file index has filtered, one task per file;
-    nothing is pushed down.
-
-    Raises
-    ------
-    FileNotFoundError
-        A file is gone; its `filename` is the path.
-    """
-    jvm: Any = spark._jvm
-    datasources = jvm.org.apache.spark.sql.execution.datasources
-    sibling = _sibling_session(spark, by_id=_has_ids(schema))
-    scala_options = jvm.PythonUtils.toScalaMap({**options, "returning_batch": "false"})
-    configuration = sibling.sessionState().newHadoopConfWithOptions(scala_options)
-    with_index = StructType([*schema.fields, StructField(_ROW_INDEX, LongType())])
-    java_schema = _java_schema(jvm, with_index)
-    none_of = jvm.PythonUtils.toSeq([])
-    nothing = jvm.PythonUtils.toScalaMap({})
-    reader = datasources.parquet.ParquetFileFormat().buildReaderWithPartitionValues(
-        sibling,
-        java_schema,
-        _java_schema(jvm, StructType()),
-        java_schema,
-        none_of,
-        scala_options,
-        configuration,
-    )
-    frames, uris = [], []
-    for file in files:
-        uri, split = _whole_file(spark, file, configuration)
-        rdd = datasources.FileScanRDD(
-            sibling,
-            reader,
-            jvm.PythonUtils.toSeq([split]),
-            java_schema,
-            none_of,
-            nothing,
-            jvm.org.apache.spark.sql.catalyst.FileSourceOptions(scala_options),
-        )
-        internal = spark._jsparkSession.internalCreateDataFrame(rdd, java_schema, False)
-        metadata = F.struct(F.lit(uri).alias("file_path"), F.col(_ROW_INDEX).alias("row_index"))
-        rows = ClassicDataFrame(internal, spark).withColumn(_METADATA, metadata)
-        frames.append(rows.drop(_ROW_INDEX))
-        uris.append(uri)
-    rows = reduce(DataFrame.unionAll, frames)
-    return ParquetRelation(rows, rows[_METADATA], uris)
-
-
-_METADATA = "sparkdelta:metadata"
-_ROW_INDEX = "_tmp_metadata_row_index"  # the name by which Spark's Parquet reader fills it in
-
-
-def _whole_file(spark: SparkSession, file: str, configuration: Any) -> tuple[str, Any]:
-    """A file's URI, and a partition of a scan that reads it from beginning to end."""
-    jvm: Any = spark._jvm
-    gateway: Any = spark.sparkContext._gateway
-    datasources = jvm.org.apache.spark.sql.execution.datasources
-    path = jvm.org.apache.hadoop.fs.Path(file)
-    try:
-        status = path.getFileSystem(configuration).getFileStatus(path)
-    except Py4JJavaError as error:
-        if is_not_found(error):
-            raise FileNotFoundError(errno.ENOENT, "no such data file", file) from error
-        raise
-    spark_path = jvm.org.apache.spark.paths.SparkPath.fromPath(path)
-    whole = gateway.new_array(datasources.PartitionedFile, 1)
-    whole[0] = datasources.PartitionedFile(
-        jvm.org.apache.spark.sql.catalyst.InternalRow.empty(),
-        spark_path,
-        0,
-        status.getLen(),
-        gateway.new_array(jvm.java.lang.String, 0),
-        status.getModificationTime(),
-        status.getLen(),
-        jvm.PythonUtils.toScalaMap({}),
-    )
-    return str(spark_path.urlEncoded()), datasources.FilePartition(0, whole)
-
-
-def _partition_specification(
-    jvm: Any, partitions: PartitionDirectories, partition_schema: Any
-) -> Any:
-    rows = partitions.values._jdf.queryExecution().executedPlan().executeCollect()
-    entry = jvm.org.apache.spark.sql.execution.datasources.PartitionPath
-    paths = _java_paths(jvm, partitions.directories)
-    entries = jvm.java.util.ArrayList()
-    for number, row in enumerate(rows):
-        entries.add(entry(row, paths.apply(number)))
-    specification = jvm.org.apache.spark.sql.execution.datasources.PartitionSpec(
-        partition_schema, jvm.PythonUtils.toSeq(entries)
-    )
-    return jvm.scala.Option.apply(specification)
-
-
 def texts(jvm: Any, array: Any) -> str:
     """The texts of an array's elements, a line each, in one call instead of one per element."""
-    return str(_sequence(jvm, array).mkString("\n"))
+    return str(sequence(jvm, array).mkString("\n"))
 
 
-def _java_paths(jvm: Any, files: Sequence[str]) -> Any:
-    """Hadoop's paths of these texts, in one call instead of several per file."""
-    names = jvm.java.util.regex.Pattern.compile("\0").split("\0".join(files))
-    return _sequence(jvm, jvm.org.apache.hadoop.util.StringUtils.stringToPath(names))
-
-
-def _sequence(jvm: Any, array: Any) -> Any:
+def sequence(jvm: Any, array: Any) -> Any:
+    """An array as Scala's immutable sequence."""
     wrapper = getattr(getattr(jvm.scala.collection.immutable, "ArraySeq$"), "MODULE$")
     return wrapper.unsafeWrapArray(array)
-
-
-def _java_schema(jvm: Any, schema: StructType) -> Any:
-    return jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
-
-
-def _has_ids(schema: StructType) -> bool:
-    return any(PARQUET_FIELD_ID in field.metadata for field in schema.fields)
-
-
-_siblings: weakref.WeakKeyDictionary[SparkSession, dict[bool, Any]] = weakref.WeakKeyDictionary()
-
-
-def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
-    """The session that scans belong to: our settings, and the user's own Hadoop settings.
-
-    A scan by field ids has no filters pushed down: Spark applies them to the column of that name,
-    whatever its id, and would drop row groups that hold matching rows.
-    """
-    siblings = _siblings.setdefault(spark, {})
-    if by_id not in siblings:
-        siblings[by_id] = spark._jsparkSession.newSession()
-        ours = {
-            **_SCAN_SETTINGS,
-            **(_BY_ID_SETTINGS if by_id else {}),
-            "spark.sql.parquet.filterPushdown": str(not by_id).lower(),
-            "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(
-                2 * spark.sparkContext.defaultParallelism
-            ),
-        }
-        for key, value in ours.items():
-            siblings[by_id].conf().set(key, value)
-    # In one text: a call per setting would take longer than planning a small scan.
-    for setting in str(spark._jsparkSession.conf().getAll().mkString(_SEPARATOR)).split(_SEPARATOR):
-        key, _, value = setting.partition(" -> ")
-        if not key.startswith("spark."):
-            siblings[by_id].conf().set(key, value)
-    return siblings[by_id]
-
-
-_SEPARATOR = "\x1f"

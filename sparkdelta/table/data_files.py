@@ -123,8 +123,8 @@ def _relation(
         if hidden:
             raise DataFileNotReadError(files=files, version=version)
         return connect.parquet_relation(spark, files, schema, options)
-    from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
+    from sparkdelta.storage import hadoop_scans  # needs py4j: classic Spark only
 
     if hidden:
-        return hadoop.hidden_parquet_relation(spark, files, schema, options)
-    return hadoop.parquet_relation(spark, files, schema, options, partitions, size_bytes)
+        return hadoop_scans.hidden_parquet_relation(spark, files, schema, options)
+    return hadoop_scans.parquet_relation(spark, files, schema, options, partitions, size_bytes)

@@ -29,6 +29,7 @@ HADOOP = {
     "sparkdelta/storage/hadoop.py",
     "sparkdelta/storage/hadoop_files.py",
     "sparkdelta/storage/hadoop_log.py",
+    "sparkdelta/storage/hadoop_scans.py",
 }
 JVM = {"_jvm", "_jsparkSession", "_jdf", "_jsc", "_gateway", "_jc"}
 COLUMN_READER = "sparkdelta/predicates/classic_columns.py"
@@ -90,7 +91,7 @@ def test_nobody_sets_a_setting_of_the_users_session() -> None:
     assert not [of for _, of in owners if not of.startswith(("sibling", "configuration"))]
     assert {name for name, _ in owners} <= {
         "sparkdelta/storage/connect.py", "sparkdelta/storage/hadoop.py",
-        "sparkdelta/table/sessions.py",
+        "sparkdelta/storage/hadoop_scans.py", "sparkdelta/table/sessions.py",
     }  # fmt: skip
 
 

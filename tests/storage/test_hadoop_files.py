@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta.storage import hadoop
+from sparkdelta.storage import hadoop_scans
 from sparkdelta.storage.hadoop_files import HadoopFiles
 from sparkdelta.storage.worker_files import WorkerFiles
 
@@ -34,7 +34,7 @@ def test_a_file_is_read_at_any_place(files: HadoopFiles, tmp_path: Path) -> None
 
 def test_field_ids_are_matched_by_the_reader_that_always_does(spark: SparkSession) -> None:
     """Whatever the user's session was built with: a sibling begins with that."""
-    known = hadoop._sibling_session(spark, by_id=True).conf().getAll()
+    known = hadoop_scans._sibling_session(spark, by_id=True).conf().getAll()
     for reader in ("enableVectorizedReader", "enableNestedColumnVectorizedReader"):
         assert known.get(f"spark.sql.parquet.{reader}").get() == "true"
 
