@@ -50,6 +50,16 @@ _BY_ID_SETTINGS = {
 }
 """Spark's other reader asks the session that runs the query whether to match field ids."""
 
+_TUNING = (
+    "spark.sql.files.maxPartitionBytes",
+    "spark.sql.files.openCostInBytes",
+    "spark.sql.files.minPartitionNum",
+    "spark.sql.files.maxPartitionNum",
+    "spark.sql.parquet.columnarReaderBatchSize",
+    "spark.sql.columnVector.offheap.enabled",
+)
+"""What users set to make a scan fast, or small, and no row depends on."""
+
 
 def parquet_relation(
     spark: SparkSession,
@@ -245,7 +255,7 @@ _siblings: weakref.WeakKeyDictionary[SparkSession, dict[bool, Any]] = weakref.We
 
 
 def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
-    """The session that scans belong to: our settings, and the user's own Hadoop settings.
+    """The session that scans belong to: our settings, and the user's for Hadoop and for speed.
 
     A scan by field ids has no filters pushed down: Spark applies them to the column of that name,
     whatever its id, and would drop row groups that hold matching rows.
@@ -264,8 +274,12 @@ def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
         for key, value in ours.items():
             siblings[by_id].conf().set(key, value)
     # In one text: a call per setting would take longer than planning a small scan.
-    for setting in str(spark._jsparkSession.conf().getAll().mkString(_SEPARATOR)).split(_SEPARATOR):
-        key, _, value = setting.partition(" -> ")
-        if not key.startswith("spark."):
+    known = str(spark._jsparkSession.conf().getAll().mkString(_SEPARATOR)).split(_SEPARATOR)
+    theirs = dict(setting.split(" -> ", 1) for setting in known if " -> " in setting)
+    for key, value in theirs.items():
+        if key in _TUNING or not key.startswith("spark."):
             siblings[by_id].conf().set(key, value)
+    for key in _TUNING:
+        if key not in theirs:
+            siblings[by_id].conf().unset(key)
     return siblings[by_id]

@@ -76,6 +76,15 @@ def test_calls_of_the_jvm_do_not_grow_with_the_files(spark: SparkSession, table:
     assert more < 200, "calls for 200 more files"
 
 
+def test_what_makes_a_scan_fast_is_the_users_choice(spark: SparkSession, table: Path) -> None:
+    create(table, *(write_data(table, f"f{n}", ids(0, 1000)) for n in range(8)))
+    usual = read_delta(spark, str(table)).rdd.getNumPartitions()
+    assert usual < 8
+    with settings(spark, {"spark.sql.files.maxPartitionBytes": "1000"}):
+        assert read_delta(spark, str(table)).rdd.getNumPartitions() >= 8
+    assert read_delta(spark, str(table)).rdd.getNumPartitions() == usual
+
+
 def test_filters_and_columns_reach_the_files(spark: SparkSession, table: Path) -> None:
     data = pa.table({"id": pa.array([1, 2]), "s": ["a", "b"], "p": ["x", "x"]})
     schema = (field("id", "long"), field("s", "string"), field("p", "string"))
