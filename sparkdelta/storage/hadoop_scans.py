@@ -20,7 +20,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
-from sparkdelta.storage.hadoop import is_not_found, sequence, texts
+from sparkdelta.storage.hadoop import is_not_found, moved_rows, sequence, texts
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
 
 _SEPARATOR = "\x1f"
@@ -50,15 +50,34 @@ _BY_ID_SETTINGS = {
 }
 """Spark's other reader asks the session that runs the query whether to match field ids."""
 
-_TUNING = (
+_TUNING = {
     "spark.sql.files.maxPartitionBytes",
     "spark.sql.files.openCostInBytes",
     "spark.sql.files.minPartitionNum",
     "spark.sql.files.maxPartitionNum",
     "spark.sql.parquet.columnarReaderBatchSize",
     "spark.sql.columnVector.offheap.enabled",
-)
+    "spark.sql.parquet.enableVectorizedReader",  # which plans ask the user's session for, too
+}
 """What users set to make a scan fast, or small, and no row depends on."""
+
+
+def read_files(
+    spark: SparkSession,
+    source: str,
+    paths: Sequence[str],
+    options: Mapping[str, str],
+    schema: StructType | None,
+) -> DataFrame:
+    """Files by one of Spark's public sources."""
+    jvm: Any = spark._jvm
+    reader = _sibling_session(spark, by_id=False).read().format(source)
+    if schema is not None:
+        reader = reader.schema(_java_schema(jvm, schema))
+    loaded = reader.options(jvm.PythonUtils.toScalaMap(dict(options))).load(
+        sequence(jvm, _java_texts(jvm, paths))
+    )
+    return moved_rows(ClassicDataFrame(loaded, spark), spark)
 
 
 def parquet_relation(
@@ -238,9 +257,13 @@ def _partition_specification(
 
 
 def _java_paths(jvm: Any, files: Sequence[str]) -> Any:
-    """Hadoop's paths of these texts, in one call instead of several per file."""
-    names = jvm.java.util.regex.Pattern.compile("\0").split("\0".join(files))
+    """Hadoop's paths of these texts, in a few calls instead of several per file."""
+    names = _java_texts(jvm, files)
     return sequence(jvm, jvm.org.apache.hadoop.util.StringUtils.stringToPath(names))
+
+
+def _java_texts(jvm: Any, files: Sequence[str]) -> Any:
+    return jvm.org.apache.commons.lang3.StringUtils.split("\0".join(files), "\0")
 
 
 def _java_schema(jvm: Any, schema: StructType) -> Any:
@@ -276,10 +299,10 @@ def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
     # In one text: a call per setting would take longer than planning a small scan.
     known = str(spark._jsparkSession.conf().getAll().mkString(_SEPARATOR)).split(_SEPARATOR)
     theirs = dict(setting.split(" -> ", 1) for setting in known if " -> " in setting)
+    tuning = _TUNING - _BY_ID_SETTINGS.keys() if by_id else _TUNING
     for key, value in theirs.items():
-        if key in _TUNING or not key.startswith("spark."):
+        if key in tuning or not key.startswith("spark."):
             siblings[by_id].conf().set(key, value)
-    for key in _TUNING:
-        if key not in theirs:
-            siblings[by_id].conf().unset(key)
+    for key in tuning - theirs.keys():
+        siblings[by_id].conf().unset(key)
     return siblings[by_id]

@@ -16,6 +16,7 @@ from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage.parquet import is_hidden
 from sparkdelta.table.driver import our_errors
+from sparkdelta.table.file_readers import read_files
 
 _CHUNK_BYTES = 8 * 1024
 _ROWS_PER_CHUNK = 65_536
@@ -109,6 +110,6 @@ def _contents(
     hidden = [path for path in paths if is_hidden(path)]
     if hidden:
         raise DataFileNotReadError(files=hidden, version=version)
-    reader = spark.read.format("binaryFile").options(**options, **_OPTIONS)
     with our_errors(version):
-        return reader.load(paths).select("path", "content")
+        files = read_files(spark, "binaryFile", paths, options={**options, **_OPTIONS})
+    return files.select("path", "content")

@@ -22,6 +22,7 @@ from sparkdelta.schema.action_schemas import ADD, SIDECAR, actions
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
 from sparkdelta.table.driver import our_errors, read_rows
+from sparkdelta.table.file_readers import read_files
 from sparkdelta.table.job_names import named_jobs
 from sparkdelta.table.local_frames import empty_frame
 from sparkdelta.table.log_text import (
@@ -373,6 +374,6 @@ class LogReader:
         hidden = [path for path in paths if is_hidden(path)]
         if hidden:
             raise DataFileNotReadError(files=hidden, version=self.segment.version)
-        reader = self.spark.read.options(**self.options, **PARQUET_OPTIONS).schema(schema)
+        options = {**self.options, **PARQUET_OPTIONS}
         with our_errors(self.segment.version):
-            return reader.parquet(*paths)
+            return read_files(self.spark, "parquet", paths, options=options, schema=schema)

@@ -12,6 +12,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
 from sparkdelta.protocol.log_files import LogFile
 from sparkdelta.storage.log_store import LogStore, log_path
+from sparkdelta.table.file_readers import read_files
 from sparkdelta.table.local_frames import local_frame
 
 DRIVER_LOG_BYTES = 4 * 1024 * 1024
@@ -125,7 +126,7 @@ def executor_lines(
 ) -> DataFrame:
     """version LONG, line STRING of commits or compactions, read when the query runs."""
     paths = [log_path(store.table_root, file.name) for file in files]
-    text = spark.read.options(**options, **_TEXT_OPTIONS).text(paths)
+    text = read_files(spark, "text", paths, options={**options, **_TEXT_OPTIONS})
     return text.selectExpr(f"CAST({_VERSION} AS long) AS version", "value AS line")
 
 

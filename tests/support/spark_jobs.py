@@ -39,6 +39,22 @@ def no_jobs(spark: SparkSession) -> Iterator[None]:
     assert jobs.count == 0, f"{jobs.count} Spark jobs were started"
 
 
+@contextmanager
+def counted_tasks(spark: SparkSession) -> Iterator[list[int]]:
+    """The tasks of each stage that a block started."""
+    scheduler, tracker = (
+        spark.sparkContext._jsc.sc().dagScheduler(),
+        spark.sparkContext.statusTracker(),
+    )
+    tasks: list[int] = []
+    before = scheduler.numTotalJobs()
+    yield tasks
+    for number in range(before, scheduler.numTotalJobs()):
+        job = tracker.getJobInfo(number)
+        stages = [tracker.getStageInfo(stage) for stage in job.stageIds] if job else []
+        tasks += [stage.numTasks for stage in stages if stage]
+
+
 def jvm_calls(spark: SparkSession, action: Callable[[], object]) -> int:
     """How often an action calls the JVM, without the news of objects that Python has let go."""
     gateway: Any = spark.sparkContext._gateway

@@ -27,7 +27,7 @@ from tests.support.log_writer import (
 from tests.support.reference_model import compaction, replay
 from tests.support.settings import HOSTILE, settings
 from tests.support.snapshots import expected, paths, raised_by, replayed, rows
-from tests.support.spark_jobs import counted_jobs, no_jobs
+from tests.support.spark_jobs import counted_jobs, counted_tasks, no_jobs
 from tests.support.table_builder import add, create, ids, metadata, protocol, remove, write_data
 from tests.table.histories import COMMITS, write_history
 
@@ -133,6 +133,19 @@ def test_who_reads_the_log_does_not_matter(
         snapshot = load_snapshot(spark, str(table))
         assert snapshot.log.is_local == (where == "driver")
         assert replayed(snapshot) == expected(replay(COMMITS))
+
+
+def test_a_long_log_is_listed_by_few_tasks(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark's own way is a task for each file, from 33 files on."""
+    _force(monkeypatch, "executors")
+    create(table, add("f0"))
+    for version in range(1, 40):
+        write_commit(table, version, [add(f"f{version}")])
+    with counted_tasks(spark) as tasks:
+        load_snapshot(spark, str(table)).add_files()
+    assert 0 < max(tasks) <= 2 * spark.sparkContext.defaultParallelism
 
 
 @pytest.mark.parametrize("where", ["driver", "executors"])

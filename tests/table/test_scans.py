@@ -85,6 +85,20 @@ def test_what_makes_a_scan_fast_is_the_users_choice(spark: SparkSession, table: 
     assert read_delta(spark, str(table)).rdd.getNumPartitions() == usual
 
 
+@pytest.mark.parametrize("is_vectorized", ["true", "false"])
+def test_either_reader_of_sparks_reads_wide_rows(
+    spark: SparkSession, table: Path, is_vectorized: str
+) -> None:
+    """Of more columns than `spark.sql.codegen.maxFields` nothing stands between them and the
+    query."""
+    names = [f"c{n}" for n in range(120)]
+    data = pa.table({name: pa.array([1]) for name in names})
+    schema = metadata(*(field(name, "long") for name in names))
+    write_commit(table, 0, [protocol(), schema, write_data(table, "f", data)])
+    with settings(spark, {"spark.sql.parquet.enableVectorizedReader": is_vectorized}):
+        assert rows(read_delta(spark, str(table))) == [(1,) * 120]
+
+
 def test_filters_and_columns_reach_the_files(spark: SparkSession, table: Path) -> None:
     data = pa.table({"id": pa.array([1, 2]), "s": ["a", "b"], "p": ["x", "x"]})
     schema = (field("id", "long"), field("s", "string"), field("p", "string"))
