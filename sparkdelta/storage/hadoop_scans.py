@@ -245,11 +245,10 @@ def _partition_specification(
     jvm: Any, partitions: PartitionDirectories, partition_schema: Any
 ) -> Any:
     rows = partitions.values._jdf.queryExecution().executedPlan().executeCollect()
-    entry = jvm.org.apache.spark.sql.execution.datasources.PartitionPath
-    paths = _java_paths(jvm, partitions.directories)
+    entry = jvm.org.apache.spark.sql.execution.datasources.PartitionPath.apply
     entries = jvm.java.util.ArrayList()
-    for number, row in enumerate(rows):
-        entries.add(entry(row, paths.apply(number)))
+    for row, directory in zip(rows, partitions.directories, strict=True):
+        entries.add(entry(row, directory))
     specification = jvm.org.apache.spark.sql.execution.datasources.PartitionSpec(
         partition_schema, jvm.PythonUtils.toSeq(entries)
     )

@@ -32,6 +32,7 @@ from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.worker_files import WorkerFiles
 from sparkdelta.table.driver import our_errors, read_table
 from sparkdelta.table.few_files import describe_few_files
+from sparkdelta.table.file_readers import read_files
 from sparkdelta.table.job_names import named_jobs
 from sparkdelta.table.new_files import MAX_NEW_FILES, NewFiles
 from sparkdelta.table.orphans import orphans_are_told
@@ -61,7 +62,6 @@ _SHUFFLE_SETTINGS = {
 }
 """Spark measures what was shuffled, and cuts and joins tasks to the size that is asked for."""
 
-_FILE_LIST = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
 _LIST_OPTIONS = {
     "recursiveFileLookup": "true",
     "pathGlobFilter": "*.parquet",
@@ -283,8 +283,7 @@ class DataFileWriter:
         )
 
     def _listed(self, directory: str) -> DataFrame:
-        listing = self.spark.read.format("binaryFile").schema(_FILE_LIST)
-        return listing.options(**_LIST_OPTIONS).load(directory)
+        return read_files(self.spark, "binaryFile", [directory], options=_LIST_OPTIONS)
 
     def _described(self, directory: str) -> NewFiles:
         reader, worker_files = self._reader(), self._worker_files()
