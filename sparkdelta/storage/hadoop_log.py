@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,17 +65,13 @@ class HadoopLogStore:
 
     def put_if_absent(self, name: str, data: Data) -> None:
         self.check_writable()
-        temporary = self._write_temporary(checked_name(name), data)
-        try:
+        with self._temporary(checked_name(name), data) as temporary:
             self._rename(temporary, name, overwriting=False)
-        except FileExistsError:
-            self.delete([temporary])
-            raise
 
     def overwrite(self, name: str, data: bytes) -> None:
         self.check_writable()
-        temporary = self._write_temporary(checked_name(name), data)
-        self._rename(temporary, name, overwriting=True)
+        with self._temporary(checked_name(name), data) as temporary:
+            self._rename(temporary, name, overwriting=True)
 
     def publish(
         self,
@@ -163,18 +159,24 @@ class HadoopLogStore:
                 raise _not_found(name) from error
             raise
 
-    def _write_temporary(self, name: str, data: Data) -> str:
-        """Write all of a file beside its later place; it counts once it is renamed."""
+    @contextmanager
+    def _temporary(self, name: str, data: Data) -> Iterator[str]:
+        """All of a file, beside its later place; it counts once it is renamed, else it is gone."""
         self._make_directory_of(name)
         temporary = temporary_name()
         path = self._path(temporary)
-        stream = self._file_system(path).create(path, False)
         try:
-            for piece in pieces(data):
-                stream.write(piece)
-        finally:
-            stream.close()
-        return temporary
+            stream = self._file_system(path).create(path, False)
+            try:
+                for piece in pieces(data):
+                    stream.write(piece)
+            finally:
+                stream.close()
+            yield temporary
+        except BaseException:
+            with suppress(Py4JJavaError):
+                self.delete([temporary])
+            raise
 
     def _make_directory_of(self, name: str) -> None:
         directory = self._path(name).getParent()

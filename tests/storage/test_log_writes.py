@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
@@ -56,6 +56,18 @@ def test_a_file_is_put_once(store: LogStore, log: Directory, name: str) -> None:
         store.put_if_absent(name, b"other")
     assert raised.value.filename == name
     assert store.read([name]) == [data]
+    assert not leftovers(log)
+
+
+def test_a_write_that_breaks_off_leaves_nothing(store: LogStore, log: Directory) -> None:
+    def chunks() -> Iterator[bytes]:
+        yield b"begun"
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        store.put_if_absent("x", chunks())
+    with pytest.raises(FileNotFoundError):
+        store.read(["x"])
     assert not leftovers(log)
 
 
