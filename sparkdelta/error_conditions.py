@@ -409,6 +409,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "Fill it."
         ),
     ),
+    "DELTA_MISSING_NOT_NULL_COLUMN_VALUE": (
+        "23502",
+        (
+            "The rows lack {columns}, which the table has as NOT NULL and without a default, and "
+            "nothing was written. Add what is missing to the rows."
+        ),
+    ),
     "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES": (
         "23001",
         (

@@ -24,7 +24,8 @@ DeltaError
 │   ├── AggregateInGeneratedColumnError, AggregateInConstraintError
 │   └── UnsupportedGeneratedColumnError, UnsupportedConstraintError
 ├── ConstraintError
-│   ├── NotNullViolatedError, ConstraintViolatedError, ReplaceWhereMismatchError
+│   ├── NotNullViolatedError, MissingNotNullColumnError
+│   ├── ConstraintViolatedError, ReplaceWhereMismatchError
 │   └── CastOverflowError, TextTooLongError, IdentityInsertError
 ├── CommitError
 │   ├── InvalidCommitError, AppendOnlyTableError, MaxCommitRetriesExceededError
@@ -500,6 +501,12 @@ class ConstraintError(DeltaError):
 class NotNullViolatedError(ConstraintError):
     column: str
     error_class = "DELTA_NOT_NULL_CONSTRAINT_VIOLATED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MissingNotNullColumnError(ConstraintError):
+    columns: Sequence[str]
+    error_class = "DELTA_MISSING_NOT_NULL_COLUMN_VALUE"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -17,6 +17,7 @@ from sparkdelta.exceptions import (
     AppendOnlyTableError,
     InvalidArgumentError,
     MetadataMismatchError,
+    MissingNotNullColumnError,
     TableNotFoundError,
     WriteNotImplementedError,
 )
@@ -261,4 +262,9 @@ def _matched(target: Target, rows: StructType, path: str) -> Target:
     check_columns(target.schema, any_names=is_mapped)
     columns = matched_columns(target.schema, rows, path=path, any_names=is_mapped)
     rules = row_rules(target.schema, target.protocol, target.configuration, path=path)
+    filled = {*rules.defaults, *rules.generated, *rules.identities}
+    lacking = [f.name for f, source in columns if source is None and not f.nullable]
+    unfilled = [name for name in lacking if name not in filled]
+    if unfilled:
+        raise MissingNotNullColumnError(columns=unfilled)
     return replace(target, columns=columns, rules=rules)

@@ -24,6 +24,7 @@ from sparkdelta.exceptions import (
     InvalidPartitionColumnError,
     MergeFieldsError,
     MetadataMismatchError,
+    MissingNotNullColumnError,
     NotNullViolatedError,
     ReplaceWhereMismatchError,
     TableAlreadyExistsError,
@@ -36,6 +37,7 @@ from sparkdelta.storage.worker_files import WorkerFiles
 from sparkdelta.table import data_file_writer, few_files
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
+from tests.support.spark_jobs import no_jobs
 
 PEOPLE = [("Alice", 47, "a"), ("Bob", 23, "b"), ("Carol", 51, None)]
 
@@ -358,13 +360,11 @@ def test_not_null(spark: SparkSession, table_path: str) -> None:
     protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
     write_commit(Path(table_path), 0, [protocol, {"metaData": metadata}])
     write_delta(spark.sql("SELECT 1 AS a"), table_path, mode="append")
-    for sql in (
-        "SELECT 1 AS b",
-        "SELECT CAST(null AS INT) AS a",
-        "SELECT if(id=5,null,1) a FROM range(9)",
-    ):
+    for sql in ("SELECT CAST(null AS INT) AS a", "SELECT if(id=5,null,1) a FROM range(9)"):
         with pytest.raises(NotNullViolatedError):
             write_delta(spark.sql(sql), table_path, mode="append")
+    with no_jobs(spark), pytest.raises(MissingNotNullColumnError, match="lack a,"):
+        write_delta(spark.sql("SELECT 1 AS b"), table_path, mode="append")
     assert rows(spark, table_path) == [(1, None)]
 
 
