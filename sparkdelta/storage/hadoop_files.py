@@ -9,13 +9,14 @@ import errno
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from sparkdelta.protocol.file_paths import scheme_and_authority
 from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found, texts
 from sparkdelta.storage.worker_files import is_data_file
 
@@ -62,6 +63,7 @@ class HadoopFiles:
 
     spark: SparkSession
     hadoop_conf: Mapping[str, str]
+    _file_systems: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def open(self, path: str) -> pa.NativeFile:
         """A file at an absolute, decoded path, to be read at any place.
@@ -71,13 +73,11 @@ class HadoopFiles:
         FileNotFoundError
             It is not there.
         """
-        jvm: Any = self.spark._jvm
-        location = jvm.org.apache.hadoop.fs.Path(path)
         size = self.size(path)
         if size is None:
             raise FileNotFoundError(errno.ENOENT, "no such data file", path)
-        stream = self._file_system(location).open(location)
-        return pa.PythonFile(_HadoopFile(jvm, stream, size), mode="r")
+        stream = self._file_system(path).open(self._path(path))
+        return pa.PythonFile(_HadoopFile(self.spark._jvm, stream, size), mode="r")
 
     def size(self, path: str) -> int | None:
         """The bytes of a file at an absolute, decoded path; None where there is none.
@@ -87,10 +87,8 @@ class HadoopFiles:
         OSError
             It cannot be told.
         """
-        jvm: Any = self.spark._jvm
-        location = jvm.org.apache.hadoop.fs.Path(path)
         try:
-            status = self._file_system(location).getFileStatus(location)
+            status = self._file_system(path).getFileStatus(self._path(path))
         except Py4JJavaError as error:
             if is_not_found(error):
                 return None
@@ -99,16 +97,14 @@ class HadoopFiles:
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
         """As `WorkerFiles.data_files`."""
-        jvm: Any = self.spark._jvm
-        location = jvm.org.apache.hadoop.fs.Path(directory)
         try:
-            statuses = self._file_system(location).listStatus(location)
+            statuses = self._file_system(directory).listStatus(self._path(directory))
         except Py4JJavaError as error:
             if is_not_found(error):
                 return []
             raise
         found = []
-        for entry in listed(jvm, statuses):
+        for entry in listed(self.spark._jvm, statuses):
             path = f"{directory}/{entry.name}"
             if entry.is_directory:
                 found += self.data_files(path)
@@ -116,8 +112,17 @@ class HadoopFiles:
                 found.append((path, entry.size_bytes, entry.modification_time_ms))
         return sorted(file for file in found if is_data_file(file[0].removeprefix(directory)))
 
-    def _file_system(self, path: Any) -> Any:
-        return path.getFileSystem(hadoop_configuration(self.spark, self.hadoop_conf))
+    def _path(self, path: str) -> Any:
+        jvm: Any = self.spark._jvm
+        return jvm.org.apache.hadoop.fs.Path(path)
+
+    def _file_system(self, path: str) -> Any:
+        """That of a path, looked up once: a configuration of Hadoop's takes milliseconds."""
+        where = scheme_and_authority(path)
+        if where not in self._file_systems:
+            configuration = hadoop_configuration(self.spark, self.hadoop_conf)
+            self._file_systems[where] = self._path(path).getFileSystem(configuration)
+        return self._file_systems[where]
 
 
 class _HadoopFile(io.RawIOBase):
