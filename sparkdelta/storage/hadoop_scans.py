@@ -295,13 +295,18 @@ def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
         }
         for key, value in ours.items():
             siblings[by_id].conf().set(key, value)
-    # In one text: a call per setting would take longer than planning a small scan.
-    known = str(spark._jsparkSession.conf().getAll().mkString(_SEPARATOR)).split(_SEPARATOR)
-    theirs = dict(setting.split(" -> ", 1) for setting in known if " -> " in setting)
+    sibling = siblings[by_id]
+    theirs, known = _settings(spark._jsparkSession), _settings(sibling)
     tuning = _TUNING - _BY_ID_SETTINGS.keys() if by_id else _TUNING
     for key, value in theirs.items():
-        if key in tuning or not key.startswith("spark."):
-            siblings[by_id].conf().set(key, value)
-    for key in tuning - theirs.keys():
-        siblings[by_id].conf().unset(key)
-    return siblings[by_id]
+        if (key in tuning or not key.startswith("spark.")) and known.get(key) != value:
+            sibling.conf().set(key, value)
+    for key in tuning & known.keys() - theirs.keys():
+        sibling.conf().unset(key)
+    return sibling
+
+
+def _settings(session: Any) -> dict[str, str]:
+    """All of a session, in one call: one for each would take longer than to plan a small scan."""
+    settings = str(session.conf().getAll().mkString(_SEPARATOR)).split(_SEPARATOR)
+    return dict(setting.split(" -> ", 1) for setting in settings if " -> " in setting)

@@ -1,4 +1,4 @@
-"""Files that Spark reads by a public source: of the log, and of deletion vectors."""
+"""Files that Spark reads by a public source: of the log, deletion vectors, and new data files."""
 
 from __future__ import annotations
 

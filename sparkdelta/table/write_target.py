@@ -263,8 +263,11 @@ def _matched(target: Target, rows: StructType, path: str) -> Target:
     columns = matched_columns(target.schema, rows, path=path, any_names=is_mapped)
     rules = row_rules(target.schema, target.protocol, target.configuration, path=path)
     filled = {*rules.defaults, *rules.generated, *rules.identities}
-    lacking = [f.name for f, source in columns if source is None and not f.nullable]
-    unfilled = [name for name in lacking if name not in filled]
-    if unfilled:
-        raise MissingNotNullColumnError(columns=unfilled)
+    missing = [
+        field.name
+        for field, source in columns
+        if source is None and not field.nullable and field.name not in filled
+    ]
+    if missing:
+        raise MissingNotNullColumnError(columns=missing)
     return replace(target, columns=columns, rules=rules)
