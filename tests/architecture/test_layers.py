@@ -13,8 +13,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "sparkdelta"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-MAX_LINES = 400
-ERRORS = ("exceptions", "error_conditions")
 
 ACTIONS = {
     "collect", "count", "first", "head", "take", "show", "isEmpty", "toPandas", "toArrow",
@@ -93,12 +91,6 @@ def test_nobody_sets_a_setting_of_the_users_session() -> None:
         "sparkdelta/storage/connect.py", "sparkdelta/storage/hadoop.py",
         "sparkdelta/storage/hadoop_scans.py", "sparkdelta/table/sessions.py",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("path", [p for p in MODULES if p.stem not in ERRORS], ids=_name)
-def test_files_are_small(path: Path) -> None:
-    """But for the error tree and its texts: one list is easier to read than several."""
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
 
 
 def test_names_say_what_is_inside() -> None:
