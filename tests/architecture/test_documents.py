@@ -16,7 +16,11 @@ from sparkdelta.protocol.table_features import FEATURES
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), ROOT / "tests" / "README.md"]
+DOCUMENTS = [
+    *sorted(ROOT.glob("*.md")),
+    ROOT / "tests" / "README.md",
+    ROOT / "tests/benchmarks/RESULTS.md",
+]
 PACKAGE = sorted((ROOT / "sparkdelta").rglob("*.py"))
 DELTA_SPARK = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())["DeltaTable"]
 
