@@ -402,6 +402,29 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "{table_type}, and the rows have {row_type}. Cast it."
         ),
     ),
+    "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED": (
+        "0AKDC",
+        (
+            "The condition {condition} of {operation} is not deterministic. It is evaluated once "
+            "to choose files and again to keep rows, and would not give the same both times. Write "
+            "the value into a column first, and name that."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_SUBQUERY": (
+        "0AKDC",
+        (
+            "The condition {condition} of {operation} has a subquery. It must be known from the "
+            "row's own values. Run the subquery first, and put its result into the condition."
+        ),
+    ),
+    "DELTA_AGGREGATION_NOT_SUPPORTED": (
+        "42903",
+        (
+            "The condition {condition} of {operation} has an aggregate, a window function or a "
+            "generator. It must be known from the row's own values. Compute the value first, and "
+            "put it into the condition."
+        ),
+    ),
     "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": (
         "23502",
         (

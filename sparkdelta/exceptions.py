@@ -22,7 +22,8 @@ DeltaError
 │   ├── NondeterministicGeneratedColumnError, NondeterministicConstraintError
 │   ├── UserFunctionInGeneratedColumnError, UserFunctionInConstraintError
 │   ├── AggregateInGeneratedColumnError, AggregateInConstraintError
-│   └── UnsupportedGeneratedColumnError, UnsupportedConstraintError
+│   ├── UnsupportedGeneratedColumnError, UnsupportedConstraintError
+│   └── NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
 ├── ConstraintError
 │   ├── NotNullViolatedError, MissingNotNullColumnError
 │   ├── ConstraintViolatedError, ReplaceWhereMismatchError
@@ -489,6 +490,27 @@ class UnsupportedConstraintError(SchemaError):
     name: str
     expression: str
     error_class = "DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NondeterministicConditionError(SchemaError):
+    operation: str
+    condition: str
+    error_class = "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SubqueryInConditionError(SchemaError):
+    operation: str
+    condition: str
+    error_class = "DELTA_UNSUPPORTED_SUBQUERY"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AggregateInConditionError(SchemaError):
+    operation: str
+    condition: str
+    error_class = "DELTA_AGGREGATION_NOT_SUPPORTED"
 
 
 class ConstraintError(DeltaError):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, SparkSession
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.exceptions import (
+    AggregateInConditionError,
+    NondeterministicConditionError,
+    SubqueryInConditionError,
+)
 from sparkdelta.predicates.connect_columns import parse_connect_column
 from sparkdelta.predicates.generated_columns import generated_columns, with_implied
 from sparkdelta.predicates.sql_text import parse_condition
@@ -26,8 +32,63 @@ def understand(
         Spark's own, where the condition names a column that the table does not have (the error
         tells which it has) or is not of type BOOLEAN.
     """
+    filtered = _filtered(spark, where, configuration.schema)
+    return _understood(spark, where, configuration, filtered)
+
+
+def understand_replaced(
+    spark: SparkSession, where: str | Column, configuration: TableConfiguration, *, operation: str
+) -> Predicate:
+    """As `understand`, of a condition that says which rows an operation takes out of the table.
+
+    It is evaluated more than once, for files and for rows, and must be the same each time.
+
+    Raises
+    ------
+    NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+        It depends on more than the row: the last one for window functions and generators, too.
+    AnalysisException
+        As of `understand`.
+    """
+    from sparkdelta.predicates.classic_columns import plan_nodes  # needs the JVM
+
+    refusal = {"operation": operation, "condition": str(where)}
+    try:
+        filtered = _filtered(spark, where, configuration.schema)
+    except AnalysisException as error:
+        if str(error.getCondition()).startswith(_NOT_OF_A_ROW):
+            raise AggregateInConditionError(**refusal) from error
+        raise
+    is_deterministic, nodes = plan_nodes(filtered)
+    if not _SUBQUERIES.isdisjoint(node.rpartition(".")[2] for node in nodes):
+        raise SubqueryInConditionError(**refusal)
+    if not is_deterministic:
+        raise NondeterministicConditionError(**refusal)
+    return _understood(spark, where, configuration, filtered)
+
+
+_NOT_OF_A_ROW = (
+    "INVALID_WHERE_CONDITION",
+    "UNSUPPORTED_EXPR_FOR_OPERATOR",
+    "UNSUPPORTED_GENERATOR",
+    "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
+)
+_SUBQUERIES = frozenset(("Exists", "InSubquery", "LateralSubquery", "ListQuery", "ScalarSubquery"))
+
+
+def _filtered(spark: SparkSession, where: str | Column, schema: StructType) -> DataFrame:
+    columns = [StructField(field.name, as_nullable(field.dataType)) for field in schema.fields]
+    filtered = spark.createDataFrame([], StructType(columns)).filter(where)
+    if is_connect(spark):
+        _ = filtered.schema  # a client's plan is analyzed when it is asked for
+    return filtered
+
+
+def _understood(
+    spark: SparkSession, where: str | Column, configuration: TableConfiguration, filtered: DataFrame
+) -> Predicate:
     time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    predicate = without_not(_parsed(spark, where, configuration.schema, time_zone))
+    predicate = without_not(_parsed(spark, where, configuration.schema, filtered, time_zone))
     if not is_supported(configuration.protocol, "generatedColumns"):
         return predicate
     generated = generated_columns(configuration.schema, configuration.partition_fields)
@@ -35,21 +96,17 @@ def understand(
 
 
 def _parsed(
-    spark: SparkSession, where: str | Column, schema: StructType, time_zone: str
+    spark: SparkSession, where: str | Column, schema: StructType, filtered: DataFrame, zone: str
 ) -> Predicate:
-    columns = [StructField(field.name, as_nullable(field.dataType)) for field in schema.fields]
-    filtered = spark.createDataFrame([], StructType(columns)).filter(where)
-    if is_connect(spark):
-        _ = filtered.schema  # a client's plan is analyzed when it is asked for
     if (isinstance(where, str) or is_connect(spark)) and _is_retyped(spark, str(where)):
         return Unusable(str(where), "spark.sql.timestampType gives TIMESTAMP another meaning")
     if isinstance(where, str):
-        return parse_condition(where, schema, time_zone=time_zone)
+        return parse_condition(where, schema, time_zone=zone)
     if is_connect(spark):
-        return parse_connect_column(where, schema, time_zone=time_zone)
+        return parse_connect_column(where, schema, time_zone=zone)
     from sparkdelta.predicates.classic_columns import parse_classic_filter  # needs the JVM
 
-    return parse_classic_filter(filtered, schema, time_zone=time_zone)
+    return parse_classic_filter(filtered, schema, time_zone=zone)
 
 
 def _is_retyped(spark: SparkSession, text: str) -> bool:

@@ -36,7 +36,7 @@ from sparkdelta.protocol.predicates import (
 from sparkdelta.protocol.table_features import is_supported
 from sparkdelta.protocol.table_properties import has_change_data_feed
 from sparkdelta.schema.table_schema import quoted
-from sparkdelta.table.conditions import understand
+from sparkdelta.table.conditions import understand_replaced
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write_options import WriteOptions
@@ -76,7 +76,9 @@ def replacement(snapshot: Snapshot, options: WriteOptions) -> Replacement:
     if where is None:
         return Replacement(_removes(snapshot.add_files(), options), ReadSet(whole_table=True))
     configuration = snapshot.configuration
-    predicate = understand(snapshot.log.spark, where, configuration)
+    predicate = understand_replaced(
+        snapshot.log.spark, where, configuration, operation="replace_where"
+    )
     partitions = {column.name for column in configuration.partition_fields}
     if not is_usable(predicate) or {path[0] for path in columns(predicate)} - partitions:
         return _replaced_rows(snapshot, options, predicate)

@@ -7,16 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F
 
 from sparkdelta import load_snapshot, read_delta, write_delta
 from sparkdelta.commands import write
 from sparkdelta.exceptions import (
+    AggregateInConditionError,
     ConcurrentAppendException,
     DynamicReplaceWhereError,
     InvalidArgumentError,
+    NondeterministicConditionError,
     ReplaceWhereMismatchError,
+    SubqueryInConditionError,
     WriteNotImplementedError,
 )
 from sparkdelta.protocol.conflicts import ReadSet
@@ -67,6 +70,28 @@ def test_rows_that_a_condition_names(spark, table_path, where) -> None:  # type:
         write_delta(spark.range(1).selectExpr("id", "'x' AS s"), table_path, mode="overwrite",
                     replace_where=where)  # fmt: skip
     assert load_snapshot(spark, table_path).version == 1
+
+
+def test_conditions_on_more_than_the_row(spark: SparkSession, table_path: str) -> None:
+    """A condition is evaluated for files and for rows, and must not change in between."""
+    write_delta(spark.range(3).selectExpr("id", "id AS p"), table_path, partition_by=["p"])
+    own: Any = F.udf(lambda _: True, "boolean").asNondeterministic()
+    for error, conditions in {
+        NondeterministicConditionError: (
+            "rand() < 0.5", "p = 1 AND uuid() > 'a'", F.rand() < 0.5, own("id"),
+        ),
+        SubqueryInConditionError: ("p IN (SELECT 1L)", "id = (SELECT max(id) FROM range(9))"),
+        AggregateInConditionError: (
+            "sum(id) > 3", F.max("p") > 3, F.rank().over(Window.orderBy("id")) == 1,
+            "explode(array(id)) = 1",
+        ),
+    }.items():  # fmt: skip
+        for where in conditions:
+            with pytest.raises(error) as raised:
+                write_delta(spark.range(1).selectExpr("id", "id AS p"), table_path,
+                            mode="overwrite", replace_where=where)  # fmt: skip
+            assert raised.value.condition == str(where)
+    assert load_snapshot(spark, table_path).version == 0
 
 
 def test_rows_for_which_a_condition_is_null_stay(spark: SparkSession, table_path: str) -> None:
