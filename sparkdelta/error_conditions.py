@@ -62,6 +62,10 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "42616",
         "Invalid value for {argument}: {problem}.",
     ),
+    "DELTA_UNKNOWN_ARGUMENT": (
+        "42616",
+        "{function}() has no argument {argument}. {suggestion}.",
+    ),
     "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS": (
         "42613",
         (

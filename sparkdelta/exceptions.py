@@ -4,7 +4,8 @@ DeltaError
 ├── TableError
 │   ├── TableNotFoundError (MissingReplacedTableError), VersionNotFoundError, NoCommitsFoundError
 │   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
-│   ├── InvalidTimestampError, InvalidArgumentError, TimeTravelMultipleFormatsError
+│   ├── InvalidTimestampError, InvalidArgumentError, UnknownArgumentError
+│   ├── TimeTravelMultipleFormatsError
 │   ├── TableAlreadyExistsError, NonEmptyLocationError
 │   ├── UnknownConfigurationError, InvalidIdempotentWriteError
 │   └── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
@@ -202,6 +203,14 @@ class InvalidArgumentError(TableError):
     argument: str
     problem: str
     error_class = "DELTA_ILLEGAL_OPTION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnknownArgumentError(TableError, TypeError):
+    function: str
+    argument: str
+    suggestion: str
+    error_class = "DELTA_UNKNOWN_ARGUMENT"
 
 
 class TimeTravelMultipleFormatsError(TableError):

@@ -9,13 +9,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkdelta.commands.write import WriteResult, write
 from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
-from sparkdelta.protocol.arguments import checked_version
+from sparkdelta.protocol.arguments import checked_version, named_arguments
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot import Snapshot, check_time_zone, open_snapshot
 from sparkdelta.table.time_travel import version_at_timestamp
 from sparkdelta.table.write_options import WriteOptions
 
 
+@named_arguments
 def read_delta(
     spark: SparkSession,
     path: str,
@@ -82,6 +83,7 @@ def read_delta(
     return snapshot.scan(where, columns, max_driver_files=max_driver_files).to_df()
 
 
+@named_arguments
 def write_delta(
     df: DataFrame,
     path: str,
@@ -194,6 +196,7 @@ def write_delta(
     return write(df, path, options)
 
 
+@named_arguments
 def load_snapshot(
     spark: SparkSession,
     path: str,

@@ -1,15 +1,59 @@
-"""Arguments as callers give them: of the right type, or refused before anything is done.
+"""Arguments as callers give them: of a known name and the right type, or refused before anything
+is done.
 
-Every function raises `InvalidArgumentError`.
+Every check raises `InvalidArgumentError`.
 """
 
 from __future__ import annotations
 
+import difflib
+import functools
+import inspect
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar
 
-from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.exceptions import InvalidArgumentError, UnknownArgumentError
 from sparkdelta.protocol.log_files import Version
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+_OPTIONS = {
+    "versionAsOf": "version",
+    "timestampAsOf": "timestamp",
+    "optimizeWrite": "target_file_size",
+}
+"""Options of delta-spark whose argument here is more than another spelling."""
+
+
+def named_arguments(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """A function that names the right argument where a caller uses another name for it.
+
+    Raises
+    ------
+    UnknownArgumentError
+        By the function: it has no argument of a name.
+    """
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        for name in kwargs:
+            if name not in known:
+                raise UnknownArgumentError(
+                    function=function.__name__, argument=name, suggestion=_nearest(name, [*known])
+                )
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    ours = _OPTIONS.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    near = [ours] if ours in known else difflib.get_close_matches(ours, known, n=1)
+    return f"Use {near[0]}" if near else f"Its arguments are {', '.join(known)}"
 
 
 def checked_version(version: int | None, argument: str = "version") -> Version | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from sparkdelta import (
     write_version_checksum,
 )
 from sparkdelta.error_conditions import CONDITIONS
-from sparkdelta.exceptions import DeltaError, from_message
+from sparkdelta.exceptions import DeltaError, UnknownArgumentError, from_message
 from sparkdelta.table.checkpoint_options import ADDS_PER_SIDECAR
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 from sparkdelta.tables import DeltaTableBuilder, IdentityGenerator
@@ -90,6 +90,40 @@ def test_how_rows_are_written() -> None:
         "data_change=True", "max_records_per_file=None", "target_file_size=None",
         "compression=None",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verb", "others"),
+    [
+        (read_delta, {"versionAsOf": "version", "timestampAsOf": "timestamp", "colums": "columns"}),
+        (load_snapshot, {"versionAsOf": "version", "time_stamp": "timestamp"}),
+        (
+            write_delta,
+            {
+                "partitionBy": "partition_by", "mergeSchema": "merge_schema",
+                "overwriteSchema": "overwrite_schema", "replaceWhere": "replace_where",
+                "partitionOverwriteMode": "partition_overwrite_mode", "txnAppId": "txn_app_id",
+                "txnVersion": "txn_version", "userMetadata": "user_metadata",
+                "dataChange": "data_change", "maxRecordsPerFile": "max_records_per_file",
+                "optimizeWrite": "target_file_size", "partitoin_by": "partition_by",
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_names_of_delta_spark_and_slips(
+    verb: Callable[..., Any], others: Mapping[str, str]
+) -> None:
+    """The error names our argument, and is a TypeError as of any function."""
+    for name, ours in others.items():
+        with pytest.raises(UnknownArgumentError) as raised:
+            verb(None, "/nowhere", **{name: None})
+        assert isinstance(raised.value, TypeError)
+        assert raised.value.argument == name
+        assert raised.value.suggestion == f"Use {ours}"
+    with pytest.raises(UnknownArgumentError) as raised:
+        verb(None, "/nowhere", zzz=1)
+    assert all(name in raised.value.suggestion for name in inspect.signature(verb).parameters)
+    assert verb.__doc__
 
 
 @pytest.mark.parametrize("name", sorted(IMPLEMENTED))
