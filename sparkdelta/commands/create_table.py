@@ -28,7 +28,7 @@ from sparkdelta.protocol.iceberg_compatibility import check_iceberg_partitioning
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.property_rules import requested_properties
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import COLUMN_MAPPING_MODE, is_append_only
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.column_ids import without_ids
@@ -155,7 +155,11 @@ def _definition(description: TableDescription, snapshot: Snapshot | None) -> Tab
         description=description.comment,
         earlier=None if snapshot is None else snapshot.configuration,
     )
-    if snapshot is None or clustering or not is_supported(snapshot.protocol, "clustering"):
+    if (
+        snapshot is None
+        or clustering
+        or not is_supported(snapshot.protocol, TableFeature.CLUSTERING)
+    ):
         return definition
     if partition_columns:
         problem = "a table that is clustered cannot become one that is partitioned"

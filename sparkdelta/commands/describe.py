@@ -13,7 +13,7 @@ from sparkdelta.frames.commit_infos import commit_infos
 from sparkdelta.protocol.arguments import checked_count
 from sparkdelta.protocol.commit_timestamps import strictly_increasing
 from sparkdelta.protocol.log_segment import readable_commits
-from sparkdelta.protocol.table_features import FEATURES, is_supported
+from sparkdelta.protocol.table_features import supported_features
 from sparkdelta.protocol.table_properties import ColumnMappingMode, has_in_commit_timestamp
 from sparkdelta.schema.action_schemas import COMMIT_INFO
 from sparkdelta.schema.column_mapping import physical_name
@@ -106,8 +106,7 @@ def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
     metadata, protocol = snapshot.metadata, snapshot.protocol
     files, size = _totals(snapshot)
     listed = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    implied = {name for name in FEATURES if not listed and is_supported(protocol, name)}
-    features = sorted(listed | implied)
+    features = sorted(listed or {feature.value for feature in supported_features(protocol)})
     milliseconds = pa.timestamp("ms", "UTC")
     strings = pa.list_(pa.string())
     row = {

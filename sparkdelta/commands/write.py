@@ -27,7 +27,7 @@ from sparkdelta.frames.conformed_rows import WrittenColumn
 from sparkdelta.protocol.actions import TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.staged_commit import Operation
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import compression, target_file_size
 from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.row_rules import with_marks
@@ -267,7 +267,7 @@ def _tags(target: Target, replaced: Replacement | None) -> Mapping[str, str] | N
     PROTOCOL.md#writer-requirements-for-row-tracking
     """
     tags = {} if replaced is None else replaced.tags
-    if not is_supported(target.protocol, "rowTracking"):
+    if not is_supported(target.protocol, TableFeature.ROW_TRACKING):
         return tags or None
     return {"delta.rowTracking.preserved": "true", **tags}
 

@@ -13,7 +13,7 @@ from enum import Enum
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, classic_checkpoint_name
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 
 CHECKPOINT_POLICY = "delta.checkpointPolicy"
 WRITE_STATS_AS_JSON = "delta.checkpoint.writeStatsAsJson"
@@ -74,7 +74,7 @@ def checkpoint_kind(
     ----------
     PROTOCOL.md#v2-checkpoint-table-feature, PROTOCOL.md#table-properties
     """
-    has_feature = is_supported(protocol, "v2Checkpoint")
+    has_feature = is_supported(protocol, TableFeature.V2_CHECKPOINT)
     if asked is None:
         wants_v2 = configuration.get(CHECKPOINT_POLICY, "").lower() == "v2"
         return CheckpointKind.V2_JSON if wants_v2 and has_feature else CheckpointKind.CLASSIC

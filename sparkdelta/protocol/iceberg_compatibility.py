@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from sparkdelta.exceptions import IcebergCompatError
 from sparkdelta.protocol.actions import Protocol
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import (
     COLUMN_MAPPING_MODE,
     ColumnMappingMode,
@@ -54,7 +54,8 @@ def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int
     active = [
         version
         for version, name in ENABLE_ICEBERG.items()
-        if is_on(configuration, name) and is_supported(protocol, f"icebergCompatV{version}")
+        if is_on(configuration, name)
+        and is_supported(protocol, TableFeature(f"icebergCompatV{version}"))
     ]
     if not active:
         return None
@@ -64,7 +65,7 @@ def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int
     if column_mapping_mode(protocol, configuration) is ColumnMappingMode.NONE:
         problem = f"{COLUMN_MAPPING_MODE} is neither name nor id"
         raise _violated(version, "WRONG_REQUIRED_TABLE_PROPERTY", problem)
-    if is_supported(protocol, "deletionVectors"):
+    if is_supported(protocol, TableFeature.DELETION_VECTORS):
         if version == 1:
             problem = "the table supports deletion vectors"
             raise _violated(version, "INCOMPATIBLE_TABLE_FEATURE", problem)

@@ -210,6 +210,6 @@ _SPELLINGS = {
     name.lower(): name
     for name in (
         *_RULES,
-        *(f"{FEATURE}{n}" for f in FEATURES.values() for n in (f.name, *f.aliases)),
+        *(f"{FEATURE}{n}" for f, rules in FEATURES.items() for n in (f.value, *rules.aliases)),
     )
 }

@@ -16,8 +16,10 @@ from sparkdelta.protocol.table_features import (
     FEATURES,
     READER_FEATURES_VERSION,
     WRITER_FEATURES_VERSION,
-    canonical_feature,
+    TableFeature,
     is_supported,
+    known_feature,
+    supported_features,
 )
 
 GENERATION_EXPRESSION = "delta.generationExpression"
@@ -25,43 +27,38 @@ INVARIANTS = "delta.invariants"
 CURRENT_DEFAULT = "CURRENT_DEFAULT"
 IDENTITY_START = "delta.identity.start"
 FIELD_FEATURES = {
-    INVARIANTS: "invariants",
-    GENERATION_EXPRESSION: "generatedColumns",
-    IDENTITY_START: "identityColumns",
-    CURRENT_DEFAULT: "allowColumnDefaults",
+    INVARIANTS: TableFeature.INVARIANTS,
+    GENERATION_EXPRESSION: TableFeature.GENERATED_COLUMNS,
+    IDENTITY_START: TableFeature.IDENTITY_COLUMNS,
+    CURRENT_DEFAULT: TableFeature.ALLOW_COLUMN_DEFAULTS,
 }
 """The features of columns that have these keys in their metadata."""
 
-_OF_EVERY_TABLE = ("appendOnly", "invariants")
+_OF_EVERY_TABLE = (TableFeature.APPEND_ONLY, TableFeature.INVARIANTS)
 _ON = "true"
 _PROPERTY_FEATURES = {
-    ("delta.checkpointPolicy", "v2"): "v2Checkpoint",
-    ("delta.columnMapping.mode", "id"): "columnMapping",
-    ("delta.columnMapping.mode", "name"): "columnMapping",
-    ("delta.enableChangeDataFeed", _ON): "changeDataFeed",
-    ("delta.enableDeletionVectors", _ON): "deletionVectors",
-    ("delta.enableIcebergCompatV1", _ON): "icebergCompatV1",
-    ("delta.enableIcebergCompatV2", _ON): "icebergCompatV2",
-    ("delta.enableIcebergCompatV3", _ON): "icebergCompatV3",
-    ("delta.enableInCommitTimestamps", _ON): "inCommitTimestamp",
-    ("delta.enableMaterializePartitionColumnsFeature", _ON): "materializePartitionColumns",
-    ("delta.enableRowTracking", _ON): "rowTracking",
-    ("delta.enableTypeWidening", _ON): "typeWidening",
-    ("delta.enableVariantShredding", _ON): "variantShredding",
-}
-_NEEDS = {
-    "clustering": ("domainMetadata",),
-    "rowTracking": ("domainMetadata",),
-    "variantShredding": ("variantType",),
-    "icebergCompatV1": ("columnMapping",),
-    "icebergCompatV2": ("columnMapping",),
-    "icebergCompatV3": ("columnMapping", "rowTracking"),
+    ("delta.checkpointPolicy", "v2"): TableFeature.V2_CHECKPOINT,
+    ("delta.columnMapping.mode", "id"): TableFeature.COLUMN_MAPPING,
+    ("delta.columnMapping.mode", "name"): TableFeature.COLUMN_MAPPING,
+    ("delta.enableChangeDataFeed", _ON): TableFeature.CHANGE_DATA_FEED,
+    ("delta.enableDeletionVectors", _ON): TableFeature.DELETION_VECTORS,
+    ("delta.enableIcebergCompatV1", _ON): TableFeature.ICEBERG_COMPAT_V1,
+    ("delta.enableIcebergCompatV2", _ON): TableFeature.ICEBERG_COMPAT_V2,
+    ("delta.enableIcebergCompatV3", _ON): TableFeature.ICEBERG_COMPAT_V3,
+    ("delta.enableInCommitTimestamps", _ON): TableFeature.IN_COMMIT_TIMESTAMP,
+    (
+        "delta.enableMaterializePartitionColumnsFeature",
+        _ON,
+    ): TableFeature.MATERIALIZE_PARTITION_COLUMNS,
+    ("delta.enableRowTracking", _ON): TableFeature.ROW_TRACKING,
+    ("delta.enableTypeWidening", _ON): TableFeature.TYPE_WIDENING,
+    ("delta.enableVariantShredding", _ON): TableFeature.VARIANT_SHREDDING,
 }
 
 
 def metadata_features(
     configuration: Mapping[str, str], field_metadata: Mapping[str, Mapping[str, object]]
-) -> set[str]:
+) -> set[TableFeature]:
     """The features that properties and the metadata of columns ask for.
 
     References
@@ -74,7 +71,7 @@ def metadata_features(
         if configuration.get(name, "").lower() == value
     }
     if any(name.startswith(CONSTRAINT) for name in configuration):
-        found.add("checkConstraints")
+        found.add(TableFeature.CHECK_CONSTRAINTS)
     keys = {key for metadata in field_metadata.values() for key in metadata}
     return found | {feature for key, feature in FIELD_FEATURES.items() if key in keys}
 
@@ -98,20 +95,16 @@ def new_protocol(
     """
     start = Protocol(reader_version or 1, writer_version or 2)
     needed = _with_needs(features)
-    versions = [
-        (FEATURES[f].min_reader_version or 1, FEATURES[f].min_writer_version)
-        if f in FEATURES else (1, None)
-        for f in map(canonical_feature, needed)
-    ]  # fmt: skip
-    reader = max([start.min_reader_version, *(version for version, _ in versions)])
-    writers = [start.min_writer_version, *(v for _, v in versions if v is not None)]
+    rules = [FEATURES[TableFeature(name)] for name in needed]
+    reader = max([start.min_reader_version, *(r.min_reader_version or 1 for r in rules)])
+    writers = [start.min_writer_version, *(r.min_writer_version or 1 for r in rules)]
     if (
-        all(version is not None for _, version in versions)
+        all(r.min_writer_version is not None for r in rules)
         and reader < READER_FEATURES_VERSION
         and max(writers) < WRITER_FEATURES_VERSION
     ):
         return Protocol(reader, max(writers))
-    return _with_lists(start, {*needed, *_OF_EVERY_TABLE})
+    return _with_lists(start, needed | {feature.value for feature in _OF_EVERY_TABLE})
 
 
 def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
@@ -122,7 +115,8 @@ def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
     ----------
     PROTOCOL.md#table-features-for-new-and-existing-tables, PROTOCOL.md#supported-features
     """
-    missing = {name for name in _with_needs(features) if not is_supported(protocol, name)}
+    wanted = _with_needs(features)
+    missing = {name for name in wanted if not is_supported(protocol, TableFeature(name))}
     return _with_lists(protocol, missing) if missing else protocol
 
 
@@ -137,18 +131,21 @@ def check_upgrade(before: Protocol, after: Protocol, *, path: str) -> None:
     ----------
     PROTOCOL.md#protocol-evolution, PROTOCOL.md#supported-features
     """
-    known = {*FEATURES, *map(canonical_feature, _listed(before))}
-    lost = [f for f in sorted(known) if is_supported(before, f) and not is_supported(after, f)]
+    lost = _supported_names(before) - _supported_names(after)
     if lost:
-        problem = f"its protocol no longer supports {', '.join(lost)}"
+        problem = f"its protocol no longer supports {', '.join(sorted(lost))}"
         raise InvalidCommitError(path=path, problem=problem)
     if set(after.reader_features or ()) - set(after.writer_features or ()):
         problem = "its protocol has features of readers that are not among those of writers"
         raise InvalidCommitError(path=path, problem=problem)
 
 
-def _listed(protocol: Protocol) -> tuple[str, ...]:
-    return *(protocol.reader_features or ()), *(protocol.writer_features or ())
+def _supported_names(protocol: Protocol) -> set[str]:
+    """The final names of the features, those that only the lists of the table know among them."""
+    has_lists = protocol.min_writer_version >= WRITER_FEATURES_VERSION
+    listed = protocol.writer_features or () if has_lists else ()
+    unknown = {name for name in listed if known_feature(name) is None}
+    return unknown | {feature.value for feature in supported_features(protocol)}
 
 
 def _with_needs(features: Iterable[str]) -> set[str]:
@@ -158,20 +155,18 @@ def _with_needs(features: Iterable[str]) -> set[str]:
         name = left.pop()
         if name not in found:
             found.add(name)
-            left += _NEEDS.get(canonical_feature(name), ())
+            left += (feature.value for feature in FEATURES[TableFeature(name)].needs)
     return found
 
 
 def _with_lists(protocol: Protocol, features: set[str]) -> Protocol:
     listed = set(protocol.writer_features or ())
-    named = set(map(canonical_feature, listed))
-    supported = {name for name in FEATURES if is_supported(protocol, name)} - named
-    writers = features | listed | supported
-    readers = {f for f in writers if _is_of_readers(f)} | set(protocol.reader_features or ())
-    by_version = {f for f in readers if FEATURES[canonical_feature(f)].min_reader_version}
-    if protocol.min_reader_version < READER_FEATURES_VERSION and readers == by_version:
-        lowest = [FEATURES[canonical_feature(f)].min_reader_version or 1 for f in readers]
-        reader = max([protocol.min_reader_version, *lowest])
+    unlisted = supported_features(protocol) - set(map(known_feature, listed))
+    writers = features | listed | {feature.value for feature in unlisted}
+    readers = {*filter(_is_of_readers, writers), *(protocol.reader_features or ())}
+    lowest = [FEATURES[TableFeature(name)].min_reader_version for name in readers]
+    if protocol.min_reader_version < READER_FEATURES_VERSION and None not in lowest:
+        reader = max([protocol.min_reader_version, *filter(None, lowest)])
         return Protocol(reader, WRITER_FEATURES_VERSION, None, tuple(sorted(writers)))
     return Protocol(
         READER_FEATURES_VERSION,
@@ -182,5 +177,5 @@ def _with_lists(protocol: Protocol, features: set[str]) -> Protocol:
 
 
 def _is_of_readers(name: str) -> bool:
-    feature = FEATURES.get(canonical_feature(name))
-    return feature is not None and feature.reader_writer
+    feature = known_feature(name)
+    return feature is not None and FEATURES[feature].reader_writer

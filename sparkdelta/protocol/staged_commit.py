@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from sparkdelta.exceptions import AppendOnlyTableError, InvalidCommitError
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
 from sparkdelta.protocol.file_actions import AddFile, RemoveFile, file_key
-from sparkdelta.protocol.table_features import check_writable, is_supported
+from sparkdelta.protocol.table_features import TableFeature, check_writable, is_supported
 from sparkdelta.protocol.table_properties import is_append_only
 
 
@@ -133,10 +133,10 @@ def check_removable(protocol: Protocol, metadata: Metadata, *, path: str) -> Non
 
 def check_supported(protocol: Protocol, *, path: str, domains: bool, vectors: bool) -> None:
     """Refuse actions of features that the table does not support."""
-    wanted = {"domainMetadata": domains, "deletionVectors": vectors}
+    wanted = {TableFeature.DOMAIN_METADATA: domains, TableFeature.DELETION_VECTORS: vectors}
     for feature, is_used in wanted.items():
         if is_used and not is_supported(protocol, feature):
-            problem = f"the protocol does not support {feature}, which its actions are of"
+            problem = f"the protocol does not support {feature.value}, which its actions are of"
             raise InvalidCommitError(path=path, problem=problem)
 
 

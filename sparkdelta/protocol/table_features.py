@@ -34,9 +34,58 @@ class Writing(Enum):
 ALL_WRITING = frozenset(Writing)
 
 
+class TableFeature(Enum):
+    """A feature of the protocol; its value is its final name. `TableFeature(name)` knows the names
+    that a feature had before, and raises ValueError for a name that is none's.
+
+    Examples
+    --------
+    >>> TableFeature("typeWidening-preview").value
+    'typeWidening'
+    """
+
+    APPEND_ONLY = "appendOnly"
+    INVARIANTS = "invariants"
+    CHECK_CONSTRAINTS = "checkConstraints"
+    CHANGE_DATA_FEED = "changeDataFeed"
+    GENERATED_COLUMNS = "generatedColumns"
+    COLUMN_MAPPING = "columnMapping"
+    IDENTITY_COLUMNS = "identityColumns"
+    DELETION_VECTORS = "deletionVectors"
+    TIMESTAMP_NTZ = "timestampNtz"
+    V2_CHECKPOINT = "v2Checkpoint"
+    VACUUM_PROTOCOL_CHECK = "vacuumProtocolCheck"
+    TYPE_WIDENING = "typeWidening"
+    VARIANT_TYPE = "variantType"
+    VARIANT_SHREDDING = "variantShredding"
+    ALLOW_COLUMN_DEFAULTS = "allowColumnDefaults"
+    ROW_TRACKING = "rowTracking"
+    DOMAIN_METADATA = "domainMetadata"
+    ICEBERG_COMPAT_V1 = "icebergCompatV1"
+    ICEBERG_COMPAT_V2 = "icebergCompatV2"
+    ICEBERG_COMPAT_V3 = "icebergCompatV3"
+    ICEBERG_WRITER_COMPAT_V1 = "icebergWriterCompatV1"
+    ICEBERG_WRITER_COMPAT_V3 = "icebergWriterCompatV3"
+    CLUSTERING = "clustering"
+    IN_COMMIT_TIMESTAMP = "inCommitTimestamp"
+    CHECKPOINT_PROTECTION = "checkpointProtection"
+    COORDINATED_COMMITS = "coordinatedCommits-preview"
+    MATERIALIZE_PARTITION_COLUMNS = "materializePartitionColumns"
+    REDIRECT_WRITER_ONLY = "redirectWriterOnly-preview"
+    COLLATIONS = "collations"
+    CATALOG_MANAGED = "catalogManaged"
+    GEOSPATIAL = "geospatial"
+    ADAPTIVE_METADATA = "adaptiveMetadata-preview"
+    REDIRECT_READER_WRITER = "redirectReaderWriter-preview"
+
+    @classmethod
+    def _missing_(cls, value: object) -> TableFeature | None:
+        return _ALIASES.get(value)
+
+
 @dataclass(frozen=True, slots=True)
-class TableFeature:
-    """A feature of the protocol.
+class FeatureRules:
+    """The protocol's rules for a feature, and what is implemented of it.
 
     Attributes
     ----------
@@ -46,6 +95,8 @@ class TableFeature:
         Whether readers must implement it too.
     min_reader_version, min_writer_version
         The versions that imply it without feature lists; None where only the lists can name it.
+    needs
+        The features that a table must support with it.
     readable
         Whether a table that has it can be read here; `reason` says why not.
     writable
@@ -53,120 +104,112 @@ class TableFeature:
         their rows must respect is no matter of the log, see `write_support`.
     """
 
-    name: str
     aliases: tuple[str, ...] = ()
     reader_writer: bool = False
     min_reader_version: int | None = None
     min_writer_version: int | None = None
+    needs: tuple[TableFeature, ...] = ()
     readable: bool = True
     writable: frozenset[Writing] = ALL_WRITING
     reason: str = ""
 
 
 def _writer(
-    name: str,
     *aliases: str,
     version: int | None = None,
+    needs: tuple[TableFeature, ...] = (),
     writable: frozenset[Writing] = ALL_WRITING,
     reason: str = "readers need not know it",
-) -> TableFeature:
-    return TableFeature(name, aliases, min_writer_version=version, writable=writable, reason=reason)
+) -> FeatureRules:
+    return FeatureRules(
+        aliases, min_writer_version=version, needs=needs, writable=writable, reason=reason
+    )
 
 
-def _reader(name: str, *aliases: str) -> TableFeature:
-    return TableFeature(name, aliases, reader_writer=True, reason="implemented")
+def _reader(*aliases: str, needs: tuple[TableFeature, ...] = ()) -> FeatureRules:
+    return FeatureRules(aliases, reader_writer=True, needs=needs, reason="implemented")
 
 
-def _unreadable(name: str, *aliases: str, reason: str) -> TableFeature:
-    return TableFeature(
-        name, aliases, reader_writer=True, readable=False, writable=_NOTHING, reason=reason
+def _unreadable(*aliases: str, reason: str) -> FeatureRules:
+    return FeatureRules(
+        aliases, reader_writer=True, readable=False, writable=_NOTHING, reason=reason
     )
 
 
 _NOTHING: frozenset[Writing] = frozenset()
 _NOT_IN_PROTOCOL = "not part of the protocol's text"
 
-FEATURES: dict[str, TableFeature] = {
-    feature.name: feature
-    for feature in (
-        _writer("appendOnly", version=2),
-        _writer("invariants", version=2),
-        _writer("checkConstraints", version=3),
-        _writer("changeDataFeed", version=4),
-        _writer("generatedColumns", version=4),
-        TableFeature(
-            "columnMapping",
-            reader_writer=True,
-            min_reader_version=2,
-            min_writer_version=5,
-            reason="implemented",
-        ),
-        _writer("identityColumns", version=6),
-        _reader("deletionVectors"),
-        _reader("timestampNtz"),
-        _reader("v2Checkpoint"),
-        _reader("vacuumProtocolCheck"),
-        _reader("typeWidening", "typeWidening-preview"),
-        _reader("variantType", "variantType-preview"),
-        _reader("variantShredding", "variantShredding-preview"),
-        _writer("allowColumnDefaults"),
-        _writer("rowTracking"),
-        _writer("domainMetadata"),
-        _writer("icebergCompatV1"),
-        _writer("icebergCompatV2"),
-        _writer("icebergCompatV3"),
-        _writer("icebergWriterCompatV1"),
-        _writer("icebergWriterCompatV3"),
-        _writer("clustering"),
-        _writer("inCommitTimestamp", "inCommitTimestamp-preview"),
-        _writer(
-            "checkpointProtection",
-            writable=ALL_WRITING - {Writing.CLEANUP},
-            reason="old checkpoints may be all that tells which features old versions need",
-        ),
-        _writer(
-            "coordinatedCommits-preview",
-            writable=_NOTHING,
-            reason="only the coordinator knows which commits are part of the table",
-        ),
-        _writer("materializePartitionColumns"),
-        _writer(
-            "redirectWriterOnly-preview",
-            writable=_NOTHING,
-            reason="writers must write to another table",
-        ),
-        _writer("collations", "collations-preview"),
-        _unreadable(
-            "catalogManaged",
-            "catalogManaged-preview",
-            "catalogOwned",
-            "catalogOwned-preview",
-            reason="only the catalog knows which commits are part of the table",
-        ),
-        _unreadable("geospatial", "geospatial-dev", reason=_NOT_IN_PROTOCOL),
-        _unreadable("adaptiveMetadata-preview", reason=_NOT_IN_PROTOCOL),
-        _unreadable("redirectReaderWriter-preview", reason=_NOT_IN_PROTOCOL),
-    )
-}
-"""Every known feature by its final name."""
-
-_CANONICAL = {
-    name: feature.name for feature in FEATURES.values() for name in (feature.name, *feature.aliases)
+FEATURES: dict[TableFeature, FeatureRules] = {
+    TableFeature.APPEND_ONLY: _writer(version=2),
+    TableFeature.INVARIANTS: _writer(version=2),
+    TableFeature.CHECK_CONSTRAINTS: _writer(version=3),
+    TableFeature.CHANGE_DATA_FEED: _writer(version=4),
+    TableFeature.GENERATED_COLUMNS: _writer(version=4),
+    TableFeature.COLUMN_MAPPING: FeatureRules(
+        reader_writer=True,
+        min_reader_version=2,
+        min_writer_version=5,
+        reason="implemented",
+    ),
+    TableFeature.IDENTITY_COLUMNS: _writer(version=6),
+    TableFeature.DELETION_VECTORS: _reader(),
+    TableFeature.TIMESTAMP_NTZ: _reader(),
+    TableFeature.V2_CHECKPOINT: _reader(),
+    TableFeature.VACUUM_PROTOCOL_CHECK: _reader(),
+    TableFeature.TYPE_WIDENING: _reader("typeWidening-preview"),
+    TableFeature.VARIANT_TYPE: _reader("variantType-preview"),
+    TableFeature.VARIANT_SHREDDING: _reader(
+        "variantShredding-preview", needs=(TableFeature.VARIANT_TYPE,)
+    ),
+    TableFeature.ALLOW_COLUMN_DEFAULTS: _writer(),
+    TableFeature.ROW_TRACKING: _writer(needs=(TableFeature.DOMAIN_METADATA,)),
+    TableFeature.DOMAIN_METADATA: _writer(),
+    TableFeature.ICEBERG_COMPAT_V1: _writer(needs=(TableFeature.COLUMN_MAPPING,)),
+    TableFeature.ICEBERG_COMPAT_V2: _writer(needs=(TableFeature.COLUMN_MAPPING,)),
+    TableFeature.ICEBERG_COMPAT_V3: _writer(
+        needs=(TableFeature.COLUMN_MAPPING, TableFeature.ROW_TRACKING)
+    ),
+    TableFeature.ICEBERG_WRITER_COMPAT_V1: _writer(),
+    TableFeature.ICEBERG_WRITER_COMPAT_V3: _writer(),
+    TableFeature.CLUSTERING: _writer(needs=(TableFeature.DOMAIN_METADATA,)),
+    TableFeature.IN_COMMIT_TIMESTAMP: _writer("inCommitTimestamp-preview"),
+    TableFeature.CHECKPOINT_PROTECTION: _writer(
+        writable=ALL_WRITING - {Writing.CLEANUP},
+        reason="old checkpoints may be all that tells which features old versions need",
+    ),
+    TableFeature.COORDINATED_COMMITS: _writer(
+        writable=_NOTHING,
+        reason="only the coordinator knows which commits are part of the table",
+    ),
+    TableFeature.MATERIALIZE_PARTITION_COLUMNS: _writer(),
+    TableFeature.REDIRECT_WRITER_ONLY: _writer(
+        writable=_NOTHING,
+        reason="writers must write to another table",
+    ),
+    TableFeature.COLLATIONS: _writer("collations-preview"),
+    TableFeature.CATALOG_MANAGED: _unreadable(
+        "catalogManaged-preview",
+        "catalogOwned",
+        "catalogOwned-preview",
+        reason="only the catalog knows which commits are part of the table",
+    ),
+    TableFeature.GEOSPATIAL: _unreadable("geospatial-dev", reason=_NOT_IN_PROTOCOL),
+    TableFeature.ADAPTIVE_METADATA: _unreadable(reason=_NOT_IN_PROTOCOL),
+    TableFeature.REDIRECT_READER_WRITER: _unreadable(reason=_NOT_IN_PROTOCOL),
 }
 
-
-def canonical_feature(name: str) -> str:
-    """The final name of a feature; a name that is not known is its own. Case matters.
-
-    Examples
-    --------
-    >>> canonical_feature("typeWidening-preview"), canonical_feature("DeletionVectors")
-    ('typeWidening', 'DeletionVectors')
-    """
-    return _CANONICAL.get(name, name)
+_ALIASES: dict[object, TableFeature] = {
+    alias: feature for feature, rules in FEATURES.items() for alias in rules.aliases
+}
+_BY_NAME = {feature.value: feature for feature in TableFeature} | _ALIASES
 
 
-def is_supported(protocol: Protocol, name: str) -> bool:
+def known_feature(name: str) -> TableFeature | None:
+    """The feature that a table's protocol names; None for one that is not known. Case matters."""
+    return _BY_NAME.get(name)
+
+
+def is_supported(protocol: Protocol, feature: TableFeature) -> bool:
     """Whether a table of this protocol supports the feature, by its lists or implied by a version.
 
     A feature of readers and writers counts by the reader's side: what readers need not respect must
@@ -177,17 +220,21 @@ def is_supported(protocol: Protocol, name: str) -> bool:
     PROTOCOL.md#supported-features, PROTOCOL.md#reader-version-requirements,
     PROTOCOL.md#writer-version-requirements
     """
-    canonical = canonical_feature(name)
-    feature = FEATURES.get(canonical, TableFeature(canonical))
-    if feature.reader_writer:
-        version, implied_by = protocol.min_reader_version, feature.min_reader_version
+    rules = FEATURES[feature]
+    if rules.reader_writer:
+        version, implied_by = protocol.min_reader_version, rules.min_reader_version
         has_lists, listed = version >= READER_FEATURES_VERSION, protocol.reader_features
     else:
-        version, implied_by = protocol.min_writer_version, feature.min_writer_version
+        version, implied_by = protocol.min_writer_version, rules.min_writer_version
         has_lists, listed = version >= WRITER_FEATURES_VERSION, protocol.writer_features
     if has_lists:
-        return canonical in map(canonical_feature, listed or ())
+        return feature in map(known_feature, listed or ())
     return implied_by is not None and version >= implied_by
+
+
+def supported_features(protocol: Protocol) -> set[TableFeature]:
+    """All known features that a table of this protocol supports."""
+    return {feature for feature in TableFeature if is_supported(protocol, feature)}
 
 
 def check_readable(protocol: Protocol, *, path: str) -> None:
@@ -224,7 +271,7 @@ def check_readable(protocol: Protocol, *, path: str) -> None:
             problem=f"Reader version 3 comes with writer version {protocol.min_writer_version}",
         )
     names = tuple(dict.fromkeys(protocol.reader_features))
-    if "catalogManaged" in map(canonical_feature, names):
+    if TableFeature.CATALOG_MANAGED in map(known_feature, names):
         raise CatalogManagedTableError(path=path)
     missing = tuple(name for name in names if not _is_readable(name))
     if missing:
@@ -272,16 +319,16 @@ def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.
 
 
 def _is_writable(name: str, writing: Writing) -> bool:
-    feature = FEATURES.get(canonical_feature(name))
-    return feature is not None and writing in feature.writable
+    feature = known_feature(name)
+    return feature is not None and writing in FEATURES[feature].writable
 
 
 def _reasons(names: tuple[str, ...]) -> str:
     """Why each feature is refused, as far as it is known."""
-    known = (FEATURES.get(canonical_feature(name)) for name in names)
-    return "; ".join(f"{f.name}: {f.reason}" for f in known if f) or "they are unknown"
+    known = (feature for feature in map(known_feature, names) if feature)
+    return "; ".join(f"{f.value}: {FEATURES[f].reason}" for f in known) or "they are unknown"
 
 
 def _is_readable(name: str) -> bool:
-    feature = FEATURES.get(canonical_feature(name))
-    return feature is not None and feature.readable
+    feature = known_feature(name)
+    return feature is not None and FEATURES[feature].readable

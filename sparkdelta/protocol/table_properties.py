@@ -17,7 +17,7 @@ from enum import Enum
 from sparkdelta.exceptions import ColumnMappingError, InvalidArgumentError
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 ENABLE_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
@@ -72,7 +72,7 @@ def column_mapping_mode(protocol: Protocol, configuration: Mapping[str, str]) ->
     PROTOCOL.md#column-mapping
     """
     mode = configuration.get(COLUMN_MAPPING_MODE)
-    if mode is None or not is_supported(protocol, "columnMapping"):
+    if mode is None or not is_supported(protocol, TableFeature.COLUMN_MAPPING):
         return ColumnMappingMode.NONE
     try:
         return ColumnMappingMode(mode.lower())
@@ -101,7 +101,9 @@ def in_commit_timestamps(
     ----------
     PROTOCOL.md#in-commit-timestamps
     """
-    if not _is_active(protocol, "inCommitTimestamp", configuration, ENABLE_IN_COMMIT_TIMESTAMPS):
+    if not _is_active(
+        protocol, TableFeature.IN_COMMIT_TIMESTAMP, configuration, ENABLE_IN_COMMIT_TIMESTAMPS
+    ):
         return InCommitTimestamps(enabled=False)
     version = _integer(configuration.get(IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION))
     timestamp = _integer(configuration.get(IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP))
@@ -152,7 +154,7 @@ def row_tracking(protocol: Protocol, configuration: Mapping[str, str]) -> RowTra
     ----------
     PROTOCOL.md#row-tracking
     """
-    if not _is_active(protocol, "rowTracking", configuration, ENABLE_ROW_TRACKING):
+    if not _is_active(protocol, TableFeature.ROW_TRACKING, configuration, ENABLE_ROW_TRACKING):
         return RowTracking(enabled=False)
     return RowTracking(
         enabled=True,
@@ -187,7 +189,9 @@ def has_change_data_feed(protocol: Protocol, configuration: Mapping[str, str]) -
     ----------
     PROTOCOL.md#change-data-files
     """
-    return _is_active(protocol, "changeDataFeed", configuration, ENABLE_CHANGE_DATA_FEED)
+    return _is_active(
+        protocol, TableFeature.CHANGE_DATA_FEED, configuration, ENABLE_CHANGE_DATA_FEED
+    )
 
 
 def checkpoint_interval(configuration: Mapping[str, str]) -> int:
@@ -231,7 +235,7 @@ def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool
     ----------
     PROTOCOL.md#append-only-tables
     """
-    return _is_active(protocol, "appendOnly", configuration, APPEND_ONLY)
+    return _is_active(protocol, TableFeature.APPEND_ONLY, configuration, APPEND_ONLY)
 
 
 def compression(configuration: Mapping[str, str]) -> str:
@@ -274,11 +278,11 @@ def is_type_widening_enabled(protocol: Protocol, configuration: Mapping[str, str
     ----------
     PROTOCOL.md#type-widening
     """
-    return _is_active(protocol, "typeWidening", configuration, ENABLE_TYPE_WIDENING)
+    return _is_active(protocol, TableFeature.TYPE_WIDENING, configuration, ENABLE_TYPE_WIDENING)
 
 
 def _is_active(
-    protocol: Protocol, feature: str, configuration: Mapping[str, str], name: str
+    protocol: Protocol, feature: TableFeature, configuration: Mapping[str, str], name: str
 ) -> bool:
     return is_on(configuration, name) and is_supported(protocol, feature)
 

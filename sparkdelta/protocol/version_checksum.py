@@ -23,6 +23,7 @@ from sparkdelta.protocol.file_totals import (
 from sparkdelta.protocol.table_features import (
     READER_FEATURES_VERSION,
     WRITER_FEATURES_VERSION,
+    TableFeature,
     is_supported,
 )
 
@@ -96,7 +97,9 @@ class VersionChecksum:
         if self.num_files is None or self.table_size_bytes is None or self.file_sizes is None:
             return None
         vectors = self.num_deletion_vectors, self.num_deleted_records, self.deleted_counts
-        if self.protocol is not None and not is_supported(self.protocol, "deletionVectors"):
+        if self.protocol is not None and not is_supported(
+            self.protocol, TableFeature.DELETION_VECTORS
+        ):
             none = (self.num_files, *(0 for _ in DELETED_BOUNDARIES[1:]))
             vectors = (vectors[0] or 0, vectors[1] or 0, vectors[2] or none)
         count, records, histogram = vectors

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from sparkdelta.exceptions import WriteNotImplementedError
 from sparkdelta.protocol.actions import Protocol
-from sparkdelta.protocol.table_features import check_writable, is_supported
+from sparkdelta.protocol.table_features import TableFeature, check_writable, is_supported
 
 _NEVER_WRITTEN = (
-    "collations", "materializePartitionColumns", "icebergCompatV3", "icebergWriterCompatV1",
-    "icebergWriterCompatV3",
-)  # fmt: skip
+    TableFeature.COLLATIONS,
+    TableFeature.MATERIALIZE_PARTITION_COLUMNS,
+    TableFeature.ICEBERG_COMPAT_V3,
+    TableFeature.ICEBERG_WRITER_COMPAT_V1,
+    TableFeature.ICEBERG_WRITER_COMPAT_V3,
+)
 """Whoever writes data into a table with one of these must do something for it."""
 
 
@@ -35,6 +38,6 @@ def check_data_writable(protocol: Protocol, *, path: str) -> None:
     PROTOCOL.md#writer-version-requirements
     """
     check_writable(protocol, path=path)
-    missing = [name for name in _NEVER_WRITTEN if is_supported(protocol, name)]
+    missing = tuple(f.value for f in _NEVER_WRITTEN if is_supported(protocol, f))
     if missing:
-        raise WriteNotImplementedError(path=path, missing=tuple(missing))
+        raise WriteNotImplementedError(path=path, missing=missing)

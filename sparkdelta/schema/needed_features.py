@@ -19,11 +19,15 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.protocol.protocol_upgrades import metadata_features
+from sparkdelta.protocol.table_features import TableFeature
 
-_TYPE_FEATURES = {TimestampNTZType: "timestampNtz", VariantType: "variantType"}
+_TYPE_FEATURES = {
+    TimestampNTZType: TableFeature.TIMESTAMP_NTZ,
+    VariantType: TableFeature.VARIANT_TYPE,
+}
 
 
-def needed_features(schema: StructType, configuration: Mapping[str, str]) -> set[str]:
+def needed_features(schema: StructType, configuration: Mapping[str, str]) -> set[TableFeature]:
     """The features that a table must support to be what its schema and properties say.
 
     References

@@ -23,7 +23,7 @@ from sparkdelta.protocol.protocol_upgrades import (
     IDENTITY_START,
     INVARIANTS,
 )
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 
 HIGH_WATER_MARK = "delta.identity.highWaterMark"
 _TOP, _STRUCT, _ELEMENT = range(3)
@@ -98,7 +98,7 @@ def row_rules(
     """
     constraints, defaults = [], dict[str, str]()
     generated, identities = dict[str, str](), dict[str, Identity]()
-    if is_supported(protocol, "checkConstraints"):
+    if is_supported(protocol, TableFeature.CHECK_CONSTRAINTS):
         constraints += [
             Constraint(key.removeprefix(CONSTRAINT), text)
             for key, text in sorted(configuration.items())
@@ -109,7 +109,7 @@ def row_rules(
             if key not in (column.metadata or {}) or not is_supported(protocol, feature):
                 continue
             if place > (_STRUCT if key == INVARIANTS else _TOP):
-                raise WriteNotImplementedError(path=path, missing=(f"{feature} ({name})",))
+                raise WriteNotImplementedError(path=path, missing=(f"{feature.value} ({name})",))
             text = str(column.metadata[key])
             if key == INVARIANTS:
                 constraints.append(_invariant(name, text))

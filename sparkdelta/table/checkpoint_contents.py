@@ -24,6 +24,7 @@ from sparkdelta.protocol.retention import deleted_file_retention_ms, transaction
 from sparkdelta.protocol.table_features import (
     READER_FEATURES_VERSION,
     WRITER_FEATURES_VERSION,
+    TableFeature,
     is_supported,
 )
 from sparkdelta.protocol.table_properties import is_off
@@ -156,7 +157,7 @@ def checkpoint_schema(configuration: TableConfiguration) -> CheckpointSchema:
     ----------
     PROTOCOL.md#checkpoints-1
     """
-    has_vectors = is_supported(configuration.protocol, "deletionVectors")
+    has_vectors = is_supported(configuration.protocol, TableFeature.DELETION_VECTORS)
     statistics = configuration.statistics.fields
     return CheckpointSchema(
         StructType([f for f in statistics if has_vectors or f.name != _TIGHT_BOUNDS]),

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.protocol.actions import DomainMetadata
 from sparkdelta.protocol.predicates import ColumnPath
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.column_mapping import physical_path
 from sparkdelta.table.driver import read_rows
@@ -34,7 +34,7 @@ def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
     ----------
     PROTOCOL.md#clustered-table
     """
-    if not is_supported(snapshot.protocol, "clustering"):
+    if not is_supported(snapshot.protocol, TableFeature.CLUSTERING):
         return None
     domain = snapshot.domain_metadata().filter(F.col("domain") == CLUSTERING_DOMAIN)
     rows = read_rows(domain.select("configuration"), what="clustering columns", bound=1)

@@ -50,7 +50,7 @@ from sparkdelta.protocol.staged_commit import (
     check_removable,
     check_supported,
 )
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import in_commit_timestamps, with_enablement
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.log_listing import list_log_files
@@ -333,7 +333,7 @@ def _lines(
         if version > 0 and not _had_timestamps(ground):
             metadata = with_enablement(metadata, version=version, timestamp=timestamp)
             staged = replace(staged, metadata=(metadata,))
-    if is_supported(protocol, "rowTracking"):
+    if is_supported(protocol, TableFeature.ROW_TRACKING):
         adds, mark = with_row_ids(staged.adds, mark=ground.row_id_mark, version=version, path=path)
         if files is not None:
             files = files.with_row_ids(mark=mark, version=version)

@@ -15,7 +15,7 @@ from sparkdelta.predicates.connect_columns import parse_connect_column
 from sparkdelta.predicates.generated_columns import generated_columns, with_implied
 from sparkdelta.predicates.sql_text import parse_condition
 from sparkdelta.protocol.predicates import Predicate, Unusable, without_not
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.table_schema import as_nullable
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.sessions import is_connect
@@ -89,7 +89,7 @@ def _understood(
 ) -> Predicate:
     time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
     predicate = without_not(_parsed(spark, where, configuration.schema, filtered, time_zone))
-    if not is_supported(configuration.protocol, "generatedColumns"):
+    if not is_supported(configuration.protocol, TableFeature.GENERATED_COLUMNS):
         return predicate
     generated = generated_columns(configuration.schema, configuration.partition_fields)
     return with_implied(predicate, generated, configuration.schema, time_zone=time_zone)

@@ -18,7 +18,7 @@ from sparkdelta.frames.partition_values import typed_partition_value
 from sparkdelta.frames.row_groups import RowGroupBound
 from sparkdelta.frames.split_rows import FILE, VECTOR, RowColumn, SplitReader, split_rows
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.column_mapping import physical_field
 from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
 from sparkdelta.table.configuration import TableConfiguration
@@ -111,7 +111,7 @@ class DistributedScan:
             for name, field in self._partitions.values()
             if name in needed
         ]
-        has_vectors = is_supported(self.configuration.protocol, "deletionVectors")
+        has_vectors = is_supported(self.configuration.protocol, TableFeature.DELETION_VECTORS)
         vectors = [VECTOR] if has_vectors else []
         tracking = [_BASE_ROW_ID, _COMMIT_VERSION] if self.with_row_tracking else []
         return files.select(FILE, "size", *vectors, *tracking, *partitions)

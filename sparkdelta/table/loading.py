@@ -26,7 +26,7 @@ from sparkdelta.protocol.actions import Metadata, Protocol, Sidecar
 from sparkdelta.protocol.file_paths import decode_path
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.schema.action_schemas import CHECKPOINT_METADATA, METADATA, PROTOCOL, SIDECAR
 from sparkdelta.storage.log_store import LogStore
@@ -211,7 +211,7 @@ def _needs_checkpoint(log: LogReader, protocol: Protocol | None, metadata: Metad
         return True
     if checkpoint.kind is LogFileKind.MULTI_PART_CHECKPOINT:
         return False
-    return is_supported(protocol, "v2Checkpoint") or log.may_hold("protocol")
+    return is_supported(protocol, TableFeature.V2_CHECKPOINT) or log.may_hold("protocol")
 
 
 def _checkpoint_rows(log: LogReader) -> list[Row]:

@@ -33,7 +33,7 @@ from sparkdelta.protocol.predicates import (
     columns,
     is_usable,
 )
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import has_change_data_feed
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.conditions import understand_replaced
@@ -138,7 +138,7 @@ def _replaced_rows(snapshot: Snapshot, options: WriteOptions, predicate: Predica
     kept = _kept_row_ids(snapshot)
     columns = [*snapshot.schema.names, *(f"_metadata.{name}" for name in kept)]
     found = snapshot.scan(where, columns).matching_files()
-    loses_ids = is_supported(snapshot.protocol, "rowTracking") and not kept
+    loses_ids = is_supported(snapshot.protocol, TableFeature.ROW_TRACKING) and not kept
     return Replacement(
         _removes(found.adds, options),
         ReadSet(predicates=(predicate,)),

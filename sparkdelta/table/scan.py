@@ -24,7 +24,7 @@ from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.predicates import is_usable
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.conditions import understand
@@ -260,7 +260,7 @@ class Scan:
     def _file_list(self) -> DataFrame:
         """What a scan must know of each file, see `FileScan.rows`."""
         configuration = self._state.configuration
-        has_vectors = is_supported(configuration.protocol, "deletionVectors")
+        has_vectors = is_supported(configuration.protocol, TableFeature.DELETION_VECTORS)
         fields = ["path", "partitionValues", "size"]
         if has_vectors:
             fields += ["deletionVector"]

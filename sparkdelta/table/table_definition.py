@@ -22,6 +22,7 @@ from sparkdelta.protocol.protocol_upgrades import (
     new_protocol,
     upgraded_protocol,
 )
+from sparkdelta.protocol.table_features import TableFeature
 from sparkdelta.protocol.table_properties import (
     ENABLE_IN_COMMIT_TIMESTAMPS,
     ENABLE_ROW_TRACKING,
@@ -84,9 +85,9 @@ def defined_table(
     PROTOCOL.md#writer-requirements-for-row-tracking
     """
     configuration = _kept(requested.configuration, earlier)
-    features = needed_features(schema, configuration) | requested.features
+    features = {f.value for f in needed_features(schema, configuration)} | requested.features
     if clustering_columns is not None:
-        features.add("clustering")
+        features.add(TableFeature.CLUSTERING.value)
     protocol = (
         new_protocol(
             features,

@@ -27,7 +27,7 @@ from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.file_actions import AddFile, RemoveFile, file_key
 from sparkdelta.protocol.row_ids import NO_ROW_IDS, ROW_TRACKING_DOMAIN, high_water_mark
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit_hooks import CommitHooks
 from sparkdelta.table.committer import Committed, Committer, Ground, Judge, Proposal
@@ -137,7 +137,9 @@ class Transaction:
 
     def _tracks_rows(self) -> bool:
         before = () if self.snapshot is None else (self.snapshot.protocol,)
-        return any(is_supported(p, "rowTracking") for p in (*self.staged.protocols, *before))
+        return any(
+            is_supported(p, TableFeature.ROW_TRACKING) for p in (*self.staged.protocols, *before)
+        )
 
     def _metrics(
         self, staged: StagedActions, lines: StagedLines | None
@@ -155,7 +157,7 @@ class Transaction:
         if snapshot is None:
             return Ground()
         protocol = (*staged.protocols, snapshot.protocol)[0]
-        has_timestamps = is_supported(protocol, "inCommitTimestamp")
+        has_timestamps = is_supported(protocol, TableFeature.IN_COMMIT_TIMESTAMP)
         return Ground(
             version=snapshot.version,
             protocol=snapshot.protocol,
@@ -231,7 +233,7 @@ def _kept(frame: DataFrame, stage: Staging) -> DataFrame:
 
 
 def _row_id_mark(snapshot: Snapshot) -> int:
-    if not is_supported(snapshot.protocol, "rowTracking"):
+    if not is_supported(snapshot.protocol, TableFeature.ROW_TRACKING):
         return NO_ROW_IDS
     rows = read_rows(
         snapshot.domain_metadata().filter(f"domain = '{ROW_TRACKING_DOMAIN}'"),

@@ -27,7 +27,7 @@ from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.property_rules import CONSTRAINT, requested_properties
 from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION, upgraded_protocol
 from sparkdelta.protocol.staged_commit import StagedActions
-from sparkdelta.protocol.table_features import is_supported
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import (
     ColumnMappingMode,
     column_mapping_mode,
@@ -186,7 +186,7 @@ def _overwritten(
     changed = _changed(target, schema, snapshot, partition_columns)
     names = {physical_name(f, changed.column_mapping) for f in changed.schema.fields}
     lost = not names.issuperset(path[0] for path in target.clustering_columns)
-    if lost or (partition_columns and is_supported(target.protocol, "clustering")):
+    if lost or (partition_columns and is_supported(target.protocol, TableFeature.CLUSTERING)):
         problem = "the columns that the table is clustered by must stay, and not be partitioned by"
         raise InvalidArgumentError(argument="overwrite_schema", problem=problem)
     return changed
@@ -235,7 +235,8 @@ def _changed(
         )
     if schema.json() == target.schema.json() and partition_columns == target.partition_columns:
         return target
-    protocol = upgraded_protocol(target.protocol, needed_features(schema, configuration))
+    needed = needed_features(schema, configuration)
+    protocol = upgraded_protocol(target.protocol, (feature.value for feature in needed))
     metadata = replace(
         snapshot.metadata,
         schema_string=schema.json(),

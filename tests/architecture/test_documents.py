@@ -50,19 +50,19 @@ def test_the_readme_has_every_feature() -> None:
     section = _section("README.md", "Table features")
     rows = {(_code(name)[0], tuple(_code(aliases)), read) for name, aliases, read in _rows(section)}
     assert rows == {
-        (f.name, f.aliases, "yes" if f.readable else f"refused: {f.reason}")
-        for f in FEATURES.values()
-        if f.reader_writer
+        (f.value, rules.aliases, "yes" if rules.readable else f"refused: {rules.reason}")
+        for f, rules in FEATURES.items()
+        if rules.reader_writer
     }
     writers = section.split("Features of writers alone")[1]
-    assert set(_code(writers)) == {f.name for f in FEATURES.values() if not f.reader_writer}
+    assert set(_code(writers)) == {f.value for f, r in FEATURES.items() if not r.reader_writer}
 
 
 @pytest.mark.parametrize(
     ("document", "title"), [("README.md", "Limits"), ("COMPATIBILITY.md", "Not there yet")]
 )
 def test_features_that_are_never_written_are_listed(document: str, title: str) -> None:
-    assert set(write_support._NEVER_WRITTEN) <= set(_code(_section(document, title)))
+    assert {f.value for f in write_support._NEVER_WRITTEN} <= set(_code(_section(document, title)))
 
 
 def test_the_readme_has_the_bound_of_a_scan() -> None:

@@ -12,7 +12,13 @@ from sparkdelta.protocol.protocol_upgrades import (
     new_protocol,
     upgraded_protocol,
 )
-from sparkdelta.protocol.table_features import FEATURES, check_writable, is_supported
+from sparkdelta.protocol.table_features import (
+    FEATURES,
+    TableFeature,
+    check_writable,
+    is_supported,
+    supported_features,
+)
 
 BASE = ("appendOnly", "invariants")
 
@@ -71,9 +77,9 @@ def test_upgrades(reader, writer, feature):
         ("v2Checkpoint", "x") if reader == 3 else ("x",) if writer == 7 else None,
     )
     new = upgraded_protocol(old, [feature])
-    assert is_supported(new, feature)
-    before = {name for name in FEATURES if is_supported(old, name)}
-    assert before <= {name for name in FEATURES if is_supported(new, name)}
+    assert is_supported(new, TableFeature(feature))
+    before = {f.value for f in supported_features(old)}
+    assert before <= {f.value for f in supported_features(new)}
     assert set(old.writer_features or ()) <= set(new.writer_features or old.writer_features or ())
     if new != old:
         assert (new.min_writer_version, new.min_reader_version >= reader) == (7, True)
@@ -81,7 +87,7 @@ def test_upgrades(reader, writer, feature):
         assert before <= listed
         assert set(new.reader_features or ()) <= listed
         if new.min_reader_version == 3:
-            of_readers = {f for f in listed if f in FEATURES and FEATURES[f].reader_writer}
+            of_readers = {f.value for f in supported_features(new) if FEATURES[f].reader_writer}
             assert set(new.reader_features) == of_readers
     assert upgraded_protocol(new, [feature]) is new
 
@@ -112,9 +118,12 @@ def test_nothing_is_missing():
 def test_what_metadata_asks_for():
     """Active Features"""
     assert metadata_features({"delta.enableRowTracking": "false", "mine": "true"}, {}) == set()
-    assert metadata_features(
+    found = metadata_features(
         {"delta.enableRowTracking": "True", "delta.columnMapping.mode": "id",
          "delta.constraints.a": "x"},
         {"c": {"delta.generationExpression": "1"}, "d": {"CURRENT_DEFAULT": "1"}},
-    ) == {"rowTracking", "columnMapping", "checkConstraints", "generatedColumns",
-          "allowColumnDefaults"}  # fmt: skip
+    )  # fmt: skip
+    assert {feature.value for feature in found} == {
+        "rowTracking", "columnMapping", "checkConstraints", "generatedColumns",
+        "allowColumnDefaults",
+    }  # fmt: skip

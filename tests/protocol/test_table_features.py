@@ -12,11 +12,13 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.table_features import (
     FEATURES,
+    TableFeature,
     Writing,
-    canonical_feature,
     check_readable,
     check_writable,
     is_supported,
+    known_feature,
+    supported_features,
 )
 
 # "Valid Feature Names in Table Features"
@@ -62,17 +64,17 @@ def tables(*features, writer=7):
 
 @pytest.mark.parametrize(("name", "who"), NAMES_IN_PROTOCOL.items())
 def test_every_feature_of_the_protocol_is_known(name, who):
-    assert FEATURES[name].reader_writer == (who == "Readers and writers")
+    assert FEATURES[TableFeature(name)].reader_writer == (who == "Readers and writers")
 
 
 def test_the_registry_is_consistent():
-    names = [name for f in FEATURES.values() for name in (f.name, *f.aliases)]
+    names = [name for f, rules in FEATURES.items() for name in (f.value, *rules.aliases)]
     assert len(names) == len(set(names))
-    for name, feature in FEATURES.items():
-        assert feature.name == name
-        assert feature.reason
-        assert feature.readable or feature.reader_writer
-        assert feature.readable or not feature.writable
+    assert list(FEATURES) == list(TableFeature)
+    for rules in FEATURES.values():
+        assert rules.reason
+        assert rules.readable or rules.reader_writer
+        assert rules.readable or not rules.writable
 
 
 @pytest.mark.parametrize(
@@ -84,19 +86,25 @@ def test_the_registry_is_consistent():
         ("catalogOwned-preview", "catalogManaged"),
         ("catalogOwned", "catalogManaged"),
         ("deletionVectors", "deletionVectors"),
-        ("DeletionVectors", "DeletionVectors"),
-        ("deletionVectors-preview", "deletionVectors-preview"),
     ],
 )
 def test_canonical_names(name, canonical):
-    assert canonical_feature(name) == canonical
+    assert TableFeature(name).value == canonical
+    assert known_feature(name) is TableFeature(canonical)
+
+
+@pytest.mark.parametrize("name", ["DeletionVectors", "deletionVectors-preview", "neverHeardOf", ""])
+def test_names_of_no_feature(name):
+    assert known_feature(name) is None
+    with pytest.raises(ValueError):
+        TableFeature(name)
 
 
 @pytest.mark.parametrize("name", READABLE)
 def test_readable_features(name):
     check_readable(tables(name), path="/t")
-    assert is_supported(tables(name), name)
-    assert is_supported(tables(name), canonical_feature(name))
+    assert is_supported(tables(name), TableFeature(name))
+    assert TableFeature(name) in supported_features(tables(name))
 
 
 @pytest.mark.parametrize(("reader", "writer"), [(1, 1), (1, 7), (2, 5), (2, 7), (1, 99)])
@@ -111,7 +119,7 @@ def test_writer_features_never_block_reading():
 def test_a_feature_of_the_readers_list_alone_is_tolerated():
     protocol = Protocol(3, 7, ("deletionVectors",), ())
     check_readable(protocol, path="/t")
-    assert is_supported(protocol, "deletionVectors")
+    assert is_supported(protocol, TableFeature.DELETION_VECTORS)
 
 
 def test_all_missing_features_are_named():
@@ -162,9 +170,9 @@ def test_reader_version_3_needs_writer_version_7(writer):
 )
 def test_writer_versions_imply_features(name, first_writer):
     for writer in range(1, 7):
-        assert is_supported(Protocol(1, writer), name) == (writer >= first_writer)
-    assert not is_supported(Protocol(1, 7, None, ()), name)
-    assert is_supported(Protocol(1, 7, None, (name,)), name)
+        assert is_supported(Protocol(1, writer), TableFeature(name)) == (writer >= first_writer)
+    assert not is_supported(Protocol(1, 7, None, ()), TableFeature(name))
+    assert is_supported(Protocol(1, 7, None, (name,)), TableFeature(name))
 
 
 @pytest.mark.parametrize(
@@ -179,13 +187,14 @@ def test_writer_versions_imply_features(name, first_writer):
     ],
 )
 def test_column_mapping_counts_by_the_readers_side(protocol, expected):
-    assert is_supported(protocol, "columnMapping") == expected
+    assert is_supported(protocol, TableFeature.COLUMN_MAPPING) == expected
 
 
 def test_features_without_a_version_need_a_list():
-    assert not is_supported(Protocol(2, 6), "rowTracking")
-    assert not is_supported(Protocol(2, 6, ("deletionVectors",)), "deletionVectors")
-    assert not is_supported(tables("deletionVectors"), "neverHeardOf")
+    vectors = TableFeature.DELETION_VECTORS
+    assert not is_supported(Protocol(2, 6), TableFeature.ROW_TRACKING)
+    assert not is_supported(Protocol(2, 6, ("deletionVectors",)), vectors)
+    assert supported_features(tables("deletionVectors", "neverHeardOf")) == {vectors}
 
 
 BINDING_DATA_ONLY = [

@@ -4,7 +4,7 @@ import pytest
 
 from sparkdelta.exceptions import UnsupportedWriterFeaturesError, WriteNotImplementedError
 from sparkdelta.protocol.actions import Protocol
-from sparkdelta.protocol.table_features import FEATURES
+from sparkdelta.protocol.table_features import FEATURES, TableFeature
 from sparkdelta.protocol.write_support import check_data_writable
 
 NO_OBSTACLE = [
@@ -16,10 +16,10 @@ NO_OBSTACLE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(FEATURES))
+@pytest.mark.parametrize("name", sorted(f.value for f in TableFeature))
 def test_every_feature_is_thought_of(name):
     """A feature that is only supported is no obstacle, unless data must respect it anyway."""
-    reader = (name,) if FEATURES[name].reader_writer else ()
+    reader = (name,) if FEATURES[TableFeature(name)].reader_writer else ()
     protocol = Protocol(3, 7, reader, (name,))
     if name in NO_OBSTACLE:
         check_data_writable(protocol, path="/t")

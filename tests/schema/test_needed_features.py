@@ -30,7 +30,8 @@ def test_looking_inside_types():
 def test_types_columns_and_properties():
     schema = struct(a=ArrayType(TimestampNTZType()), v=VariantType())
     schema.add(StructField("g", LongType(), metadata={"delta.generationExpression": "1"}))
-    assert needed_features(schema, {"delta.enableDeletionVectors": "true"}) == {
+    needed = needed_features(schema, {"delta.enableDeletionVectors": "true"})
+    assert {feature.value for feature in needed} == {
         "timestampNtz", "variantType", "generatedColumns", "deletionVectors",
     }  # fmt: skip
     assert needed_features(struct(a=LongType()), {}) == set()
