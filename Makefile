@@ -8,6 +8,7 @@ OLDEST  ?= .venv-oldest
 BIN     := $(VENV)/bin
 SUDO    := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TESTS   ?=
+FAST    := not slow and not conformance and not oracle
 WORKERS ?= 2
 
 ##@ Start here
@@ -16,10 +17,17 @@ demo: java $(VENV)/.demo ## Replay the logs of two real tables and explain each 
 	@$(BIN)/python jobs/demo.py
 
 .PHONY: test
-test: java $(VENV)/.installed ## The tests, but for the corpus, the oracles' long runs and benchmarks
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not conformance and not oracle" $(TESTS)
+test: java $(VENV)/.tests ## The tests of every layer, in a few minutes
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FAST) and not full" $(TESTS)
 
 ##@ More tests
+.PHONY: test-rest
+test-rest: java $(VENV)/.installed ## What make test leaves out: more cases, Spark Connect, S3, notebooks
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FAST) and full" $(TESTS)
+
+.PHONY: test-all
+test-all: test test-rest ## All tests but slow ones, the corpus and the oracles
+
 .PHONY: conformance
 conformance: java $(VENV)/.installed ## Every case of delta-spec-testdata
 	$(BIN)/python -m pytest -m conformance tests/conformance $(TESTS)
@@ -39,7 +47,7 @@ notebooks: java $(VENV)/.installed ## Execute the notebooks
 OLDEST_WRITES := tests/commands/test_create_table.py tests/commands/test_write_options.py tests/table/test_log_compaction.py
 .PHONY: test-oldest
 test-oldest: java $(OLDEST)/.installed ## A small suite on the lowest supported pyspark
-	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not conformance and not oracle and not notebook" -k "not distributed" tests/golden $(OLDEST_WRITES)
+	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FAST) and not notebook" -k "not distributed" tests/golden $(OLDEST_WRITES)
 
 .PHONY: bench
 bench: java $(VENV)/.installed ## Benchmarks, as ratios in one run; BENCH='--scale small' for a smoke test
@@ -91,10 +99,16 @@ $(VENV)/.demo: pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --editable ".[demo]"
 	@touch $@
 
+# A newcomer's tests need neither linters nor notebooks.
+$(VENV)/.tests: pyproject.toml
+	$(call make_venv,$(VENV))
+	$(VENV)/bin/python -m pip install --quiet --editable ".[tests]"
+	@touch $@
+
 $(VENV)/.installed: pyproject.toml
 	$(call make_venv,$(VENV))
 	$(VENV)/bin/python -m pip install --quiet --editable ".[oracle]"
-	@touch $@
+	@touch $@ $(VENV)/.tests
 
 $(OLDEST)/.installed: pyproject.toml
 	$(call make_venv,$(OLDEST))

@@ -11,13 +11,20 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
+from tests.support.jvm_lookups import remember_lookups
 from tests.support.mini_hdfs import MiniHdfs, MiniHdfsUnavailable
 
 # How long an example takes is no property of the code: a busy machine would fail good tests.
 settings.register_profile("sparkdelta", deadline=None)
 settings.load_profile("sparkdelta")
 
+remember_lookups()
 os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "support" / "spark_conf")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests without Spark come first: most mistakes show there, within seconds."""
+    items.sort(key=lambda item: "spark" in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from tests.benchmarks.file_actions import COLUMNS, ROWS, Statistics, day_of
 from tests.benchmarks.logs import CheckpointedLog, Layout, write_commits
 from tests.benchmarks.planners import by_delta_rs
 
+pytestmark = pytest.mark.full
 FILES, REPLACED = 2_000, 100
 
 

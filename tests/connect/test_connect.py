@@ -32,7 +32,7 @@ from tests.support.table_builder import (
     write_vectors,
 )
 
-pytestmark = pytest.mark.connect
+pytestmark = [pytest.mark.connect, pytest.mark.full]
 ROOT = Path(__file__).parents[2]
 
 PROGRAM = """

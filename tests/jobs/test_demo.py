@@ -16,6 +16,8 @@ from tests.support.shown import shown_rows
 ROOT = Path(__file__).parents[2]
 BOUND_SECONDS = 60
 
+pytestmark = pytest.mark.full
+
 
 @dataclass(frozen=True, slots=True)
 class Demo:

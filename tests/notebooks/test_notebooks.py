@@ -28,6 +28,7 @@ TIMEOUT_SECONDS = 300
 
 pytestmark = [
     pytest.mark.notebook,
+    pytest.mark.full,
     # The kernel's client and its event loop warn of their own doings.
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]

@@ -20,6 +20,7 @@ from tests.support.memory_log import MemoryLog
 
 obstore = pytest.importorskip("obstore")
 moto = pytest.importorskip("moto.server")
+pytestmark = pytest.mark.full  # the server takes seconds to start
 BUCKET = "bucket"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,11 +13,15 @@ from pyspark.sql import SparkSession
 @pytest.fixture(autouse=True)
 def unchanged_settings(spark: SparkSession) -> Iterator[None]:
     """What we read must not leave a trace in the session."""
-    before = dict(spark.conf.getAll)
+    before = _settings(spark)
     yield
-    after = dict(spark.conf.getAll)
-    assert {k: v for k, v in after.items() if before.get(k) != v} == {}
-    assert before.keys() == after.keys()
+    after = _settings(spark)
+    if not before.equals(after):  # compared in the JVM: Python would ask for each setting
+        assert dict(after) == dict(before)
+
+
+def _settings(spark: SparkSession) -> Any:
+    return spark.conf._jconf.getAllAsJava()
 
 
 @pytest.fixture
