@@ -164,8 +164,9 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_PARTITION_COLUMN_NOT_FOUND": (
         "42703",
         (
-            "Partition column {column} is not in the schema. The schema has: {available}. A faulty "
-            "writer committed the metaData: restore the table to a version before that commit."
+            "Partition column {column} is missing among the columns {available}. Rows that are "
+            "written to the table must have it, if only with nulls. Where the table's own schema "
+            "lacks it, a faulty writer committed that: restore a version before."
         ),
     ),
     "DELTA_PARTITION_COLUMN_CAST_FAILED": (
@@ -427,6 +428,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "The condition {condition} of {operation} has an aggregate, a window function or a "
             "generator. It must be known from the row's own values. Compute the value first, and "
             "put it into the condition."
+        ),
+    ),
+    "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE": (
+        "42K09",
+        (
+            "Constraint {name} ({expression}) does not fit the columns of the table: {problem}. A "
+            "column that it names is missing, or has another type. Keep the column as it is, or "
+            "drop the constraint first."
         ),
     ),
     "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": (

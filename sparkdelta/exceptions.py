@@ -24,6 +24,7 @@ DeltaError
 │   ├── UserFunctionInGeneratedColumnError, UserFunctionInConstraintError
 │   ├── AggregateInGeneratedColumnError, AggregateInConstraintError
 │   ├── UnsupportedGeneratedColumnError, UnsupportedConstraintError
+│   ├── ConstraintDependentColumnError
 │   └── NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
 ├── ConstraintError
 │   ├── NotNullViolatedError, MissingNotNullColumnError
@@ -59,6 +60,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sparkdelta.error_conditions import CONDITIONS
+
+
+class DeltaWarning(UserWarning):
+    """Something that was done as asked, and is likely not what was meant."""
 
 
 class DeltaError(Exception):
@@ -499,6 +504,14 @@ class UnsupportedConstraintError(SchemaError):
     name: str
     expression: str
     error_class = "DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConstraintDependentColumnError(SchemaError):
+    name: str
+    expression: str
+    problem: str
+    error_class = "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -113,8 +113,9 @@ def write_delta(
     df
         The rows. Columns and fields of structs are matched by name in any case, and cast as Spark's
         store assignment policy ANSI says. A column that they lack is generated, has its default, or
-        is null. Each row must keep the table's constraints. Where they are made from rows of the
-        table itself, what was committed since these were read is a conflict.
+        is null, which a partition column is only where the rows say so. Each row must keep the
+        table's constraints. Where they are made from rows of the table itself, what was committed
+        since these were read is a conflict.
     path
         The table's root, as any path that Spark writes to.
     mode

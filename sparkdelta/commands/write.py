@@ -8,7 +8,9 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata
 from __future__ import annotations
 
 import json
+import sys
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -17,6 +19,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import (
     DataChangeFalseError,
+    DeltaWarning,
     InvalidArgumentError,
     InvalidCommitError,
     MetadataChangedException,
@@ -95,6 +98,12 @@ def _write(
         snapshot = _snapshot(spark, store)
         if snapshot is None:
             target = new_table(rows.schema, options, store)
+            if not rewrites and not store.is_alone():
+                _warn(
+                    f"A new table begins at {store.table_root}, beside files that are no part of "
+                    "it: it has the new rows alone, and VACUUM may delete the files. Write to "
+                    "another path to keep them apart."
+                )
         elif options.mode == "ignore" or _is_repeated(snapshot, options):
             return WriteResult(None)
         elif options.mode == "error":
@@ -135,6 +144,14 @@ def _write(
             (time.monotonic_ns() - start) // 1_000_000,
         )
     raise AssertionError
+
+
+def _warn(text: str) -> None:
+    """Warn where the caller's own code, not this package's, is told as the place."""
+    package, level = __name__.partition(".")[0], 1
+    while str(sys._getframe(level).f_globals.get("__name__")).partition(".")[0] == package:
+        level += 1
+    warnings.warn(text, DeltaWarning, stacklevel=level + 1)
 
 
 def _snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:

@@ -21,6 +21,7 @@ SIDECAR_DIRECTORY = "_sidecars"
 STAGED_COMMIT_DIRECTORY = "_staged_commits"
 LAST_CHECKPOINT = "_last_checkpoint"
 _STAGING = ".sparkdelta-"
+_DATA = "data-"
 
 _MAX_VERSION = 2**63 - 1
 
@@ -206,6 +207,24 @@ def staging_directory(uuid: str) -> str:
 def is_staging_directory(name: str) -> bool:
     """Whether a directory is one of `staging_directory`, which may be deleted with all it holds."""
     return re.fullmatch(re.escape(_STAGING) + _UUID, name) is not None
+
+
+def data_directory(uuid: str) -> str:
+    """The name, at the table's root, of the directory that one write puts its data files in.
+
+    Examples
+    --------
+    >>> data_directory("3a0d65cd-4056-49b8-937b-95f9e3ee90e5")
+    'data-3a0d65cd-4056-49b8-937b-95f9e3ee90e5'
+    """
+    name = f"{_DATA}{uuid}"
+    assert is_data_directory(name)
+    return name
+
+
+def is_data_directory(name: str) -> bool:
+    """Whether a directory is one of `data_directory`, of this write or another."""
+    return re.fullmatch(_DATA + _UUID, name) is not None
 
 
 def is_temporary_file(name: str) -> bool:

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import StoreNotWritableError
-from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory
+from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_data_directory, is_staging_directory
 from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found
 from sparkdelta.storage.hadoop_files import listed
 from sparkdelta.storage.log_store import (
@@ -99,7 +99,8 @@ class HadoopLogStore:
         try:
             statuses = self._file_system(root).listStatusIterator(root)
             while statuses.hasNext():
-                if statuses.next().getPath().getName() != LOG_DIRECTORY:
+                name = str(statuses.next().getPath().getName())
+                if name != LOG_DIRECTORY and not is_data_directory(name):
                     return False
         except Py4JJavaError as error:
             if not is_not_found(error):

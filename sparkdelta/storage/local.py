@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from sparkdelta.exceptions import StoreNotWritableError
-from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory
+from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_data_directory, is_staging_directory
 from sparkdelta.storage.log_store import (
     Data,
     FileEntry,
@@ -86,7 +86,8 @@ class LocalLogStore:
     def is_alone(self) -> bool:
         try:
             with os.scandir(os.path.dirname(self._directory)) as entries:
-                return all(entry.name == LOG_DIRECTORY for entry in entries)
+                names = (entry.name for entry in entries)
+                return all(name == LOG_DIRECTORY or is_data_directory(name) for name in names)
         except FileNotFoundError:
             return True
         except NotADirectoryError:

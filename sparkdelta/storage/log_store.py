@@ -118,7 +118,9 @@ class LogStore(Protocol):
         """
 
     def is_alone(self) -> bool:
-        """Whether nothing else is at the table's root; of what is there, the first is enough."""
+        """Whether nothing else is at the table's root but what writes leave there that were not
+        committed, or not yet; of what is there, the first is enough.
+        """
 
     def staging_directories(self) -> list[FileEntry]:
         """The staging directories, ordered by name; their size is 0."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.fs
 
 from sparkdelta.exceptions import StorageError, StoreNotWritableError
-from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory
+from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_data_directory, is_staging_directory
 from sparkdelta.storage.log_store import (
     Data,
     FileEntry,
@@ -137,6 +137,7 @@ class ObjectLogStore:
 
         return all(
             found["path"].startswith(self._path(""))
+            or is_data_directory(found["path"].partition("/")[0])
             for batch in obstore.list(self.objects, chunk_size=_FEW)  # asked for as they are used
             for found in batch
         )

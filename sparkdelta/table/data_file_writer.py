@@ -22,6 +22,7 @@ from sparkdelta.frames.footer_statistics import FooterReader, describe_files
 from sparkdelta.frames.physical_rows import physical_rows
 from sparkdelta.frames.written_rows import written_rows
 from sparkdelta.protocol.iceberg_compatibility import NESTED_IDS_VERSION
+from sparkdelta.protocol.log_files import data_directory
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.nested_ids import ParquetPath, nested_field_ids
@@ -140,7 +141,7 @@ class DataFileWriter:
         DeltaError
             What a row breaks; also PySpark's errors of the rows' own query.
         """
-        directory = f"{self.table_root}/data-{uuid4()}"
+        directory = f"{self.table_root}/{data_directory(str(uuid4()))}"
         names = self._directory_names()
         columns = [WrittenColumn(c.field, c.source, names.get(c.field.name)) for c in self.columns]
         conformed = self._conformed(rows, columns)

@@ -18,6 +18,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 from sparkdelta.exceptions import (
     AggregateInConstraintError,
     AggregateInGeneratedColumnError,
+    ConstraintDependentColumnError,
     DeltaError,
     GeneratedTypeError,
     NonBooleanConstraintError,
@@ -52,6 +53,12 @@ _OF_THE_MOMENT = frozenset(
     ("CurrentDate", "CurrentTime", "CurrentTimestamp", "LocalTimestamp", "Now")
 )
 _UNKNOWN_FUNCTION = "UNRESOLVED_ROUTINE"
+_OTHER_COLUMNS = (
+    "DATATYPE_MISMATCH",
+    "FIELD_NOT_FOUND",
+    "INVALID_EXTRACT_BASE_FIELD_TYPE",
+    "UNRESOLVED_COLUMN",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,8 @@ def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) 
     AggregateInGeneratedColumnError, AggregateInConstraintError
     UnsupportedGeneratedColumnError, UnsupportedConstraintError
     GeneratedTypeError, NonBooleanConstraintError
+    ConstraintDependentColumnError
+        A constraint does not fit the columns, as they are or as a write would make them.
     AnalysisException
         Spark's own.
 
@@ -132,13 +141,20 @@ def _checked(
         try:
             with computed(theirs, spark) as ours:
                 found[name] = ours.select(F.expr(text))
+            if is_connect(spark):  # where a plan is analyzed when it is asked for
+                _ = found[name].schema
         except AnalysisException as error:
-            if not str(error.getCondition()).startswith(_UNKNOWN_FUNCTION):
+            condition = str(error.getCondition())
+            if use is _CONSTRAINT and condition.startswith(_OTHER_COLUMNS):
+                problem = str(error).partition(". ")[0].partition("\n")[0]
+                raise ConstraintDependentColumnError(
+                    name=name, expression=text, problem=problem
+                ) from error
+            if not condition.startswith(_UNKNOWN_FUNCTION):
                 raise
             theirs.select(F.expr(text))  # or it is no function of the user's either
             raise use.user_function(name=name, expression=text) from error
         if is_connect(spark):  # a client sees no plan
-            _ = found[name].schema
             continue
         from sparkdelta.predicates.classic_columns import plan_nodes  # needs py4j: classic Spark
 

@@ -18,6 +18,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     MetadataMismatchError,
     MissingNotNullColumnError,
+    PartitionColumnNotFoundError,
     TableNotFoundError,
     WriteNotImplementedError,
 )
@@ -271,4 +272,8 @@ def _matched(target: Target, rows: StructType, path: str) -> Target:
     ]
     if missing:
         raise MissingNotNullColumnError(columns=missing)
+    given = filled | {column.name for column, source in columns if source is not None}
+    for name in target.partition_columns:
+        if name not in given:
+            raise PartitionColumnNotFoundError(column=name, available=rows.names)
     return replace(target, columns=columns, rules=rules)

@@ -17,6 +17,7 @@ from sparkdelta.exceptions import (
     AppendOnlyTableError,
     ColumnNotFoundError,
     DeltaError,
+    DeltaWarning,
     DuplicateColumnsError,
     InvalidArgumentError,
     InvalidColumnNameError,
@@ -26,6 +27,7 @@ from sparkdelta.exceptions import (
     MetadataMismatchError,
     MissingNotNullColumnError,
     NotNullViolatedError,
+    PartitionColumnNotFoundError,
     ReplaceWhereMismatchError,
     TableAlreadyExistsError,
     TableNotFoundError,
@@ -438,6 +440,26 @@ def test_executors_describe_what_the_driver_does_not(
         told.append(sorted(adds, key=str))
     assert told[0] == told[1] == told[2]
     assert len(told[0]) == 3
+
+
+def test_rows_without_a_partition_column(spark: SparkSession, table_path: str) -> None:
+    """They are refused, as they would all be in the partition of nulls."""
+    write_delta(people(spark), table_path, partition_by=["p"])
+    for mode in ("append", "overwrite"):
+        with pytest.raises(PartitionColumnNotFoundError) as raised:
+            write_delta(people(spark).drop("p"), table_path, mode=mode)
+        assert raised.value.column == "p"
+    nulls = people(spark).selectExpr("* EXCEPT (p)", "NULL AS p")
+    assert write_delta(nulls, table_path, mode="append").version == 1
+
+
+def test_a_table_beside_other_files(spark: SparkSession, table_path: str) -> None:
+    Path(table_path).mkdir()
+    Path(table_path, "part-0.parquet").write_bytes(b"")
+    with pytest.warns(DeltaWarning) as warned:
+        assert write_delta(spark.range(1), table_path, mode="append").version == 0
+    assert [warning.filename for warning in warned] == [__file__]
+    write_delta(spark.range(1), table_path, mode="append")  # no warning, which is an error
 
 
 def test_a_failure_before_the_commit(

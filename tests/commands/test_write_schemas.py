@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import (
+    ConstraintDependentColumnError,
     ConstraintViolatedError,
     DynamicOverwriteSchemaError,
     InvalidArgumentError,
@@ -147,6 +148,17 @@ def test_a_schema_that_is_overwritten(spark: SparkSession, table_path: str) -> N
     assert read_delta(spark, table_path, version=0).collect() == [(1, "x")]
 
 
+def test_columns_that_a_constraint_names(spark: SparkSession, table_path: str) -> None:
+    constraint = {"delta.constraints.positive": "b > 0"}
+    write_delta(spark.sql("SELECT 1 AS a, 2 AS b"), table_path, properties=constraint)
+    for gone in ("SELECT 1 AS a", "SELECT 1 AS a, array(1) AS b"):
+        with pytest.raises(ConstraintDependentColumnError) as raised:
+            write_delta(spark.sql(gone), table_path, mode="overwrite", overwrite_schema=True)
+        assert (raised.value.name, raised.value.expression) == ("positive", "b > 0")
+    write_delta(spark.sql("SELECT 2 AS b"), table_path, mode="overwrite", overwrite_schema=True)
+    assert rows(spark, table_path) == [(2,)]
+
+
 def test_types_that_are_widened(spark: SparkSession, table_path: str) -> None:
     """Writer Requirements for Type Widening: the change is recorded, old files stay."""
     narrow = "SELECT 1Y AS a, CAST(1.5 AS FLOAT) AS f, array(1) AS l, 1.25BD AS d, 5 AS same"
@@ -206,7 +218,9 @@ def test_partitions_that_are_widened(spark: SparkSession, table_path: str) -> No
     options = {"mode": "append", "merge_schema": True}
     with pytest.raises(WriteNotImplementedError):
         write_delta(spark.sql("SELECT 1 AS a, 0.5D AS f"), table_path, **options)
-    write_delta(spark.sql("SELECT 2 AS a, 300 AS n"), table_path, **options)
+    write_delta(
+        spark.sql("SELECT 2 AS a, CAST(null AS FLOAT) AS f, 300 AS n"), table_path, **options
+    )
     assert [r["n"] for r in read_delta(spark, table_path).orderBy("a").collect()] == [1, 300]
 
 

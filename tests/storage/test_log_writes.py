@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import InvalidArgumentError, StorageError, StoreNotWritableError
-from sparkdelta.protocol.log_files import staging_directory
+from sparkdelta.protocol.log_files import data_directory, staging_directory
 from sparkdelta.storage import hadoop_log, local
 from sparkdelta.storage.connect import ConnectLogStore
 from sparkdelta.storage.hadoop_log import HadoopLogStore
@@ -76,6 +76,10 @@ def test_what_is_beside_the_log(store: LogStore, log: Directory) -> None:
     gone = type(store)(*[f"{uri(log)}/none" if f == "table_root" else getattr(store, f)
                          for f in store.__dataclass_fields__])  # fmt: skip
     assert gone.is_alone()
+    unfinished = log.parent / data_directory(str(uuid4()))
+    unfinished.mkdir()
+    (unfinished / "part-0.parquet").write_bytes(b"")
+    assert store.is_alone()  # of a write that failed, or is to be committed
     (log.parent / "part-0.parquet").write_bytes(b"")
     assert not store.is_alone()
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from sparkdelta.exceptions import InvalidArgumentError, StorageError, StoreNotWritableError
-from sparkdelta.protocol.log_files import staging_directory
+from sparkdelta.protocol.log_files import data_directory, staging_directory
 from sparkdelta.storage import object_log
 from sparkdelta.storage.object_log import ObjectLogStore, open_objects
 from tests.storage.test_log_writes import OUTSIDE, SPECIAL
@@ -226,6 +226,8 @@ def test_what_is_beside_the_log(s3: dict[str, str]) -> None:
     store = ObjectLogStore(root, open_objects(root, s3))
     assert store.is_alone()
     store.put_if_absent("0.json", b"")
+    assert store.is_alone()
+    obstore.put(store.objects, f"{data_directory(str(uuid4()))}/part-0", b"")
     assert store.is_alone()
     for beside in ("Part-0", "part-0"):  # before and after the log in the order of names
         obstore.put(store.objects, beside, b"")
