@@ -234,7 +234,7 @@ def _comparable(raw: Any, leaf: Leaf) -> Any:
         return None
     if leaf.logical == "DECIMAL":
         number = raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
-        return Decimal(number).scaleb(-leaf.scale)
+        return Decimal(f"{number}E-{leaf.scale}")  # arithmetic would round to 28 digits
     if leaf.physical in ("FLOAT", "DOUBLE"):
         return raw if math.isfinite(raw) else None
     if leaf.physical in ("INT32", "INT64"):

@@ -212,7 +212,11 @@ class SkippingRules:
         may_be_nan = bound.is_float and not _is_number(constant)
         if against is None or (operator == "=" and may_be_nan):
             return None
-        return _all([self._range(operator, bound, against), self._has_values(bound.path)])
+        limit = _stored_maximum(constant, against) if bound.family == "string" else against
+        if limit != against and operator == ">":
+            return _all([self._range(">=", bound, limit), self._has_values(bound.path)])
+        in_range = self._range(operator, bound, against, limit)
+        return _all([in_range, self._has_values(bound.path)])
 
     def _constant(self, expression: Expression) -> Condition:
         known = self._partition_values(expression)
@@ -220,7 +224,17 @@ class SkippingRules:
             return None
         return value(expression, known.__getitem__)
 
-    def _range(self, operator: str, bound: Ordered, against: str) -> Condition:
+    def _range(
+        self, operator: str, bound: Ordered, against: str, limit: str | None = None
+    ) -> Condition:
+        """The condition that a value of the column may compare so with a constant.
+
+        Parameters
+        ----------
+        limit
+            The constant that maxima are compared with, where it is another.
+        """
+        limit = against if limit is None else limit
         least, greatest = self._bounds(bound)
         if bound.is_float and operator in (">", ">=", "<>") and bound.path not in self.bounded:
             return None  # a NaN is greater than any number, and no finite maximum excludes it
@@ -235,7 +249,6 @@ class SkippingRules:
             low = _or_unknown(f"{below} OR isnan({least})" if bound.is_float else below, least)
         if operator in (">", ">=", "=") and greatest is not None:
             # Timestamps are cut to milliseconds: the true maximum may be a little greater.
-            limit = against
             if bound.family in ("timestamp", "timestamp_ntz"):
                 limit = f"({_cast(against, bound.data_type)} - {_MILLISECOND_LESS})"
             above = f"{greatest} {'>' if operator == '>' else '>='} {limit}"
@@ -270,17 +283,22 @@ class SkippingRules:
         if bound.is_float and not all(map(_is_number, values)):
             return None
         array = _array(values)
+        first = f"array_min({array})"
+        limit, one = first, "one"
+        if any(isinstance(v.value, str) and _prefix_of_maximum(v.value) != v.value for v in values):
+            prefixes = [_with_prefix(constant) for constant in values]
+            limit, one = f"array_min({_array(prefixes)})", _prefix_text("one")
         ends = _all(
             [
                 self._range("<=", bound, f"array_max({array})"),
-                self._range(">=", replace(bound, is_float=False), f"array_min({array})"),
+                self._range(">=", replace(bound, is_float=False), first, limit),
                 self._has_values(bound.path),
             ]
         )
         least, greatest = self._bounds(bound)
         if self.facts.is_pushed or bound.is_inexact or least is None or greatest is None:
             return ends
-        inside = f"`exists`({array}, one -> {least} <= one AND one <= {greatest})"
+        inside = f"`exists`({array}, one -> {least} <= one AND {one} <= {greatest})"
         return _all([ends, _or_unknown(inside, least, greatest)])
 
     def _values(
@@ -381,6 +399,44 @@ def _are_like(bound: Ordered, values: Sequence[Literal]) -> bool:
     or the number for a text, which has another order.
     """
     return all(family(v.data_type) == bound.family for v in values)
+
+
+_DEFAULT_PREFIX_LENGTH = 32
+
+
+def _prefix_of_maximum(text: str) -> str:
+    """The least maximum that a writer may have stored for a file that holds a text.
+
+    delta-spark before 3.3 cut maxima of more than 32 UTF-16 units and appended U+FFFD, which is
+    less than any character outside the BMP. Where it cut a surrogate pair in half, the half became
+    '?', less than most characters. So the stored maximum bounds only what comes before.
+
+    Examples
+    --------
+    >>> _prefix_of_maximum("abc"), len(_prefix_of_maximum("a" * 40))
+    ('abc', 31)
+    """
+    units = text.encode("utf-16-le")
+    if len(units) < 2 * _DEFAULT_PREFIX_LENGTH:
+        return text
+    return units[: 2 * (_DEFAULT_PREFIX_LENGTH - 1)].decode("utf-16-le", errors="ignore")
+
+
+def _prefix_text(text: str) -> str:
+    """The same of a text that only Spark knows, in characters: at most one unit shorter each."""
+    length = (_DEFAULT_PREFIX_LENGTH - 1) // 2
+    return f"left({text}, {length})"
+
+
+def _stored_maximum(constant: Expression, against: str) -> str:
+    """The text that maxima are compared with instead of a constant."""
+    if not isinstance(constant, Literal):
+        return _prefix_text(against)
+    return literal(_with_prefix(constant)) if isinstance(constant.value, str) else against
+
+
+def _with_prefix(constant: Literal) -> Literal:
+    return replace(constant, value=_prefix_of_maximum(str(constant.value)))
 
 
 def _array(values: Sequence[Literal]) -> str:

@@ -224,7 +224,9 @@ class _Condition:
             number, is_try = _number(f"-{node.this.this}"), isinstance(node, exp.TryCast)
             return cast(number, _data_type(node.to), is_try=is_try, time_zone=self._time_zone)
         child = self.expression(node)
-        if isinstance(child, Literal) and isinstance(child.value, int | float | Decimal):
+        if isinstance(child, Literal) and isinstance(child.value, Decimal):
+            return Literal(child.value.copy_negate(), child.data_type)  # a minus would round it
+        if isinstance(child, Literal) and isinstance(child.value, int | float):
             return Literal(-child.value, child.data_type)
         return Call("negative", (child,))
 

@@ -79,6 +79,8 @@ FILES: Mapping[str, tuple[Mapping[str, str | None], str | None]] = {
     "s b-d": ({"p": "a"}, one("s", "b", "d")),
     "s long": ({"p": "a"}, one("s", BOTTOM, BOTTOM + "\U0010ffff")),
     "s smile": ({"p": "a"}, one("s", SMILES, SMILES)),
+    "s cut": ({"p": "a"}, one("s", BOTTOM, BOTTOM + "\ufffd")),
+    "s cut in half": ({"p": "a"}, one("s", BOTTOM[1:], BOTTOM[1:] + "?\ufffd")),
     "c a-b": ({"p": "a"}, one("c", "a", "b")),
     "d 1500": ({"p": "a"}, one("d", "1500-01-01", "1500-12-31")),
     "d 2024": ({"p": "a"}, one("d", "2024-01-01", "2024-12-31")),
@@ -94,6 +96,7 @@ FILES: Mapping[str, tuple[Mapping[str, str | None], str | None]] = {
 }
 OF_I = {"1-5", "5-5", "6-9 and nulls", "nulls", "unknown", "torn", "wide"}
 ALWAYS = {"unknown", "torn"}
+OF_CUT = {"s cut", "s cut in half"}
 OF_F = {"f 1-2", "f -0", "f nan", "f 1-nan"}
 FLOATS_WITH_NAN = {"f nan", "f 1-nan"}
 
@@ -124,6 +127,14 @@ CASES: list[tuple[str, set[str], set[str]]] = [
     ("i = NULL", OF_I, ALWAYS),
     ("1 = 0", OF_I, set()),
     ("i = 5 AND 1 = 1", OF_I, {"1-5", "5-5", "wide"} | ALWAYS),
+    # delta-spark before 3.3 cut maxima with U+FFFD, below characters outside the BMP
+    (f"s = '{BOTTOM}\U0001f600'", OF_CUT, OF_CUT),
+    (f"s > '{BOTTOM}\U0001f600'", OF_CUT, OF_CUT),
+    (f"s >= '{BOTTOM[1:]}z'", OF_CUT, OF_CUT),
+    (f"s LIKE '{BOTTOM[1:]}\U0001f600%'", OF_CUT, OF_CUT),
+    (f"s IN ('x', '{BOTTOM}\U0001f600')", OF_CUT, OF_CUT),
+    (f"s IN ({', '.join(repr(t) for t in 'nopqrstuvwxyz')}, '{BOTTOM}\U0001f600')", OF_CUT, OF_CUT),
+    ("s > 'b'", OF_CUT, set()),
     # IN
     ("i IN (7, 100)", OF_I, {"6-9 and nulls"} | ALWAYS),
     ("i IN (NULL)", OF_I, set()),

@@ -145,6 +145,7 @@ def test_names_are_those_of_the_schema(name: str, path: tuple[str, ...]) -> None
         ("X'123'", Literal(b"\x01\x23", "binary")),
         ("1.50", Literal(Decimal("1.50"), "decimal(3,2)")),
         ("0.001", Literal(Decimal("0.001"), "decimal(3,3)")),
+        (f"-(0.{'9' * 38})", Literal(Decimal(f"-0.{'9' * 38}"), "decimal(38,38)")),
         ("1.5D", Literal(1.5, "double")),
         ("1e3", Literal(1000.0, "double")),
         ("'it is'", Literal("it is", "string")),
