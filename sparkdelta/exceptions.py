@@ -1,4 +1,4 @@
-"""The whole error tree. A leaf says problem, cause and remedy, see `error_conditions`.
+"""The exception hierarchy: one leaf class for each error condition, see `error_conditions`.
 
 DeltaError
 ├── TableError
@@ -49,7 +49,7 @@ DeltaError
         └── DeletionVectorSizeError, DeletionVectorFormatError
 """
 
-# ruff: noqa: D101, N802, N815, N818 - a leaf's text describes it; names of PySpark and delta-spark
+# ruff: noqa: D101, N802, N815, N818 - error texts describe leaves; names of PySpark, delta-spark
 
 from __future__ import annotations
 
@@ -63,20 +63,20 @@ from sparkdelta.error_conditions import CONDITIONS
 
 
 class DeltaWarning(UserWarning):
-    """Something that was done as asked, and is likely not what was meant."""
+    """A warning: the operation was done as requested, but probably not as intended."""
 
 
 class DeltaError(Exception):
-    """The root of every error of this library.
+    """Base class of all errors of this library.
 
     Attributes
     ----------
     error_class, sql_state
-        For programs: the names of delta-spark where it has the same error.
+        Codes for use in programs, the same as in delta-spark where it has the same error.
     message
-        For people: the text without error class and SQLSTATE.
+        Human-readable text, without error class and SQLSTATE.
     message_parameters
-        The fields by name, as text; each is also an attribute with its own type.
+        The fields by name, as strings; each is also an attribute with its own type.
     """
 
     error_class: ClassVar[str] = "DELTA_ERROR"
@@ -117,7 +117,10 @@ class DeltaError(Exception):
 
 
 def from_message(text: str) -> DeltaError | None:
-    """The error that a text of Spark holds; its fields, which no text gives back, are None."""
+    """Return the error found in an error message of Spark; its fields are None.
+
+    The fields cannot be recovered from the text. Returns None if there is no such error.
+    """
     classes = {cls.error_class: cls for cls in _tree(DeltaError)}
     for found in _ERROR_TEXT.finditer(text):
         if leaf := classes.get(found["error_class"]):
@@ -155,7 +158,7 @@ def _text(value: object) -> str:
 
 
 class TableError(DeltaError):
-    """What was asked for does not exist, or was not asked for properly."""
+    """The table, version or timestamp does not exist, or an argument is invalid."""
 
     error_class = "DELTA_TABLE_ERROR"
 
@@ -277,7 +280,7 @@ class DataChangeFalseError(TableError):
 
 
 class ProtocolError(DeltaError):
-    """The table asks for more than this library can do, or contradicts the protocol."""
+    """The table requires something not implemented here, or violates the protocol."""
 
     error_class = "DELTA_PROTOCOL_ERROR"
 
@@ -349,7 +352,7 @@ class IcebergCompatError(ProtocolError):
 
 
 class SchemaError(DeltaError):
-    """Columns, types or values do not fit the table's schema."""
+    """Columns, types or expressions are invalid or do not match the table's schema."""
 
     error_class = "DELTA_SCHEMA_ERROR"
 
@@ -536,7 +539,7 @@ class AggregateInConditionError(SchemaError):
 
 
 class ConstraintError(DeltaError):
-    """A row breaks a rule of the table or of the write; nothing was committed."""
+    """A row violates a constraint of the table or of the write; nothing was committed."""
 
     error_class = "DELTA_CONSTRAINT_ERROR"
 
@@ -589,7 +592,7 @@ class ReplaceWhereMismatchError(ConstraintError):
 
 
 class CommitError(DeltaError):
-    """A commit failed; nothing was committed, unless the error says that this is unknown."""
+    """A commit failed; `CommitOutcomeUnknownError` is the only one that may have committed."""
 
     error_class = "DELTA_COMMIT_ERROR"
 
@@ -626,7 +629,7 @@ class CommitOutcomeUnknownError(CommitError):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DeltaConcurrentModificationException(CommitError):
-    """Another writer committed first what this commit cannot follow; catches all such errors."""
+    """A concurrent commit conflicts with this one; base class of all conflict errors."""
 
     path: str
     version: int
@@ -665,7 +668,7 @@ class ConcurrentDeleteDeleteException(DeltaConcurrentModificationException):
 
 
 class StorageError(DeltaError):
-    """The log, a data file or a deletion vector is missing, damaged or out of reach."""
+    """The log, a data file or a deletion vector is missing, damaged or inaccessible."""
 
     error_class = "DELTA_STORAGE_ERROR"
 
@@ -777,7 +780,7 @@ class CheckpointMismatchError(StorageError):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DeletionVectorError(StorageError):
-    """A deletion vector is damaged or does not fit its descriptor."""
+    """A deletion vector is damaged or does not match its descriptor."""
 
     deletion_vector: str
     problem: str
