@@ -22,9 +22,26 @@ remember_lookups()
 os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "support" / "spark_conf")
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m selects by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests without Spark come first: most mistakes show there, within seconds."""
-    items.sort(key=lambda item: "spark" in getattr(item, "fixturenames", ()))
+    """Order the tests, and leave most cases of those with Spark to ``make test-rest``.
+
+    Tests without Spark come first: most mistakes show there, within seconds. Of the cases of a
+    parametrized test with Spark all but the first and the last are marked ``full``.
+    """
+    items.sort(key=_uses_spark)
+    cases: dict[object, list[pytest.Item]] = {}
+    for item in items:
+        apart = any(map(item.get_closest_marker, ("full", "slow", "oracle", "every_case")))
+        if _uses_spark(item) and hasattr(item, "callspec") and not apart:
+            cases.setdefault((item.parent, getattr(item, "originalname", "")), []).append(item)
+    for of_one_test in cases.values():
+        for item in of_one_test[1:-1]:
+            item.add_marker("full")
+
+
+def _uses_spark(item: pytest.Item) -> bool:
+    return "spark" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session")

@@ -43,6 +43,7 @@ def nested_ids(node: Node) -> list[int | None]:
     return [i for child in node.children for i in (child.field_id, *nested_ids(child))]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("version", [1, 2])
 def test_partition_columns_are_in_the_files(
     spark: SparkSession, table_path: str, version: int
@@ -79,6 +80,7 @@ def test_partition_columns_are_in_the_files(
     assert sorted(few.collect()) == sorted(read_delta(spark, table_path).collect())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_elements_keys_and_values_have_ids(spark: SparkSession, table_path: str, mode: str) -> None:
     """Writer Requirements for IcebergCompatV2: in the schema, and in the footers."""

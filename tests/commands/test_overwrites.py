@@ -94,6 +94,7 @@ def test_conditions_on_more_than_the_row(spark: SparkSession, table_path: str) -
     assert load_snapshot(spark, table_path).version == 0
 
 
+@pytest.mark.full
 def test_rows_for_which_a_condition_is_null_stay(spark: SparkSession, table_path: str) -> None:
     frame = spark.createDataFrame([(1, "a"), (2, None), (3, "b")], "n INT, p STRING")
     write_delta(frame.coalesce(1), table_path, partition_by=["p"])
@@ -128,6 +129,7 @@ def test_deleted_rows_are_not_written_again(spark: SparkSession, table_path: str
     assert removed["deletionVector"] == vector
 
 
+@pytest.mark.full
 def test_rows_that_are_written_again_keep_their_ids(spark: SparkSession, table_path: str) -> None:
     """ "Writer Requirements for Row Tracking": copied rows keep ids and commit versions."""
     tracking = {"delta.enableRowTracking": "true"}

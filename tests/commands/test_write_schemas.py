@@ -38,6 +38,7 @@ def mapping(field: dict[str, Any]) -> tuple[str, int]:
     return metadata["delta.columnMapping.physicalName"], metadata["delta.columnMapping.id"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_columns_that_are_mapped(spark: SparkSession, table_path: str, mode: str) -> None:
     """Writer Requirements for Column Mapping: physical names and ids in data files, statistics and

@@ -10,12 +10,15 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from sparkdelta import read_delta
 from tests.golden.expected import unescaped
 from tests.support.rows import assert_same_rows
+
+pytestmark = pytest.mark.oracle
 
 STEPS = 14
 MICROS = pa.timestamp("us", "UTC")

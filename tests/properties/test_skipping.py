@@ -241,6 +241,7 @@ def _check_no_row_is_lost(spark: SparkSession, random: Random, *, is_mixed: bool
         assert dropped > FILES * PREDICATES / 20, "hardly anything is left out"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(2))
 def test_nothing_is_kept_that_bounds_exclude(spark: SparkSession, seed: int) -> None:
     """A file of every number between its bounds matches if and only if it is kept."""

@@ -15,6 +15,7 @@ NAMES = [
 ]  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 def test_against_spark(spark: SparkSession, tmp_path: Path, name: str) -> None:
     spark.range(3).coalesce(1).write.parquet(str(tmp_path / "made"))

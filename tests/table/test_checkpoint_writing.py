@@ -369,6 +369,7 @@ def test_the_kind_follows_the_policy(spark: SparkSession, table: Path) -> None:
     assert not write(spark, table).is_written, "nothing has changed"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("most", "kind"), [(2, "v2-json"), (1, "v2-parquet")])
 def test_the_kind_follows_the_number_of_sidecars(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, most: int, kind: str
@@ -408,6 +409,7 @@ def test_a_table_of_unknown_features_is_refused(spark: SparkSession, table: Path
     assert names(table) == before
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("failing", [2, 3])
 def test_a_failure_leaves_the_old_checkpoint_in_use(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, failing: int
@@ -459,6 +461,7 @@ def test_nothing_of_the_log_passes_the_driver(
     assert max(rows) == written.num_actions - 1000, "what the hint repeats of its own file"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("is_searched", [True, False])
 def test_sidecars_are_as_many_as_the_actions_need(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, is_searched: bool
@@ -477,6 +480,7 @@ def test_sidecars_are_as_many_as_the_actions_need(
     assert (sum(adds), len(adds)) == (written.num_adds, 6) == (300, 6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("before", ["none", "json", "struct", "both"])
 @pytest.mark.parametrize("after", ["none", "json", "struct", "both"])
 def test_sidecars_have_their_shares_in_whatever_form_statistics_are(
@@ -514,6 +518,7 @@ def test_sidecars_have_their_shares_in_whatever_form_statistics_are(
     assert max(adds) <= 11
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("group", ["time zone, no ANSI", "Parquet"])
 def test_settings_change_nothing(spark: SparkSession, table: Path, group: str) -> None:
     """The same types and values in the files, and the same session is active afterwards."""

@@ -60,6 +60,7 @@ def test_what_an_append_costs(spark: SparkSession, table_path: str) -> None:
     assert jobs.count == 1
 
 
+@pytest.mark.full
 def test_checksums_that_others_did_not_write(spark: SparkSession, table_path: str) -> None:
     """The last one is found, and the commits since are added; a table without any gets one with its
     next checkpoint.

@@ -74,6 +74,7 @@ def test_every_kind_of_vector(spark: SparkSession, table: Path) -> None:
     assert frame.filter("id >= 40").count() == 29
 
 
+@pytest.mark.full
 def test_many_chunks_in_a_file_of_many_row_groups(spark: SparkSession, table: Path) -> None:
     count = 200_000
     deleted = [0, 65_535, 65_536, 131_071, 199_999, *range(70_000, 80_000)]
@@ -194,6 +195,7 @@ class TestDamage:
         assert "deletion_vector" in str(error)
 
 
+@pytest.mark.full
 def test_an_absolute_path_with_two_slashes(spark: SparkSession, table: Path) -> None:
     """File systems fold them; the vector must not be lost by its spelling."""
     (vector,) = write_vectors(table, [1])
@@ -203,6 +205,7 @@ def test_an_absolute_path_with_two_slashes(spark: SparkSession, table: Path) -> 
     assert rows(read_delta(spark, str(table))) == [(0,), (2,), (3,)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("prefix", ["_x", ".x", "a b", "a%20b"])
 def test_prefixes_of_any_name(spark: SparkSession, table: Path, prefix: str) -> None:
     (vector,) = write_vectors(table, [1], prefix=prefix)

@@ -78,6 +78,7 @@ def test_history(spark: SparkSession, table: Path, group: str | None) -> None:
         ]
 
 
+@pytest.mark.full
 def test_the_newest_of_the_history(spark: SparkSession, table: Path) -> None:
     _create(table)
     history = DeltaTable.forPath(spark, str(table)).history

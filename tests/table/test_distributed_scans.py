@@ -140,6 +140,7 @@ LARGE = (field("id", "long"), field("s", "string"), field("f", "double"))
 
 
 class TestSplits:
+    @pytest.mark.full
     @pytest.mark.parametrize("split_bytes", [1_000, 50_000, 10_000_000])
     @pytest.mark.parametrize("size", ["right", "too small", "too large"])
     def test_every_row_is_read_once(
@@ -311,6 +312,7 @@ class TestTypes:
         assert _assert_same(spark, table).num_rows == 1
 
 
+@pytest.mark.full
 class TestOldCalendars:
     """What Spark 2 wrote, and Spark 3 in LEGACY mode."""
 
@@ -379,6 +381,7 @@ class TestOldCalendars:
         assert rows(ours.select(F.unix_micros("t"))) == rows(native.select(F.unix_micros("t")))
 
 
+@pytest.mark.full
 class TestSettings:
     def test_the_table_reads_as_it_is_expected_to(self, spark: SparkSession, table: Path) -> None:
         _types(table)
@@ -498,6 +501,7 @@ def test_a_hundred_thousand_files_under_a_small_result_size(tmp_path: Path) -> N
     assert result.stdout.split() == [str(3 * count), str(3 * count), str(count)]
 
 
+@pytest.mark.full
 def test_a_name_with_a_dot(spark: SparkSession, table: Path) -> None:
     write_delta(spark.sql("SELECT named_struct('c', 1) AS `a.b`, 2 AS a"), str(table))
     for name, value in (("a.b", (1,)), ("`a.b`", (1,)), ("`a.b`.c", 1), ("a", 2)):

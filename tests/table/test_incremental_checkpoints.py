@@ -116,6 +116,7 @@ def test_only_touched_sidecars_are_rewritten(
     assert files_of(load_snapshot(spark, str(table))) == (wanted["adds"], wanted["removes"])
 
 
+@pytest.mark.full
 def test_removes_without_partition_values_are_found(spark: SparkSession, table: Path) -> None:
     """They may be of any sidecar, so all of them are looked into."""
     start(table)
@@ -129,6 +130,7 @@ def test_removes_without_partition_values_are_found(spark: SparkSession, table: 
     assert files_of(load_snapshot(spark, str(table))) == (wanted["adds"], wanted["removes"])
 
 
+@pytest.mark.full
 def test_a_dead_file_with_what_is_no_partition_value(spark: SparkSession, table: Path) -> None:
     """It may be of any sidecar, and is nobody's problem.
 
@@ -144,6 +146,7 @@ def test_a_dead_file_with_what_is_no_partition_value(spark: SparkSession, table:
     assert (second.num_adds, second.num_removes, second.num_reused_sidecars) == (19, 2, 3)
 
 
+@pytest.mark.full
 def test_an_add_that_cancels_a_tombstone_touches_it(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#action-reconciliation"""
     start(table, remove("back", deletionTimestamp=NOW), remove("gone", deletionTimestamp=NOW))
@@ -156,6 +159,7 @@ def test_an_add_that_cancels_a_tombstone_touches_it(spark: SparkSession, table: 
     assert files_of(load_snapshot(spark, str(table)))[1] == [("gone", "")]
 
 
+@pytest.mark.full
 def test_expired_tombstones_are_dropped_without_the_adds(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#checkpoints"""
     start(table, remove("x", deletionTimestamp=NOW), remove("y", deletionTimestamp=NOW + 5))
@@ -194,6 +198,7 @@ def clustered_by(*columns: str) -> Action:
     }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("layout", ["clustered", "hash"])
 def test_a_full_checkpoint_where_clustering_columns_changed(
     spark: SparkSession, table: Path, layout: str
@@ -227,6 +232,7 @@ def bounds(tags: dict[str, str]) -> set[str]:
     return set(json.loads(tags["sparkdelta.stats"])["minValues"])
 
 
+@pytest.mark.full
 def test_an_older_version_is_written_in_full(spark: SparkSession, table: Path) -> None:
     """What an older checkpoint names may be about to be deleted."""
     start(table)
@@ -237,6 +243,7 @@ def test_an_older_version_is_written_in_full(spark: SparkSession, table: Path) -
     assert write(spark, table, version=1).num_reused_sidecars == 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("at", [1, 2])
 def test_a_sidecar_that_goes_meanwhile(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, at: int
@@ -262,6 +269,7 @@ def test_a_sidecar_that_goes_meanwhile(
     assert len(calls) == at
 
 
+@pytest.mark.full
 def test_a_sidecar_that_is_gone(spark: SparkSession, table: Path) -> None:
     """Its checkpoint cannot be read any more: the next is made from the commits."""
     start(table)
@@ -274,6 +282,7 @@ def test_a_sidecar_that_is_gone(spark: SparkSession, table: Path) -> None:
     assert load_snapshot(spark, str(table)).add_files().count() == 21
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["v2-json", "v2-classic"])
 def test_an_answer_that_is_lost(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -295,6 +304,7 @@ def test_an_answer_that_is_lost(
     assert snapshot.add_files().count() == 20
 
 
+@pytest.mark.full
 def test_counts_without_a_version_checksum(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,6 +352,7 @@ def test_a_scan_opens_the_sidecars_that_matter(spark: SparkSession, table: Path)
     assert snapshot.scan("id = 99").files().count() == 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("as_json", [True, False])
 def test_sidecars_of_others_are_read_in_full(
     spark: SparkSession, table: Path, as_json: bool
@@ -363,6 +374,7 @@ def test_sidecars_of_others_are_read_in_full(
     assert files_of(load_snapshot(spark, str(table))) == (wanted["adds"], wanted["removes"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("number", "reused"), [(7, 2), (12, 3)], ids=["beside it", "in it"])
 def test_a_sidecar_without_tags_is_rewritten(
     spark: SparkSession, table: Path, number: int, reused: int

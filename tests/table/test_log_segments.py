@@ -98,6 +98,7 @@ def test_no_checkpoint(spark: SparkSession, table: Path) -> None:
     assert replayed(load_snapshot(spark, str(table))) == expected(replay(COMMITS))
 
 
+@pytest.mark.full
 def test_every_version(spark: SparkSession, table: Path) -> None:
     write_history(table)
     CHECKPOINTS["V2 Parquet with sidecars"](table)

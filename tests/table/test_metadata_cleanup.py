@@ -130,6 +130,7 @@ def test_it_deletes_what_no_version_within_retention_needs(
     assert clean_log(spark, str(table), now_ms=NOW).files == ()
 
 
+@pytest.mark.full
 def test_wherever_it_dies_the_next_one_finishes(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +164,7 @@ def test_nothing_goes_without_a_complete_checkpoint(spark: SparkSession, table: 
     assert result.reason
 
 
+@pytest.mark.full
 def test_a_checkpoint_whose_sidecars_are_gone_is_not_complete(
     spark: SparkSession, table: Path
 ) -> None:
@@ -175,6 +177,7 @@ def test_a_checkpoint_whose_sidecars_are_gone_is_not_complete(
     assert_reads(spark, table, 4)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("as_json", [True, False])
 @pytest.mark.parametrize("size", [0, 40])
 def test_a_checkpoint_that_cannot_be_read_is_not_complete(

@@ -94,6 +94,7 @@ def test_without_a_checksum_the_table_is_not_counted(spark: SparkSession, table:
     assert _counts(snapshot.scan("name LIKE '%x'").report()) == [12, 12, 12, None]
 
 
+@pytest.mark.full
 def test_the_tags_of_a_checkpoint_tell_where_it_is_the_newest_of_the_log(
     spark: SparkSession, table: Path
 ) -> None:
@@ -106,6 +107,7 @@ def test_the_tags_of_a_checkpoint_tell_where_it_is_the_newest_of_the_log(
     assert _counts(snapshot.refresh().scan(WHERE).report()) == [None, None, 3, None]
 
 
+@pytest.mark.full
 def test_sidecars_that_do_not_say_how_large_their_files_are(
     spark: SparkSession, table: Path
 ) -> None:
@@ -122,6 +124,7 @@ def test_sidecars_that_do_not_say_how_large_their_files_are(
     assert _counts(snapshot.scan(WHERE).report()) == [None, None, 2, None]
 
 
+@pytest.mark.full
 def test_a_cached_snapshot_tells_the_same(spark: SparkSession, table: Path) -> None:
     _table(table)
     cached = load_snapshot(spark, str(table)).cache()
