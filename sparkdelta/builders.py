@@ -55,7 +55,10 @@ class DeltaTableBuilder(Generic[Table]):
         ------
         InvalidArgumentError
         """
-        raise _wrong("tableName", f"{identifier!r}: tables are named by their location alone")
+        raise _wrong(
+            "tableName",
+            f"{identifier!r} is a table name, but tables can only be identified by their location",
+        )
 
     def location(self, location: str) -> DeltaTableBuilder[Table]:
         """The table's root, as any path that Spark writes to."""
@@ -90,7 +93,7 @@ class DeltaTableBuilder(Generic[Table]):
         """
         metadata: dict[str, object] = {} if comment is None else {"comment": comment}
         if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
-            raise _wrong("generatedByDefaultAs", "generatedAlwaysAs is given, too")
+            raise _wrong("generatedByDefaultAs", "it cannot be combined with generatedAlwaysAs")
         identity, argument = generatedByDefaultAs, "generatedByDefaultAs"
         if isinstance(generatedAlwaysAs, str):
             metadata[GENERATION_EXPRESSION] = generatedAlwaysAs
@@ -98,7 +101,7 @@ class DeltaTableBuilder(Generic[Table]):
             identity, argument = generatedAlwaysAs, "generatedAlwaysAs"
         if identity is not None:
             if not isinstance(identity, IdentityGenerator):
-                raise _wrong(argument, f"{identity!r} is no IdentityGenerator")
+                raise _wrong(argument, f"{identity!r} is not an IdentityGenerator")
             takes_values = generatedByDefaultAs is not None
             metadata |= identity_metadata(identity.start, identity.step, takes_values=takes_values)
         data_type = _data_type(dataType) if isinstance(dataType, str) else dataType
@@ -132,7 +135,9 @@ class DeltaTableBuilder(Generic[Table]):
             Nothing was committed; see `sparkdelta.exceptions`.
         """
         if self._location is None:
-            raise _wrong("location", "it is not given, and a table is named by it alone")
+            raise _wrong(
+                "location", "it is required, because a table is identified by its location"
+            )
         create_table(self._spark, self._location, self._table, self._creation)
         return self._opened(self._spark, self._location)
 
@@ -153,7 +158,7 @@ def _names(argument: str, given: tuple[str | list[str] | tuple[str, ...], ...]) 
     one = given[0] if len(given) == 1 and not isinstance(given[0], str) else given
     names = tuple(name for name in one if isinstance(name, str))
     if len(names) != len(one):
-        raise _wrong(argument, "columns are given by their names")
+        raise _wrong(argument, "it must be a list of column names")
     return names
 
 

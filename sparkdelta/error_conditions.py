@@ -7,8 +7,8 @@ Error classes and SQLSTATEs are those of delta-spark where it has the same error
 from __future__ import annotations
 
 _CONFLICT = (
-    "Cannot commit to {path}, and nothing was committed: concurrent commit {version} ({operation})"
-    " conflicts with it, because {finding} ({subject}). "
+    "Cannot commit to {path}, and nothing was committed: concurrent commit {version} ({operation}) "
+    "{finding} ({subject}). "
 )
 _RETRY = (
     "Retry the operation on the latest version; rows to be written that were read from this table "

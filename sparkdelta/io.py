@@ -176,7 +176,9 @@ def write_delta(
     PROTOCOL.md#delta-table-specification
     """
     if not isinstance(df, DataFrame):
-        problem = f"{type(df).__name__} is no DataFrame of Spark; spark.createDataFrame makes one"
+        problem = (
+            f"{type(df).__name__} is not a Spark DataFrame; convert it with spark.createDataFrame"
+        )
         raise InvalidArgumentError(argument="df", problem=problem)
     options = WriteOptions.spelled(
         mode=mode,

@@ -89,7 +89,7 @@ class DeltaTable:
     ) -> DeltaTableBuilder[DeltaTable]:
         spark = spark or SparkSession.getActiveSession()
         if spark is None:
-            problem = "it is not given, and no session is active"
+            problem = "it is not given, and there is no active session"
             raise InvalidArgumentError(argument="sparkSession", problem=problem)
         return DeltaTableBuilder(spark, creation, cls.forPath)
 

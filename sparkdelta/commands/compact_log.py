@@ -31,6 +31,6 @@ def compact_commits(
         if start is None and first >= last:
             return CompactionResult(first, last)
         if not 0 <= first < last:
-            problem = f"{first} is not a version before {last}, the end of the range"
+            problem = f"{first} must be smaller than {last}, the end of the range"
             raise InvalidArgumentError(argument="start", problem=problem)
         return compact(snapshot, first, last)

@@ -129,8 +129,8 @@ def create_table(
     )
     if is_connect(spark) and (rules.generated or rules.constraints):
         problem = (
-            "on Spark Connect nobody can tell whether an expression is a function of the row; "
-            "define the table from a classic session"
+            "a Spark Connect client cannot check that an expression depends only on the row; "
+            "create the table from a classic session"
         )
         raise InvalidArgumentError(argument="generatedAlwaysAs", problem=problem)
     check_expressions(spark, definition.schema, rules)
@@ -162,7 +162,7 @@ def _definition(description: TableDescription, snapshot: Snapshot | None) -> Tab
     ):
         return definition
     if partition_columns:
-        problem = "a table that is clustered cannot become one that is partitioned"
+        problem = "a clustered table cannot be replaced by a partitioned one"
         raise InvalidArgumentError(argument="partitionedBy", problem=problem)
     nothing = clustering_domain(schema, (), snapshot.configuration.column_mapping)
     return replace(definition, domains=(nothing,))

@@ -197,7 +197,7 @@ class _Run:
             "tableSizeBytes": recorded.table_size_bytes,
         }
         incomplete = [
-            (CHECKSUM, name, f"{field} is missing, or not as the protocol asks")
+            (CHECKSUM, name, f"{field} is missing or violates the protocol")
             for field, said in required.items()
             if said is None
         ]
@@ -215,7 +215,7 @@ class _Run:
             1,
             incomplete
             + [
-                (CHECKSUM, name, f"{field} is {_short(said)}, and by the log {_short(is_)}")
+                (CHECKSUM, name, f"{field} is {_short(said)}, but the log gives {_short(is_)}")
                 for field, (said, is_) in wrong.items()
             ],
         )
@@ -258,14 +258,14 @@ class _Run:
         """The driver looks where workers would need libhdfs."""
         from sparkdelta.storage.hadoop_files import HadoopFiles  # needs py4j: classic Spark only
 
-        files = read_table(_looked_at(snapshot), what="files to be looked at", bound=MAX_LOOKED_AT)
+        files = read_table(_looked_at(snapshot), what="files to verify", bound=MAX_LOOKED_AT)
         hadoop = HadoopFiles(self.spark, {})
         return findings_of(files.to_pylist(), replace(checker, files=hadoop))
 
     def _distributed(self, name: str, looked_at: int, findings: DataFrame) -> None:
         rows = read_rows(
             findings.limit(MAX_FINDINGS + 1),
-            what="findings of a verification",
+            what="verification findings",
             bound=MAX_FINDINGS + 1,
         )
         shown = tuple(sorted((r["check"], r["path"], r["problem"]) for r in rows[:MAX_FINDINGS]))
@@ -273,7 +273,7 @@ class _Run:
         if count > MAX_FINDINGS:
             self.unbounded.append(findings)
             total = findings.agg(F.count("*").alias("n"))
-            count = read_rows(total, what="number of findings", bound=1)[0]["n"]
+            count = read_rows(total, what="number of verification findings", bound=1)[0]["n"]
         self._add(Check(name, looked_at, count, shown))
 
     def result(self, path: str, version: Version | None) -> Verification:
@@ -305,7 +305,7 @@ def _log_findings(files: Sequence[LogFile]) -> list[Finding]:
         (
             LOG,
             commit_name(first),
-            "is missing" if first == last else f"and all up to version {last} are missing",
+            "is missing" if first == last else f"and all versions up to {last} are missing",
         )
         for first, last in missing_commits(files)
     ]
@@ -318,12 +318,12 @@ def _lost_tail(files: Sequence[LogFile], hint: LastCheckpointHint | None) -> lis
         default=-1,
     )
     newer = [
-        (LOG, f.name, f"is of a version after {latest}, the log's last")
+        (LOG, f.name, f"has a version after {latest}, the latest in the log")
         for f in files
         if (f.version if f.end_version is None else f.end_version) > latest
     ]
     if hint is not None and hint.version > latest:
-        problem = f"points to version {hint.version}, and the log ends with {latest}"
+        problem = f"points to version {hint.version}, but the log ends with version {latest}"
         newer.append((LOG, LAST_CHECKPOINT, problem))
     return newer
 

@@ -89,7 +89,7 @@ def _write(
     start = time.monotonic_ns()
     if options.replace_where is not None and is_connect(spark):
         problem = (
-            "on Spark Connect it would mean what our settings make of it instead of the session's; "
+            "on Spark Connect the condition would be evaluated with different session settings; "
             "write from a classic session"
         )
         raise InvalidArgumentError(argument="replace_where", problem=problem)
@@ -100,9 +100,9 @@ def _write(
             target = new_table(rows.schema, options, store)
             if not rewrites and not store.is_alone():
                 _warn(
-                    f"A new table begins at {store.table_root}, beside files that are no part of "
-                    "it: it has the new rows alone, and VACUUM may delete the files. Write to "
-                    "another path to keep them apart."
+                    f"Creating a new table at {store.table_root}, next to files that do not belong "
+                    "to it: the table contains only the new rows, and VACUUM may delete these "
+                    "files. Write to another path to keep them separate."
                 )
         elif options.mode == "ignore" or _is_repeated(snapshot, options):
             return WriteResult(None)
@@ -114,7 +114,9 @@ def _write(
             target = existing_table(rows.schema, options, snapshot)
         check_expressions(spark, target.schema, target.rules)
         if not options.data_change and (target.staged.metadata or target.numbered):
-            raise DataChangeFalseError(path=store.table_root, what="the metadata changes")
+            raise DataChangeFalseError(
+                path=store.table_root, what="it also changes the table metadata"
+            )
         with jobs_of(store.table_root, None if snapshot is None else snapshot.version):
             replaced = None
             if snapshot is not None and options.mode == "overwrite":
@@ -175,7 +177,7 @@ def _with_marks(target: Target, snapshot: Snapshot | None, files: NewFiles, *, p
         if last is not None:
             marks[name] = last
         elif files.num_rows:
-            problem = f"its files do not say which values column {name} has"
+            problem = f"the files have no statistics for identity column {name}"
             raise InvalidCommitError(path=path, problem=problem)
     if not marks:
         return target

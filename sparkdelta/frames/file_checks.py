@@ -113,7 +113,7 @@ def _file_problem(row: dict[str, Any], checker: FileChecker) -> str | None:
     try:
         size = checker.files.size(row["file"])
     except OSError as error:
-        return f"cannot be looked at: {error}"
+        return f"cannot be accessed: {error}"
     if size is None:
         return "is missing"
     return None if size == row["size"] else f"has {size} bytes instead of {row['size']}"
@@ -143,7 +143,7 @@ def _vector_problem(fields: dict[str, Any], checker: FileChecker) -> tuple[str, 
     except DeletionVectorError as error:
         return shown, error.message
     except OSError as error:
-        return shown, f"cannot be looked at: {error}"
+        return shown, f"cannot be accessed: {error}"
 
 
 def _stored_vector_problem(
@@ -154,7 +154,7 @@ def _stored_vector_problem(
         return "is missing"
     end = start + descriptor.size_in_bytes + _FRAME_BYTES
     if size < end:
-        return f"has {size} bytes, and the vector ends at {end}"
+        return f"has {size} bytes, but the vector ends at {end}"
     with checker.files.open(path) as file:
         file_version = file.read(1)
         file.seek(start)

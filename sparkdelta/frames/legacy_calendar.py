@@ -105,8 +105,8 @@ def rebased_micros(micros: Integers, zone: str | None) -> Integers:
         return rebased
     if micros.size and micros.min() < _SAME_IN_ALL_ZONES_FROM:
         raise NotConvertibleError(
-            "it holds timestamps before 1900 in the calendar of Spark 2, in time zone "
-            f"{zone or 'unknown'}"
+            "it contains timestamps before 1900 written with Spark 2's hybrid calendar in time "
+            f"zone {zone or 'unknown'}"
         )
     return micros
 

@@ -95,6 +95,6 @@ def _checked_line() -> Column:
     problem = F.concat(
         F.lit(f"[{MalformedLogFileError.error_class}] Version "),
         F.col("version").cast("string"),
-        F.lit(" of the log holds a line of more than one action, which cannot be compacted."),
+        F.lit(" of the log contains a line with more than one action, which cannot be compacted."),
     )
     return F.when(count <= 1, F.col("line")).otherwise(F.raise_error(problem))

@@ -84,9 +84,9 @@ def may_name(*actions: str) -> str:
 def _checked(parsed: str) -> str:
     problem = (
         f"concat('[{MalformedLogFileError.error_class}] Version ', CAST(version AS string), "
-        "' of the log holds a line that is not one complete JSON action. The file was cut short or "
-        "changed after it was committed. Restore it from a backup, or read a version before it. "
-        "The line begins with: ', substring(line, 1, 200))"
+        "' of the log contains a line that is not one complete JSON action. The file was cut "
+        "short or changed after it was committed. Restore it from a backup, or read a version "
+        "before it. The line begins with: ', substring(line, 1, 200))"
     )
     action = f"get({parsed}.action, 0)"
     is_one = f"{parsed}.{_CORRUPT} IS NULL AND {parsed}.whole AND size({parsed}.action) = 1"

@@ -100,7 +100,9 @@ def find_columns(
 def _expect_ids(root: Node, stored: StructField) -> None:
     # Without a single id, names would be all there is to go by, and they may be of other columns.
     if PARQUET_FIELD_ID in (stored.metadata or {}) and not root.has_ids():
-        raise NotConvertibleError("the file has no field ids, and the table maps columns by id")
+        raise NotConvertibleError(
+            "the file has no field ids, but the table uses column mapping in id mode"
+        )
 
 
 @contextmanager
@@ -140,7 +142,7 @@ def find_node(fields: Iterable[Node], wanted: StructField) -> Node | None:
         found = [node for node in fields if node.name.lower() == wanted.name.lower()]
     if len(found) > 1:
         names = ", ".join(node.name for node in found)
-        raise NotConvertibleError(f"more than one field of the file matches it: {names}")
+        raise NotConvertibleError(f"it matches several fields of the file: {names}")
     return found[0] if found else None
 
 
@@ -214,7 +216,9 @@ def _places(parent: Node, nodes: Sequence[Node | None]) -> list[int | None]:
     """Where fields of a file come back when they alone are read: in the file's order."""
     wanted = [id(node) for node in nodes if node is not None]
     if len(set(wanted)) < len(wanted):
-        raise NotConvertibleError("two columns or fields of the table are one of the file")
+        raise NotConvertibleError(
+            "two columns or fields of the table map to the same field of the file"
+        )
     read = [id(child) for child in parent.children if id(child) in wanted]
     return [None if node is None else read.index(id(node)) for node in nodes]
 
@@ -262,7 +266,7 @@ def _variant(node: Node, calendars: Calendars) -> Found:
     """PROTOCOL.md#variant-data-in-parquet"""
     names = [child.name for child in node.children]
     if METADATA not in names:
-        raise NotConvertibleError("it is no variant in the file")
+        raise NotConvertibleError("it is not a variant in the file")
     check_shredding(node, calendars)
 
     def convert(array: pa.StructArray) -> pa.Array:
@@ -274,7 +278,7 @@ def _variant(node: Node, calendars: Calendars) -> Found:
             values = parts[names.index(VALUE)]
         children = [values.cast(pa.binary()), metadata.cast(pa.binary())]
         if any(child.null_count > array.null_count for child in children):
-            raise NotConvertibleError("it holds a variant without a value")
+            raise NotConvertibleError("it contains a variant without a value")
         return _structs(array, children, list(VARIANT))
 
     return Found(frozenset(leaf.number for leaf in node.leaves()), convert)

@@ -88,7 +88,7 @@ def arrow_type(data_type: DataType) -> pa.DataType:
     if isinstance(data_type, VariantType):
         return VARIANT
     if type(data_type) not in _PRIMITIVE:
-        raise NotConvertibleError(f"type {data_type.simpleString()} cannot be handed to Spark")
+        raise NotConvertibleError(f"type {data_type.simpleString()} cannot be passed to Spark")
     return _PRIMITIVE[type(data_type)]
 
 

@@ -79,7 +79,7 @@ def typed_partition_value(text: str, field: StructField, *, time_zone: str) -> s
     problem = text_literal(
         f"[{InvalidPartitionValueError.error_class}] Partition column {field.name!r} of type "
         f"{field.dataType.simpleString()} has a value in the log that is not of this type. The "
-        "file was committed by a faulty writer; commit it again with a right value: "
+        "file was committed by a faulty writer; commit it again with a correct value: "
     )
     typed = (
         f"CASE WHEN {text} IS NULL OR {text} = '' THEN NULL "

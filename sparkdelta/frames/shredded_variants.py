@@ -46,7 +46,7 @@ def check_shredding(group: Node, calendars: Calendars) -> None:
     parts = {child.name: child for child in group.children}
     typed = parts.get(TYPED)
     if not parts.keys() <= {VALUE, TYPED, METADATA} or (VALUE in parts and not parts[VALUE].leaf):
-        raise NotConvertibleError("it is not shredded as a variant is")
+        raise NotConvertibleError("its schema is not that of a shredded variant")
     if typed is None:
         return
     if typed.leaf is not None:
@@ -84,9 +84,9 @@ def variant_values(group: Node, array: pa.StructArray, calendars: Calendars) -> 
         ]
         values = _values(group, array, dictionaries, calendars)
     except (MalformedVariantError, IndexError, KeyError) as error:
-        raise NotConvertibleError(f"it holds a malformed variant: {error}") from error
+        raise NotConvertibleError(f"it contains a malformed variant: {error}") from error
     if any(d is not None and v is None for d, v in zip(dictionaries, values, strict=True)):
-        raise NotConvertibleError("it holds a variant without a value")
+        raise NotConvertibleError("it contains a variant without a value")
     return pa.array(values, pa.binary())
 
 
@@ -112,7 +112,7 @@ def _values(
     else:
         return _objects(typed_node, typed_array, plain, dictionaries, calendars)
     if any(one is not None and other is not None for one, other in zip(plain, typed, strict=True)):
-        raise MalformedVariantError("a part of it has two values")
+        raise MalformedVariantError("a part of it has both value and typed_value")
     return [one if one is not None else other for one, other in zip(plain, typed, strict=True)]
 
 
@@ -158,7 +158,7 @@ def _objects(
         }
         unshredded = {} if others is None else object_fields(others, dictionary)
         if unshredded.keys() & fields.keys():
-            raise MalformedVariantError("a field of it has two values")
+            raise MalformedVariantError("a field is both shredded and unshredded")
         made.append(make_object({**unshredded, **fields}, dictionary))
     return made
 

@@ -153,8 +153,8 @@ def disagreements(checked: DataFrame, replay: DataFrame, *, of: str) -> DataFram
     """
     signed = checked.withColumn("sign", F.lit(1)).unionByName(replay.withColumn("sign", F.lit(-1)))
     count = F.col("count")
-    problem = F.when(count > 0, F.lit(f"the {of} alone has it, or has it so")).when(
-        (count < 0) & ~F.col("may_be_missing"), F.lit("the log alone has it, or has it so")
+    problem = F.when(count > 0, F.lit(f"only in the {of}, or different there")).when(
+        (count < 0) & ~F.col("may_be_missing"), F.lit("only in the log, or different there")
     )
     return (
         signed.groupBy("key", "facts")
@@ -197,7 +197,7 @@ def narrower_statistics(
         if names[0] == "maxValues" and isinstance(data_type, TimestampType | TimestampNTZType):
             one = one + F.expr("INTERVAL '1' MILLISECOND")
         is_wrong = {"minValues": one > other, "maxValues": one < other}.get(names[0], one != other)
-        text = F.lit(f"the checkpoint's {name} does not agree with the log's")
+        text = F.lit(f"{name} of the checkpoint does not match the log")
         problem = F.coalesce(F.when(is_wrong, text), problem)
     found = stored.join(logged, "key").select("path", problem.alias("problem"))
     return found.filter(F.col("problem").isNotNull())
@@ -226,7 +226,7 @@ def other_partition_values(
     for column, name in partition_values.items():
         stored = F.col(f"{PARTITION_VALUES_PARSED}.{quoted(name)}")
         is_wrong = stored.isNotNull() & ~stored.eqNullSafe(F.expr(typed)[column])
-        text = F.lit(f"{PARTITION_VALUES_PARSED}.{column} is not what partitionValues says")
+        text = F.lit(f"{PARTITION_VALUES_PARSED}.{column} does not match partitionValues")
         problem = F.coalesce(F.when(is_wrong, text), problem)
     found = adds.select("path", problem.alias("problem"))
     return found.filter(F.col("problem").isNotNull())

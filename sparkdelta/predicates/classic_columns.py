@@ -103,7 +103,7 @@ class _CatalystTree(ColumnTree):
             return cast(self.expression(child), name, is_try=is_try, time_zone=self.time_zone)
         if kind == "Alias":
             return self.expression(_children(node)[0])
-        raise UnusableError(f"{kind} is not looked into")
+        raise UnusableError(f"{kind} is not supported")
 
 
 def _class(node: Any) -> str:

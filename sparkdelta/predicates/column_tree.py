@@ -80,5 +80,5 @@ class ColumnTree(ABC):
             return self.value(node)
         name, arguments = call
         if not is_known(name, len(arguments)):
-            raise UnusableError(f"{name} is not looked into")
+            raise UnusableError(f"{name} is not supported")
         return Call(name, tuple(self.expression(argument) for argument in arguments))

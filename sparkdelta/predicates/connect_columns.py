@@ -61,11 +61,11 @@ class _ConnectTree(ColumnTree):
             name = self.expression(node._extraction)
             if isinstance(name, Literal) and isinstance(name.value, str):
                 return extract_field(self.schema, self.expression(node._child), name.value)
-        raise UnusableError(f"{node} is not looked into")
+        raise UnusableError(f"{node} is not supported")
 
     def _cast(self, node: Any) -> Expression:
         if node._eval_mode == "legacy":
-            raise UnusableError("a cast by legacy rules")
+            raise UnusableError("a cast with legacy rules")
         wanted = node._data_type
         name = simple_name(wanted) if isinstance(wanted, DataType) else parse_type_name(wanted)
         is_try = node._eval_mode == "try"

@@ -25,11 +25,11 @@ def decimal_literal(value: Decimal) -> Literal:
     """A decimal in the smallest type that holds it: what an API says of its type may be less."""
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        raise UnusableError("a decimal that is no number")
+        raise UnusableError("a decimal that is not a number")
     scale = max(-exponent, 0)
     precision = max(len(digits) + max(exponent, 0), scale)
     if precision > _MAX_DECIMAL_DIGITS:
-        raise UnusableError(f"a number of more than {_MAX_DECIMAL_DIGITS} digits")
+        raise UnusableError(f"a number with more than {_MAX_DECIMAL_DIGITS} digits")
     return Literal(value, f"decimal({precision},{scale})")
 
 
@@ -105,7 +105,7 @@ def _external(value: Any, data_type: DataType) -> LiteralValue:
         if isinstance(data_type, TimestampType):
             return (_EPOCH + timedelta(microseconds=value)).replace(tzinfo=timezone.utc)
     except OverflowError as error:
-        raise UnusableError("a moment outside the years 1 to 9999") from error
+        raise UnusableError("a timestamp outside the years 1 to 9999") from error
     external: LiteralValue = value
     return external
 
@@ -120,5 +120,5 @@ def simple_name(data_type: DataType) -> str:
     """The simple name of a type that expressions of the tree may have."""
     name = data_type.simpleString()
     if name not in _NAMES and not name.startswith("decimal("):
-        raise UnusableError(f"a value of type {name}")
+        raise UnusableError(f"a literal of type {name}")
     return name

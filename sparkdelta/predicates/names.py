@@ -61,7 +61,7 @@ def find_column(schema: StructType, names: Sequence[str]) -> Column:
     for name in names:
         field = _field(data_type, name)
         if field is None:
-            raise UnusableError(f"{'.'.join(names)} is no column or struct field of the table")
+            raise UnusableError(f"{'.'.join(names)} is not a column or struct field of the table")
         path.append(field.name)
         data_type = field.dataType
     return Column(tuple(path))
@@ -76,5 +76,5 @@ def _field(data_type: DataType, name: str) -> StructField | None:
 def extract_field(schema: StructType, child: Expression, name: str) -> Column:
     """A field of a struct column."""
     if not isinstance(child, Column):
-        raise UnusableError("a field of something else than a column")
+        raise UnusableError("a field of something other than a column")
     return find_column(schema, [*child.path, name])

@@ -72,7 +72,7 @@ def parse_expression(text: str, schema: StructType, *, time_zone: str) -> Expres
 
 def _parsed(text: str) -> exp.Expr:
     if "${" in text:
-        raise UnusableError("variables in it are replaced by Spark")
+        raise UnusableError("it contains variables, which Spark substitutes")
     try:
         return parse_one(text, dialect=_SparkText, into=exp.Condition)
     except (SqlglotError, ValueError, RecursionError) as error:
@@ -187,7 +187,7 @@ class _Condition:
 
     def _in(self, node: exp.In) -> Predicate:
         if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
-            raise UnusableError("IN of something else than a list")
+            raise UnusableError("IN with something other than a list")
         child = self.expression(node.this)
         return In(child, tuple(self.expression(value) for value in node.expressions))
 
@@ -213,7 +213,7 @@ class _Condition:
             return self._cast(node)
         name, arguments = _call(node)
         if not is_known(name, len(arguments)):
-            raise UnusableError(f"{_shown(node)} is not looked into")
+            raise UnusableError(f"{_shown(node)} is not supported")
         return Call(name, tuple(self.expression(argument) for argument in arguments))
 
     def _negative(self, node: exp.Expr) -> Expression:
@@ -252,13 +252,13 @@ def _shown(node: exp.Expr) -> str:
 
 def _call(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
     if node.args.get("negate"):
-        raise UnusableError(f"{_shown(node)} as a value is not looked into")
+        raise UnusableError(f"{_shown(node)} is not supported as a value")
     if isinstance(node, exp.Anonymous):
         return node.name.lower(), node.expressions
     for names in (_MATCHES, _ARITHMETIC):
         if type(node) in names:
             return names[type(node)], [node.this, node.expression]
-    raise UnusableError(f"{_shown(node)} is not looked into")
+    raise UnusableError(f"{_shown(node)} is not supported")
 
 
 def _bytes(digits: str) -> bytes:

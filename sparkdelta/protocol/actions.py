@@ -187,7 +187,10 @@ class DomainMetadata:
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            problem = f"the domain {self.domain} is no JSON object: {self.configuration}"
+            problem = (
+                f"the configuration of domain {self.domain} is not a JSON object: "
+                f"{self.configuration}"
+            )
             raise MalformedLogFileError(path=path, version=version, problem=problem)
         return found
 
@@ -233,7 +236,7 @@ def _present(**fields: object) -> dict[str, object]:
 def _protocol_version(document: Mapping[str, object], name: str, path: str) -> int:
     version = _optional_integer(document.get(name))
     if version is None:
-        raise InvalidProtocolError(path=path, problem=f"{name} is missing or no number")
+        raise InvalidProtocolError(path=path, problem=f"{name} is missing or not a number")
     return version
 
 

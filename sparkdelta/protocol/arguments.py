@@ -59,14 +59,14 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 def checked_version(version: int | None, argument: str = "version") -> Version | None:
     """A version, if one is given."""
     if version is not None and type(version) is not int:
-        raise InvalidArgumentError(argument=argument, problem=f"{version!r} is not a whole number")
+        raise InvalidArgumentError(argument=argument, problem=f"{version!r} is not an integer")
     return version
 
 
 def checked_count(count: int | None, argument: str, *, least: int = 1) -> int | None:
     """A number of things, if one is given."""
     if count is not None and (type(count) is not int or count < least):
-        problem = f"{count!r} is no whole number from {least} on"
+        problem = f"it must be an integer of at least {least}, not {count!r}"
         raise InvalidArgumentError(argument=argument, problem=problem)
     return count
 
@@ -74,7 +74,7 @@ def checked_count(count: int | None, argument: str, *, least: int = 1) -> int | 
 def checked_text(text: str | None, argument: str) -> str | None:
     """A text, if one is given."""
     if text is not None and not isinstance(text, str):
-        raise InvalidArgumentError(argument=argument, problem=f"{text!r} is no text")
+        raise InvalidArgumentError(argument=argument, problem=f"{text!r} is not a string")
     return text
 
 
@@ -88,7 +88,7 @@ def checked_flag(flag: bool, argument: str) -> bool:  # noqa: FBT001 - what is t
 def checked_choice(choice: str, argument: str, choices: Sequence[str]) -> str:
     """One of several words."""
     if choice not in choices:
-        problem = f"{choice!r} is none of {', '.join(choices)}"
+        problem = f"{choice!r} is not one of {', '.join(choices)}"
         raise InvalidArgumentError(argument=argument, problem=problem)
     return choice
 
@@ -97,7 +97,7 @@ def checked_path(path: str | os.PathLike[str]) -> str:
     """The path of a table."""
     found = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(found, str) or not found:
-        raise InvalidArgumentError(argument="path", problem=f"{path!r} is no path")
+        raise InvalidArgumentError(argument="path", problem=f"{path!r} is not a path")
     return found
 
 
@@ -106,6 +106,6 @@ def checked_names(names: Sequence[str] | None, argument: str) -> tuple[str, ...]
     if names is None:
         return None
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        problem = f"{names!r} is no list of names; write ['name'], also for a single one"
+        problem = f"{names!r} is not a list of names; pass ['name'] even for a single name"
         raise InvalidArgumentError(argument=argument, problem=problem)
     return tuple(names)

@@ -83,7 +83,9 @@ def checkpoint_kind(
         problem = f"{asked!r} is not one of {', '.join(kinds)}"
         raise InvalidArgumentError(argument="kind", problem=problem)
     if kinds[asked].is_v2 and not has_feature:
-        problem = f"{asked} needs the table feature v2Checkpoint, which the table does not have"
+        problem = (
+            f"{asked} requires the table feature v2Checkpoint, which the table does not support"
+        )
         raise InvalidArgumentError(argument="kind", problem=problem)
     return kinds[asked]
 

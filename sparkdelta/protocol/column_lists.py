@@ -45,4 +45,4 @@ def column_list(name: str, text: str) -> list[tuple[str, ...]]:
         position = part.end()
         if not end:
             return columns
-    raise InvalidArgumentError(argument=name, problem=f"{text!r} is no list")
+    raise InvalidArgumentError(argument=name, problem=f"{text!r} is not a list")

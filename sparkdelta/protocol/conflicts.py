@@ -35,14 +35,14 @@ from sparkdelta.protocol.row_ids import ROW_TRACKING_DOMAIN
 class Finding(Enum):
     """What a winning commit did to the ground that a transaction stands on."""
 
-    CHANGED_PROTOCOL = "it changed the protocol"
-    CHANGED_METADATA = "it changed schema, partitioning or properties"
-    ADDED_WHERE_READ = "it added a file where rows were read"
-    APPENDED_WHERE_READ = "it appended a file where rows were read"
-    REMOVED_WHAT_WAS_READ = "it removed a file that was read"
-    REMOVED_WHAT_IS_REMOVED = "it removed a file that this commit removes, too"
-    ADVANCED_APPLICATION = "it advanced the transactions of an application that were read"
-    CHANGED_DOMAIN = "it changed a metadata domain that this commit changes, too"
+    CHANGED_PROTOCOL = "changed the protocol"
+    CHANGED_METADATA = "changed the schema, partitioning or properties"
+    ADDED_WHERE_READ = "added a file that may contain rows matching what was read"
+    APPENDED_WHERE_READ = "appended a file that may contain rows matching what was read"
+    REMOVED_WHAT_WAS_READ = "removed a file that was read"
+    REMOVED_WHAT_IS_REMOVED = "removed a file that this commit also removes"
+    ADVANCED_APPLICATION = "advanced the txn version of an application that was read"
+    CHANGED_DOMAIN = "changed a metadata domain that this commit also changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class WinningCommit:
 
     @property
     def operation(self) -> str:
-        return str(self.commit_info.get("operation") or "an unnamed operation")
+        return str(self.commit_info.get("operation") or "unknown operation")
 
 
 def table_findings(

@@ -152,7 +152,9 @@ def decode(
             )
         data = data[:size]
     elif content is None:
-        raise DeletionVectorSizeError(deletion_vector=name, problem="there is no file content")
+        raise DeletionVectorSizeError(
+            deletion_vector=name, problem="the content of its file is missing"
+        )
     else:
         place = descriptor.offset if offset is None else offset
         data = read_stored(content, place, size, name=name)
@@ -187,7 +189,7 @@ def read_stored(
     if start < 5 or size_in_bytes < 0 or end + 4 > len(view):
         raise DeletionVectorSizeError(
             deletion_vector=name,
-            problem=f"{size_in_bytes} bytes at {offset} go beyond a file of {len(view)} bytes",
+            problem=f"{size_in_bytes} bytes at offset {offset} exceed the file's {len(view)} bytes",
         )
     (stored_size,) = struct.unpack(">i", view[start - 4 : start])
     if stored_size != size_in_bytes:
@@ -220,7 +222,7 @@ def dv_file_name(path_or_inline_dv: str) -> str:
     encoded = path_or_inline_dv[-_ENCODED_UUID_LENGTH:]
     if len(encoded) != _ENCODED_UUID_LENGTH:
         raise DeletionVectorFormatError(
-            deletion_vector=path_or_inline_dv, problem="its UUID has less than 20 characters"
+            deletion_vector=path_or_inline_dv, problem="its UUID has fewer than 20 characters"
         )
     name = f"deletion_vector_{uuid.UUID(bytes=z85_decode(encoded))}.bin"
     return f"{prefix}/{name}" if prefix else name

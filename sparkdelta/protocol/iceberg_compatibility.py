@@ -61,9 +61,9 @@ def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int
         return None
     version = active[0]
     if len(active) > 1:
-        raise _violated(version, "VERSION_MUTUAL_EXCLUSIVE", "another version is active too")
+        raise _violated(version, "VERSION_MUTUAL_EXCLUSIVE", "another version is active as well")
     if column_mapping_mode(protocol, configuration) is ColumnMappingMode.NONE:
-        problem = f"{COLUMN_MAPPING_MODE} is neither name nor id"
+        problem = f"{COLUMN_MAPPING_MODE} must be name or id"
         raise _violated(version, "WRONG_REQUIRED_TABLE_PROPERTY", problem)
     if is_supported(protocol, TableFeature.DELETION_VECTORS):
         if version == 1:

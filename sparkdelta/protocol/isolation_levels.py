@@ -42,7 +42,7 @@ def table_isolation_level(configuration: Mapping[str, str]) -> IsolationLevel:
         if name is None or name.lower() == level.value.lower():
             return level
     raise InvalidArgumentError(
-        argument=ISOLATION_LEVEL, problem=f"{name!r} is neither Serializable nor WriteSerializable"
+        argument=ISOLATION_LEVEL, problem=f"{name!r} is not one of Serializable, WriteSerializable"
     )
 
 

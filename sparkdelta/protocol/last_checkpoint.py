@@ -169,7 +169,7 @@ def _quoted(text: str) -> str:
 def _distinct_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise ValueError("a name occurs twice")
+        raise ValueError("a name occurs more than once")
     return document
 
 

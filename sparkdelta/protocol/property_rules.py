@@ -85,7 +85,7 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     versions: dict[str, int] = {}
     for given, value in properties.items():
         if not isinstance(value, str):
-            raise InvalidArgumentError(argument=given, problem=f"{value!r} is no text")
+            raise InvalidArgumentError(argument=given, problem=f"{value!r} is not a string")
         name = _canonical(given)
         if name.startswith(FEATURE):
             if value.lower() not in ("supported", "enabled"):
@@ -121,20 +121,22 @@ def _canonical(name: str) -> str:
     found = _SPELLINGS.get(lower)
     if found is None:
         near = [_SPELLINGS[match] for match in get_close_matches(lower, _SPELLINGS, cutoff=0.75)]
-        suggestion = f" Do you mean {' or '.join(near)}?" if near else ""
+        suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
         raise UnknownConfigurationError(property=name, suggestion=suggestion)
     return found
 
 
 def _boolean(name: str, value: str) -> None:
     if value.lower() not in ("true", "false"):
-        raise InvalidArgumentError(argument=name, problem=f"{value!r} is neither true nor false")
+        raise InvalidArgumentError(
+            argument=name, problem=f"it must be true or false, not {value!r}"
+        )
 
 
 def _integer(low: int, high: int = _LONGEST_INT) -> Check:
     def check(name: str, value: str) -> None:
         if not re.fullmatch(r"[+-]?\d+", value) or not low <= int(value) <= high:
-            problem = f"{value!r} is no whole number from {low} to {high}"
+            problem = f"it must be an integer from {low} to {high}, not {value!r}"
             raise InvalidArgumentError(argument=name, problem=problem)
 
     return check
@@ -143,7 +145,7 @@ def _integer(low: int, high: int = _LONGEST_INT) -> Check:
 def _one_of(*values: str) -> Check:
     def check(name: str, value: str) -> None:
         if value.lower() not in values:
-            problem = f"{value!r} is none of {', '.join(values)}"
+            problem = f"{value!r} is not one of {', '.join(values)}"
             raise InvalidArgumentError(argument=name, problem=problem)
 
     return check

@@ -136,7 +136,7 @@ def check_upgrade(before: Protocol, after: Protocol, *, path: str) -> None:
         problem = f"its protocol no longer supports {', '.join(sorted(lost))}"
         raise InvalidCommitError(path=path, problem=problem)
     if set(after.reader_features or ()) - set(after.writer_features or ()):
-        problem = "its protocol has features of readers that are not among those of writers"
+        problem = "its readerFeatures contain features that its writerFeatures lack"
         raise InvalidCommitError(path=path, problem=problem)
 
 

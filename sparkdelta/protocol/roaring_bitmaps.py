@@ -121,7 +121,7 @@ def _decode_container(data: Bytes, position: int, count: int, *, run: bool) -> t
         first = runs[:, 0].astype(np.int64)
         end = first + runs[:, 1] + 1
         if end.max(initial=0) > _CHUNK_ROWS:
-            raise ValueError("a run goes beyond its container")
+            raise ValueError("a run exceeds its container")
         steps = np.zeros(_CHUNK_ROWS + 1, np.int32)
         np.add.at(steps, first, 1)
         np.add.at(steps, end, -1)

@@ -69,7 +69,9 @@ def with_row_ids(
             continue
         count = _num_records(add.stats)
         if count is None:
-            raise InvalidCommitError(path=path, problem=f"{add.path} has no numRecords for row ids")
+            raise InvalidCommitError(
+                path=path, problem=f"{add.path} has no numRecords, which row ids require"
+            )
         base = mark + 1
         assigned.append(replace(add, base_row_id=base, default_row_commit_version=version))
         mark += count

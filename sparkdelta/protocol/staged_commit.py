@@ -84,12 +84,12 @@ def check_actions(staged: StagedActions, *, path: str) -> None:
     ----------
     PROTOCOL.md#action-reconciliation, PROTOCOL.md#add-file-and-remove-file
     """
-    _at_most_one((None for _ in staged.protocols), "protocol action", path)
-    _at_most_one((None for _ in staged.metadata), "metaData action", path)
-    _at_most_one((t.app_id for t in staged.transactions), "txn of application", path)
-    _at_most_one((d.domain for d in staged.domains), "action of domain", path)
+    _at_most_one((None for _ in staged.protocols), "protocol actions", path)
+    _at_most_one((None for _ in staged.metadata), "metaData actions", path)
+    _at_most_one((t.app_id for t in staged.transactions), "txn actions of application", path)
+    _at_most_one((d.domain for d in staged.domains), "domainMetadata actions of domain", path)
     files = (file_key(action, path) for action in staged.files)
-    _at_most_one(files, "action of logical file", path)
+    _at_most_one(files, "actions of logical file", path)
 
 
 def check_allowed(
@@ -136,7 +136,10 @@ def check_supported(protocol: Protocol, *, path: str, domains: bool, vectors: bo
     wanted = {TableFeature.DOMAIN_METADATA: domains, TableFeature.DELETION_VECTORS: vectors}
     for feature, is_used in wanted.items():
         if is_used and not is_supported(protocol, feature):
-            problem = f"the protocol does not support {feature.value}, which its actions are of"
+            problem = (
+                f"it contains actions that require {feature.value}, which the protocol does not "
+                "support"
+            )
             raise InvalidCommitError(path=path, problem=problem)
 
 
@@ -144,4 +147,4 @@ def _at_most_one(keys: Iterable[Hashable], what: str, path: str) -> None:
     for key, count in Counter(keys).items():
         if count > 1:
             name = what if key is None else f"{what} {key}"
-            raise InvalidCommitError(path=path, problem=f"it has {count} times a {name}")
+            raise InvalidCommitError(path=path, problem=f"it contains {count} {name}")

@@ -27,7 +27,7 @@ class Writing(Enum):
     """What is written to a log."""
 
     LOG_FILES = "checkpoints, version checksums and log compactions"
-    CLEANUP = "the deletion of old log files"
+    CLEANUP = "deleting old log files"
     COMMIT = "commits"
 
 
@@ -119,7 +119,7 @@ def _writer(
     version: int | None = None,
     needs: tuple[TableFeature, ...] = (),
     writable: frozenset[Writing] = ALL_WRITING,
-    reason: str = "readers need not know it",
+    reason: str = "readers can ignore it",
 ) -> FeatureRules:
     return FeatureRules(
         aliases, min_writer_version=version, needs=needs, writable=writable, reason=reason
@@ -137,7 +137,7 @@ def _unreadable(*aliases: str, reason: str) -> FeatureRules:
 
 
 _NOTHING: frozenset[Writing] = frozenset()
-_NOT_IN_PROTOCOL = "not part of the protocol's text"
+_NOT_IN_PROTOCOL = "not part of the protocol specification"
 
 FEATURES: dict[TableFeature, FeatureRules] = {
     TableFeature.APPEND_ONLY: _writer(version=2),
@@ -175,7 +175,7 @@ FEATURES: dict[TableFeature, FeatureRules] = {
     TableFeature.IN_COMMIT_TIMESTAMP: _writer("inCommitTimestamp-preview"),
     TableFeature.CHECKPOINT_PROTECTION: _writer(
         writable=ALL_WRITING - {Writing.CLEANUP},
-        reason="old checkpoints may be all that tells which features old versions need",
+        reason="old checkpoints may be the only record of the features that old versions require",
     ),
     TableFeature.COORDINATED_COMMITS: _writer(
         writable=_NOTHING,
@@ -184,7 +184,7 @@ FEATURES: dict[TableFeature, FeatureRules] = {
     TableFeature.MATERIALIZE_PARTITION_COLUMNS: _writer(),
     TableFeature.REDIRECT_WRITER_ONLY: _writer(
         writable=_NOTHING,
-        reason="writers must write to another table",
+        reason="writes must go to another table",
     ),
     TableFeature.COLLATIONS: _writer("collations-preview"),
     TableFeature.CATALOG_MANAGED: _unreadable(
@@ -264,12 +264,10 @@ def check_readable(protocol: Protocol, *, path: str) -> None:
     if protocol.min_reader_version < READER_FEATURES_VERSION:
         return
     if protocol.reader_features is None:
-        raise InvalidProtocolError(path=path, problem="Reader version 3 has no readerFeatures")
+        raise InvalidProtocolError(path=path, problem="reader version 3 requires readerFeatures")
     if protocol.min_writer_version != WRITER_FEATURES_VERSION:
-        raise InvalidProtocolError(
-            path=path,
-            problem=f"Reader version 3 comes with writer version {protocol.min_writer_version}",
-        )
+        problem = f"reader version 3 requires writer version 7, not {protocol.min_writer_version}"
+        raise InvalidProtocolError(path=path, problem=problem)
     names = tuple(dict.fromkeys(protocol.reader_features))
     if TableFeature.CATALOG_MANAGED in map(known_feature, names):
         raise CatalogManagedTableError(path=path)
@@ -305,7 +303,7 @@ def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.
     if protocol.min_writer_version < WRITER_FEATURES_VERSION:
         return
     if protocol.writer_features is None:
-        raise InvalidProtocolError(path=path, problem="Writer version 7 has no writerFeatures")
+        raise InvalidProtocolError(path=path, problem="writer version 7 requires writerFeatures")
     names = dict.fromkeys(protocol.writer_features)
     missing = tuple(name for name in names if not _is_writable(name, writing))
     if missing:
@@ -314,7 +312,9 @@ def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.
         )
     only_read = tuple(name for name in protocol.reader_features or () if name not in names)
     if only_read:
-        problem = f"readerFeatures names what writerFeatures does not: {', '.join(only_read)}"
+        problem = (
+            f"readerFeatures contains features that writerFeatures lacks: {', '.join(only_read)}"
+        )
         raise InvalidProtocolError(path=path, problem=problem)
 
 
@@ -326,7 +326,7 @@ def _is_writable(name: str, writing: Writing) -> bool:
 def _reasons(names: tuple[str, ...]) -> str:
     """Why each feature is refused, as far as it is known."""
     known = (feature for feature in map(known_feature, names) if feature)
-    return "; ".join(f"{f.value}: {FEATURES[f].reason}" for f in known) or "they are unknown"
+    return "; ".join(f"{f.value}: {FEATURES[f].reason}" for f in known) or "unknown"
 
 
 def _is_readable(name: str) -> bool:

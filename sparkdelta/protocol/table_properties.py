@@ -178,7 +178,9 @@ def num_indexed_columns(configuration: Mapping[str, str]) -> int:
     text = configuration.get(NUM_INDEXED_COLUMNS)
     count = DEFAULT_INDEXED_COLUMNS if text is None else _integer(text)
     if count is None or count < -1:
-        raise InvalidArgumentError(argument=NUM_INDEXED_COLUMNS, problem=f"{text!r} is no number")
+        raise InvalidArgumentError(
+            argument=NUM_INDEXED_COLUMNS, problem=f"{text!r} is not a number"
+        )
     return count
 
 
@@ -224,7 +226,9 @@ def _interval(configuration: Mapping[str, str], name: str) -> int | None:
     text = configuration.get(name)
     count = _integer(text)
     if text is not None and (count is None or count < 1):
-        raise InvalidArgumentError(argument=name, problem=f"{text!r} is no number from 1 on")
+        raise InvalidArgumentError(
+            argument=name, problem=f"it must be an integer of at least 1, not {text!r}"
+        )
     return count
 
 
@@ -267,7 +271,7 @@ def target_file_size(configuration: Mapping[str, str]) -> int | None:
         return DEFAULT_TARGET_FILE_SIZE
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None or int(match["number"]) == 0:
-        raise InvalidArgumentError(argument=TARGET_FILE_SIZE, problem=f"{text!r} is no size")
+        raise InvalidArgumentError(argument=TARGET_FILE_SIZE, problem=f"{text!r} is not a size")
     return int(match["number"]) << 10 * " kmgt".index(match["unit"] or " ")
 
 

@@ -40,7 +40,7 @@ class Dictionary:
     def parse(cls, metadata: bytes) -> Dictionary:
         """From the binary form."""
         if not metadata or metadata[0] & 0x0F != 1:
-            raise MalformedVariantError("its metadata is not of version 1")
+            raise MalformedVariantError("its metadata does not have version 1")
         width = (metadata[0] >> 6) + 1
         size = _number(metadata, 1, width)
         first = 1 + width * (size + 2)
@@ -52,7 +52,7 @@ class Dictionary:
 def object_fields(value: bytes, dictionary: Dictionary) -> dict[bytes, bytes]:
     """The fields of an object by name, each a value in binary."""
     if not value or value[0] & 3 != _OBJECT:
-        raise MalformedVariantError("a part of it should be an object and is none")
+        raise MalformedVariantError("a part of it should be an object but is not")
     header = value[0] >> 2
     offset_width, id_width = (header & 3) + 1, (header >> 2 & 3) + 1
     count_width = 4 if header >> 4 & 1 else 1

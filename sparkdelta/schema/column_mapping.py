@@ -31,8 +31,8 @@ def physical_name(field: StructField, mode: ColumnMappingMode) -> str:
     name = (field.metadata or {}).get(PHYSICAL_NAME)
     if not isinstance(name, str):
         raise ColumnMappingError(
-            problem=f"column {field.name!r} has no {PHYSICAL_NAME} although the table maps columns "
-            f"by {mode.value}"
+            problem=f"column {field.name!r} has no {PHYSICAL_NAME}, which column mapping mode "
+            f"{mode.value} requires"
         )
     return name
 

@@ -77,9 +77,11 @@ def check_declared(schema: StructType, partition_columns: Sequence[str]) -> None
         if IDENTITY_START in metadata:
             _check_identity(field, is_partition=field.name in partition_columns)
             if GENERATION_EXPRESSION in metadata:
-                raise _wrong("generatedAlwaysAs", f"{field.name} is generated in two ways")
+                raise _wrong(
+                    "generatedAlwaysAs", f"{field.name} is both a generated and an identity column"
+                )
     if all(GENERATION_EXPRESSION in (field.metadata or {}) for field in schema.fields):
-        raise _wrong("generatedAlwaysAs", "there is no column to generate the others from")
+        raise _wrong("generatedAlwaysAs", "at least one column must not be generated")
 
 
 def check_clustering_columns(
@@ -100,15 +102,18 @@ def check_clustering_columns(
     """
     paths = [found_column(schema, path) for name in names for path in column_list(_BY, name)]
     if paths and partition_columns:
-        raise _wrong(_BY, "a table is clustered or partitioned, not both")
+        raise _wrong(_BY, "a table cannot be both clustered and partitioned")
     if len(paths) > MAX_CLUSTERING_COLUMNS:
-        raise _wrong(_BY, f"these are more than {MAX_CLUSTERING_COLUMNS} columns")
+        raise _wrong(_BY, f"there may be at most {MAX_CLUSTERING_COLUMNS} clustering columns")
     for path in paths:
         data_type = type_of_path(schema, path)
         if paths.count(path) > 1:
-            raise _wrong(_BY, f"{'.'.join(path)} is named twice")
+            raise _wrong(_BY, f"{'.'.join(path)} is listed more than once")
         if not _has_bounds(data_type):
-            raise _wrong(_BY, f"{'.'.join(path)} is {data_type.simpleString()}, without bounds")
+            raise _wrong(
+                _BY,
+                f"{'.'.join(path)} is {data_type.simpleString()}, a type without min/max values",
+            )
     return tuple(paths)
 
 
@@ -123,12 +128,14 @@ def _has_bounds(data_type: DataType) -> bool:
 def _check_identity(field: StructField, *, is_partition: bool) -> None:
     argument = "generatedAlwaysAs"
     if field.dataType != LongType():
-        problem = f"{field.name} is {field.dataType.simpleString()}, an identity column is BIGINT"
+        problem = (
+            f"identity column {field.name} must be BIGINT, not {field.dataType.simpleString()}"
+        )
         raise _wrong(argument, problem)
     if field.metadata.get(IDENTITY_STEP) == 0:
-        raise _wrong(argument, f"the step of {field.name} is 0")
+        raise _wrong(argument, f"the step of {field.name} must not be 0")
     if is_partition:
-        raise _wrong(argument, f"the table is partitioned by {field.name}, an identity column")
+        raise _wrong(argument, f"identity column {field.name} cannot be a partition column")
 
 
 def _wrong(argument: str, problem: str) -> InvalidArgumentError:

@@ -82,7 +82,7 @@ def _ids(
     for name, group, inner in _parts(data_type):
         here, own = (*path, group, name), f"{key}.{name}"
         if own not in known:
-            raise ColumnMappingError(problem=f"{own} has no id")
+            raise ColumnMappingError(problem=f"{own} has no field id")
         yield here, known[own]
         yield from _ids(inner, here, own, known)
 

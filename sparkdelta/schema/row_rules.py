@@ -152,7 +152,9 @@ def _invariant(name: str, text: str) -> Constraint:
     try:
         expression = json.loads(text)["expression"]["expression"]
     except (ValueError, KeyError, TypeError):
-        raise InvalidSchemaError(problem=f"the invariant of column {name} is {text!r}") from None
+        raise InvalidSchemaError(
+            problem=f"column {name} has an invalid invariant: {text!r}"
+        ) from None
     return Constraint(f"invariant of {name}", str(expression))
 
 

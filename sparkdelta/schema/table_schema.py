@@ -57,7 +57,7 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
         schema = StructType.fromJson(document)
     except (ValueError, KeyError, TypeError, AttributeError, PySparkException) as error:
         raise InvalidSchemaError(
-            problem=f"schemaString of {path} is not a schema: {error}"
+            problem=f"schemaString of {path} cannot be parsed: {error}"
         ) from error
     _reject_ambiguous_names(schema, "")
     return schema
@@ -84,7 +84,7 @@ def _reject_ambiguous_names(data_type: DataType, column: str) -> None:
             if twin is not None:
                 raise InvalidSchemaError(
                     problem=f"columns {twin!r} and {field.name!r} of {column or 'the table'} "
-                    "differ at most by case"
+                    "have the same name, ignoring case"
                 )
             seen[field.name.lower()] = field.name
             _reject_ambiguous_names(field.dataType, f"{column}.{field.name}".lstrip("."))

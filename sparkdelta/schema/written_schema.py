@@ -123,17 +123,21 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
     for name in names:
         field = by_name.get(name.lower())
         if field is None:
-            raise InvalidPartitionColumnError(column=name, problem="the rows have no such column")
+            raise InvalidPartitionColumnError(column=name, problem="the data has no such column")
         if field.name in found:
-            raise InvalidPartitionColumnError(column=name, problem="it is named twice")
+            raise InvalidPartitionColumnError(column=name, problem="it is listed more than once")
         if not isinstance(field.dataType, AtomicType) or isinstance(
             field.dataType, BinaryType | VariantType
         ):
-            problem = f"its type {field.dataType.simpleString()} has no text form"
+            problem = (
+                f"its type {field.dataType.simpleString()} is not allowed for partition columns"
+            )
             raise InvalidPartitionColumnError(column=name, problem=problem)
         found.append(field.name)
     if found and len(found) == len(schema.fields):
-        raise NoDataColumnError(column=", ".join(found), problem="no other column is left")
+        raise NoDataColumnError(
+            column=", ".join(found), problem="these are all the columns of the table"
+        )
     return tuple(found)
 
 

@@ -81,7 +81,9 @@ class ConnectLogStore:
             return []
         hidden = next((name for name in names if name.startswith("_")), None)
         if hidden is not None:
-            raise FileNotFoundError(errno.ENOENT, "hidden from Spark's file sources", hidden)
+            raise FileNotFoundError(
+                errno.ENOENT, "its name is hidden from Spark's file sources", hidden
+            )
         paths = [log_path(self.table_root, name) for name in names]
         try:
             rows = self._files(paths).select("path", "content").collect()
@@ -145,8 +147,8 @@ class ConnectLogStore:
     def _refusal(self) -> StoreNotWritableError:
         return StoreNotWritableError(
             path=self.path,
-            reason="A client of Spark Connect reads this log through the server, which has no way "
-            "to write a file without overwriting: of two commits of one version one would be lost",
+            reason="A Spark Connect client reads this log through the server, which has no way "
+            "to write a file without overwriting: one of two concurrent commits would be lost",
             remedy="Write to s3:, s3a:, gs: or a path that client and server share, or from a "
             "classic Spark session",
         )
@@ -200,8 +202,8 @@ def check_same_log(spark: SparkSession, store: LogStore) -> None:
     if not is_same:
         raise StoreNotWritableError(
             path=store.table_root,
-            reason="The server of Spark Connect and its client do not see the same log, so a "
-            "commit would be where nobody reads it",
+            reason="The Spark Connect server and its client do not see the same log, so a "
+            "commit would not be visible to the server",
             remedy="Write from where the path is the same place, to an object store that both "
             "reach, or from a classic Spark session",
         )

@@ -57,8 +57,8 @@ class HadoopLogStore:
         if scheme not in ATOMIC_RENAME:
             raise StoreNotWritableError(
                 path=self.table_root,
-                reason=f"Hadoop renames nothing on {scheme}: in one step without overwriting, so "
-                "of two commits of one version one would be lost",
+                reason=f"Hadoop has no atomic rename without overwriting on {scheme}:, so "
+                "one of two concurrent commits would be lost",
                 remedy="Write to a local path, hdfs: or abfss:, or with an engine that commits "
                 f"to {scheme}: safely",
             )

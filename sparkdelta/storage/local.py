@@ -158,8 +158,8 @@ class LocalLogStore:
                 raise
             raise StoreNotWritableError(
                 path=self.table_root,
-                reason="Its file system has no hard links, so no name is given without "
-                "overwriting, and of two commits of one version one would be lost",
+                reason="Its file system does not support hard links, so a file cannot be "
+                "created without overwriting, and one of two concurrent commits would be lost",
                 remedy="Write to another file system",
             ) from error
         _sync(os.path.dirname(path))

@@ -155,7 +155,7 @@ def checked_name(name: str) -> str:
     """The name of a file or directory within the log, refused if it leads anywhere else."""
     if not set(name.split("/")).isdisjoint(("", ".", "..")) or "\0" in name:
         raise InvalidArgumentError(
-            argument="name", problem=f"{name!r} does not stay within the log directory"
+            argument="name", problem=f"{name!r} is outside the log directory"
         )
     return name
 
@@ -164,7 +164,7 @@ def checked_staging_directory(name: str) -> str:
     """The name of a staging directory; any other is refused: its files would be deleted."""
     if not is_staging_directory(name):
         raise InvalidArgumentError(
-            argument="name", problem=f"{name!r} is not a staging directory, and may hold a table"
+            argument="name", problem=f"{name!r} is not a staging directory and may be a table"
         )
     return name
 

@@ -80,8 +80,9 @@ class ObjectLogStore:
             raise StoreNotWritableError(
                 path=self.table_root,
                 reason="Spark and the client that commits do not see the same log, so a commit "
-                "would be where nobody reads it",
-                remedy="Give both the same endpoint and credentials, or try again if others write",
+                "would not be visible to Spark",
+                remedy="Configure the same endpoint and credentials for both, or try "
+                "again if there are other writers",
             )
 
     def put_if_absent(self, name: str, data: Data) -> None:
@@ -197,9 +198,9 @@ class ObjectLogStore:
             if len(whole) > MAX_COMMIT_BYTES:
                 raise StoreNotWritableError(
                     path=self.table_root,
-                    reason=f"The commit has more than {MAX_COMMIT_BYTES:,} bytes, and is sent in "
+                    reason=f"The commit has more than {MAX_COMMIT_BYTES:,} bytes, but is sent in "
                     "one piece from the driver's memory",
-                    remedy="Write larger files, so that there are fewer, or in several commits",
+                    remedy="Write fewer, larger files, or split the write into several commits",
                 )
         return whole
 
@@ -241,8 +242,8 @@ def open_objects(table_root: str, settings: Mapping[str, str], **client: Any) ->
     except ImportError as error:
         raise StoreNotWritableError(
             path=table_root,
-            reason="Hadoop has no way to write to an object store without overwriting, and the "
-            "client that has one is not installed",
+            reason="Hadoop cannot write to an object store without overwriting, and the object "
+            "store client that can is not installed",
             remedy='Install it on the driver: pip install "sparkdelta[objects]"',
         ) from error
     scheme, _, rest = table_root.partition("://")

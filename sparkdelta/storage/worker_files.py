@@ -171,14 +171,14 @@ def file_system(scheme: str, authority: str, settings: Mapping[str, str]) -> pya
         host = authority.partition("@")[2]
         account, _, rest = host.partition(".")
         if rest not in ("dfs.core.windows.net", "blob.core.windows.net"):
-            raise OSError(f"{host} is no host of Azure")
+            raise OSError(f"{host} is not an Azure host")
         key = settings.get(_azure_key(host))
         return pyarrow.fs.AzureFileSystem(account_name=account, account_key=key)
     if scheme in ("hdfs", "viewfs"):
         host, _, port = authority.partition(":")
         name = "default" if not host else (host if scheme == "hdfs" else f"viewfs://{host}")
         return pyarrow.fs.HadoopFileSystem(name, int(port or 0))
-    raise OSError("Arrow has no such file system")
+    raise OSError("Arrow does not support this file system")
 
 
 _S3 = ("s3", "s3a", "s3n")

@@ -196,7 +196,7 @@ def _repeated(
     rows, _ = stage.read_parquet(_PART, columns)
     lines = read_rows(
         rows.select(_as_text(columns)),
-        what="what the hint repeats of a checkpoint",
+        what="checkpoint actions repeated in _last_checkpoint",
         bound=num_rows,
         version=contents.snapshot.version,
     )
@@ -219,7 +219,7 @@ def _counts(stage: Staging, contents: CheckpointContents) -> Row:
     rows, _ = stage.read_parquet(_PART, counted_type())
     (row,) = read_rows(
         rows.coalesce(1).agg(*counts()),  # one file: nothing to bring together
-        what="what was written to a checkpoint",
+        what="totals of a written checkpoint",
         bound=1,
         version=contents.snapshot.version,
     )

@@ -76,7 +76,7 @@ class CommitHooks:
                     step()
             except BaseException as error:
                 log.warning(
-                    "Version %s of %s is committed, and stays so; its %s failed: %s",
+                    "Version %s of %s was committed, but its %s failed: %s",
                     self.version, self.store.table_root, what, error,
                 )  # fmt: skip
                 if not isinstance(error, Exception):

@@ -376,7 +376,7 @@ def _lost(path: str, version: Version) -> ConcurrentWriteException:
     return ConcurrentWriteException(
         path=path,
         version=version,
-        operation="an operation that nobody can look up",
-        finding="its commit is gone from the log already",
+        operation="unknown operation",
+        finding="cannot be checked for conflicts, as it has already been deleted",
         subject="log cleanup",
     )

@@ -99,7 +99,7 @@ def _parsed(
     spark: SparkSession, where: str | Column, schema: StructType, filtered: DataFrame, zone: str
 ) -> Predicate:
     if (isinstance(where, str) or is_connect(spark)) and _is_retyped(spark, str(where)):
-        return Unusable(str(where), "spark.sql.timestampType gives TIMESTAMP another meaning")
+        return Unusable(str(where), "spark.sql.timestampType changes the meaning of TIMESTAMP")
     if isinstance(where, str):
         return parse_condition(where, schema, time_zone=zone)
     if is_connect(spark):

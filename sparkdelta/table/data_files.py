@@ -95,7 +95,7 @@ def scan_data_files(
     except FileNotFoundError as error:
         raise DataFileNotFoundError(file=str(error.filename), version=version) from error
     if relation.empty:
-        raise StorageError(path=relation.empty[0], problem="a data file of no bytes")
+        raise StorageError(path=relation.empty[0], problem="the data file is empty (0 bytes)")
     found = {plain_path(unquote(uri)): plain_path(uri) for uri in relation.taken_up}
     uris = {file: found.get(plain_path(file)) for file in files}
     missing = [file for file, uri in uris.items() if uri is None]

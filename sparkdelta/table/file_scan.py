@@ -153,7 +153,7 @@ class FileScan:
         without_ids = [row["file"] for row in rows if not row["names"]]
         if without_ids:
             raise ColumnMappingError(
-                problem=f"{without_ids[0]} has no field ids, and the table maps columns by id"
+                problem=f"{without_ids[0]} has no field ids, which column mapping mode id requires"
             )
         spellings: dict[frozenset[tuple[int, str]], list[str]] = {}
         for row in rows:

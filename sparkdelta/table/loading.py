@@ -83,7 +83,7 @@ def load_log(
         else:
             problems = {name: problem.message for name, problem in broken.items()}
             if problems:
-                _LOGGER.warning("%s is read without %s", store.table_root, problems)
+                _LOGGER.warning("%s: ignored invalid log files: %s", store.table_root, problems)
             return replace(loaded, log=replace(loaded.log, broken=problems))
 
 
@@ -156,7 +156,7 @@ def _broken_compactions(log: LogReader) -> list[str]:
     ).filter(F.col("version").isin([file.end_version for file in compactions]))
     rows = read_rows(
         doubled,
-        what="compactions to be left out",
+        what="invalid log compactions",
         bound=_MAX_TABLE_ACTIONS,
         version=log.segment.version,
     )

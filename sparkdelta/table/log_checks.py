@@ -141,13 +141,15 @@ class LogChecks:
             some = list(damage.items())[: self.max_problems]
             found = [Problem(name, f"{what} (of {shown})") for name, what in some]
             more = len(damage) - len(some)
-            return found + ([Problem(shown, f"lacks {more} more sidecars")] if more else [])
+            return found + (
+                [Problem(shown, f"{more} more sidecars are missing or damaged")] if more else []
+            )
         try:
             replay = self._open(checkpoint.version, [*beside, *self._replaceable, *self.broken])
         except _NOT_REBUILT:
             return None
         found = [
-            Problem(shown, f"another {what} than the log")
+            Problem(shown, f"{what} differs from the log")
             for what, is_same in (
                 ("protocol", _features(stored.protocol) == _features(replay.protocol)),
                 ("metaData", stored.metadata == replay.metadata),
@@ -186,10 +188,10 @@ class LogChecks:
 
     def _listed(self, file: str, problems: DataFrame) -> list[Problem]:
         bound = self.max_problems + 1
-        rows = read_rows(problems.limit(bound), what="findings of a verification", bound=bound)
+        rows = read_rows(problems.limit(bound), what="verification findings", bound=bound)
         found = [Problem(file, f"{row['path']}: {row['problem']}") for row in rows]
         if len(found) == bound:
-            found[-1] = Problem(file, f"differs in more than {self.max_problems} actions")
+            found[-1] = Problem(file, f"more than {self.max_problems} actions differ")
         return found
 
     @property

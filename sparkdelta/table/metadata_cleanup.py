@@ -94,7 +94,7 @@ def clean_metadata(
         cutoff,
     )
     if version is None:
-        return CleanupResult(dry_run, cutoff, reason="no commit is older than the retention")
+        return CleanupResult(dry_run, cutoff, reason="no commit is older than the retention period")
     stored = snapshot.log.store.list_directory(SIDECAR_DIRECTORY)
     checkpoint = _whole(snapshot, cutoff_checkpoints(files, version), files)
     if checkpoint is None:
@@ -163,7 +163,7 @@ def _whole(
             damage = {name: error.message}
         if not damage:
             return checkpoint
-        _LOGGER.warning("%s is no checkpoint to rely on: %s", name, damage)
+        _LOGGER.warning("%s is not a usable checkpoint: %s", name, damage)
     return None
 
 
@@ -180,10 +180,10 @@ def _unused(snapshot: Snapshot, old: list[str], expired: set[str]) -> list[str]:
     try:
         rows = read_rows(
             unreferenced(stored, snapshot.log.named_sidecars(left)),
-            what="sidecars to be deleted",
+            what="sidecars to delete",
             bound=len(old),
         )
     except DeltaError as error:
-        _LOGGER.warning("%s: no sidecar is deleted: %s", snapshot.path, error.message)
+        _LOGGER.warning("%s: no sidecars were deleted: %s", snapshot.path, error.message)
         return []
     return sorted(row["name"] for row in rows)

@@ -29,10 +29,10 @@ def orphans_are_told(table_root: str, directory: str) -> Iterator[None]:
         yield
     except BaseException as error:
         if isinstance(error, CommitOutcomeUnknownError):
-            told = f"It is not known whether the files in {directory} are a part of {table_root}."
+            told = f"It is unknown whether the files in {directory} were committed to {table_root}."
         else:
             told = (
-                f"Nothing was committed to {table_root}; files that no version refers to may be "
+                f"Nothing was committed to {table_root}; unreferenced files may remain "
                 f"in {directory}."
             )
         log.warning(told)

@@ -128,10 +128,10 @@ def replaced_partitions(snapshot: Snapshot, adds: DataFrame, options: WriteOptio
 def _replaced_rows(snapshot: Snapshot, options: WriteOptions, predicate: Predicate) -> Replacement:
     """Files that hold matching rows go; their other rows are written again."""
     if has_change_data_feed(snapshot.protocol, snapshot.properties):
-        missing = "change data of a replace_where that is not on partition columns alone"
+        missing = "change data files for replace_where on data columns"
         raise WriteNotImplementedError(path=snapshot.path, missing=(missing,))
     if not options.data_change:
-        problem = "rows are replaced by a condition that is not on partition columns alone"
+        problem = "it cannot be False when replace_where uses data columns"
         raise InvalidArgumentError(argument="data_change", problem=problem)
     where = options.replace_where
     assert where is not None
@@ -177,7 +177,7 @@ def _named(snapshot: Snapshot, texts: DataFrame) -> tuple[Predicate, ...] | None
     try:
         rows = read_rows(
             texts.limit(MAX_NAMED_PARTITIONS + 1),
-            what="partitions that are overwritten",
+            what="overwritten partitions",
             bound=MAX_NAMED_PARTITIONS,
         )
     except DriverReadTooLargeError:

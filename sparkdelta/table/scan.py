@@ -298,7 +298,7 @@ class Scan:
         if self._wants_row_tracking and not self._state.configuration.row_tracking.enabled:
             raise InvalidArgumentError(
                 argument="columns",
-                problem="row ids and row commit versions need delta.enableRowTracking to be true",
+                problem="row ids and row commit versions require delta.enableRowTracking=true",
             )
         by_name = {name.lower(): name for name in names}
         output = []

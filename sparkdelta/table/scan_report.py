@@ -20,10 +20,10 @@ from sparkdelta.table.state import TableState
 
 _UNKNOWN, _SKIPPED = "not counted", "skipped"
 _NOT_COUNTED = (
-    "What Spark skips in the log is not counted: report(full=True) does that, by reading the whole "
-    "log."
+    "Files that Spark skips in the log are not counted; report(full=True) counts them by reading "
+    "the whole log."
 )
-_READ_ALL = "Every file of the log was looked at: one read of the whole log."
+_READ_ALL = "All files were counted by reading the whole log once."
 _BAR, _ROW, _LABEL = 320, 26, 170
 _COLOR = "#4c78a8"
 

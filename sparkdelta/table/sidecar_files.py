@@ -182,7 +182,7 @@ def _summed_up(
         rows = rows.coalesce(1)
     summaries = read_rows(
         sidecar_summaries(rows, file_name, contents.order),
-        what="what was written to sidecars",
+        what="totals of written sidecars",
         bound=_MAX_SIDECARS,
         version=contents.snapshot.version,
     )

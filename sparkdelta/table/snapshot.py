@@ -328,7 +328,7 @@ def check_time_zone(spark: SparkSession, zone: str) -> None:
         answer = spark.sql("VALUES (0)").selectExpr(f"{is_time_zone(zone)} AS is_known")
         is_known = read_rows(answer, what="time zone", bound=1)[0]["is_known"]
     if not is_known:
-        problem = f"{zone!r} is no time zone; write 'Europe/Paris', say, or '+02:00'"
+        problem = f"{zone!r} is not a time zone such as 'Europe/Paris' or '+02:00'"
         raise InvalidArgumentError(argument="partition_time_zone", problem=problem)
 
 

@@ -64,11 +64,11 @@ class StagedLines:
         PROTOCOL.md#writer-requirements-for-row-tracking
         """
         totals = read_rows(
-            new_row_totals(actions), what="new rows of a large commit by groups", bound=GROUPS
+            new_row_totals(actions), what="new row counts of a large commit", bound=GROUPS
         )
         uncounted = [row["uncounted"] for row in totals if row["uncounted"] is not None]
         if uncounted:
-            problem = f"{uncounted[0]} has no numRecords for row ids"
+            problem = f"{uncounted[0]} has no numRecords, which row ids require"
             raise InvalidCommitError(path=stage.store.table_root, problem=problem)
         new_rows = {row[GROUP]: row["num_rows"] for row in totals}
         return replace(cls._known(actions, stage), _new_rows=new_rows)
@@ -99,7 +99,7 @@ class StagedLines:
 
     @classmethod
     def _known(cls, actions: DataFrame, stage: Staging) -> StagedLines:
-        totals = read_rows(action_totals(actions), what="what a large commit does", bound=1)
+        totals = read_rows(action_totals(actions), what="totals of a large commit", bound=1)
         return cls(**totals[0].asDict(), _stage=stage, _actions=actions)
 
     def _written(self, actions: DataFrame, part: str) -> StagedLines:

@@ -198,7 +198,7 @@ class Transaction:
             bound=1,
         )
         if rows:
-            problem = f"it has several actions of logical file {rows[0]['path']}"
+            problem = f"it contains several actions of logical file {rows[0]['path']}"
             raise InvalidCommitError(path=root, problem=problem)
 
 

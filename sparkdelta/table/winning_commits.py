@@ -104,7 +104,7 @@ def parse_commit(data: bytes, version: Version, *, with_files: bool, path: str) 
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise MalformedLogFileError(
-            path=path, version=version, problem=f"it has a line that is no action: {error}"
+            path=path, version=version, problem=f"it contains a line that is not an action: {error}"
         ) from error
 
 

@@ -62,7 +62,7 @@ class WriteOptions:
         self._check_types()
         checked_choice(self.mode, "mode", tuple(MODES))
         if self.replace_where is not None and self.mode != "overwrite":
-            problem = "it replaces rows, so the mode must be overwrite"
+            problem = "it requires mode overwrite"
             raise InvalidArgumentError(argument="replace_where", problem=problem)
         checked_choice(
             self.partition_overwrite_mode, "partition_overwrite_mode", PARTITION_OVERWRITE_MODES
@@ -70,17 +70,17 @@ class WriteOptions:
         if self.is_dynamic and self.replace_where is not None:
             raise DynamicReplaceWhereError()
         if self.is_dynamic and self.mode != "overwrite":
-            problem = "it replaces partitions, so the mode must be overwrite"
+            problem = "dynamic requires mode overwrite"
             raise InvalidArgumentError(argument="partition_overwrite_mode", problem=problem)
         if self.compression is not None:
             checked_choice(self.compression, "compression", COMPRESSIONS)
         if self.overwrite_schema and self.is_dynamic:
             raise DynamicOverwriteSchemaError()
         if self.overwrite_schema and (self.mode != "overwrite" or self.replace_where is not None):
-            problem = "it replaces the whole table, so the mode must be overwrite and nothing less"
+            problem = "it requires mode overwrite without replace_where"
             raise InvalidArgumentError(argument="overwrite_schema", problem=problem)
         if (self.txn_app_id is None) != (self.txn_version is None):
-            raise InvalidIdempotentWriteError(problem="one of the two is missing")
+            raise InvalidIdempotentWriteError(problem="only one of them is given")
 
     def _check_types(self) -> None:
         for argument in ("merge_schema", "overwrite_schema", "data_change"):

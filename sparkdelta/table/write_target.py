@@ -143,7 +143,7 @@ def existing_table(rows: StructType, options: WriteOptions, snapshot: Snapshot) 
     if options.mode == "overwrite" and is_append_only(snapshot.protocol, snapshot.properties):
         raise AppendOnlyTableError(path=path)
     if options.properties:
-        problem = "they are set when a table is made, and this one is there"
+        problem = "they can only be set when the table is created, and it already exists"
         raise InvalidArgumentError(argument="properties", problem=problem)
     check_data_writable(snapshot.protocol, path=path)
     own = tuple(f.name for f in snapshot.configuration.partition_fields)
@@ -168,8 +168,8 @@ def _check_partitioning(options: WriteOptions, own: tuple[str, ...], path: str) 
     asked = options.partition_by
     if asked is not None and [n.lower() for n in asked] != [n.lower() for n in own]:
         problem = (
-            f"the table is partitioned by ({', '.join(own)}) and not by ({', '.join(asked)}); mode "
-            "overwrite with overwrite_schema changes that"
+            f"the table is partitioned by ({', '.join(own)}), not by ({', '.join(asked)}); to "
+            "change this, use mode overwrite with overwrite_schema"
         )
         raise MetadataMismatchError(path=path, problem=problem)
 
@@ -188,7 +188,7 @@ def _overwritten(
     names = {physical_name(f, changed.column_mapping) for f in changed.schema.fields}
     lost = not names.issuperset(path[0] for path in target.clustering_columns)
     if lost or (partition_columns and is_supported(target.protocol, TableFeature.CLUSTERING)):
-        problem = "the columns that the table is clustered by must stay, and not be partitioned by"
+        problem = "clustering columns of the table must be kept, and cannot be partition columns"
         raise InvalidArgumentError(argument="overwrite_schema", problem=problem)
     return changed
 
@@ -219,10 +219,12 @@ def _check_widened(target: Target, schema: StructType, wider: StructType, path: 
     ]
     for name in widened:
         if name in target.partition_columns and isinstance(target.schema[name].dataType, FloatType):
-            raise WriteNotImplementedError(path=path, missing=(f"partitions by {name} as DOUBLE",))
+            raise WriteNotImplementedError(
+                path=path, missing=(f"changing partition column {name} to DOUBLE",)
+            )
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
         for text in filter(word.search, expressions):
-            missing = (f"a wider type of column {name}, which {text!r} names",)
+            missing = (f"widening the type of column {name}, which {text!r} uses",)
             raise WriteNotImplementedError(path=path, missing=missing)
 
 

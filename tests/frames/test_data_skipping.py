@@ -324,7 +324,7 @@ USES = {
     "i + 1 = 7": "no minimum, maximum or null count tells",
     "c = 'B' OR c = 'C'": "no minimum, maximum or null count tells",
     "st IS NULL": "no minimum, maximum or null count tells",
-    "i = 5 OR rand() < 2": "RAND() is not looked into",
+    "i = 5 OR rand() < 2": "RAND() is not supported",
 }
 
 

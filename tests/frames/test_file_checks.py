@@ -50,7 +50,7 @@ def test_one_that_is_not() -> None:
     """PROTOCOL.md#add-file-and-remove-file"""
     assert found(Files()) == [("data file", "is missing")]
     assert found(Files(f=b"ab")) == [("data file", "has 2 bytes instead of 3")]
-    assert found(Files(f=None)) == [("data file", "cannot be looked at: forbidden")]
+    assert found(Files(f=None)) == [("data file", "cannot be accessed: forbidden")]
 
 
 def test_a_footer_that_is_none() -> None:
@@ -68,8 +68,8 @@ def test_a_footer_that_is_none() -> None:
         (CONTENT, FIRST, f"{len(bitmap([1]))} bytes instead of {SIZE}"),
         (CONTENT[:-1] + bytes([CONTENT[-1] ^ 1]), SECOND, "its CRC-32 is"),
         (b"\2" + CONTENT[1:], SECOND, "format version is 2"),
-        (CONTENT[:-1], SECOND, f"has {END - 1} bytes, and the vector ends at {END}"),
-        (None, SECOND, "cannot be looked at: forbidden"),
+        (CONTENT[:-1], SECOND, f"has {END - 1} bytes, but the vector ends at {END}"),
+        (None, SECOND, "cannot be accessed: forbidden"),
     ],
 )  # fmt: skip
 def test_deletion_vectors_in_files(content: bytes | None, offset: int, problem: str | None) -> None:

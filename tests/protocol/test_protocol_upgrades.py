@@ -98,7 +98,7 @@ def test_upgrades(reader, writer, feature):
         (Protocol(1, 2), Protocol(1, 1), "appendOnly, invariants"),
         (Protocol(2, 5), Protocol(3, 7, (), ("appendOnly", "invariants")), "columnMapping"),
         (Protocol(1, 7, None, ("x",)), Protocol(1, 7, None, ()), "x"),
-        (Protocol(1, 7, None, ()), Protocol(3, 7, ("v2Checkpoint",), ()), "readers"),
+        (Protocol(1, 7, None, ()), Protocol(3, 7, ("v2Checkpoint",), ()), "readerFeatures"),
     ],
 )
 def test_no_commit_drops_a_feature(before, after, lost):

@@ -179,7 +179,7 @@ def test_what_each_condition_is_used_for(snapshot: Snapshot) -> None:
         ("id > 70", "statistics"),
         ("day > '2020-01-01' OR id < 3", "both"),
         ("name LIKE '%x'", unknown),
-        ("RAND() < 2", "row filter only: RAND() is not looked into"),
+        ("RAND() < 2", "row filter only: RAND() is not supported"),
         ("at >= TIMESTAMP'2024-01-01 12:00:00Z'", "statistics"),
         (
             "implied: day IS NULL OR day >= CAST(TIMESTAMP_NTZ'2023-12-31 18:00:00' AS DATE)",
