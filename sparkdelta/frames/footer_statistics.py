@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
@@ -233,8 +232,7 @@ def _comparable(raw: Any, leaf: Leaf) -> Any:
     if leaf.physical in ("BOOLEAN", "INT96"):
         return None
     if leaf.logical == "DECIMAL":
-        number = raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
-        return Decimal(f"{number}E-{leaf.scale}")  # arithmetic would round to 28 digits
+        return raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
     if leaf.physical in ("FLOAT", "DOUBLE"):
         return raw if math.isfinite(raw) else None
     if leaf.physical in ("INT32", "INT64"):
@@ -249,7 +247,7 @@ def _comparable(raw: Any, leaf: Leaf) -> Any:
 
 def _bound(value: Any, leaf: Leaf, prefix_length: int, *, is_upper: bool) -> JsonText | None:
     if leaf.logical == "DECIMAL":
-        return format(value, "f")
+        return _decimal_text(value, leaf.scale)
     if leaf.logical == "STRING":
         return json.dumps(
             _upper_prefix(value, prefix_length) if is_upper else value[:prefix_length]
@@ -262,6 +260,13 @@ def _bound(value: Any, leaf: Leaf, prefix_length: int, *, is_upper: bool) -> Jso
     except (OverflowError, ValueError):  # a year that JSON's readers would not all understand
         return None
     return repr(value)
+
+
+def _decimal_text(unscaled: int, scale: int) -> JsonText:
+    """A DECIMAL with all its digits; Python's Decimal would round to those of its context."""
+    digits = str(abs(unscaled)).zfill(scale + 1)
+    sign, point = "-" if unscaled < 0 else "", len(digits) - scale
+    return f"{sign}{digits[:point]}.{digits[point:]}" if scale else f"{sign}{digits}"
 
 
 def _timestamp(value: int, leaf: Leaf, *, is_upper: bool) -> JsonText | None:

@@ -62,7 +62,8 @@ def cast_literal(literal: Literal, data_type: str, *, time_zone: str) -> Literal
     if data_type == "double" and isinstance(value, Decimal):
         return Literal(float(value), data_type)
     if data_type in _EXACT_INTEGERS:
-        is_exact = isinstance(value, int) and abs(value) <= _EXACT_INTEGERS[data_type]
+        limit = _EXACT_INTEGERS[data_type]
+        is_exact = isinstance(value, int) and -limit <= value <= limit
         return Literal(float(value), data_type) if is_exact else None
     if data_type.startswith("decimal("):
         return _decimal(Decimal(value), data_type)

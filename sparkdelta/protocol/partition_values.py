@@ -11,7 +11,15 @@ import re
 import struct
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone, tzinfo
-from decimal import ROUND_HALF_UP, Decimal, DecimalException, localcontext
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_HALF_UP,
+    Context,
+    Decimal,
+    DecimalException,
+    InvalidOperation,
+)
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -21,6 +29,8 @@ PartitionValue: TypeAlias = str | int | float | bool | bytes | date | datetime |
 
 _INTEGER_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _DECIMAL_TYPE = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+# Wide enough for every value of such a type, and not the caller's, which may round to less.
+_DECIMALS = Context(prec=100, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation])
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _TIMESTAMP = re.compile(
@@ -107,14 +117,12 @@ def _integer(text: str, bits: int) -> int:
 
 
 def _decimal(text: str, precision: int, scale: int) -> Decimal:
-    with localcontext() as context:
-        context.prec = 100
-        value = Decimal(_without_underscore(text)).quantize(
-            Decimal(1).scaleb(-scale), ROUND_HALF_UP
-        )
-        if not value.is_finite() or abs(value) >= Decimal(10) ** (precision - scale):
-            raise DecimalException("out of range")
-        return value
+    value = Decimal(_without_underscore(text)).quantize(
+        Decimal((0, (1,), -scale)), ROUND_HALF_UP, context=_DECIMALS
+    )
+    if not value.is_finite() or value.copy_abs() >= 10 ** (precision - scale):
+        raise DecimalException("out of range")
+    return value
 
 
 def _double(text: str) -> float:

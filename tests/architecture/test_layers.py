@@ -93,6 +93,48 @@ def test_nobody_sets_a_setting_of_the_users_session() -> None:
     }  # fmt: skip
 
 
+CONTEXT_FUNCTIONS = {"getcontext", "localcontext", "setcontext"}
+ROUNDING_METHODS = {
+    "scaleb", "quantize", "normalize", "to_integral", "to_integral_value", "to_integral_exact",
+    "fma", "plus", "minus", "remainder_near",
+}  # fmt: skip
+ROUNDING_FUNCTIONS = {"abs", "round", "sum", "divmod", "pow"}
+
+
+def _rounds(node: ast.AST) -> bool:
+    """Whether it may round a Decimal to the digits of the caller's context."""
+    if isinstance(node, ast.BinOp):
+        return "Decimal(" in ast.unparse(node)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        return _may_be_decimal(node.operand)
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute):
+        is_given = any(keyword.arg == "context" for keyword in node.keywords)
+        return node.func.attr in ROUNDING_METHODS and not is_given
+    is_named = isinstance(node.func, ast.Name) and node.func.id in ROUNDING_FUNCTIONS
+    return is_named and any(map(_may_be_decimal, node.args))
+
+
+def _may_be_decimal(operand: ast.expr) -> bool:
+    text = ast.unparse(operand)
+    return text.split(".")[-1] == "value" or "Decimal(" in text
+
+
+def test_no_decimal_is_rounded_by_a_context() -> None:
+    """Python rounds the results of arithmetic, and of a sign, to 28 digits, and the caller may have
+    asked for fewer: a DECIMAL has 38.
+    """
+    found = set()
+    for path in MODULES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        assert not names & CONTEXT_FUNCTIONS, _name(path)
+        if "Decimal" in names:
+            found |= {ast.unparse(node) for node in ast.walk(tree) if _rounds(node)}
+    assert found <= {"-child.value"}, "which is an int or a float"
+
+
 def test_names_say_what_is_inside() -> None:
     vague = ("utils", "helpers", "common", "misc", "manager", "impl", "base")
     assert not [p for p in MODULES if any(word in p.stem.split("_") for word in vague)]

@@ -71,12 +71,17 @@ def random_row(random: Random, center: int, partition: str | None) -> Row:
         "i": or_null(number),
         "f": or_null(random.choice([number / 2, number / 2, math.nan, 0.0, -0.0])),
         "r": or_null(float((1 << 24) + 2 * number)),
-        "c": or_null(number + number * Decimal("1e-29")),
+        "c": or_null(_decimal(number)),
         "s": or_null(random.choice("abé\U0001f600") * random.choice([1, 2, 40])),
         "d": or_null(dt.date(2024, 1, 10) + dt.timedelta(days=number)),
         "ts": or_null(EPOCH + dt.timedelta(microseconds=number * 700)),
         "p": partition,
     }
+
+
+def _decimal(number: int) -> Decimal:
+    """A little more than a whole number, in more digits than Python's arithmetic keeps."""
+    return Decimal(f"{number}.{abs(number):029}")
 
 
 def stats(rows: Sequence[Row], random: Random) -> str | None:
@@ -166,7 +171,7 @@ def _literal(random: Random, name: str) -> str:
     if name == "r":
         return f"{(1 << 24) + number}F"
     if name == "c":
-        return f"CAST('{number + number * Decimal('1e-29'):f}' AS DECIMAL(38,30))"
+        return f"CAST('{_decimal(number):f}' AS DECIMAL(38,30))"
     if name == "s":
         return "'" + random.choice("abé\U0001f600") * random.choice([1, 2, 40]) + "'"
     if name == "d":

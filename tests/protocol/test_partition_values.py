@@ -2,7 +2,7 @@
 
 import math
 from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact, localcontext
 
 import pytest
 from hypothesis import given
@@ -55,6 +55,7 @@ def test_null_and_empty_are_null(text, data_type):
         ("-0.005", "decimal(5,2)", Decimal("-0.01")),
         ("1E+2", "decimal(5,2)", Decimal("100.00")),
         ("9" * 38, "decimal(38,0)", Decimal("9" * 38)),
+        ("-0." + "9" * 38, "decimal(38,38)", Decimal("-0." + "9" * 38)),
         ("true", "boolean", True),
         ("False", "boolean", False),
         ("1970-01-01", "date", date(1970, 1, 1)),
@@ -147,6 +148,12 @@ def test_doubles_round_trip(value):
 )
 def test_decimals_round_trip(value):
     assert parse_partition_value(str(value), "decimal(20,4)") == value
+
+
+def test_decimals_are_not_rounded_by_the_callers_context():
+    with localcontext(Context(prec=2, traps=[Inexact])):
+        assert parse_partition_value("1234.5", "decimal(20,4)") == Decimal("1234.5000")
+        assert parse_partition_value("-0.00005", "decimal(20,4)") == Decimal("-0.0001")
 
 
 @given(st.dates())
