@@ -189,6 +189,10 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "set its property delta.appendOnly to false."
         ),
     ),
+    "DELTA_WRITE_FAILED": (
+        "58030",
+        ("Cannot write the rows to {path}, and nothing was committed: {problem}. {remedy}."),
+    ),
     "DELTA_COMMIT_OUTCOME_UNKNOWN": (
         "58030",
         (

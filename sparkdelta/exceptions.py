@@ -32,7 +32,7 @@ DeltaError
 │   └── CastOverflowError, TextTooLongError, IdentityInsertError
 ├── CommitError
 │   ├── InvalidCommitError, AppendOnlyTableError, MaxCommitRetriesExceededError
-│   ├── CommitOutcomeUnknownError
+│   ├── CommitOutcomeUnknownError, WriteFailedError
 │   └── DeltaConcurrentModificationException
 │       ├── ConcurrentWriteException, ConcurrentTransactionException
 │       ├── MetadataChangedException, ProtocolChangedException
@@ -625,6 +625,14 @@ class CommitOutcomeUnknownError(CommitError):
     txn_id: str
     problem: str
     error_class = "DELTA_COMMIT_OUTCOME_UNKNOWN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class WriteFailedError(CommitError):
+    path: str
+    problem: str
+    remedy: str
+    error_class = "DELTA_WRITE_FAILED"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -112,6 +112,13 @@ class HadoopFiles:
                 found.append((path, entry.size_bytes, entry.modification_time_ms))
         return sorted(file for file in found if is_data_file(file[0].removeprefix(directory)))
 
+    def delete_directory(self, directory: str) -> None:
+        """As `WorkerFiles.delete_directory`."""
+        try:
+            self._file_system(directory).delete(self._path(directory), True)
+        except Py4JJavaError as error:
+            raise OSError(str(error.java_exception)) from error
+
     def _path(self, path: str) -> Any:
         jvm: Any = self.spark._jvm
         return jvm.org.apache.hadoop.fs.Path(path)

@@ -114,6 +114,20 @@ class WorkerFiles:
         ]
         return sorted((f"{directory}{path}", *rest) for path, *rest in found if is_data_file(path))
 
+    def delete_directory(self, directory: str) -> None:
+        """Delete a directory with all it holds; one that is not there is no error.
+
+        Raises
+        ------
+        OSError
+            Something is left.
+        StorageError
+            There is no way to it.
+        """
+        system, within = self._locate(directory)
+        if system.get_file_info(within).type is not pyarrow.fs.FileType.NotFound:
+            system.delete_dir(within)
+
     def _locate(self, path: str) -> tuple[pyarrow.fs.FileSystem, str]:
         match = _LOCATION.fullmatch(path)
         scheme, authority, name = match.groups("") if match else ("file", "", path)

@@ -32,8 +32,9 @@ from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.worker_files import WorkerFiles
 from sparkdelta.table.driver import our_errors, read_table
-from sparkdelta.table.few_files import describe_few_files
+from sparkdelta.table.few_files import MAX_DRIVER_FOOTERS, DriverFiles, describe_few_files
 from sparkdelta.table.file_readers import read_files
+from sparkdelta.table.job_failures import write_failures
 from sparkdelta.table.job_names import named_jobs
 from sparkdelta.table.new_files import MAX_NEW_FILES, NewFiles
 from sparkdelta.table.orphans import orphans_are_told
@@ -139,7 +140,7 @@ class DataFileWriter:
         Raises
         ------
         DeltaError
-            What a row breaks; also PySpark's errors of the rows' own query.
+            What a row breaks, or why the job failed.
         """
         directory = f"{self.table_root}/{data_directory(str(uuid4()))}"
         names = self._directory_names()
@@ -157,7 +158,11 @@ class DataFileWriter:
         files = self._physical(self._shuffled(written, list(names.values())), names, kept)
 
         def write_into(place: str) -> None:
-            with our_errors(None), named_jobs(self.spark, "data files"):
+            with (
+                write_failures(self.table_root),
+                our_errors(None),
+                named_jobs(self.spark, "data files"),
+            ):
                 parquet_writer(self.spark)(
                     files,
                     place,
@@ -170,7 +175,7 @@ class DataFileWriter:
                 )
 
         nested_ids = self._nested_ids()
-        with orphans_are_told(self.table_root, directory):
+        with orphans_are_told(self.table_root, directory, self._driver_files().delete_directory):
             if nested_ids:
                 with staging(self.spark, self.store) as stage:
                     place = log_path(self.table_root, f"{stage.name}/data")
@@ -287,14 +292,9 @@ class DataFileWriter:
         return read_files(self.spark, "binaryFile", [directory], options=_LIST_OPTIONS)
 
     def _described(self, directory: str) -> NewFiles:
-        reader, worker_files = self._reader(), self._worker_files()
-        if worker_files.is_near(directory):
-            few = describe_few_files(worker_files, directory, reader)
-        else:  # workers would need libhdfs
-            from sparkdelta.storage.hadoop_files import HadoopFiles  # needs py4j: classic Spark
-
-            hadoop = HadoopFiles(self.spark, self.options)
-            few = describe_few_files(hadoop, directory, reader, MAX_NEW_FILES)
+        reader, files = self._reader(), self._driver_files()
+        most = MAX_DRIVER_FOOTERS if isinstance(files, WorkerFiles) else MAX_NEW_FILES
+        few = describe_few_files(files, directory, reader, most)
         if few is not None:
             return NewFiles.known(self.spark, few)
         described = describe_files(
@@ -310,6 +310,14 @@ class DataFileWriter:
         except DriverReadTooLargeError:
             return NewFiles.many(described)
         return NewFiles.known(self.spark, table)
+
+    def _driver_files(self) -> DriverFiles:
+        files = self._worker_files()
+        if files.is_near(self.table_root):
+            return files
+        from sparkdelta.storage.hadoop_files import HadoopFiles  # workers would need libhdfs
+
+        return HadoopFiles(self.spark, self.options)
 
     def _worker_files(self) -> WorkerFiles:
         return worker_files(self.spark, self.table_root, self.options)

@@ -23,20 +23,22 @@ MAX_DRIVER_FOOTERS = 16
 _THREADS = 16
 
 
-class ListedFiles(Protocol):
-    """Lists and opens data files on the driver."""
+class DriverFiles(Protocol):
+    """Lists, opens and deletes data files on the driver."""
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]: ...
 
     def open(self, path: str) -> pa.NativeFile: ...
 
+    def delete_directory(self, directory: str) -> None: ...
+
 
 def describe_few_files(
-    files: ListedFiles, directory: str, reader: FooterReader, most: int | None = None
+    files: DriverFiles, directory: str, reader: FooterReader, most: int
 ) -> pa.Table | None:
     """The columns of `footer_statistics.ADDED` for the data files below a directory.
 
-    None where they are more than `most` (MAX_DRIVER_FOOTERS), or where the driver has no way of its
+    None where they are more than `most`, or where the driver has no way of its
     own to them.
 
     References
@@ -45,7 +47,7 @@ def describe_few_files(
     """
     try:
         found = files.data_files(directory)
-        if len(found) > (MAX_DRIVER_FOOTERS if most is None else most):
+        if len(found) > most:
             return None
         return _described(found, replace(reader, files=files))
     except (OSError, StorageError) as error:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sparkdelta.exceptions import CommitOutcomeUnknownError
+from sparkdelta.exceptions import CommitOutcomeUnknownError, StorageError
 
 log = logging.getLogger(__name__)
 
 
 @contextmanager
-def orphans_are_told(table_root: str, directory: str) -> Iterator[None]:
+def orphans_are_told(
+    table_root: str, directory: str, delete: Callable[[str], None] | None = None
+) -> Iterator[None]:
     """Tell, with an error that leaves the block, what is left behind: in the log, and as a note of
     the error where Python has notes.
 
@@ -20,6 +22,8 @@ def orphans_are_told(table_root: str, directory: str) -> Iterator[None]:
     ----------
     directory
         Where new data files are that are about to be committed.
+    delete
+        Deletes the directory, so that nothing is left; only for a block that commits nothing.
 
     References
     ----------
@@ -28,6 +32,9 @@ def orphans_are_told(table_root: str, directory: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
+        # Of a write that is interrupted, tasks may still run.
+        if delete is not None and isinstance(error, Exception) and _is_gone(delete, directory):
+            raise
         if isinstance(error, CommitOutcomeUnknownError):
             told = f"It is unknown whether the files in {directory} were committed to {table_root}."
         else:
@@ -39,3 +46,12 @@ def orphans_are_told(table_root: str, directory: str) -> Iterator[None]:
         if hasattr(error, "add_note"):  # from Python 3.11 on
             error.add_note(told)
         raise
+
+
+def _is_gone(delete: Callable[[str], None], directory: str) -> bool:
+    try:
+        delete(directory)
+    except (OSError, StorageError) as error:
+        log.info("Cannot delete %s: %s", directory, error)
+        return False
+    return True

@@ -17,6 +17,7 @@ from sparkdelta.exceptions import (
     IdentityInsertError,
     InvalidSchemaError,
     MetadataChangedException,
+    WriteFailedError,
 )
 from sparkdelta.table import data_file_writer
 from tests.support.log_writer import write_commit
@@ -103,9 +104,11 @@ def test_no_rows(spark: SparkSession, table_path: str) -> None:
 def test_values_end_at_the_range_of_their_type(spark: SparkSession, table_path: str) -> None:
     """ "Identity Columns": an overflow is detected."""
     table(table_path, 1, 1 << 40, mark=2**63 - 2**41)
-    with pytest.raises(PySparkException) as raised:
+    with pytest.raises(WriteFailedError) as raised:
         write_delta(spark.range(9).selectExpr("id AS v"), table_path, mode="append")
-    assert raised.value.getCondition() == "ARITHMETIC_OVERFLOW"
+    cause = raised.value.__cause__
+    assert isinstance(cause, PySparkException)
+    assert cause.getCondition() == "ARITHMETIC_OVERFLOW"
     assert load_snapshot(spark, table_path).version == 0
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import sparkdelta
 from sparkdelta import read_delta, write_delta
+from sparkdelta.commands import write
 from sparkdelta.exceptions import (
     AppendOnlyTableError,
     ColumnNotFoundError,
@@ -33,10 +35,12 @@ from sparkdelta.exceptions import (
     TableNotFoundError,
     UnknownConfigurationError,
     UnsupportedDataTypeError,
+    WriteFailedError,
     WriteNotImplementedError,
 )
 from sparkdelta.storage.worker_files import WorkerFiles
-from sparkdelta.table import data_file_writer, few_files
+from sparkdelta.table import data_file_writer
+from sparkdelta.table.sessions import SPARK_ERRORS
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import no_jobs
@@ -432,7 +436,7 @@ def test_executors_describe_what_the_driver_does_not(
     told = []
     for name, most in (("driver", 16), ("executors", 0), ("hadoop", 0)):
         with monkeypatch.context() as patched:
-            patched.setattr(few_files, "MAX_DRIVER_FOOTERS", most)
+            patched.setattr(data_file_writer, "MAX_DRIVER_FOOTERS", most)
             patched.setattr(WorkerFiles, "is_near", lambda *_, near=name != "hadoop": near)
             path = f"{table_path}-{name}"
             write_delta(people(spark).coalesce(1), path, partition_by=["p"])
@@ -468,20 +472,49 @@ def test_a_failure_before_the_commit(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The table is as it was; the log says where files lie that nobody refers to."""
+    """The table is as it was. What failed before a commit leaves nothing; else the log says where
+    files lie that nobody refers to.
+    """
     write_delta(people(spark), table_path)
+    there = set(Path(table_path).iterdir())
     with monkeypatch.context() as patched:
         patched.setattr(data_file_writer, "describe_few_files", _fail)
         with pytest.raises(ConnectionResetError):
             write_delta(people(spark), table_path, mode="append")
-    [orphans] = [p for p in Path(table_path).glob("data-*") if str(p) in caplog.text]
-    assert list(orphans.glob("*.parquet"))
+        assert set(Path(table_path).iterdir()) == there
+        patched.setattr(WorkerFiles, "delete_directory", _fail)
+        with pytest.raises(ConnectionResetError):
+            write_delta(people(spark), table_path, mode="append")
+    with monkeypatch.context() as patched:
+        patched.setattr(write.Transaction, "commit", _fail)
+        with pytest.raises(ConnectionResetError):
+            write_delta(people(spark), table_path, mode="append")
+    left = set(Path(table_path).iterdir()) - there
+    assert [str(path) in caplog.text for path in left] == [True, True]
+    assert all(list(path.glob("*.parquet")) for path in left)
     assert rows(spark, table_path) == sorted(PEOPLE, key=str)
     assert write_delta(people(spark), table_path, mode="append").version == 1
 
 
 def _fail(*_: object) -> None:
     raise ConnectionResetError
+
+
+def test_failures_of_the_job(spark: SparkSession, table_path: str) -> None:
+    """They are errors of ours, in few words, and Spark's own is the cause."""
+    boom = F.udf(lambda _: 1 // 0, "int")
+    for frame, problem in (
+        (spark.range(2).select(boom("id").alias("p")), "ZeroDivisionError"),
+        (spark.range(2).selectExpr("id DIV (id - 1) AS p"), "DIVIDE_BY_ZERO"),
+        (spark.range(1).selectExpr("repeat('x', 300) AS p"), "Mkdirs failed"),
+    ):
+        with settings(spark, {"spark.sql.ansi.enabled": "true"}), \
+                pytest.raises(WriteFailedError) as raised:  # fmt: skip
+            write_delta(frame.selectExpr("p", "1 AS n"), table_path, partition_by=["p"])
+        assert problem in raised.value.problem
+        assert len(raised.value.problem.splitlines()) == 1
+        assert isinstance(raised.value.__cause__, SPARK_ERRORS)
+    assert not list(Path(table_path).iterdir())
 
 
 def test_threads_lose_no_row(spark: SparkSession, table_path: str) -> None:
