@@ -29,7 +29,12 @@ from sparkdelta.storage.log_store import (
     log_path,
     show_same_log,
 )
-from sparkdelta.storage.parquet import WRITE_SETTINGS, ParquetRelation
+from sparkdelta.storage.parquet import (
+    WRITE_OPTIONS,
+    WRITE_SETTINGS,
+    ParquetRelation,
+    committer_settings,
+)
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
 _PATH_NOT_FOUND = "PATH_NOT_FOUND"
@@ -219,9 +224,10 @@ def write_parquet(
 ) -> None:
     """As `hadoop.write_parquet`, in a session of `sessions.session_of_one_write`."""
     sibling = rows.sparkSession
-    for key, value in {**WRITE_SETTINGS, **settings}.items():
+    committers = committer_settings(lambda key, default: str(sibling.conf.get(key, default)))
+    for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
         sibling.conf.set(key, value)
-    writer = rows.write.options(**options).mode("error")
+    writer = rows.write.options(**{**options, **WRITE_OPTIONS}).mode("error")
     writer.partitionBy(*partition_by).parquet(directory)
 
 

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from sparkdelta.storage.parquet import WRITE_SETTINGS
+from sparkdelta.storage.parquet import WRITE_OPTIONS, WRITE_SETTINGS, committer_settings
 
 
 def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> str:
@@ -73,14 +73,15 @@ def write_parquet(
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
     sibling = spark._jsparkSession.cloneSession()
-    for key, value in {**WRITE_SETTINGS, **settings}.items():
+    committers = committer_settings(sibling.conf().get)
+    for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
         sibling.conf().set(key, value)
     plan = rows._jdf.queryExecution().analyzed()
     writer = jvm.org.apache.spark.sql.classic.Dataset.ofRows(sibling, plan).write()
     names = gateway.new_array(jvm.java.lang.String, len(partition_by))
     for index, name in enumerate(partition_by):
         names[index] = name
-    for key, value in options.items():
+    for key, value in {**options, **WRITE_OPTIONS}.items():
         writer = writer.option(key, value)
     writer.format("parquet").mode("errorifexists").partitionBy(names).save(directory)
 

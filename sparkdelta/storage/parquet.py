@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -31,6 +31,42 @@ WRITE_SETTINGS = {
     "spark.sql.caseSensitive": "false",
 }
 """What data files depend on and no write option can say."""
+
+WRITE_OPTIONS = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
+}
+"""Of Hadoop's committer. With its second algorithm a task's files have their place before the job
+commits, also those of a task that fails then and runs again.
+"""
+
+_COMMIT_PROTOCOL = "spark.sql.sources.commitProtocolClass"
+_COMMITTER = "spark.sql.parquet.output.committer.class"
+_COMMITTERS = {
+    _COMMIT_PROTOCOL: (
+        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol",
+        "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol",
+    ),
+    _COMMITTER: (
+        "org.apache.parquet.hadoop.ParquetOutputCommitter",
+        "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter",
+    ),
+}
+"""Spark's own, and those that lead to the committers of object stores; all give files their place
+when the job commits."""
+
+
+def committer_settings(setting: Callable[[str, str], str]) -> dict[str, str]:
+    """The committers of a write: the user's where files have their place only once the job commits,
+    else Spark's own.
+
+    Parameters
+    ----------
+    setting
+        Gives a setting of the session, or the second argument where it has none.
+    """
+    found = {key: setting(key, known[0]) for key, known in _COMMITTERS.items()}
+    return {k: v if v in _COMMITTERS[k] else _COMMITTERS[k][0] for k, v in found.items()}
 
 
 @dataclass(frozen=True, slots=True)

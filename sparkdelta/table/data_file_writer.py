@@ -167,10 +167,7 @@ class DataFileWriter:
                     files,
                     place,
                     partition_by=list(names.values()),
-                    options={
-                        "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-                        **self.options,
-                    },
+                    options=self.options,
                     settings=self._settings(),
                 )
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import DataChangeFalseError, InvalidArgumentError, TableNotFoundError
+from sparkdelta.storage.parquet import committer_settings
 from tests.support.log_writer import write_commit
 from tests.support.settings import settings
 from tests.support.spark_jobs import counted_jobs
@@ -64,6 +68,46 @@ def test_rows_per_file_and_compression(spark: SparkSession, table_path: str) -> 
     assert sorted(json.loads(a["stats"])["numRecords"] for a in found) == [2, 4, 4]
     column = pq.ParquetFile(Path(table_path, found[0]["path"])).metadata.row_group(0).column(0)
     assert column.compression == "ZSTD"
+
+
+def test_files_have_their_place_when_the_job_commits(spark: SparkSession, table_path: str) -> None:
+    """Else those of a task that fails while it commits, and of its second run, would both count."""
+
+    def placed(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        """The files in place once the other task has committed; its own task is not yet there."""
+        [frame] = batches
+        until = time.monotonic() + 60
+        if frame["id"][0]:
+            while not (found := [*Path(table_path).glob("data-*/*.parquet")]) and not [
+                *Path(table_path).glob("data-*/_temporary/0/task_*")
+            ]:
+                assert time.monotonic() < until
+            frame["id"] = len(found)
+        yield frame
+
+    rows = spark.range(0, 2, 1, 2).mapInPandas(placed, "id LONG")
+    committers = {
+        "mapreduce.fileoutputcommitter.algorithm.version": "2",
+        "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
+        "spark.sql.sources.commitProtocolClass": (
+            "org.apache.spark.internal.io.HadoopMapReduceCommitProtocol"
+        ),
+    }
+    with settings(spark, committers):
+        write_delta(rows, table_path)
+    assert [row["id"] for row in read_delta(spark, table_path).collect()] == [0, 0]
+    assert not list(Path(table_path).glob("data-*/_*"))
+
+
+def test_committers_of_object_stores_are_kept() -> None:
+    binding = "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"
+    protocol = "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol"
+    own = {"spark.sql.sources.commitProtocolClass": protocol,
+           "spark.sql.parquet.output.committer.class": binding}  # fmt: skip
+    assert committer_settings(own.get) == own
+    sparks = committer_settings(lambda _, default: default)
+    assert sparks.keys() == own.keys()
+    assert committer_settings(lambda *_: "nobody.knows.Committer") == sparks
 
 
 def test_a_write_that_changes_no_data(spark: SparkSession, table_path: str) -> None:
