@@ -8,7 +8,6 @@ from pyspark.sql.types import (
     DataType,
     DateType,
     StringType,
-    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -18,6 +17,7 @@ from sparkdelta.frames.partition_values import value_of_text
 from sparkdelta.schema.sql_text import from_json_text, type_text
 from sparkdelta.schema.statistics_schema import leaves, spelled
 from sparkdelta.schema.table_schema import quoted
+from sparkdelta.schema.type_folds import transformed
 
 _JSON_OPTIONS = {"mode": "PERMISSIVE", "timeZone": "UTC"}
 _TEMPORAL = (DateType, TimestampType, TimestampNTZType)
@@ -35,15 +35,12 @@ def parsed_statistics(stats: str, *, statistics: StructType) -> str:
         return from_json_text(stats, statistics, **_JSON_OPTIONS)
     # Moments are taken as texts: how Spark parses them in JSON is a setting of the session. Inside
     # a lambda, so that the text is parsed once.
-    texts = from_json_text(stats, _with_texts(statistics), **_JSON_OPTIONS)
+    texts = from_json_text(stats, transformed(statistics, leaf=_text_of_moment), **_JSON_OPTIONS)
     values = _leaf_by_leaf("texts", statistics, _value)
     return f"get(transform(array({texts}), texts -> {values}), 0)"
 
 
-def _with_texts(data_type: DataType) -> DataType:
-    if isinstance(data_type, StructType):
-        fields = (StructField(f.name, _with_texts(f.dataType)) for f in data_type.fields)
-        return StructType(list(fields))
+def _text_of_moment(data_type: DataType) -> DataType:
     return StringType() if isinstance(data_type, _TEMPORAL) else data_type
 
 

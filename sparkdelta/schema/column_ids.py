@@ -7,12 +7,13 @@ PROTOCOL.md#writer-requirements-for-column-mapping
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from uuid import uuid4
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.schema.column_mapping import COLUMN_ID, PHYSICAL_NAME
+from sparkdelta.schema.type_folds import fields_within, with_fields
 
 MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
 
@@ -35,7 +36,7 @@ def with_column_ids(
     ----------
     PROTOCOL.md#writer-requirements-for-column-mapping
     """
-    ids = [field.metadata.get(COLUMN_ID) for field in fields_within(schema)]
+    ids = [field.metadata.get(COLUMN_ID) for _, field, _ in fields_within(schema)]
     last = max([max_id, *(number for number in ids if isinstance(number, int))])
 
     def assigned(field: StructField) -> StructField:
@@ -46,12 +47,9 @@ def with_column_ids(
             metadata[COLUMN_ID] = last
         if PHYSICAL_NAME not in metadata:
             metadata[PHYSICAL_NAME] = new_name()
-        return StructField(field.name, walked(field.dataType), field.nullable, metadata)
+        return StructField(field.name, field.dataType, field.nullable, metadata)
 
-    def walked(data_type: DataType) -> DataType:
-        return rebuilt(data_type, assigned)
-
-    return StructType([assigned(field) for field in schema.fields]), last
+    return with_fields(schema, assigned), last
 
 
 def with_ids_of(schema: StructType, earlier: StructType) -> StructType:
@@ -75,9 +73,9 @@ def without_ids(schema: StructType) -> StructType:
 
     def plain(field: StructField) -> StructField:
         kept = {k: v for k, v in (field.metadata or {}).items() if not k.startswith(_PREFIX)}
-        return StructField(field.name, rebuilt(field.dataType, plain), field.nullable, kept)
+        return StructField(field.name, field.dataType, field.nullable, kept)
 
-    return StructType([plain(field) for field in schema.fields])
+    return with_fields(schema, plain)
 
 
 _PREFIX = "delta.columnMapping."
@@ -93,31 +91,3 @@ def _as_before(field: StructField, before: StructField | None) -> StructField:
         return field
     ids = {k: v for k, v in (before.metadata or {}).items() if k.startswith(_PREFIX)}
     return StructField(field.name, new, field.nullable, {**(field.metadata or {}), **ids})
-
-
-def rebuilt(data_type: DataType, change: Callable[[StructField], StructField]) -> DataType:
-    """The type with its outermost struct fields changed."""
-    if isinstance(data_type, StructType):
-        return StructType([change(field) for field in data_type.fields])
-    if isinstance(data_type, ArrayType):
-        return ArrayType(rebuilt(data_type.elementType, change), data_type.containsNull)
-    if isinstance(data_type, MapType):
-        return MapType(
-            rebuilt(data_type.keyType, change),
-            rebuilt(data_type.valueType, change),
-            data_type.valueContainsNull,
-        )
-    return data_type
-
-
-def fields_within(data_type: DataType) -> Iterator[StructField]:
-    """All fields of a type, at every level."""
-    if isinstance(data_type, StructType):
-        for field in data_type.fields:
-            yield field
-            yield from fields_within(field.dataType)
-    elif isinstance(data_type, ArrayType):
-        yield from fields_within(data_type.elementType)
-    elif isinstance(data_type, MapType):
-        yield from fields_within(data_type.keyType)
-        yield from fields_within(data_type.valueType)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.exceptions import ColumnMappingError
 from sparkdelta.protocol.table_properties import ColumnMappingMode
+from sparkdelta.schema.type_folds import transformed, with_fields
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 COLUMN_ID = "delta.columnMapping.id"
@@ -58,25 +59,21 @@ def physical_type(data_type: DataType, mode: ColumnMappingMode) -> DataType:
 
     A field without an id in `id` mode is matched by its physical name, as no file can hold its id.
     """
-    if isinstance(data_type, StructType):
-        return StructType([physical_field(field, mode) for field in data_type.fields])
-    if isinstance(data_type, ArrayType):
-        return ArrayType(physical_type(data_type.elementType, mode))
-    if isinstance(data_type, MapType):
-        return MapType(
-            physical_type(data_type.keyType, mode),
-            physical_type(data_type.valueType, mode),
-        )
-    return data_type
+
+    def spelled(field: StructField) -> StructField:
+        metadata = {}
+        if mode is ColumnMappingMode.ID and COLUMN_ID in (field.metadata or {}):
+            metadata[PARQUET_FIELD_ID] = field.metadata[COLUMN_ID]
+        return StructField(physical_name(field, mode), field.dataType, True, metadata)
+
+    return transformed(data_type, field=spelled, nullable=True)
 
 
 def physical_field(field: StructField, mode: ColumnMappingMode) -> StructField:
     """One field as a data file spells it, see `physical_type`."""
-    metadata = {}
-    if mode is ColumnMappingMode.ID and COLUMN_ID in (field.metadata or {}):
-        metadata[PARQUET_FIELD_ID] = field.metadata[COLUMN_ID]
-    data_type = physical_type(field.dataType, mode)
-    return StructField(physical_name(field, mode), data_type, True, metadata)
+    schema = physical_type(StructType([field]), mode)
+    assert isinstance(schema, StructType)
+    return schema.fields[0]
 
 
 def named_by_file(field: StructField, names: Mapping[int, str]) -> StructField:
@@ -84,21 +81,10 @@ def named_by_file(field: StructField, names: Mapping[int, str]) -> StructField:
 
     An id that the file does not hold gets a name that no file holds, so that it reads as null.
     """
-    field_id = (field.metadata or {}).get(PARQUET_FIELD_ID)
-    name = field.name if field_id is None else names.get(field_id, f"__no_field_{field_id}")
-    return StructField(name, _type_named_by_file(field.dataType, names), field.nullable)
 
+    def renamed(inner: StructField) -> StructField:
+        field_id = (inner.metadata or {}).get(PARQUET_FIELD_ID)
+        name = inner.name if field_id is None else names.get(field_id, f"__no_field_{field_id}")
+        return StructField(name, inner.dataType, inner.nullable)
 
-def _type_named_by_file(data_type: DataType, names: Mapping[int, str]) -> DataType:
-    if isinstance(data_type, StructType):
-        return StructType([named_by_file(field, names) for field in data_type.fields])
-    if isinstance(data_type, ArrayType):
-        element = _type_named_by_file(data_type.elementType, names)
-        return ArrayType(element, data_type.containsNull)
-    if isinstance(data_type, MapType):
-        return MapType(
-            _type_named_by_file(data_type.keyType, names),
-            _type_named_by_file(data_type.valueType, names),
-            data_type.valueContainsNull,
-        )
-    return data_type
+    return with_fields(StructType([field]), renamed).fields[0]

@@ -31,6 +31,7 @@ from pyspark.sql.types import (
 from sparkdelta.exceptions import IcebergCompatError
 from sparkdelta.protocol.iceberg_compatibility import is_iceberg_type_change
 from sparkdelta.schema.needed_features import field_metadata
+from sparkdelta.schema.type_folds import types_within
 from sparkdelta.schema.type_widening import TYPE_CHANGES
 
 _ATOMIC = (
@@ -58,10 +59,9 @@ def check_iceberg_types(schema: StructType, version: int | None) -> None:
     """
     if version is None:
         return
-    for field in schema.fields:
-        wrong = _unsupported(field.dataType, version)
-        if wrong is not None:
-            problem = f"column {field.name} has the type {wrong.simpleString()}"
+    for path, data_type in types_within(schema):
+        if not _is_supported(data_type, version):
+            problem = f"column {path[0]} has the type {data_type.simpleString()}"
             raise IcebergCompatError(
                 version=version, violation="UNSUPPORTED_DATA_TYPE", problem=problem
             )
@@ -76,15 +76,7 @@ def check_iceberg_types(schema: StructType, version: int | None) -> None:
                 )
 
 
-def _unsupported(data_type: DataType, version: int) -> DataType | None:
-    if isinstance(data_type, StructType):
-        found = (_unsupported(field.dataType, version) for field in data_type.fields)
-        return next((wrong for wrong in found if wrong is not None), None)
-    if isinstance(data_type, ArrayType | MapType) and version == 1:
-        return data_type
-    if isinstance(data_type, ArrayType):
-        return _unsupported(data_type.elementType, version)
-    if isinstance(data_type, MapType):
-        key = _unsupported(data_type.keyType, version)
-        return _unsupported(data_type.valueType, version) if key is None else key
-    return None if isinstance(data_type, _ATOMIC) else data_type
+def _is_supported(data_type: DataType, version: int) -> bool:
+    if isinstance(data_type, ArrayType | MapType):
+        return version > 1
+    return isinstance(data_type, (StructType, *_ATOMIC))

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
 from sparkdelta.exceptions import ColumnMappingError
 from sparkdelta.protocol.table_properties import ColumnMappingMode
-from sparkdelta.schema.column_ids import fields_within, rebuilt
 from sparkdelta.schema.column_mapping import physical_name
+from sparkdelta.schema.type_folds import fields_within, parts, with_fields
 
 NESTED_IDS = "delta.columnMapping.nested.ids"
 _AS_IN_PROTOCOL = "parquet.field.nested.ids"
@@ -37,7 +37,7 @@ def with_nested_ids(schema: StructType, *, max_id: int) -> tuple[StructType, int
     ----------
     PROTOCOL.md#writer-requirements-for-icebergcompatv2
     """
-    known = (_known(field).values() for field in fields_within(schema))
+    known = (_known(field).values() for _, field, _ in fields_within(schema))
     last = max([max_id, *(number for numbers in known for number in numbers)])
 
     def assigned(field: StructField) -> StructField:
@@ -48,9 +48,9 @@ def with_nested_ids(schema: StructType, *, max_id: int) -> tuple[StructType, int
                 last += 1
                 ids[key] = last
         metadata = {**(field.metadata or {}), NESTED_IDS: ids}
-        return StructField(field.name, rebuilt(field.dataType, assigned), field.nullable, metadata)
+        return StructField(field.name, field.dataType, field.nullable, metadata)
 
-    return StructType([assigned(field) for field in schema.fields]), last
+    return with_fields(schema, assigned), last
 
 
 def nested_field_ids(schema: StructType) -> dict[ParquetPath, int]:
@@ -79,7 +79,8 @@ def _ids(
 ) -> Iterator[tuple[ParquetPath, int]]:
     if isinstance(data_type, StructType):
         yield from _ids_of_fields(data_type, path)
-    for name, group, inner in _parts(data_type):
+    group = "list" if isinstance(data_type, ArrayType) else "key_value"
+    for name, inner in parts(data_type):
         here, own = (*path, group, name), f"{key}.{name}"
         if own not in known:
             raise ColumnMappingError(problem=f"{own} has no field id")
@@ -87,23 +88,11 @@ def _ids(
         yield from _ids(inner, here, own, known)
 
 
-def _parts(data_type: DataType) -> list[tuple[str, str, DataType]]:
-    """Name, group of the file, and type of what is directly in a list or map."""
-    if isinstance(data_type, ArrayType):
-        return [("element", "list", data_type.elementType)]
-    if isinstance(data_type, MapType):
-        return [
-            ("key", "key_value", data_type.keyType),
-            ("value", "key_value", data_type.valueType),
-        ]
-    return []
-
-
 def _keys(field: StructField) -> Iterator[str]:
     """What needs an id, down to the next fields."""
 
     def walked(data_type: DataType, key: str) -> Iterator[str]:
-        for name, _, inner in _parts(data_type):
+        for name, inner in parts(data_type):
             yield f"{key}.{name}"
             yield from walked(inner, f"{key}.{name}")
 

@@ -9,10 +9,10 @@ PROTOCOL.md#default-columns, PROTOCOL.md#identity-columns
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StructField, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.exceptions import InvalidSchemaError, WriteNotImplementedError
 from sparkdelta.protocol.actions import Protocol
@@ -24,9 +24,9 @@ from sparkdelta.protocol.protocol_upgrades import (
     INVARIANTS,
 )
 from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.schema.type_folds import fields_within
 
 HIGH_WATER_MARK = "delta.identity.highWaterMark"
-_TOP, _STRUCT, _ELEMENT = range(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,12 @@ def row_rules(
             for key, text in sorted(configuration.items())
             if key.startswith(CONSTRAINT)
         ]
-    for name, column, place in _fields(schema, "", _TOP):
+    for names, column, repeated in fields_within(schema):
+        name = ".".join(names)
         for key, feature in FIELD_FEATURES.items():
             if key not in (column.metadata or {}) or not is_supported(protocol, feature):
                 continue
-            if place > (_STRUCT if key == INVARIANTS else _TOP):
+            if repeated or (len(names) > 1 and key != INVARIANTS):
                 raise WriteNotImplementedError(path=path, missing=(f"{feature.value} ({name})",))
             text = str(column.metadata[key])
             if key == INVARIANTS:
@@ -132,20 +133,6 @@ def with_marks(schema_string: str, marks: Mapping[str, int]) -> str:
         if column["name"] in marks:
             column["metadata"][HIGH_WATER_MARK] = marks[column["name"]]
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
-
-
-def _fields(data_type: DataType, prefix: str, place: int) -> Iterator[tuple[str, StructField, int]]:
-    """The fields at every level, with where they are."""
-    if isinstance(data_type, StructType):
-        for column in data_type.fields:
-            yield prefix + column.name, column, place
-            below = max(place, _STRUCT)
-            yield from _fields(column.dataType, f"{prefix}{column.name}.", below)
-    elif isinstance(data_type, ArrayType):
-        yield from _fields(data_type.elementType, prefix, _ELEMENT)
-    elif isinstance(data_type, MapType):
-        yield from _fields(data_type.keyType, prefix, _ELEMENT)
-        yield from _fields(data_type.valueType, prefix, _ELEMENT)
 
 
 def _invariant(name: str, text: str) -> Constraint:

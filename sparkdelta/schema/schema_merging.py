@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyspark.sql.types import (
-    ArrayType,
     ByteType,
     DataType,
     DateType,
@@ -19,13 +18,13 @@ from pyspark.sql.types import (
     FloatType,
     IntegerType,
     LongType,
-    MapType,
     ShortType,
     StructField,
     StructType,
     TimestampNTZType,
 )
 
+from sparkdelta.schema.type_folds import parts_together, with_parts
 from sparkdelta.schema.type_widening import TYPE_CHANGES
 from sparkdelta.schema.written_schema import clean_field
 
@@ -75,15 +74,8 @@ def _merged_field(table: StructField, rows: StructField, *, widening: bool) -> S
 def _merged_type(table: DataType, rows: DataType, *, widening: bool) -> DataType:
     if isinstance(table, StructType) and isinstance(rows, StructType):
         return merged_schema(table, rows, widening=widening)
-    if isinstance(table, ArrayType) and isinstance(rows, ArrayType):
-        element = _merged_type(table.elementType, rows.elementType, widening=widening)
-        return ArrayType(element, table.containsNull)
-    if isinstance(table, MapType) and isinstance(rows, MapType):
-        return MapType(
-            _merged_type(table.keyType, rows.keyType, widening=widening),
-            _merged_type(table.valueType, rows.valueType, widening=widening),
-            table.valueContainsNull,
-        )
+    if inner := parts_together(table, rows):
+        return with_parts(table, [_merged_type(a, b, widening=widening) for _, a, b in inner])
     return _wider(table, rows) if widening else table
 
 
@@ -117,10 +109,8 @@ def _changes(
     ----------
     PROTOCOL.md#type-change-metadata
     """
-    if isinstance(before, ArrayType) and isinstance(after, ArrayType):
-        yield from _changes(f"{path}.element", before.elementType, after.elementType)
-    elif isinstance(before, MapType) and isinstance(after, MapType):
-        yield from _changes(f"{path}.key", before.keyType, after.keyType)
-        yield from _changes(f"{path}.value", before.valueType, after.valueType)
+    if inner := parts_together(before, after):
+        for name, old, new in inner:
+            yield from _changes(f"{path}.{name}", old, new)
     elif not isinstance(before, StructType) and before != after:
         yield path.lstrip("."), before, after

@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 from sparkdelta.exceptions import CastOverflowError
 from sparkdelta.schema.sql_text import text_literal, type_text
 from sparkdelta.schema.table_schema import as_nullable, quoted
+from sparkdelta.schema.type_folds import parts_together
 
 _MOMENTS = (DateType, TimestampType, TimestampNTZType)
 
@@ -52,11 +53,8 @@ def can_assign(given: DataType, wanted: DataType) -> bool:
             and can_assign(field.dataType, own[field.name.lower()].dataType)
             for field in given.fields
         )
-    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
-        return can_assign(given.elementType, wanted.elementType)
-    if isinstance(given, MapType) and isinstance(wanted, MapType):
-        keys = can_assign(given.keyType, wanted.keyType)
-        return keys and can_assign(given.valueType, wanted.valueType)
+    if inner := parts_together(given, wanted):
+        return all(can_assign(own, other) for _, own, other in inner)
     if isinstance(wanted, StringType):
         return isinstance(given, AtomicType)
     return any(

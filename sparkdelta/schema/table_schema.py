@@ -22,6 +22,7 @@ from sparkdelta.exceptions import (
     SchemaNotSetError,
     UnsupportedDataTypeError,
 )
+from sparkdelta.schema.type_folds import transformed, types_within
 
 _UNREADABLE_TYPES = ("geometry", "geography", "interval", "timestamp_nanos", "timestampNanos")
 
@@ -41,7 +42,7 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
     SchemaNotSetError
         There is no schema.
     InvalidSchemaError
-        It is not a struct type in JSON, or two columns differ at most by case.
+        It is not a struct type in JSON, or two columns have the same name, ignoring case.
     UnsupportedDataTypeError
         A column has a type that this engine cannot read.
 
@@ -59,7 +60,7 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
         raise InvalidSchemaError(
             problem=f"schemaString of {path} cannot be parsed: {error}"
         ) from error
-    _reject_ambiguous_names(schema, "")
+    _reject_ambiguous_names(schema)
     return schema
 
 
@@ -76,23 +77,17 @@ def _reject_unreadable(document: Any, column: str) -> None:
             _reject_unreadable(document[part], column)
 
 
-def _reject_ambiguous_names(data_type: DataType, column: str) -> None:
-    if isinstance(data_type, StructType):
+def _reject_ambiguous_names(schema: StructType) -> None:
+    for path, data_type in types_within(schema):
         seen: dict[str, str] = {}
-        for field in data_type.fields:
-            twin = seen.get(field.name.lower())
+        for name in data_type.names if isinstance(data_type, StructType) else ():
+            twin = seen.get(name.lower())
             if twin is not None:
                 raise InvalidSchemaError(
-                    problem=f"columns {twin!r} and {field.name!r} of {column or 'the table'} "
+                    problem=f"columns {twin!r} and {name!r} of {'.'.join(path) or 'the table'} "
                     "have the same name, ignoring case"
                 )
-            seen[field.name.lower()] = field.name
-            _reject_ambiguous_names(field.dataType, f"{column}.{field.name}".lstrip("."))
-    elif isinstance(data_type, ArrayType):
-        _reject_ambiguous_names(data_type.elementType, column)
-    elif isinstance(data_type, MapType):
-        _reject_ambiguous_names(data_type.keyType, column)
-        _reject_ambiguous_names(data_type.valueType, column)
+            seen[name.lower()] = name
 
 
 def partition_fields(schema: StructType, partition_columns: tuple[str, ...]) -> list[StructField]:
@@ -124,17 +119,16 @@ def as_nullable(data_type: DataType) -> DataType:
     """The same type, nullable at every level and without field metadata: what a Parquet scan
     yields.
     """
-    if isinstance(data_type, StructType):
-        return StructType(
-            [StructField(field.name, as_nullable(field.dataType)) for field in data_type.fields]
-        )
-    if isinstance(data_type, ArrayType):
-        return ArrayType(as_nullable(data_type.elementType))
-    if isinstance(data_type, MapType):
-        return MapType(as_nullable(data_type.keyType), as_nullable(data_type.valueType))
-    if isinstance(data_type, StringType):
-        return StringType()  # without a collation: it decides comparisons, not what is stored
-    return data_type
+    return transformed(data_type, field=_plain_field, leaf=_plain_leaf, nullable=True)
+
+
+def _plain_field(field: StructField) -> StructField:
+    return StructField(field.name, field.dataType)
+
+
+def _plain_leaf(data_type: DataType) -> DataType:
+    # Without a collation: it decides comparisons, not what is stored.
+    return StringType() if isinstance(data_type, StringType) else data_type
 
 
 def without_void(data_type: DataType) -> DataType | None:

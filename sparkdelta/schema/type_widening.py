@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+from pyspark.sql.types import DataType
 
 from sparkdelta.exceptions import InvalidSchemaError, UnsupportedTypeChangeError
 from sparkdelta.protocol.type_changes import is_supported_type_change
+from sparkdelta.schema.type_folds import fields_within
 
 TYPE_CHANGES = "delta.typeChanges"
 
 
-def check_type_changes(schema: DataType, column: str = "") -> None:
+def check_type_changes(schema: DataType) -> None:
     """Refuse a table whose history holds a type change that a reader does not know how to convert.
 
     Raises
@@ -21,17 +22,9 @@ def check_type_changes(schema: DataType, column: str = "") -> None:
     ----------
     PROTOCOL.md#reader-requirements-for-type-widening
     """
-    if isinstance(schema, StructType):
-        for field in schema.fields:
-            name = f"{column}.{field.name}".lstrip(".")
-            for change in (field.metadata or {}).get(TYPE_CHANGES, ()):
-                _check(change, name)
-            check_type_changes(field.dataType, name)
-    elif isinstance(schema, ArrayType):
-        check_type_changes(schema.elementType, column)
-    elif isinstance(schema, MapType):
-        check_type_changes(schema.keyType, column)
-        check_type_changes(schema.valueType, column)
+    for path, field, _ in fields_within(schema):
+        for change in (field.metadata or {}).get(TYPE_CHANGES, ()):
+            _check(change, ".".join(path))
 
 
 def _check(change: object, column: str) -> None:

@@ -8,10 +8,8 @@ PROTOCOL.md#schema-serialization-format, PROTOCOL.md#column-mapping
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from pyspark.sql.types import (
-    ArrayType,
     AtomicType,
     BinaryType,
     BooleanType,
@@ -24,7 +22,6 @@ from pyspark.sql.types import (
     FloatType,
     IntegerType,
     LongType,
-    MapType,
     NullType,
     ShortType,
     StringType,
@@ -45,8 +42,10 @@ from sparkdelta.exceptions import (
     NoDataColumnError,
     UnsupportedDataTypeError,
 )
+from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.store_assignment import can_assign
 from sparkdelta.schema.table_schema import as_nullable
+from sparkdelta.schema.type_folds import parts, types_within
 
 _INVALID_CHARACTERS = set(" ,;{}()\n\t=")
 _WRITABLE = (
@@ -77,32 +76,35 @@ def new_table_schema(schema: StructType, *, any_names: bool = False) -> StructTy
     return StructType([clean_field(field) for field in schema.fields])
 
 
-def check_columns(
-    data_type: DataType, path: str = "", *, any_names: bool = False, with_void: bool = False
-) -> None:
+def check_columns(schema: StructType, *, any_names: bool = False, with_void: bool = False) -> None:
     """Refuse names that are the same but for case, names that Parquet's readers cannot take, and
     types that are not written.
     """
-    check = partial(check_columns, any_names=any_names, with_void=with_void)
-    if isinstance(data_type, StructType):
-        seen: set[str] = set()
-        if not data_type.fields:
-            raise UnsupportedDataTypeError(column=path or "the rows", data_type="struct<>")
-        for field in data_type.fields:
-            column = f"{path}.{field.name}".lstrip(".")
-            if field.name.lower() in seen:
-                raise DuplicateColumnsError(columns=(column,))
-            if not (any_names or _INVALID_CHARACTERS.isdisjoint(field.name)) or not field.name:
-                raise InvalidColumnNameError(column=column)
-            seen.add(field.name.lower())
-            check(field.dataType, column)
-    elif isinstance(data_type, ArrayType):
-        check(data_type.elementType, path)
-    elif isinstance(data_type, MapType):
-        check(data_type.keyType, path)
-        check(data_type.valueType, path)
-    elif not _is_writable(data_type) and not (with_void and data_type == NullType()):
-        raise UnsupportedDataTypeError(column=path, data_type=data_type.simpleString())
+    for path, data_type in types_within(schema):
+        if isinstance(data_type, StructType):
+            _check_names(data_type, path, any_names=any_names)
+        elif not (
+            parts(data_type)
+            or _is_writable(data_type)
+            or (with_void and isinstance(data_type, NullType))
+        ):
+            raise UnsupportedDataTypeError(
+                column=".".join(path), data_type=data_type.simpleString()
+            )
+
+
+def _check_names(struct: StructType, path: ColumnPath, *, any_names: bool) -> None:
+    if not struct.fields:
+        column = ".".join(path) or "the rows"
+        raise UnsupportedDataTypeError(column=column, data_type="struct<>")
+    seen: set[str] = set()
+    for name in struct.names:
+        column = ".".join((*path, name))
+        if name.lower() in seen:
+            raise DuplicateColumnsError(columns=(column,))
+        if not (any_names or _INVALID_CHARACTERS.isdisjoint(name)) or not name:
+            raise InvalidColumnNameError(column=column)
+        seen.add(name.lower())
 
 
 def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[str, ...]:

@@ -8,11 +8,11 @@ from pyspark.sql.types import (
     StructField,
     StructType,
     TimestampNTZType,
-    TimestampType,
     VariantType,
 )
 
-from sparkdelta.schema.needed_features import field_metadata, needed_features, uses_type
+from sparkdelta.protocol.table_features import TableFeature
+from sparkdelta.schema.needed_features import field_metadata, needed_features
 
 
 def struct(**fields):
@@ -21,8 +21,7 @@ def struct(**fields):
 
 def test_looking_inside_types():
     nested = struct(a=ArrayType(MapType(StringType(), struct(x=TimestampNTZType()))))
-    assert uses_type(nested, TimestampNTZType)
-    assert not uses_type(nested, TimestampType)
+    assert needed_features(nested, {}) == {TableFeature.TIMESTAMP_NTZ}
     inner = StructType([StructField("x", LongType(), metadata={"k": "v"})])
     assert field_metadata(struct(a=ArrayType(inner))) == {"a": {}, "a.x": {"k": "v"}}
 
