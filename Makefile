@@ -17,27 +17,27 @@ demo: java $(VENV)/.demo ## Replay the logs of two real tables and explain each 
 	@$(BIN)/python jobs/demo.py
 
 .PHONY: test
-test: java $(VENV)/.tests ## The tests of every layer, in a few minutes
+test: java $(VENV)/.tests ## Run the tests of every layer, in a few minutes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FAST) and not full" $(TESTS)
 
 ##@ More tests
 .PHONY: test-rest
-test-rest: java $(VENV)/.installed ## What make test leaves out: more cases, Spark Connect, S3, notebooks
+test-rest: java $(VENV)/.installed ## Run the remaining tests: more cases, Spark Connect, S3, notebooks
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FAST) and full" $(TESTS)
 
 .PHONY: test-all
-test-all: test test-rest ## All tests but slow ones, the corpus and the oracles
+test-all: test test-rest ## Run all tests but the slow, corpus and oracle tests
 
 .PHONY: conformance
-conformance: java $(VENV)/.installed ## Every case of delta-spec-testdata
+conformance: java $(VENV)/.installed ## Run every case of delta-spec-testdata
 	$(BIN)/python -m pytest -m conformance tests/conformance $(TESTS)
 
 .PHONY: oracle
-oracle: java $(VENV)/.installed ## Random histories by delta-spark and delta-rs, SEEDS of them; HDFS
+oracle: java $(VENV)/.installed ## Test SEEDS random table histories by delta-spark and delta-rs, and HDFS
 	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -k "oracle or hdfs" tests/oracle tests/storage $(TESTS)
 
 .PHONY: slow
-slow: java $(VENV)/.installed ## Crashes at every call, many writers, a cluster, a driver of little memory
+slow: java $(VENV)/.installed ## Test crashes at every call, many writers, a cluster, a driver with little memory
 	$(BIN)/python -m pytest -m "slow and not oracle" $(TESTS)
 
 .PHONY: notebooks
@@ -46,28 +46,28 @@ notebooks: java $(VENV)/.installed ## Execute the notebooks
 
 OLDEST_WRITES := tests/commands/test_create_table.py tests/commands/test_write_options.py tests/table/test_log_compaction.py
 .PHONY: test-oldest
-test-oldest: java $(OLDEST)/.installed ## A small suite on the lowest supported pyspark
+test-oldest: java $(OLDEST)/.installed ## Run a small suite on the lowest supported pyspark
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FAST) and not notebook" -k "not distributed" tests/golden $(OLDEST_WRITES)
 
 .PHONY: bench
-bench: java $(VENV)/.installed ## Benchmarks, as ratios in one run; BENCH='--scale small' for a smoke test
+bench: java $(VENV)/.installed ## Run the benchmarks; BENCH='--scale small' for a smoke test
 	$(BIN)/python -m tests.benchmarks $(BENCH)
 
 .PHONY: bench-plan
-bench-plan: java $(VENV)/.installed ## Planning of up to 10M files, against other engines too; BENCH='--help' for options
+bench-plan: java $(VENV)/.installed ## Benchmark scan planning for up to 10M files; BENCH='--help' for options
 	$(BIN)/python -m tests.benchmarks --only planning $(BENCH)
 
 .PHONY: bench-checkpoint
-bench-checkpoint: java $(VENV)/.installed ## Writing checkpoints of 1M files, or 10M: BENCH='--most-files 10000000'
+bench-checkpoint: java $(VENV)/.installed ## Benchmark checkpoints of 1M files; BENCH='--most-files 10000000' for 10M
 	$(BIN)/python -m tests.benchmarks --only checkpoints $(BENCH)
 
 .PHONY: bench-write
-bench-write: java $(VENV)/.installed ## Writing 20M rows, one row, by 20 writers, and a commit of 1M actions
+bench-write: java $(VENV)/.installed ## Benchmark writes of 20M rows, one row, by 20 writers, and a commit of 1M actions
 	$(BIN)/python -m tests.benchmarks --only writes $(BENCH)
 
 ##@ Checks
 .PHONY: check
-check: lint types imports ## Everything that reads the code without running it
+check: lint types imports ## Lint, check types and imports
 
 .PHONY: lint
 lint: $(VENV)/.installed
@@ -88,18 +88,18 @@ clean: ## Remove the virtual environments and caches
 	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 .PHONY: help
-help: ## This list
+help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z-]+:.*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# --- What the commands above need --------------------------------------------------------------
+# --- Dependencies of the targets above --------------------------------------------------------------
 
 $(VENV)/.demo: pyproject.toml
 	$(call make_venv,$(VENV))
 	$(VENV)/bin/python -m pip install --quiet --editable ".[demo]"
 	@touch $@
 
-# A newcomer's tests need neither linters nor notebooks.
+# make test needs neither linters nor notebooks.
 $(VENV)/.tests: pyproject.toml
 	$(call make_venv,$(VENV))
 	$(VENV)/bin/python -m pip install --quiet --editable ".[tests]"
@@ -115,7 +115,7 @@ $(OLDEST)/.installed: pyproject.toml
 	$(OLDEST)/bin/python -m pip install --quiet --editable ".[tests]" "pyspark[connect]==4.0.0"
 	@touch $@
 
-# Debian splits venv off Python; where apt is not at hand, pip's own virtualenv does.
+# Debian packages venv separately from Python.
 define make_venv
 	@test -x $(1)/bin/python -a -x $(1)/bin/pip || { rm -rf $(1); $(PYTHON) -m venv $(1) 2>/dev/null; } || { \
 	  echo "Installing python3-venv"; \

@@ -41,11 +41,11 @@ def _checkpoint(spark: SparkSession, options: Namespace) -> tuple[Mapping[str, o
 
 def _parser() -> argparse.ArgumentParser:
     parser = job.parser(__doc__)
-    parser.add_argument("--version", type=int, help="the version; the latest by default")
+    parser.add_argument("--version", type=int, help="version (default: latest)")
     parser.add_argument(
         "--kind",
         choices=("classic", "v2-classic", "v2-json", "v2-parquet"),
-        help="spec and name; by default what delta.checkpointPolicy of the table says",
+        help="checkpoint kind (default: by the table's delta.checkpointPolicy)",
     )
     parser.add_argument(
         "--layout",
@@ -55,16 +55,18 @@ def _parser() -> argparse.ArgumentParser:
         "few sidecars; hash: spread by path, in a little less time",
     )
     parser.add_argument(
-        "--full", action="store_true", help="take over no sidecar of the last checkpoint"
+        "--full", action="store_true", help="do not reuse sidecars of the last checkpoint"
     )
     parser.add_argument(
         "--adds-per-sidecar",
         type=int,
         default=ADDS_PER_SIDECAR,
         metavar="N",
-        help="how many live files a sidecar describes, about (%(default)s)",
+        help="approximate number of live files per sidecar (default: %(default)s)",
     )
-    parser.add_argument("--compression", default="snappy", help="of Parquet files (%(default)s)")
+    parser.add_argument(
+        "--compression", default="snappy", help="Parquet compression codec (default: %(default)s)"
+    )
     return parser
 
 

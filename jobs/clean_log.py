@@ -1,4 +1,4 @@
-"""Delete what of a Delta table's log has expired: spark-submit jobs/clean_log.py /path/to/table
+"""Delete expired log files of a Delta table: spark-submit jobs/clean_log.py /path/to/table
 
 The result is one line of JSON on standard output, with the names of the deleted files, or why there
 are none. Exit codes: 0 done; 1 the log could not be cleaned; 2 the arguments are wrong.
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the job and return its exit code."""
     parser = job.parser(__doc__)
     parser.add_argument(
-        "--dry-run", action="store_true", help="delete nothing, list what would be deleted"
+        "--dry-run", action="store_true", help="list the expired files without deleting them"
     )
     return job.run(parser, arguments, _clean)
 

@@ -20,9 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the job and return its exit code."""
     parser = job.parser(__doc__)
     parser.add_argument(
-        "--start", type=int, help="first version; by default the one after the newest checkpoint"
+        "--start", type=int, help="first version (default: the one after the newest checkpoint)"
     )
-    parser.add_argument("--end", type=int, help="last version; by default the latest")
+    parser.add_argument("--end", type=int, help="last version (default: latest)")
     return job.run(parser, arguments, _compact)
 
 

@@ -1,4 +1,4 @@
-"""Replay the logs of two real tables, step by step, in plain words: `make demo`.
+"""Replay the logs of two real tables and explain each step: `make demo`.
 
 The tables are made by delta-rs, which shares no code with sparkdelta; everything after that is
 sparkdelta alone. `spark-submit jobs/demo.py` does the same on any cluster whose driver and workers
@@ -29,10 +29,10 @@ DAYS = ["2024-05-01", "2024-05-02", "2024-05-03"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the tables, then read them."""
+    """Create the tables, then read them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
-        "--tables", help="where to make the tables; a temporary directory by default"
+        "--tables", help="directory for the tables (default: a temporary directory)"
     )
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="sparkdelta-demo-") as scratch, _spark() as spark:
@@ -116,7 +116,7 @@ def show_visits(spark: SparkSession, path: str) -> None:
 
 
 def describe_segment(snapshot: Snapshot) -> str:
-    """A log segment in plain words."""
+    """Describe a log segment."""
     segment = snapshot.segment
     lines = [f"The table is at version {snapshot.version}. To know its state, it is enough to read"]
     if segment.checkpoint is not None:
@@ -128,7 +128,7 @@ def describe_segment(snapshot: Snapshot) -> str:
 
 
 def say(title: str, text: str) -> None:
-    """A heading and a paragraph."""
+    """Print a heading and a paragraph."""
     if title:
         print(f"\n=== {title} " + "=" * max(0, 76 - len(title)))
     if text:
@@ -137,7 +137,7 @@ def say(title: str, text: str) -> None:
 
 @contextmanager
 def _spark() -> Iterator[SparkSession]:
-    """The session of spark-submit, or a quiet one on this machine."""
+    """Return the session of spark-submit, or a local one with little logging."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     logging.getLogger("py4j").setLevel(logging.ERROR)
     builder = SparkSession.builder.appName("sparkdelta demo")

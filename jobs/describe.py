@@ -1,4 +1,4 @@
-"""Say what a Delta table is: spark-submit jobs/describe.py /path/to/table
+"""Describe a Delta table: spark-submit jobs/describe.py /path/to/table
 
 Prints the one row of `DESCRIBE DETAIL`, and with --history the latest commits, as JSON on standard
 output. Exit codes: 0 done, 1 the table could not be read, 2 the arguments are wrong.
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the job and return its exit code."""
     parser = job.parser(__doc__)
     parser.add_argument(
-        "--history", type=int, default=0, metavar="N", help="the latest N commits too"
+        "--history", type=int, default=0, metavar="N", help="include the latest N commits"
     )
     return job.run(parser, arguments, _describe)
 

@@ -1,7 +1,7 @@
-"""What all jobs have in common: progress on stderr, one line of JSON on stdout, exit codes.
+"""Shared code of all jobs: progress on stderr, one line of JSON on stdout, exit codes.
 
-It lies beside the jobs: where spark-submit sends a job to another machine (``--deploy-mode
-cluster``), name it in ``--py-files`` too.
+If spark-submit runs the job on another machine (``--deploy-mode cluster``), pass this file with
+``--py-files`` as well.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaError
 
 DONE, NOT_DONE = 0, 1
-"""Exit codes: as asked; not so, or something was found. 2 is for wrong arguments."""
+"""Exit codes: success; failure, or there are findings. 2 means invalid arguments."""
 
 Call = Callable[[SparkSession, Namespace], tuple[Mapping[str, object], int]]
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """A parser of what every job takes."""
+    """Return a parser for the arguments that all jobs take."""
     made = argparse.ArgumentParser(description=description)
-    made.add_argument("path", help="the table's root, as any path that Spark reads")
+    made.add_argument("path", help="root of the table, any path that Spark can read")
     return made
 
 
@@ -58,7 +58,7 @@ def run(
 
 
 def _stderr(spark: SparkSession) -> TextIO | io.TextIOBase:
-    """Standard error: under spark-submit, which joins Python's with its output, that of the JVM."""
+    """Return standard error: the JVM's under spark-submit, which redirects Python's to stdout."""
     if "PYSPARK_GATEWAY_PORT" in os.environ and os.path.sameopenfile(1, 2):
         return _JvmStderr(spark)
     return sys.stderr

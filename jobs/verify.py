@@ -1,4 +1,4 @@
-"""Look for what in a Delta table is not as its log says: spark-submit jobs/verify.py /path/to/table
+"""Check that a Delta table is consistent with its log: spark-submit jobs/verify.py /path/to/table
 
 The report goes to standard error, the same as one line of JSON to standard output. Exit codes: 0
 the table is clean; 1 something was found, or the table could not be read; 2 the arguments are
@@ -20,7 +20,7 @@ import sparkdelta
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the job and return its exit code."""
     parser = job.parser(__doc__)
-    parser.add_argument("--version", type=int, help="by default the latest")
+    parser.add_argument("--version", type=int, help="version (default: latest)")
     parser.add_argument(
         "--footers", action="store_true", help="open every data file and count its rows"
     )

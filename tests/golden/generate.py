@@ -37,15 +37,14 @@ from tests.support.delta_spark import VERSION, delta_session
 TABLES = Path(__file__).parent / "tables"
 README_HEAD = """# Golden tables
 
-Small Delta tables as other engines wrote them, each with the rows that the same engine reads at its
-versions. `python -m tests.golden.generate` writes them and this file; tests find them by
-`tests/golden/cases.py`. Names below `delta/` must stay exactly as they are; file modification times
-mean nothing.
+Small Delta tables written by other engines, each with the rows that the same engine reads at each
+version. `python -m tests.golden.generate` generates them and this file; tests load them with
+`tests/golden/cases.py`. Do not rename files below `delta/`; their modification times are irrelevant.
 
-Of the keys of `case.json`: a read with `columns` selects these; `json_columns` (with variants) are
-expected as `to_json(struct(column AS v))`, `void_columns` as null strings; `expect_error` says that
-the read must fail; `protocol` and `num_files` (live files) are those of the latest version;
-`commit_timestamps` are those inside the commits.
+Keys of `case.json`: `columns` are the columns that a read selects; `json_columns` (with variants)
+are expected as `to_json(struct(column AS v))`, `void_columns` as null strings; `expect_error` means
+that the read must fail; `protocol` and `num_files` (live files) are those of the latest version;
+`commit_timestamps` are those stored in the commits.
 
 | table | writer | versions | about |
 |---|---|---|---|"""
