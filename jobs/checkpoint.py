@@ -1,8 +1,8 @@
 """Write a checkpoint of a Delta table: spark-submit jobs/checkpoint.py /path/to/table
 
-The result is one line of JSON on standard output; what happens is told on standard error. Exit
-codes: 0 a checkpoint was written, or one that is as good is there; 1 it could not be written; 2 the
-arguments are wrong.
+Prints the result as one line of JSON to standard output, and progress to standard error. Exit
+codes: 0 a checkpoint was written, or an equivalent one exists; 1 it could not be written; 2 invalid
+arguments.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=("clustered", "hash"),
         default="clustered",
         help="clustered: ordered by partition values and statistics, so that selective reads open "
-        "few sidecars; hash: spread by path, in a little less time",
+        "few sidecars; hash: distributed by path, slightly faster to write",
     )
     parser.add_argument(
         "--full", action="store_true", help="do not reuse sidecars of the last checkpoint"

@@ -1,7 +1,7 @@
 """Delete expired log files of a Delta table: spark-submit jobs/clean_log.py /path/to/table
 
-The result is one line of JSON on standard output, with the names of the deleted files, or why there
-are none. Exit codes: 0 done; 1 the log could not be cleaned; 2 the arguments are wrong.
+Prints one line of JSON to standard output, with the names of the deleted files, or the reason why
+there are none. Exit codes: 0 success; 1 the log could not be cleaned; 2 invalid arguments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Write a log compaction file of a Delta table: spark-submit jobs/compact_log.py /path/to/table
 
-The result is one line of JSON on standard output. Exit codes: 0 the file was written, is there
-already, or there is nothing to compact; 1 it could not be written; 2 the arguments are wrong.
+Prints the result as one line of JSON to standard output. Exit codes: 0 the file was written or
+exists, or there is nothing to compact; 1 it could not be written; 2 invalid arguments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Describe a Delta table: spark-submit jobs/describe.py /path/to/table
 
 Prints the one row of `DESCRIBE DETAIL`, and with --history the latest commits, as JSON on standard
-output. Exit codes: 0 done, 1 the table could not be read, 2 the arguments are wrong.
+output. Exit codes: 0 success; 1 the table could not be read; 2 invalid arguments.
 """
 
 from __future__ import annotations

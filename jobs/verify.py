@@ -1,8 +1,7 @@
 """Check that a Delta table is consistent with its log: spark-submit jobs/verify.py /path/to/table
 
-The report goes to standard error, the same as one line of JSON to standard output. Exit codes: 0
-the table is clean; 1 something was found, or the table could not be read; 2 the arguments are
-wrong.
+Prints a report to standard error, and the same as one line of JSON to standard output. Exit codes:
+0 the table is clean; 1 there are findings, or the table could not be read; 2 invalid arguments.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ README_HEAD = """# Golden tables
 
 Small Delta tables written by other engines, each with the rows that the same engine reads at each
 version. `python -m tests.golden.generate` generates them and this file; tests load them with
-`tests/golden/cases.py`. Do not rename files below `delta/`; their modification times are irrelevant.
+`tests/golden/cases.py`. Do not rename files below `delta/`; modification times are irrelevant.
 
 Keys of `case.json`: `columns` are the columns that a read selects; `json_columns` (with variants)
 are expected as `to_json(struct(column AS v))`, `void_columns` as null strings; `expect_error` means
