@@ -1,8 +1,8 @@
 """Replay the logs of two real tables and explain each step: `make demo`.
 
 The tables are written by delta-rs, which shares no code with sparkdelta; everything after that
-uses only sparkdelta. `spark-submit jobs/demo.py` does the same on any cluster whose driver and workers
-share a disk.
+uses only sparkdelta. `spark-submit jobs/demo.py` does the same on any cluster whose driver and
+workers share a disk.
 """
 
 from __future__ import annotations
