@@ -135,10 +135,10 @@ def test_what_fails_after_a_commit_is_logged(
         patched.setattr(commit_hooks, "write_checkpoint", fail)
         assert append(spark, table_path) == 1
     texts = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
-    assert [text.partition("; its ")[2] for text in texts] == [
+    assert [text.partition(", but its ")[2] for text in texts] == [
         "version checksum failed: lost", "checkpoint failed: lost",
     ]  # fmt: skip
-    assert all("Version 1" in text and "is committed" in text for text in texts)
+    assert all("Version 1" in text and "was committed" in text for text in texts)
     assert append(spark, table_path, user_metadata="next") == 2
     assert log(table_path, ".crc") == [0, 2]
     assert log(table_path, ".checkpoint.parquet") == [2]
