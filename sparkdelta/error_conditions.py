@@ -8,7 +8,7 @@ from __future__ import annotations
 
 _CONFLICT = (
     "Cannot commit to {path}, and nothing was committed: concurrent commit {version} ({operation}) "
-    "{finding} ({subject}). "
+    "{conflict} ({subject}). "
 )
 _RETRY = (
     "Retry the operation on the latest version; rows to be written that were read from this table "

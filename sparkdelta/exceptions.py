@@ -642,7 +642,7 @@ class DeltaConcurrentModificationException(CommitError):
     path: str
     version: int
     operation: str
-    finding: str
+    conflict: str
     subject: str
     error_class = "DELTA_CONCURRENT_MODIFICATION"
 

@@ -39,6 +39,7 @@ from sparkdelta.schema.statistics_columns import check_statistics_columns
 from sparkdelta.schema.written_schema import check_columns, check_partition_columns
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.clustering import clustering_domain
+from sparkdelta.table.commit_hooks import run_commit_hooks
 from sparkdelta.table.log_listing import open_log_for_writing
 from sparkdelta.table.replacement import replacement
 from sparkdelta.table.rule_expressions import check_expressions
@@ -134,8 +135,10 @@ def create_table(
         )
         raise InvalidArgumentError(argument="generatedAlwaysAs", problem=problem)
     check_expressions(spark, definition.schema, rules)
-    transaction = _transaction(store, snapshot, definition, description, creation)
-    return transaction.commit().version
+    transaction = _transaction(spark, store, snapshot, definition, description, creation)
+    done = transaction.commit()
+    run_commit_hooks(done)
+    return done.version
 
 
 def _definition(description: TableDescription, snapshot: Snapshot | None) -> TableDefinition:
@@ -178,6 +181,7 @@ def _check_iceberg(definition: TableDefinition, snapshot: Snapshot | None) -> No
 
 
 def _transaction(
+    spark: SparkSession,
     store: LogStore,
     snapshot: Snapshot | None,
     definition: TableDefinition,
@@ -191,6 +195,7 @@ def _transaction(
         replaced = replacement(snapshot, WriteOptions(mode="overwrite"))
     is_changed = snapshot is None or definition.protocol != snapshot.protocol
     return Transaction(
+        spark=spark,
         store=store,
         snapshot=snapshot,
         operation=Operation(

@@ -36,6 +36,7 @@ from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.row_rules import with_marks
 from sparkdelta.schema.statistics_columns import string_prefix_length
 from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.commit_hooks import run_commit_hooks
 from sparkdelta.table.data_file_writer import DataFileWriter
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.job_names import jobs_of
@@ -127,7 +128,7 @@ def _write(
                 replaced = replaced_partitions(snapshot, files.adds, options)
         target = _with_marks(target, snapshot, files, path=store.table_root)
         transaction = _transaction(
-            store, snapshot, target, files, replaced, options, reads_table=read is not None
+            spark, store, snapshot, target, files, replaced, options, reads_table=read is not None
         )
         try:
             with orphans_are_told(store.table_root, files.directory):
@@ -137,6 +138,7 @@ def _write(
             if not target.numbered or rewrites == _MAX_REWRITES or read is not None:
                 raise
             continue
+        run_commit_hooks(done)
         return WriteResult(
             done.version,
             files.count,
@@ -235,6 +237,7 @@ def _data_files(
 
 
 def _transaction(
+    spark: SparkSession,
     store: LogStore,
     snapshot: Snapshot | None,
     target: Target,
@@ -260,20 +263,23 @@ def _transaction(
     if isinstance(options.replace_where, str):
         parameters["predicate"] = options.replace_where
     return Transaction(
+        spark=spark,
         store=store,
         snapshot=snapshot,
         operation=Operation(
-            "WRITE", parameters, is_blind_append=replaced is None and not reads_table
+            "WRITE",
+            parameters,
+            is_blind_append=replaced is None and not reads_table,
+            metrics={
+                "numFiles": str(files.count),
+                "numOutputRows": str(files.num_rows),
+                "numOutputBytes": str(files.size_bytes),
+            },
         ),
         staged=staged,
         file_actions=_file_actions(files, replaced),
         read=replace(read, app_ids=app_ids, whole_table=read.whole_table or reads_table),
         tags=_tags(target, replaced),
-        metrics={
-            "numFiles": str(files.count),
-            "numOutputRows": str(files.num_rows),
-            "numOutputBytes": str(files.size_bytes),
-        },
         user_metadata=options.user_metadata,
     )
 

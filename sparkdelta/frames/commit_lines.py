@@ -1,8 +1,8 @@
-"""File actions to the lines of a commit, and what a commit must know of them.
+"""The lines of file actions in a commit, and their totals.
 
 References
 ----------
-PROTOCOL.md#delta-log-entries, PROTOCOL.md#add-file-and-remove-file
+PROTOCOL.md#delta-log-entries, PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
 """
 
 from __future__ import annotations
@@ -12,43 +12,43 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
-from sparkdelta.schema.action_schemas import ADD, REMOVE
+from sparkdelta.schema.action_schemas import ADD, CDC, REMOVE
 
 LINE = "line"
 
 
 def conformed_actions(actions: DataFrame, stored: StructType) -> DataFrame:
-    """The same actions with every field of the protocol, in its order and type.
+    """Return file actions with every field of the protocol, in its order and type.
 
     Parameters
     ----------
     actions
-        add STRUCT or remove STRUCT or both, one of them null in each row.
+        add STRUCT, remove STRUCT, cdc STRUCT or some of them; one is not null in each row.
     stored
-        The type of its rows; a field that is not there is null.
+        The type of its rows; missing columns and fields become nulls.
 
     Returns
     -------
     DataFrame
-        add STRUCT, remove STRUCT.
+        add STRUCT, remove STRUCT, cdc STRUCT.
 
     References
     ----------
-    PROTOCOL.md#add-file-and-remove-file
+    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
     """
+    types = {"add": ADD, "remove": REMOVE, "cdc": CDC}
     return actions.select(
-        _conformed("add", ADD, stored).alias("add"),
-        _conformed("remove", REMOVE, stored).alias("remove"),
+        *(_conformed(name, wanted, stored).alias(name) for name, wanted in types.items())
     )
 
 
 def file_action_lines(actions: DataFrame) -> DataFrame:
-    """A line per file action: fields without a value are left out, but partition values are kept.
+    """Return a JSON line per file action, without fields that are null; null partition values stay.
 
     Parameters
     ----------
     actions
-        add STRUCT, remove STRUCT, as `conformed_actions` gives them.
+        add STRUCT, remove STRUCT, cdc STRUCT, see `conformed_actions`.
 
     Returns
     -------
@@ -60,22 +60,22 @@ def file_action_lines(actions: DataFrame) -> DataFrame:
     PROTOCOL.md#delta-log-entries
     """
     options = {"ignoreNullFields": "true", "timeZone": "UTC"}
-    return actions.select(F.to_json(F.struct("add", "remove"), options).alias(LINE))
+    return actions.select(F.to_json(F.struct("add", "remove", "cdc"), options).alias(LINE))
 
 
 def action_totals(actions: DataFrame) -> DataFrame:
-    """What a commit must know of its file actions.
+    """Return what the checks and metrics of a commit need of its file actions.
 
     Parameters
     ----------
     actions
-        add STRUCT, remove STRUCT, as `conformed_actions` gives them.
+        add STRUCT, remove STRUCT, cdc STRUCT, see `conformed_actions`.
 
     Returns
     -------
     DataFrame
-        One row: adds_data BOOLEAN, removes_data BOOLEAN, has_vectors BOOLEAN, num_removes LONG,
-        removed_bytes LONG.
+        One row: adds_data BOOLEAN, removes_data BOOLEAN, has_vectors BOOLEAN,
+        has_change_files BOOLEAN, num_removes LONG, removed_bytes LONG.
 
     References
     ----------
@@ -89,6 +89,7 @@ def action_totals(actions: DataFrame) -> DataFrame:
                 ("adds_data", _is_data("add")),
                 ("removes_data", _is_data("remove")),
                 ("has_vectors", has_vector),
+                ("has_change_files", F.col("cdc.path").isNotNull()),
             )
         ),
         F.count("remove.path").alias("num_removes"),
@@ -97,7 +98,7 @@ def action_totals(actions: DataFrame) -> DataFrame:
 
 
 def repeated_files(actions: DataFrame, *, table_root: str) -> DataFrame:
-    """path STRING of the logical files that more than one action is about.
+    """path STRING of the logical files with more than one add or remove.
 
     References
     ----------
@@ -105,7 +106,9 @@ def repeated_files(actions: DataFrame, *, table_root: str) -> DataFrame:
     """
     keys = actions.select(_key("add", table_root), _key("remove", table_root))
     key = F.coalesce("add", "remove").alias("key")
-    counted = keys.select(key).groupBy("key").agg(F.count("*").alias("actions"))
+    counted = (
+        keys.select(key).filter("key IS NOT NULL").groupBy("key").agg(F.count("*").alias("actions"))
+    )
     return counted.filter("actions > 1").select("key.path")
 
 

@@ -1,7 +1,6 @@
-"""What the many file actions of a winning commit did to a transaction's ground.
+"""Conflicts with the file actions of a large winning commit.
 
-The same findings as `protocol.conflicts.file_findings`, by names, for more actions than a driver
-should hold.
+The same rules as `protocol.conflicts.file_conflicts`, for more actions than the driver should hold.
 
 References
 ----------
@@ -18,9 +17,9 @@ from pyspark.sql import functions as F
 
 from sparkdelta.frames.data_skipping import NOTHING_STORED, DataSkipping
 from sparkdelta.frames.file_keys import canonical_path
-from sparkdelta.protocol.conflicts import Finding, added_finding
+from sparkdelta.protocol.conflicts import Conflict, conflict_of_added_file
 
-FINDING, SUBJECT, KEY = "finding", "subject", "key"
+CONFLICT, SUBJECT, KEY = "conflict", "subject", "key"
 
 
 def conflicting_files(
@@ -33,21 +32,21 @@ def conflicting_files(
     is_blind_append: bool,
     table_root: str,
 ) -> DataFrame:
-    """The findings about file actions, each with a file that shows it.
+    """Return the conflicts with file actions of a commit, each with the path of one file.
 
     Parameters
     ----------
     actions
         add STRUCT, remove STRUCT of one commit.
     skipping
-        The predicates of what the transaction read: a file that may hold a match counts.
+        The predicates of the transaction's reads: an added file that may match is a conflict.
     read_files, removed_files
-        key STRING, the canonical paths of what the transaction read and removes; None for nothing.
+        key STRING: canonical paths of the files that the transaction read and removes, or None.
 
     Returns
     -------
     DataFrame
-        finding STRING, the name of a `Finding`, unique; subject STRING.
+        conflict STRING (unique, the name of a `Conflict`), subject STRING.
 
     References
     ----------
@@ -56,25 +55,25 @@ def conflicting_files(
     adds = actions.filter("add.path IS NOT NULL").select("add.*")
     removes = actions.filter("remove.path IS NOT NULL").select("remove.path")
     keyed = removes.withColumn(KEY, F.expr(canonical_path("path", table_root=table_root)))
-    added = added_finding(is_blind_append=is_blind_append)
+    added = conflict_of_added_file(is_blind_append=is_blind_append)
     found = []
     if reads_whole_table:
-        found += [_named(adds, added), _named(removes, Finding.REMOVED_WHAT_WAS_READ)]
+        found += [_as_conflict(adds, added), _as_conflict(removes, Conflict.REMOVED_WHAT_WAS_READ)]
     else:
-        found += [_named(each.keep(adds, NOTHING_STORED), added) for each in skipping]
-    for files, finding in (
-        (read_files, Finding.REMOVED_WHAT_WAS_READ),
-        (removed_files, Finding.REMOVED_WHAT_IS_REMOVED),
+        found += [_as_conflict(each.keep(adds, NOTHING_STORED), added) for each in skipping]
+    for files, conflict in (
+        (read_files, Conflict.REMOVED_WHAT_WAS_READ),
+        (removed_files, Conflict.REMOVED_WHAT_IS_REMOVED),
     ):
         if files is not None:
-            found.append(_named(keyed.join(files, KEY, "left_semi"), finding))
-    nothing = _named(removes.filter(F.lit(False)), Finding.REMOVED_WHAT_WAS_READ)
+            found.append(_as_conflict(keyed.join(files, KEY, "left_semi"), conflict))
+    nothing = _as_conflict(removes.filter(F.lit(False)), Conflict.REMOVED_WHAT_WAS_READ)
     return (
         reduce(DataFrame.unionAll, found, nothing)
-        .groupBy(FINDING)
+        .groupBy(CONFLICT)
         .agg(F.min(SUBJECT).alias(SUBJECT))
     )
 
 
-def _named(files: DataFrame, finding: Finding) -> DataFrame:
-    return files.select(F.lit(finding.name).alias(FINDING), F.col("path").alias(SUBJECT))
+def _as_conflict(files: DataFrame, conflict: Conflict) -> DataFrame:
+    return files.select(F.lit(conflict.name).alias(CONFLICT), F.col("path").alias(SUBJECT))

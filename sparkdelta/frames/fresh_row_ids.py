@@ -24,18 +24,17 @@ _STATS = StructType([StructField("numRecords", LongType())])
 
 
 def new_row_totals(actions: DataFrame, *, groups: int = GROUPS) -> DataFrame:
-    """How many rows need ids, by groups of files that are the same whichever executor has them.
+    """Return the number of rows that need row ids, by a deterministic grouping of files.
 
     Parameters
     ----------
     actions
-        add STRUCT, remove STRUCT, as `commit_lines.conformed_actions` gives them.
+        add STRUCT, remove STRUCT, cdc STRUCT, see `commit_lines.conformed_actions`.
 
     Returns
     -------
     DataFrame
-        group LONG, num_rows LONG, uncounted STRING: a new file that does not say how many rows it
-        has.
+        group LONG, num_rows LONG, uncounted STRING: the path of a new file without `numRecords`.
 
     References
     ----------
@@ -54,13 +53,13 @@ def new_row_totals(actions: DataFrame, *, groups: int = GROUPS) -> DataFrame:
 def with_row_ids(
     actions: DataFrame, first_row_ids: DataFrame, *, version: Version, groups: int = GROUPS
 ) -> DataFrame:
-    """The actions with fresh row ids, and the commit version, where an add has none: in a group, in
+    """Return the actions with row ids and the commit version for adds without: within a group, in
     the order of paths.
 
     Parameters
     ----------
     actions
-        add STRUCT, remove STRUCT, as `commit_lines.conformed_actions` gives them; no two are about
+        add STRUCT, remove STRUCT, cdc STRUCT, see `commit_lines.conformed_actions`; no two adds of
         the same file.
     first_row_ids
         The columns of `FIRST_ROW_IDS`, a row for each group of `new_row_totals`.
@@ -80,7 +79,7 @@ def with_row_ids(
         .withField("defaultRowCommitVersion", F.lit(version).cast("long"))
     )
     return grouped.join(F.broadcast(first_row_ids), GROUP, "left").select(
-        F.when(_is_new(), numbered).otherwise(F.col("add")).alias("add"), "remove"
+        F.when(_is_new(), numbered).otherwise(F.col("add")).alias("add"), "remove", "cdc"
     )
 
 
@@ -93,4 +92,4 @@ def _num_records() -> Column:
 
 
 def _group(groups: int) -> Column:
-    return F.expr(f"pmod(xxhash64(coalesce(add.path, remove.path)), {groups}L)")
+    return F.expr(f"pmod(xxhash64(coalesce(add.path, remove.path, cdc.path)), {groups}L)")

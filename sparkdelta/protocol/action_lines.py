@@ -1,4 +1,4 @@
-"""Actions as the lines of a commit, and back where a line is looked at by itself.
+"""Actions as the JSON lines of a commit.
 
 References
 ----------
@@ -13,10 +13,10 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
-from sparkdelta.protocol.file_actions import AddFile, RemoveFile
+from sparkdelta.protocol.file_actions import AddCDCFile, AddFile, RemoveFile
 
 Action: TypeAlias = (
-    Protocol | Metadata | TransactionIdentifier | DomainMetadata | AddFile | RemoveFile
+    Protocol | Metadata | TransactionIdentifier | DomainMetadata | AddFile | RemoveFile | AddCDCFile
 )
 
 _NAMES: dict[type, str] = {
@@ -26,11 +26,12 @@ _NAMES: dict[type, str] = {
     DomainMetadata: "domainMetadata",
     AddFile: "add",
     RemoveFile: "remove",
+    AddCDCFile: "cdc",
 }
 
 
 def action_line(action: Action) -> str:
-    """The action as one line of a commit, without the line break.
+    """Return an action as one line of a commit, without the line break.
 
     Examples
     --------
@@ -41,12 +42,12 @@ def action_line(action: Action) -> str:
 
 
 def json_line(name: str, document: Mapping[str, object]) -> str:
-    """A named action of any content as one line: JSON escapes line breaks."""
+    """Return a named action as one line; JSON escapes line breaks in its texts."""
     return json.dumps({name: document}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def wire_form(value: Any) -> dict[str, Any]:
-    """An action by the protocol's names; a field without a value is left out."""
+    """Return an action with the protocol's field names, without fields that are None."""
     members = ((_camel_case(f.name), getattr(value, f.name)) for f in fields(value))
     return {name: _member(member) for name, member in members if member is not None}
 

@@ -1,7 +1,8 @@
-"""Which commits of others a transaction may not follow, as data.
+"""Conflict rules: the concurrent commits that make a transaction fail.
 
-What a winning commit did to the transaction's ground is a set of findings; `RULES` says which of
-them count at which isolation level, and how the error is called.
+A commit that another writer made first is compared with what the transaction read and writes. Each
+conflict found has a rule in `RULES`: the isolation levels at which it counts, and its error.
+The same comparison over many file actions is in `frames.conflicts`.
 
 References
 ----------
@@ -32,8 +33,8 @@ from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.protocol.row_ids import ROW_TRACKING_DOMAIN
 
 
-class Finding(Enum):
-    """What a winning commit did to the ground that a transaction stands on."""
+class Conflict(Enum):
+    """A change by a winning commit that the transaction depends on."""
 
     CHANGED_PROTOCOL = "changed the protocol"
     CHANGED_METADATA = "changed the schema, partitioning or properties"
@@ -47,9 +48,9 @@ class Finding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConflictRule:
-    """At these isolation levels, a commit after such a finding is refused with this error."""
+    """The error of a conflict, and the isolation levels at which it is raised."""
 
-    finding: Finding
+    conflict: Conflict
     error: type[DeltaConcurrentModificationException]
     levels: frozenset[IsolationLevel]
 
@@ -59,34 +60,34 @@ _WHEN_DATA_CHANGES = _ALWAYS - {IsolationLevel.SNAPSHOT}
 _IN_LOG_ORDER = frozenset((IsolationLevel.SERIALIZABLE,))
 
 RULES = (
-    ConflictRule(Finding.CHANGED_PROTOCOL, ProtocolChangedException, _ALWAYS),
-    ConflictRule(Finding.CHANGED_METADATA, MetadataChangedException, _ALWAYS),
-    ConflictRule(Finding.ADDED_WHERE_READ, ConcurrentAppendException, _WHEN_DATA_CHANGES),
-    ConflictRule(Finding.APPENDED_WHERE_READ, ConcurrentAppendException, _IN_LOG_ORDER),
-    ConflictRule(Finding.REMOVED_WHAT_WAS_READ, ConcurrentDeleteReadException, _ALWAYS),
-    ConflictRule(Finding.REMOVED_WHAT_IS_REMOVED, ConcurrentDeleteDeleteException, _ALWAYS),
-    ConflictRule(Finding.ADVANCED_APPLICATION, ConcurrentTransactionException, _ALWAYS),
-    ConflictRule(Finding.CHANGED_DOMAIN, ConcurrentTransactionException, _ALWAYS),
+    ConflictRule(Conflict.CHANGED_PROTOCOL, ProtocolChangedException, _ALWAYS),
+    ConflictRule(Conflict.CHANGED_METADATA, MetadataChangedException, _ALWAYS),
+    ConflictRule(Conflict.ADDED_WHERE_READ, ConcurrentAppendException, _WHEN_DATA_CHANGES),
+    ConflictRule(Conflict.APPENDED_WHERE_READ, ConcurrentAppendException, _IN_LOG_ORDER),
+    ConflictRule(Conflict.REMOVED_WHAT_WAS_READ, ConcurrentDeleteReadException, _ALWAYS),
+    ConflictRule(Conflict.REMOVED_WHAT_IS_REMOVED, ConcurrentDeleteDeleteException, _ALWAYS),
+    ConflictRule(Conflict.ADVANCED_APPLICATION, ConcurrentTransactionException, _ALWAYS),
+    ConflictRule(Conflict.CHANGED_DOMAIN, ConcurrentTransactionException, _ALWAYS),
 )
-"""In the order in which they are looked at."""
+"""In the order in which they are checked."""
 
 _RECONCILED_DOMAINS = frozenset((ROW_TRACKING_DOMAIN,))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSet:
-    """What a transaction's outcome depends on, besides protocol and metadata.
+    """The data that a transaction read, besides protocol and metadata.
 
     Attributes
     ----------
     predicates
-        Of the rows that it read; files that match may not be added behind its back.
+        Conditions of its reads: a concurrent commit must not add a file that may match one.
     files
-        The logical files that it read.
+        The logical files it read.
     whole_table
-        Whether it read all of them.
+        True if it read every file.
     app_ids
-        The applications whose transaction identifiers it looked up.
+        The applications whose transaction identifiers it read.
     """
 
     predicates: tuple[Predicate, ...] = ()
@@ -96,7 +97,7 @@ class ReadSet:
 
     @property
     def looks_at_files(self) -> bool:
-        """Whether file actions of others can matter to it."""
+        """True if file actions of a concurrent commit can be a conflict."""
         return bool(self.predicates or self.files or self.whole_table)
 
 
@@ -107,9 +108,9 @@ class WinningCommit:
     Attributes
     ----------
     commit_info
-        As it stands in the log, if there is one.
+        Its commitInfo in wire form; empty if it has none.
     adds, removes
-        Its file actions as far as they were asked for.
+        Its file actions; empty where the detector did not need them.
     """
 
     version: Version
@@ -123,7 +124,7 @@ class WinningCommit:
 
     @property
     def is_blind_append(self) -> bool:
-        """Whether it says so: what says nothing may have read anything."""
+        """True if its commitInfo says so; without that, the commit may have read any file."""
         return self.commit_info.get("isBlindAppend") is True
 
     @property
@@ -131,41 +132,46 @@ class WinningCommit:
         return str(self.commit_info.get("operation") or "unknown operation")
 
 
-def table_findings(
+def table_conflicts(
     winner: WinningCommit, *, app_ids: frozenset[str], domains: frozenset[str]
-) -> dict[Finding, str]:
-    """What its actions other than those of files did, each with what it did it to.
+) -> dict[Conflict, str]:
+    """Return the conflicts with protocol, metaData, txn and domainMetadata actions of a commit.
 
     Parameters
     ----------
     app_ids
-        Those that the transaction read.
+        The applications whose transaction identifiers the transaction read.
     domains
-        Those that it changes.
+        The metadata domains that it changes.
+
+    Returns
+    -------
+    dict
+        Each conflict with its subject, for the error message.
     """
-    findings = {}
+    conflicts = {}
     if winner.protocol is not None:
-        findings[Finding.CHANGED_PROTOCOL] = "protocol"
+        conflicts[Conflict.CHANGED_PROTOCOL] = "protocol"
     if winner.metadata is not None:
-        findings[Finding.CHANGED_METADATA] = "metaData"
+        conflicts[Conflict.CHANGED_METADATA] = "metaData"
     for transaction in winner.transactions:
         if transaction.app_id in app_ids:
-            findings[Finding.ADVANCED_APPLICATION] = transaction.app_id
+            conflicts[Conflict.ADVANCED_APPLICATION] = transaction.app_id
     for domain in winner.domains:
         if domain.domain in domains - _RECONCILED_DOMAINS:
-            findings[Finding.CHANGED_DOMAIN] = domain.domain
-    return findings
+            conflicts[Conflict.CHANGED_DOMAIN] = domain.domain
+    return conflicts
 
 
-def file_findings(
+def file_conflicts(
     winner: WinningCommit,
     *,
     read: ReadSet,
     removes: frozenset[FileKey],
     partition_types: Mapping[str, tuple[str, str]],
     table_root: str,
-) -> dict[Finding, str]:
-    """What its file actions did, each with a file that shows it; see `frames.conflicts` for many.
+) -> dict[Conflict, str]:
+    """Return the conflicts with file actions of a commit, each with the path of one file.
 
     Parameters
     ----------
@@ -174,56 +180,57 @@ def file_findings(
     partition_types
         See `may_match`.
     """
-    findings = {}
+    conflicts = {}
     for add in winner.adds:
         matches = (may_match(p, add.partition_values, partition_types) for p in read.predicates)
         if read.whole_table or any(matches):
-            findings[added_finding(is_blind_append=winner.is_blind_append)] = add.path
-    # A file counts whole: whoever reads one reads it with the deletion vector that it had.
+            conflicts[conflict_of_added_file(is_blind_append=winner.is_blind_append)] = add.path
+    # By path alone: a new deletion vector for a file that was read is a conflict, too.
     read_paths = {path for path, _ in read.files}
     removed_paths = {path for path, _ in removes}
     for remove in winner.removes:
         path, _ = file_key(remove, table_root)
         if read.whole_table or path in read_paths:
-            findings.setdefault(Finding.REMOVED_WHAT_WAS_READ, remove.path)
+            conflicts.setdefault(Conflict.REMOVED_WHAT_WAS_READ, remove.path)
         if path in removed_paths:
-            findings.setdefault(Finding.REMOVED_WHAT_IS_REMOVED, remove.path)
-    return findings
+            conflicts.setdefault(Conflict.REMOVED_WHAT_IS_REMOVED, remove.path)
+    return conflicts
 
 
-def added_finding(*, is_blind_append: bool) -> Finding:
-    """What an added file that matches what was read comes under."""
-    return Finding.APPENDED_WHERE_READ if is_blind_append else Finding.ADDED_WHERE_READ
+def conflict_of_added_file(*, is_blind_append: bool) -> Conflict:
+    """Return the conflict of an added file that matches what was read."""
+    return Conflict.APPENDED_WHERE_READ if is_blind_append else Conflict.ADDED_WHERE_READ
 
 
-def check_findings(
-    findings: Mapping[Finding, str],
+def check_conflicts(
+    conflicts: Mapping[Conflict, str],
     level: IsolationLevel,
     *,
     winner: WinningCommit,
     changes_metadata: bool,
     path: str,
 ) -> None:
-    """Refuse to commit after a commit of these findings.
+    """Raise the error of the first rule that applies to these conflicts.
 
     Parameters
     ----------
     changes_metadata
-        Whether the transaction does: what was appended may then not fit, at any level.
+        True if the transaction changes metaData: concurrent appends then conflict at any level, as
+        their files may not fit the new schema.
 
     Raises
     ------
     DeltaConcurrentModificationException
-        The leaf that the first rule that applies names.
+        The subclass that the rule names.
     """
     if changes_metadata and level is IsolationLevel.WRITE_SERIALIZABLE:
         level = IsolationLevel.SERIALIZABLE
     for rule in RULES:
-        if rule.finding in findings and level in rule.levels:
+        if rule.conflict in conflicts and level in rule.levels:
             raise rule.error(
                 path=path,
                 version=winner.version,
                 operation=winner.operation,
-                finding=rule.finding.value,
-                subject=findings[rule.finding],
+                conflict=rule.conflict.value,
+                subject=conflicts[rule.conflict],
             )

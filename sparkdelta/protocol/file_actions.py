@@ -1,6 +1,6 @@
-"""Add and remove actions as values, where they are few: staged by a transaction, or in one commit.
+"""Add, remove and cdc actions as values: those that a transaction stages, or of one small commit.
 
-The files of a table are never held like this; see `frames` for the same rules over many actions.
+The live files of a table are never held like this; `frames` has the rules over many actions.
 
 References
 ----------
@@ -83,6 +83,35 @@ class RemoveFile:
             deletion_vector=_vector(document.get("deletionVector")),
             base_row_id=_integer(document.get("baseRowId")),
             default_row_commit_version=_integer(document.get("defaultRowCommitVersion")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AddCDCFile:
+    """A file of row changes that a commit adds; `path` is URI-encoded.
+
+    `data_change` is always false: its rows are not part of the table's data.
+
+    References
+    ----------
+    PROTOCOL.md#add-cdc-file
+    """
+
+    path: str
+    partition_values: Mapping[str, str | None]
+    size: int
+    data_change: bool = False
+    tags: Mapping[str, str | None] | None = None
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object]) -> AddCDCFile:
+        """From the wire form."""
+        return cls(
+            path=str(document["path"]),
+            partition_values=_texts(document.get("partitionValues")) or {},
+            size=_integer(document.get("size")) or 0,
+            data_change=document.get("dataChange") is True,
+            tags=_texts(document.get("tags")),
         )
 
 

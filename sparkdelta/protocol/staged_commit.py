@@ -1,4 +1,4 @@
-"""What a transaction is about to commit, and the checks that no commit may fail.
+"""Staged actions of a transaction, and the checks that every commit must pass.
 
 References
 ----------
@@ -9,45 +9,58 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparkdelta.exceptions import AppendOnlyTableError, InvalidCommitError
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
-from sparkdelta.protocol.file_actions import AddFile, RemoveFile, file_key
+from sparkdelta.protocol.file_actions import AddCDCFile, AddFile, RemoveFile, file_key
 from sparkdelta.protocol.table_features import TableFeature, check_writable, is_supported
 from sparkdelta.protocol.table_properties import is_append_only
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a commit is for, as history shows it.
+    """The operation that a commit performs, as history shows it.
 
     Attributes
     ----------
     name
         As delta-spark names it: ``WRITE``, ``DELETE``.
     parameters
-        Texts; whatever is no text is JSON.
+        Texts; values of other types as JSON.
     is_blind_append
-        Whether it only adds files and read none.
+        True if it only adds files and read none.
     changes_data
-        Whether it is of a kind that changes rows, whatever its actions say.
+        True if it is of a kind that changes rows, even where its actions do not say so.
+    metrics
+        `operationMetrics` of history; None for none.
     """
 
     name: str
     parameters: Mapping[str, str] = field(default_factory=dict)
     is_blind_append: bool = False
     changes_data: bool = True
+    metrics: Mapping[str, str] | None = None
+
+    def with_metrics_of(self, num_removed_files: int, num_removed_bytes: int) -> Operation:
+        """The operation with the metrics of its removed files, which the commit alone counts."""
+        if self.metrics is None or self.is_blind_append:
+            return self
+        removed = {"numRemovedFiles": num_removed_files, "numRemovedBytes": num_removed_bytes}
+        texts = {name: str(number) for name, number in removed.items()}
+        return replace(self, metrics={**texts, **self.metrics})
 
 
 @dataclass(frozen=True, slots=True)
 class StagedActions:
-    """The actions of a commit but for its commitInfo.
+    """The actions of a commit, without its commitInfo.
 
     Attributes
     ----------
     protocols, metadata
-        At most one of each may be committed.
+        A commit has at most one of each.
+    change_files
+        The `cdc` actions.
     """
 
     protocols: tuple[Protocol, ...] = ()
@@ -56,6 +69,21 @@ class StagedActions:
     domains: tuple[DomainMetadata, ...] = ()
     adds: tuple[AddFile, ...] = ()
     removes: tuple[RemoveFile, ...] = ()
+    change_files: tuple[AddCDCFile, ...] = ()
+
+    def with_files(
+        self,
+        adds: tuple[AddFile, ...],
+        removes: tuple[RemoveFile, ...],
+        change_files: tuple[AddCDCFile, ...],
+    ) -> StagedActions:
+        """The same actions and further file actions."""
+        return replace(
+            self,
+            adds=(*self.adds, *adds),
+            removes=(*self.removes, *removes),
+            change_files=(*self.change_files, *change_files),
+        )
 
     @property
     def has_only_files(self) -> bool:
@@ -67,7 +95,7 @@ class StagedActions:
 
     @property
     def changes_data(self) -> bool:
-        """Whether a file action says so."""
+        """True if an add or remove has `dataChange`."""
         return any(action.data_change for action in self.files)
 
 
@@ -78,12 +106,15 @@ def check_actions(staged: StagedActions, *, path: str) -> None:
     ------
     InvalidCommitError
         There are several protocol or metaData actions, transaction identifiers of one application,
-        actions of one domain or references to one logical file.
+        actions of one domain or references to one logical file, or a cdc action has `dataChange`.
 
     References
     ----------
-    PROTOCOL.md#action-reconciliation, PROTOCOL.md#add-file-and-remove-file
+    PROTOCOL.md#action-reconciliation, PROTOCOL.md#add-file-and-remove-file,
+    PROTOCOL.md#add-cdc-file
     """
+    if any(change.data_change for change in staged.change_files):
+        raise InvalidCommitError(path=path, problem="it contains a cdc action with dataChange")
     _at_most_one((None for _ in staged.protocols), "protocol actions", path)
     _at_most_one((None for _ in staged.metadata), "metaData actions", path)
     _at_most_one((t.app_id for t in staged.transactions), "txn actions of application", path)
@@ -95,13 +126,14 @@ def check_actions(staged: StagedActions, *, path: str) -> None:
 def check_allowed(
     staged: StagedActions, *, protocol: Protocol, metadata: Metadata, path: str
 ) -> None:
-    """Refuse a commit that the table, as it is after it, does not allow.
+    """Refuse a commit that the table's protocol and properties after the commit do not allow.
 
     Raises
     ------
     InvalidCommitError
-        It removes data from an append-only table, or has domains or deletion vectors where the
-        protocol does not support them.
+        It has domains, deletion vectors or change files, and the protocol does not support them.
+    AppendOnlyTableError
+        It removes data from an append-only table.
     DeltaError
         What `check_writable` raises.
 
@@ -117,11 +149,12 @@ def check_allowed(
         path=path,
         domains=bool(staged.domains),
         vectors=any(add.deletion_vector is not None for add in staged.adds),
+        change_files=bool(staged.change_files),
     )
 
 
 def check_removable(protocol: Protocol, metadata: Metadata, *, path: str) -> None:
-    """Refuse to take data out of an append-only table.
+    """Refuse to remove data from an append-only table.
 
     References
     ----------
@@ -131,9 +164,15 @@ def check_removable(protocol: Protocol, metadata: Metadata, *, path: str) -> Non
         raise AppendOnlyTableError(path=path)
 
 
-def check_supported(protocol: Protocol, *, path: str, domains: bool, vectors: bool) -> None:
-    """Refuse actions of features that the table does not support."""
-    wanted = {TableFeature.DOMAIN_METADATA: domains, TableFeature.DELETION_VECTORS: vectors}
+def check_supported(
+    protocol: Protocol, *, path: str, domains: bool, vectors: bool, change_files: bool
+) -> None:
+    """Refuse actions of table features that the protocol does not support."""
+    wanted = {
+        TableFeature.DOMAIN_METADATA: domains,
+        TableFeature.DELETION_VECTORS: vectors,
+        TableFeature.CHANGE_DATA_FEED: change_files,
+    }
     for feature, is_used in wanted.items():
         if is_used and not is_supported(protocol, feature):
             problem = (

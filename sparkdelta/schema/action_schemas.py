@@ -59,6 +59,15 @@ REMOVE = _struct(
 """PROTOCOL.md#add-file-and-remove-file (without `stats` and `tags`, which a tombstone does not
 need)"""
 
+CDC = _struct(
+    path=StringType(),
+    partitionValues=STRING_MAP,
+    size=LongType(),
+    dataChange=BooleanType(),
+    tags=STRING_MAP,
+)
+"""PROTOCOL.md#add-cdc-file"""
+
 METADATA = _struct(
     id=StringType(),
     name=StringType(),

@@ -46,6 +46,7 @@ from sparkdelta.table.sidecar_files import (
     stage_sidecars,
 )
 from sparkdelta.table.sidecar_reuse import plan_reuse
+from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import Staging, staging
 from sparkdelta.table.writable import open_writable
 
@@ -251,8 +252,9 @@ def write_checkpoint(
     path: str,
     options: CheckpointOptions,
     *,
-    version: Version | None,
     now_ms: int,
+    version: Version | None = None,
+    snapshot: Snapshot | None = None,
 ) -> WrittenCheckpoint:
     """Load a version and write its checkpoint, see `sparkdelta.write_checkpoint`.
 
@@ -262,6 +264,8 @@ def write_checkpoint(
         Of `sessions.writing_session`.
     now_ms
         The time by which tombstones and transactions are expired.
+    snapshot
+        The version in that session, if it is loaded already.
 
     References
     ----------
@@ -269,14 +273,18 @@ def write_checkpoint(
     """
 
     def written(options: CheckpointOptions, without: Sequence[str] = ()) -> WrittenCheckpoint:
-        snapshot = open_writable(session, path, version=version, without=without)
-        compile_plans(session, wanted=not snapshot.log.is_small)
-        contents = CheckpointContents.of(snapshot, options, now_ms=now_ms)
-        kind = checkpoint_kind(options.kind, snapshot.protocol, snapshot.properties)
+        table = None if without else snapshot
+        if table is None:
+            table = open_writable(session, path, version=version, without=without)
+        compile_plans(session, wanted=not table.log.is_small)
+        contents = CheckpointContents.of(table, options, now_ms=now_ms)
+        kind = checkpoint_kind(options.kind, table.protocol, table.properties)
         return Checkpointer(contents=contents, kind=kind, options=options).write()
 
     try:
         return written(options)
     except ReuseFailed as problem:
         _LOGGER.warning("A full checkpoint instead of an incremental one: %r", problem)
+        version = snapshot.version if snapshot is not None else version
+        snapshot = None
         return written(replace(options, incremental=False), problem.broken)

@@ -1,27 +1,20 @@
-"""What follows a commit: its version checksum, and as the properties say a log compaction, a
-checkpoint and a cleanup of the log.
+"""Log maintenance that follows a commit: its version checksum, and as the table's properties say a
+log compaction, a checkpoint and a cleanup of the log.
 
-Nothing of it is part of the commit, and nothing that fails in it takes the commit back.
+None of it is part of the commit, and no failure in it undoes the commit.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
-
-from sparkdelta.protocol.log_files import Version
-from sparkdelta.protocol.table_features import Writing
+from sparkdelta.protocol.table_features import Writing, check_writable
 from sparkdelta.protocol.table_properties import (
     checkpoint_interval,
     compaction_interval,
     is_off,
 )
-from sparkdelta.protocol.version_checksum import VersionChecksum
-from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.checkpoint_options import CheckpointOptions
 from sparkdelta.table.checkpointer import write_checkpoint
 from sparkdelta.table.checksum_chain import add_checksum_of_commit
@@ -29,82 +22,61 @@ from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_compaction import compact
 from sparkdelta.table.metadata_cleanup import ENABLED, clean_metadata
 from sparkdelta.table.sessions import writing_session
+from sparkdelta.table.transaction import CommittedTransaction
 from sparkdelta.table.version_checksum import add_version_checksum
-from sparkdelta.table.writable import open_writable
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitHooks:
-    """What is to be done after one commit.
+def run_commit_hooks(done: CommittedTransaction) -> None:
+    """Run the maintenance that is due after a commit; a failing step is logged, and the next runs.
 
-    Attributes
+    References
     ----------
-    spark
-        None where the table has just been made of values alone.
-    properties
-        Of the table after the commit.
-    lines
-        The commit, if it is small; else Spark looks at it.
-    checksum_before
-        Of the version before, if it is known.
+    PROTOCOL.md#version-checksum-file, PROTOCOL.md#checkpoints, PROTOCOL.md#metadata-cleanup
     """
+    steps = {
+        "version checksum": _write_checksum,
+        "log compaction": _compact_log,
+        "checkpoint": _write_checkpoint,
+    }
+    for what, step in steps.items():
+        try:
+            with jobs_of(done.store.table_root, done.version):
+                step(done)
+        except BaseException as error:
+            log.warning(
+                "Version %s of %s was committed, but its %s failed: %s",
+                done.version, done.store.table_root, what, error,
+            )  # fmt: skip
+            if not isinstance(error, Exception):
+                raise
 
-    spark: SparkSession | None
-    store: LogStore
-    version: Version
-    properties: Mapping[str, str]
-    lines: bytes | None
-    checksum_before: VersionChecksum | None = None
 
-    def run(self) -> None:
-        """Do it; what fails is logged, and the rest goes on.
+def _write_checksum(done: CommittedTransaction) -> None:
+    if done.lines is not None:
+        add_checksum_of_commit(done.store, done.version, done.lines, done.checksum_before)
+    else:
+        add_version_checksum(done.snapshot, from_state=False)
 
-        References
-        ----------
-        PROTOCOL.md#version-checksum-file, PROTOCOL.md#checkpoints, PROTOCOL.md#metadata-cleanup
-        """
-        steps = {
-            "version checksum": self._checksum,
-            "log compaction": self._compaction,
-            "checkpoint": self._checkpoint,
-        }
-        for what, step in steps.items():
-            try:
-                with jobs_of(self.store.table_root, self.version):
-                    step()
-            except BaseException as error:
-                log.warning(
-                    "Version %s of %s was committed, but its %s failed: %s",
-                    self.version, self.store.table_root, what, error,
-                )  # fmt: skip
-                if not isinstance(error, Exception):
-                    raise
 
-    def _checksum(self) -> None:
-        if self.lines is not None:
-            add_checksum_of_commit(self.store, self.version, self.lines, self.checksum_before)
-        elif self.spark is not None:
-            snapshot = open_writable(self.spark, self.store.table_root, version=self.version)
-            add_version_checksum(snapshot, from_state=False)
+def _compact_log(done: CommittedTransaction) -> None:
+    interval = compaction_interval(done.properties)
+    if interval is None or interval < 2 or (done.version + 1) % interval:
+        return
+    with writing_session(done.spark) as session:
+        compact(done.snapshot.in_session(session), done.version - interval + 1, done.version)
 
-    def _compaction(self) -> None:
-        interval = compaction_interval(self.properties)
-        if interval is None or interval < 2 or (self.version + 1) % interval or self.spark is None:
-            return
-        with writing_session(self.spark) as session:
-            snapshot = open_writable(session, self.store.table_root, version=self.version)
-            compact(snapshot, self.version - interval + 1, self.version)
 
-    def _checkpoint(self) -> None:
-        if not self.version or self.version % checkpoint_interval(self.properties):
-            return
-        assert self.spark is not None
-        path, now = self.store.table_root, time.time_ns() // 1_000_000
-        with writing_session(self.spark) as session:
-            write_checkpoint(session, path, CheckpointOptions(), version=self.version, now_ms=now)
-            # Where no commit told the checksum; the state is at hand now.
-            add_version_checksum(open_writable(session, path, version=self.version))
-        if not is_off(self.properties, ENABLED):
-            clean_metadata(open_writable(self.spark, path, writing=Writing.CLEANUP), now_ms=now)
+def _write_checkpoint(done: CommittedTransaction) -> None:
+    if not done.version or done.version % checkpoint_interval(done.properties):
+        return
+    path, now = done.store.table_root, time.time_ns() // 1_000_000
+    with writing_session(done.spark) as session:
+        snapshot = done.snapshot.in_session(session)
+        write_checkpoint(session, path, CheckpointOptions(), now_ms=now, snapshot=snapshot)
+        # Where no commit told the checksum; the state is at hand now.
+        add_version_checksum(snapshot)
+    if not is_off(done.properties, ENABLED):
+        check_writable(done.snapshot.protocol, path=path, writing=Writing.CLEANUP)
+        clean_metadata(done.snapshot, now_ms=now)

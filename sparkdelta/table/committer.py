@@ -1,6 +1,6 @@
-"""From staged actions to one new version: put if absent, or look who was first and try again.
+"""Committing by put-if-absent: read the winning commits, check for conflicts, and retry.
 
-Needs a store and no Spark; what winning commits did is for `table.winning_commits` to find out.
+Needs a log store and no Spark. A `ConflictDetector` compares winning commits with the transaction.
 
 References
 ----------
@@ -30,7 +30,7 @@ from sparkdelta.protocol import actions
 from sparkdelta.protocol.action_lines import Action, action_line
 from sparkdelta.protocol.commit_info import TRANSACTION_ID, CommitInfo, commit_info_line
 from sparkdelta.protocol.commit_timestamps import next_in_commit_timestamp
-from sparkdelta.protocol.conflicts import Finding, WinningCommit, check_findings
+from sparkdelta.protocol.conflicts import Conflict, WinningCommit, check_conflicts
 from sparkdelta.protocol.isolation_levels import commit_isolation_level, table_isolation_level
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, commit_name, listing_prefix
 from sparkdelta.protocol.log_segment import refuse_empty
@@ -66,17 +66,17 @@ _STORE_ERRORS: tuple[type[Exception], ...] = (OSError, DeltaError, *SPARK_ERRORS
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """The version that a transaction read, as far as a commit depends on it.
+class ReadState:
+    """The state of the version that a commit follows.
 
     Attributes
     ----------
     version
         `NO_VERSION` where there is no table yet.
     timestamp
-        When it was committed, in milliseconds; needed where in-commit timestamps are enabled.
+        Its commit time in milliseconds; needed where in-commit timestamps are enabled.
     row_id_mark
-        The highest row id assigned; needed where row tracking is supported.
+        The row id high-water mark; needed where row tracking is supported.
     """
 
     version: Version = NO_VERSION
@@ -87,7 +87,7 @@ class Ground:
 
 
 class FileLines(Protocol):
-    """File actions that are too many to be values: the lines of a commit after its first ones."""
+    """The lines of file actions that are too many to be values."""
 
     @property
     def adds_data(self) -> bool: ...
@@ -96,32 +96,31 @@ class FileLines(Protocol):
     @property
     def has_vectors(self) -> bool: ...
     @property
+    def has_change_files(self) -> bool: ...
+    @property
     def num_new_rows(self) -> int:
-        """How many rows of theirs need ids, where the table tracks rows."""
+        """The number of rows that need row ids."""
 
     def with_row_ids(self, *, mark: int, version: Version) -> FileLines:
-        """The lines with fresh row ids above the mark."""
+        """The lines with fresh row ids above a high-water mark."""
 
     def chunks(self) -> Iterable[bytes]:
         """The lines in pieces, from the beginning at each call."""
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    """What is to be committed.
+class PreparedCommit:
+    """A commit before it has a version.
 
     Attributes
     ----------
     files
-        File actions beside those that are staged as values.
-    metrics
-        `operationMetrics` of history.
+        Lines of the file actions that are not staged as values.
     """
 
     operation: Operation
     staged: StagedActions = field(default_factory=StagedActions)
     files: FileLines | None = None
-    metrics: Mapping[str, str] | None = None
     user_metadata: str | None = None
     tags: Mapping[str, str] | None = None
 
@@ -135,14 +134,14 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A commit that stands.
+    """A successful commit.
 
     Attributes
     ----------
     attempts
-        How often it was tried, this one included.
+        Number of attempts, the successful one included.
     lines
-        All of it; None where its file actions were too many to be values.
+        The whole commit file; None where its file actions were too many to be values.
     """
 
     version: Version
@@ -152,27 +151,27 @@ class Committed:
     lines: bytes | None = field(default=None, repr=False)
 
 
-class Judge(Protocol):
-    """Finds out what a winning commit did to the transaction's ground."""
+class ConflictDetector(Protocol):
+    """Detects conflicts of a transaction with a winning commit."""
 
-    def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Finding, str]]:
-        """Look into a commit.
+    def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Conflict, str]]:
+        """Read a commit; return it with its conflicts, each with a subject for the error message.
 
         Raises
         ------
         FileNotFoundError
-            It is gone.
+            The commit file is gone.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Committer:
-    """Commits to one table's log.
+    """Commits to the log of one table.
 
     Attributes
     ----------
     clock
-        Milliseconds since the epoch.
+        Returns milliseconds since the epoch.
     """
 
     store: LogStore
@@ -180,45 +179,47 @@ class Committer:
     pause: Callable[[float], None] = time.sleep
     max_attempts: int = MAX_ATTEMPTS
 
-    def commit(self, proposal: Proposal, ground: Ground, judge: Judge) -> Committed:
-        """Write the next version that the proposal may be.
+    def commit(
+        self, prepared: PreparedCommit, read_state: ReadState, detector: ConflictDetector
+    ) -> Committed:
+        """Write the commit as the next version; retry after winning commits without conflicts.
 
         Raises
         ------
         InvalidCommitError, AppendOnlyTableError
-            The actions are wrong for any table, or for this one.
+            The actions are not valid, or the table does not allow them.
         DeltaConcurrentModificationException
-            Another commit came first that this one may not follow.
+            A concurrent commit conflicts with this one.
         MaxCommitRetriesExceededError
-            Others were always first.
+            Other writers came first at every attempt.
         CommitOutcomeUnknownError
-            The store failed, and does not tell what became of it.
+            The store failed, and it is unknown whether the commit was written.
         """
         self.store.check_writable()
         path = self.store.table_root
-        _check(proposal, ground, path)
+        _check(prepared, read_state, path)
         level = commit_isolation_level(
-            table_isolation_level(_after(proposal, ground)[1].configuration),
-            only_files=proposal.staged.has_only_files,
-            data_changes=proposal.changes_data,
-            operation_changes_data=proposal.operation.changes_data,
+            table_isolation_level(_after(prepared, read_state)[1].configuration),
+            only_files=prepared.staged.has_only_files,
+            data_changes=prepared.changes_data,
+            operation_changes_data=prepared.operation.changes_data,
         )
-        read, txn_id, start = ground, str(uuid4()), self.clock()
+        read, txn_id, start = read_state, str(uuid4()), self.clock()
         for attempt in range(1, self.max_attempts + 1):
-            version = ground.version + 1
+            version = read_state.version + 1
             info = CommitInfo(
                 timestamp=self.clock(),
-                operation=proposal.operation.name,
-                operation_parameters=proposal.operation.parameters,
+                operation=prepared.operation.name,
+                operation_parameters=prepared.operation.parameters,
                 read_version=None if read.version == NO_VERSION else read.version,
                 isolation_level=level.value,
-                is_blind_append=proposal.operation.is_blind_append,
-                operation_metrics=proposal.metrics,
-                user_metadata=proposal.user_metadata,
-                tags=proposal.tags,
+                is_blind_append=prepared.operation.is_blind_append,
+                operation_metrics=prepared.operation.metrics,
+                user_metadata=prepared.user_metadata,
+                tags=prepared.tags,
                 txn_id=txn_id,
             )
-            lines, timestamp, files = _lines(proposal, ground, info, path)
+            lines, timestamp, files = _lines(prepared, read_state, info, path)
             if self._put(version, lines, files, txn_id):
                 log.info(
                     "Committed version %s of %s (%s) at attempt %s after %s ms",
@@ -228,26 +229,26 @@ class Committer:
                 return Committed(version, attempt, txn_id, timestamp, whole)
             for file in self._commits_from(version, path):
                 try:
-                    winner, findings = judge(file)
+                    winner, conflicts = detector(file)
                 except FileNotFoundError:
-                    raise _lost(path, version) from None
-                check_findings(
-                    findings,
+                    raise _commit_is_gone(path, version) from None
+                check_conflicts(
+                    conflicts,
                     level,
                     winner=winner,
-                    changes_metadata=bool(proposal.staged.metadata),
+                    changes_metadata=bool(prepared.staged.metadata),
                     path=path,
                 )
-                ground = _moved(ground, winner, file, path)
+                read_state = _read_state_after(read_state, winner, file, path)
             if attempt < self.max_attempts:
                 longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(attempt, 20))
                 self.pause(random.uniform(0, longest))  # noqa: S311 - spreads writers, no secret
         raise MaxCommitRetriesExceededError(
-            path=path, attempts=self.max_attempts, version=ground.version + 1
+            path=path, attempts=self.max_attempts, version=read_state.version + 1
         )
 
     def _put(self, version: Version, lines: bytes, files: FileLines | None, txn_id: str) -> bool:
-        """Whether the version is ours now; False if it is another's."""
+        """Write the version's file; return False if another writer's commit is there."""
 
         def chunks() -> Iterable[bytes]:
             yield lines
@@ -262,7 +263,7 @@ class Committer:
         except FileExistsError:
             return self._is_ours(name, txn_id) is True
         except _STORE_ERRORS as error:
-            # The bytes may be there although the answer was lost.
+            # The file may have been written although the response was lost.
             try:
                 is_ours = self._is_ours(name, txn_id)
             except _STORE_ERRORS:
@@ -275,7 +276,7 @@ class Committer:
         return True
 
     def _is_ours(self, name: str, txn_id: str) -> bool | None:
-        """Whether a commit is of this transaction; None if there is no such commit."""
+        """Return True if a commit is of this transaction, None if there is no such commit."""
         try:
             line = first_line(self.store, name)
         except FileNotFoundError:
@@ -283,81 +284,93 @@ class Committer:
         return f'"{TRANSACTION_ID}":"{txn_id}"' in line.decode("utf-8", errors="replace")
 
     def _commits_from(self, version: Version, path: str) -> list[LogFile]:
-        """The commits that were first, in order, none missing."""
+        """The winning commits in order, without a gap."""
         files = list_log_files(self.store, listing_prefix(version))
         commits = [file for file in files if file.kind is LogFileKind.COMMIT]
         if [file.version for file in commits] != list(range(version, version + len(commits))):
-            raise _lost(path, version)
+            raise _commit_is_gone(path, version)
         refuse_empty(commits, path=path)
         return commits
 
 
-def _check(proposal: Proposal, ground: Ground, path: str) -> None:
-    if ground.version == NO_VERSION and not (
-        proposal.staged.protocols and proposal.staged.metadata
+def _check(prepared: PreparedCommit, read_state: ReadState, path: str) -> None:
+    if read_state.version == NO_VERSION and not (
+        prepared.staged.protocols and prepared.staged.metadata
     ):
         raise InvalidCommitError(path=path, problem="the first commit needs protocol and metaData")
-    check_actions(proposal.staged, path=path)
-    protocol, metadata = _after(proposal, ground)
-    if ground.protocol is not None and proposal.staged.protocols:
-        check_upgrade(ground.protocol, protocol, path=path)
-    check_allowed(proposal.staged, protocol=protocol, metadata=metadata, path=path)
-    lines = proposal.files
+    check_actions(prepared.staged, path=path)
+    protocol, metadata = _after(prepared, read_state)
+    if read_state.protocol is not None and prepared.staged.protocols:
+        check_upgrade(read_state.protocol, protocol, path=path)
+    check_allowed(prepared.staged, protocol=protocol, metadata=metadata, path=path)
+    lines = prepared.files
     if lines is not None:
         if lines.removes_data:
             check_removable(protocol, metadata, path=path)
-        check_supported(protocol, path=path, domains=False, vectors=lines.has_vectors)
+        check_supported(
+            protocol,
+            path=path,
+            domains=False,
+            vectors=lines.has_vectors,
+            change_files=lines.has_change_files,
+        )
 
 
-def _after(proposal: Proposal, ground: Ground) -> tuple[actions.Protocol, actions.Metadata]:
-    """Protocol and metadata as they are once the proposal is committed."""
-    protocol = proposal.staged.protocols[0] if proposal.staged.protocols else ground.protocol
-    metadata = proposal.staged.metadata[0] if proposal.staged.metadata else ground.metadata
+def _after(
+    prepared: PreparedCommit, read_state: ReadState
+) -> tuple[actions.Protocol, actions.Metadata]:
+    """Protocol and metaData of the table after the commit."""
+    protocol = prepared.staged.protocols[0] if prepared.staged.protocols else read_state.protocol
+    metadata = prepared.staged.metadata[0] if prepared.staged.metadata else read_state.metadata
     assert protocol is not None
     assert metadata is not None
     return protocol, metadata
 
 
 def _lines(
-    proposal: Proposal, ground: Ground, info: CommitInfo, path: str
+    prepared: PreparedCommit, read_state: ReadState, info: CommitInfo, path: str
 ) -> tuple[bytes, int | None, FileLines | None]:
-    """The lines of all values, the in-commit timestamp if the table has them, and the lines beside
-    those of values.
+    """Return the lines of all actions that are values, the in-commit timestamp (None if disabled),
+    and the lines of the other file actions.
     """
-    staged, files, version = proposal.staged, proposal.files, ground.version + 1
-    protocol, metadata = _after(proposal, ground)
+    staged, files, version = prepared.staged, prepared.files, read_state.version + 1
+    protocol, metadata = _after(prepared, read_state)
     timestamp = None
     if in_commit_timestamps(protocol, metadata.configuration).enabled:
-        timestamp = next_in_commit_timestamp(info.timestamp, ground.timestamp)
+        timestamp = next_in_commit_timestamp(info.timestamp, read_state.timestamp)
         info = replace(info, in_commit_timestamp=timestamp, timestamp=timestamp)
-        if version > 0 and not _had_timestamps(ground):
+        if version > 0 and not _had_timestamps(read_state):
             metadata = with_enablement(metadata, version=version, timestamp=timestamp)
             staged = replace(staged, metadata=(metadata,))
     if is_supported(protocol, TableFeature.ROW_TRACKING):
-        adds, mark = with_row_ids(staged.adds, mark=ground.row_id_mark, version=version, path=path)
+        adds, mark = with_row_ids(
+            staged.adds, mark=read_state.row_id_mark, version=version, path=path
+        )
         if files is not None:
             files = files.with_row_ids(mark=mark, version=version)
             mark += files.num_new_rows
         domains = [d for d in staged.domains if d.domain != ROW_TRACKING_DOMAIN]
-        if mark > ground.row_id_mark:
+        if mark > read_state.row_id_mark:
             domains.append(high_water_mark_domain(mark))
         staged = replace(staged, adds=adds, domains=tuple(domains))
     values: tuple[Action, ...] = (
         *staged.protocols, *staged.metadata, *staged.transactions, *staged.domains,
-        *staged.removes, *staged.adds,
+        *staged.removes, *staged.adds, *staged.change_files,
     )  # fmt: skip
     lines = [commit_info_line(info), *map(action_line, values)]
     return "".join(f"{line}\n" for line in lines).encode(), timestamp, files
 
 
-def _had_timestamps(ground: Ground) -> bool:
-    if ground.protocol is None or ground.metadata is None:
+def _had_timestamps(read_state: ReadState) -> bool:
+    if read_state.protocol is None or read_state.metadata is None:
         return False
-    return in_commit_timestamps(ground.protocol, ground.metadata.configuration).enabled
+    return in_commit_timestamps(read_state.protocol, read_state.metadata.configuration).enabled
 
 
-def _moved(ground: Ground, winner: WinningCommit, file: LogFile, path: str) -> Ground:
-    """The ground after a winning commit that is no conflict."""
+def _read_state_after(
+    read_state: ReadState, winner: WinningCommit, file: LogFile, path: str
+) -> ReadState:
+    """The state to commit against after a winning commit without conflicts."""
     timestamp = winner.commit_info.get("inCommitTimestamp")
     marks = [
         high_water_mark(domain, path=path, version=winner.version)
@@ -365,18 +378,18 @@ def _moved(ground: Ground, winner: WinningCommit, file: LogFile, path: str) -> G
         if domain.domain == ROW_TRACKING_DOMAIN
     ]
     return replace(
-        ground,
+        read_state,
         version=winner.version,
         timestamp=timestamp if isinstance(timestamp, int) else file.modification_time_ms,
-        row_id_mark=max([ground.row_id_mark, *marks]),
+        row_id_mark=max([read_state.row_id_mark, *marks]),
     )
 
 
-def _lost(path: str, version: Version) -> ConcurrentWriteException:
+def _commit_is_gone(path: str, version: Version) -> ConcurrentWriteException:
     return ConcurrentWriteException(
         path=path,
         version=version,
         operation="unknown operation",
-        finding="cannot be checked for conflicts, as it has already been deleted",
+        conflict="cannot be checked for conflicts, as it has already been deleted",
         subject="log cleanup",
     )

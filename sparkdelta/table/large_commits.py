@@ -1,4 +1,4 @@
-"""What the commits of others did to a transaction's ground, where one of the two is large.
+"""Conflict detection by Spark, where the transaction or the winning commit is large.
 
 References
 ----------
@@ -14,20 +14,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.frames.conflicts import FINDING, KEY, SUBJECT, conflicting_files
+from sparkdelta.frames.conflicts import CONFLICT, KEY, SUBJECT, conflicting_files
 from sparkdelta.frames.data_skipping import DataSkipping
 from sparkdelta.frames.file_keys import canonical_path
 from sparkdelta.frames.log_lines import parse_log_lines
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
 from sparkdelta.protocol.commit_info import COMMIT_INFO
-from sparkdelta.protocol.conflicts import Finding, WinningCommit, table_findings
+from sparkdelta.protocol.conflicts import Conflict, WinningCommit, table_conflicts
 from sparkdelta.protocol.log_files import LogFile
 from sparkdelta.schema.action_schemas import COMMIT_INFO as COMMIT_INFO_TYPE
 from sparkdelta.schema.action_schemas import actions
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_reader import LogReader
 from sparkdelta.table.log_text import DRIVER_LOG_BYTES
-from sparkdelta.table.winning_commits import WinningCommits
+from sparkdelta.table.winning_commits import DriverConflictDetector
 
 _MAX_TABLE_ACTIONS = 100_000
 _COMMIT_INFO_FIELDS = ("inCommitTimestamp", "operation", "isBlindAppend")
@@ -43,34 +43,34 @@ _TABLE_ACTIONS = StructType(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LargeCommits:
-    """The judge of a transaction with the help of Spark; what is small is left to `small`.
+class SparkConflictDetector:
+    """Detects conflicts with large commits by Spark; small ones are left to `small`.
 
     Attributes
     ----------
     skipping
         The predicates of `small.read`.
     read_files, removed_files
-        path STRING, as in the log, beside those of `small`; None for nothing.
+        path STRING, as in the log: further files that the transaction read or removes, or None.
     """
 
-    small: WinningCommits
+    small: DriverConflictDetector
     log: LogReader
     skipping: tuple[DataSkipping, ...] = ()
     read_files: DataFrame | None = None
     removed_files: DataFrame | None = None
 
-    def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Finding, str]]:
+    def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Conflict, str]]:
         has_frames = self.read_files is not None or self.removed_files is not None
         if file.size_bytes <= DRIVER_LOG_BYTES and not has_frames:
             return self.small(file)
         lines = self.log.lines_of([file])
         winner = self._table_actions(lines, file)
         read, domains = self.small.read, self.small.domains
-        findings = table_findings(winner, app_ids=read.app_ids, domains=domains)
+        conflicts = table_conflicts(winner, app_ids=read.app_ids, domains=domains)
         if read.looks_at_files or self.small.removes or has_frames:
-            findings |= self._file_findings(lines, winner)
-        return winner, findings
+            conflicts |= self._file_conflicts(lines, winner)
+        return winner, conflicts
 
     def _table_actions(self, lines: DataFrame, file: LogFile) -> WinningCommit:
         parsed = parse_log_lines(lines, actions=_TABLE_ACTIONS)
@@ -95,7 +95,7 @@ class LargeCommits:
             commit_info=next(iter(found[COMMIT_INFO]), {}),
         )
 
-    def _file_findings(self, lines: DataFrame, winner: WinningCommit) -> dict[Finding, str]:
+    def _file_conflicts(self, lines: DataFrame, winner: WinningCommit) -> dict[Conflict, str]:
         small = self.small
         frame = conflicting_files(
             parse_log_lines(lines, actions=actions("add", "remove")),
@@ -109,10 +109,10 @@ class LargeCommits:
         rows = read_rows(
             frame,
             what="conflicting files of a winning commit",
-            bound=len(Finding),
+            bound=len(Conflict),
             version=winner.version,
         )
-        return {Finding[row[FINDING]]: row[SUBJECT] for row in rows}
+        return {Conflict[row[CONFLICT]]: row[SUBJECT] for row in rows}
 
     def _with_values(self, files: DataFrame | None, paths: set[str]) -> DataFrame | None:
         if files is not None:

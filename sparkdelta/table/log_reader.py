@@ -110,6 +110,13 @@ class LogReader:
         table = pa.concat_tables([self.local_lines, read_lines(self.store, new)])
         return replace(self, segment=segment, local_lines=table, _frames={}, _found=[])
 
+    def in_session(self, spark: SparkSession) -> LogReader:
+        """The same reader with its DataFrames in another session."""
+        lines = self.executor_lines
+        if lines is not None:
+            lines = executor_lines(spark, self.store, self.segment.deltas, self.options)
+        return replace(self, spark=spark, executor_lines=lines, _frames={})
+
     @property
     def commit_lines(self) -> DataFrame:
         """version LONG, line STRING of `segment.deltas`."""

@@ -16,7 +16,7 @@ from sparkdelta.frames.partition_values import is_time_zone
 from sparkdelta.frames.version_checksum import file_bins
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.arguments import checked_count, checked_names
-from sparkdelta.protocol.log_files import LogFileKind, Version, listing_prefix
+from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, listing_prefix
 from sparkdelta.protocol.log_segment import LogSegment, extend_log_segment
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
@@ -217,10 +217,25 @@ class Snapshot:
         if not any(file.kind is LogFileKind.COMMIT for file in new):
             return self
         if any(file.kind.is_checkpoint for file in new):
-            loaded = load_log(log.spark, log.store, None, log.options)
-        else:
-            segment = extend_log_segment(self.segment, new, path=self.path)
-            loaded = extend_log(self._loaded, segment)
+            return self._with(load_log(log.spark, log.store, None, log.options))
+        return self._extended(new)
+
+    def advanced_to(self, version: Version) -> Snapshot:
+        """A later version, by reading only the commits up to it that are new."""
+        new = list_log_files(self.log.store, listing_prefix(self.version + 1))
+        return self._extended([f for f in new if f.version <= version and not f.kind.is_checkpoint])
+
+    def in_session(self, spark: SparkSession) -> Snapshot:
+        """The same snapshot with its DataFrames in another session; its cache stays behind."""
+        loaded = replace(self._loaded, log=self._loaded.log.in_session(spark))
+        return Snapshot(loaded, replace(self._state, log=loaded.log, cached=None))
+
+    def _extended(self, new: Sequence[LogFile]) -> Snapshot:
+        segment = extend_log_segment(self.segment, new, path=self.path)
+        return self._with(extend_log(self._loaded, segment))
+
+    def _with(self, loaded: LoadedLog) -> Snapshot:
+        """The snapshot of a later log, with the cached state as far as it can be used."""
         loaded = _marked(loaded)
         configuration = TableConfiguration.validate(
             loaded.protocol, loaded.metadata, path=self.path

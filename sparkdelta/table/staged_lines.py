@@ -1,4 +1,4 @@
-"""File actions that are too many to be values, as lines in files that executors wrote."""
+"""The lines of file actions that are too many to be values, in files written by executors."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ LINES_PER_FILE = 20_000
 class StagedLines:
     """`FileLines` in a staging directory.
 
-    Actions that came as results of tasks would fill a small driver's heap, a partition at a time:
-    Spark drops what it has no room for, and reports `TaskResultLost`.
+    Collected actions could fill a small driver's heap: Spark drops task results that do not fit,
+    and fails with `TaskResultLost`.
     """
 
     adds_data: bool
     removes_data: bool
     has_vectors: bool
+    has_change_files: bool
     num_removes: int
     removed_bytes: int
     _stage: Staging
@@ -45,19 +46,17 @@ class StagedLines:
 
     @classmethod
     def of(cls, actions: DataFrame, stage: Staging) -> StagedLines:
-        """Write the lines of actions as `frames.commit_lines.conformed_actions` gives them, and
-        find out what must be known of them.
-        """
+        """Write the lines of actions, see `frames.commit_lines.conformed_actions`."""
         return cls._known(actions, stage)._written(actions, "lines")
 
     @classmethod
     def to_number(cls, actions: DataFrame, stage: Staging) -> StagedLines:
-        """As `of`, but the lines are written once it is known which row ids are free.
+        """As `of`, for actions whose lines `with_row_ids` writes.
 
         Raises
         ------
         InvalidCommitError
-            A new file does not say how many rows it has.
+            A new file has no `numRecords`.
 
         References
         ----------
@@ -75,11 +74,11 @@ class StagedLines:
 
     @property
     def num_new_rows(self) -> int:
-        """How many rows need ids."""
+        """The number of rows that need row ids."""
         return sum(self._new_rows.values())
 
     def with_row_ids(self, *, mark: int, version: Version) -> StagedLines:
-        """The lines, written anew with fresh row ids above the mark.
+        """Write the lines with fresh row ids above a high-water mark.
 
         References
         ----------
@@ -93,7 +92,7 @@ class StagedLines:
         return self._written(numbered, f"lines-{version}")
 
     def chunks(self) -> Iterator[bytes]:
-        """The lines in pieces, from the beginning."""
+        """The lines, one file at a time."""
         for name in self._files:
             yield self._stage.read(*name.split("/"))
 

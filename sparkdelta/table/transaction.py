@@ -1,4 +1,4 @@
-"""A transaction: what was read, what is staged, and the commit of both against one version.
+"""A transaction: staged actions, committed against the version that was read.
 
 References
 ----------
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType
 
 from sparkdelta.exceptions import DriverReadTooLargeError, InvalidCommitError
@@ -24,20 +25,27 @@ from sparkdelta.frames.commit_lines import (
 from sparkdelta.frames.data_skipping import DataSkipping
 from sparkdelta.protocol.actions import DomainMetadata
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.file_actions import AddFile, RemoveFile, file_key
+from sparkdelta.protocol.file_actions import AddCDCFile, AddFile, RemoveFile, file_key
+from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.row_ids import NO_ROW_IDS, ROW_TRACKING_DOMAIN, high_water_mark
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.commit_hooks import CommitHooks
-from sparkdelta.table.committer import Committed, Committer, Ground, Judge, Proposal
+from sparkdelta.table.committer import (
+    Committed,
+    Committer,
+    ConflictDetector,
+    PreparedCommit,
+    ReadState,
+)
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.job_names import jobs_of
-from sparkdelta.table.large_commits import LargeCommits
-from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.large_commits import SparkConflictDetector
+from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.staged_lines import StagedLines
 from sparkdelta.table.staging import Staging, staging
-from sparkdelta.table.winning_commits import WinningCommits
+from sparkdelta.table.winning_commits import DriverConflictDetector
 
 MAX_VALUE_ACTIONS = 10_000
 """Up to this many file actions of a commit come to the driver as values."""
@@ -47,22 +55,63 @@ _ROW_GROUP_BYTES = 16 << 20  # a task holds one
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class CommittedTransaction:
+    """A transaction that was committed.
+
+    Attributes
+    ----------
+    before
+        The snapshot that it read; None if the commit created the table.
+    properties
+        The table's properties after the commit.
+    attempts
+        Number of attempts, the successful one included.
+    lines
+        The whole commit file; None where its file actions were too many to be values.
+    """
+
+    spark: SparkSession
+    store: LogStore
+    before: Snapshot | None
+    properties: Mapping[str, str]
+    version: Version
+    attempts: int
+    lines: bytes | None = field(default=None, repr=False)
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The table as of this commit; loads only the commits since the one that was read."""
+        if self.before is None:
+            root = self.store.table_root
+            return open_snapshot(self.spark, root, version=self.version, store=self.store)
+        return self.before.advanced_to(self.version)
+
+    @property
+    def checksum_before(self) -> VersionChecksum | None:
+        """The checksum of the version before the commit, if that is the one that was read."""
+        is_next = self.before is not None and self.before.version + 1 == self.version
+        return self.before.version_checksum if self.before is not None and is_next else None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Transaction:
-    """One commit to a table, to be made by `commit`.
+    """Actions to be committed to a table as one version.
 
     Attributes
     ----------
     snapshot
-        What was read; None where there is no table yet.
+        The version that was read; None where there is no table yet.
     staged
         Actions as values.
     file_actions
-        File actions beside those, in columns `add` and `remove`, of which a row has one; a field
-        that is not there is null. A query without side effects: it may run twice.
+        Further file actions in columns `add`, `remove` and `cdc`, one of them in each row; missing
+        columns and fields are null. The query must be deterministic: it may run twice.
     read, read_files
-        What the outcome depends on; `read_files` has a column `path`, as in the log.
+        The data that was read, for conflict detection; `read_files` has a column `path`, as in the
+        log.
     """
 
+    spark: SparkSession
     store: LogStore
     snapshot: Snapshot | None
     operation: Operation
@@ -70,12 +119,11 @@ class Transaction:
     file_actions: DataFrame | None = None
     read: ReadSet = field(default_factory=ReadSet)
     read_files: DataFrame | None = None
-    metrics: Mapping[str, str] | None = None
     user_metadata: str | None = None
     tags: Mapping[str, str] | None = None
 
-    def commit(self, committer: Committer | None = None) -> Committed:
-        """Commit, after however many others that this commit may follow, and do what is due then.
+    def commit(self, committer: Committer | None = None) -> CommittedTransaction:
+        """Commit as the next version that conflict detection allows.
 
         Raises
         ------
@@ -85,7 +133,19 @@ class Transaction:
         with jobs_of(
             self.store.table_root, None if self.snapshot is None else self.snapshot.version
         ):
-            return self._commit_all(committer or Committer(self.store))
+            done = self._commit_all(committer or Committer(self.store))
+        metadata = self.staged.metadata or (
+            () if self.snapshot is None else (self.snapshot.metadata,)
+        )
+        return CommittedTransaction(
+            spark=self.spark,
+            store=self.store,
+            before=self.snapshot,
+            properties=metadata[0].configuration,
+            version=done.version,
+            attempts=done.attempts,
+            lines=done.lines,
+        )
 
     def _commit_all(self, committer: Committer) -> Committed:
         if self.file_actions is None:
@@ -93,19 +153,13 @@ class Transaction:
         frame = conformed_actions(self.file_actions, self.file_actions.schema)
         values = _as_values(frame)
         if values is not None:
-            adds, removes = values
-            staged = replace(
-                self.staged,
-                adds=(*self.staged.adds, *adds),
-                removes=(*self.staged.removes, *removes),
-            )
-            return self._commit(committer, staged)
+            return self._commit(committer, self.staged.with_files(*values))
         with staging(frame.sparkSession, self.store) as stage:
-            kept = _kept(frame, stage)
-            self._check_large(kept)
+            actions = _materialized(frame, stage)
+            self._check_unique(actions)
             staged_lines = StagedLines.to_number if self._tracks_rows() else StagedLines.of
-            lines = staged_lines(kept, stage)
-            removed = kept.filter("remove.path IS NOT NULL").select("remove.path")
+            lines = staged_lines(actions, stage)
+            removed = actions.filter("remove.path IS NOT NULL").select("remove.path")
             return self._commit(committer, self.staged, lines, removed)
 
     def _commit(
@@ -115,25 +169,9 @@ class Transaction:
         lines: StagedLines | None = None,
         removed: DataFrame | None = None,
     ) -> Committed:
-        metrics = self._metrics(staged, lines)
-        proposal = Proposal(self.operation, staged, lines, metrics, self.user_metadata, self.tags)
-        done = committer.commit(proposal, self._ground(staged), self._judge(staged, removed))
-        self._hooks(done).run()
-        return done
-
-    def _hooks(self, done: Committed) -> CommitHooks:
-        snapshot, actions = self.snapshot, self.file_actions
-        spark = None if actions is None else actions.sparkSession
-        is_next = snapshot is not None and snapshot.version + 1 == done.version
-        metadata = (*self.staged.metadata, *(() if snapshot is None else (snapshot.metadata,)))[0]
-        return CommitHooks(
-            spark=spark if snapshot is None else snapshot.log.spark,
-            store=self.store,
-            version=done.version,
-            properties=metadata.configuration,
-            lines=done.lines,
-            checksum_before=snapshot.version_checksum if snapshot and is_next else None,
-        )
+        operation = self.operation.with_metrics_of(*_removed_totals(staged, lines))
+        prepared = PreparedCommit(operation, staged, lines, self.user_metadata, self.tags)
+        return committer.commit(prepared, self._read_state(staged), self._detector(staged, removed))
 
     def _tracks_rows(self) -> bool:
         before = () if self.snapshot is None else (self.snapshot.protocol,)
@@ -141,24 +179,13 @@ class Transaction:
             is_supported(p, TableFeature.ROW_TRACKING) for p in (*self.staged.protocols, *before)
         )
 
-    def _metrics(
-        self, staged: StagedActions, lines: StagedLines | None
-    ) -> Mapping[str, str] | None:
-        """The metrics, with what was removed, as delta-spark's history tells it of overwrites."""
-        if self.metrics is None or self.operation.is_blind_append:
-            return self.metrics
-        files, size = len(staged.removes), sum(remove.size or 0 for remove in staged.removes)
-        if lines is not None:
-            files, size = files + lines.num_removes, size + lines.removed_bytes
-        return {"numRemovedFiles": str(files), "numRemovedBytes": str(size), **self.metrics}
-
-    def _ground(self, staged: StagedActions) -> Ground:
+    def _read_state(self, staged: StagedActions) -> ReadState:
         snapshot = self.snapshot
         if snapshot is None:
-            return Ground()
+            return ReadState()
         protocol = (*staged.protocols, snapshot.protocol)[0]
         has_timestamps = is_supported(protocol, TableFeature.IN_COMMIT_TIMESTAMP)
-        return Ground(
+        return ReadState(
             version=snapshot.version,
             protocol=snapshot.protocol,
             metadata=snapshot.metadata,
@@ -166,9 +193,9 @@ class Transaction:
             row_id_mark=_row_id_mark(snapshot),
         )
 
-    def _judge(self, staged: StagedActions, removed: DataFrame | None) -> Judge:
+    def _detector(self, staged: StagedActions, removed: DataFrame | None) -> ConflictDetector:
         root = self.store.table_root
-        small = WinningCommits(
+        small = DriverConflictDetector(
             self.store,
             self.read,
             removes=frozenset(file_key(remove, root) for remove in staged.removes),
@@ -188,9 +215,9 @@ class Transaction:
             )
             for predicate in self.read.predicates
         )
-        return LargeCommits(small, self.snapshot.log, skipping, self.read_files, removed)
+        return SparkConflictDetector(small, self.snapshot.log, skipping, self.read_files, removed)
 
-    def _check_large(self, actions: DataFrame) -> None:
+    def _check_unique(self, actions: DataFrame) -> None:
         root = self.store.table_root
         rows = read_rows(
             repeated_files(actions, table_root=root).limit(1),
@@ -202,10 +229,18 @@ class Transaction:
             raise InvalidCommitError(path=root, problem=problem)
 
 
+def _removed_totals(staged: StagedActions, lines: StagedLines | None) -> tuple[int, int]:
+    """The number and bytes of the files that a commit removes."""
+    files, size = len(staged.removes), sum(remove.size or 0 for remove in staged.removes)
+    return (
+        (files, size) if lines is None else (files + lines.num_removes, size + lines.removed_bytes)
+    )
+
+
 def _as_values(
     actions: DataFrame,
-) -> tuple[tuple[AddFile, ...], tuple[RemoveFile, ...]] | None:
-    """The file actions as values; None if they are too many."""
+) -> tuple[tuple[AddFile, ...], tuple[RemoveFile, ...], tuple[AddCDCFile, ...]] | None:
+    """Return the file actions as values; None if there are more than MAX_VALUE_ACTIONS."""
     try:
         rows = read_rows(
             file_action_lines(actions).limit(MAX_VALUE_ACTIONS + 1),
@@ -218,18 +253,19 @@ def _as_values(
     return (
         tuple(AddFile.from_dict(d["add"]) for d in documents if "add" in d),
         tuple(RemoveFile.from_dict(d["remove"]) for d in documents if "remove" in d),
+        tuple(AddCDCFile.from_dict(d["cdc"]) for d in documents if "cdc" in d),
     )
 
 
-def _kept(frame: DataFrame, stage: Staging) -> DataFrame:
-    """The frame computed once, by all executors, however often it is used.
+def _materialized(frame: DataFrame, stage: Staging) -> DataFrame:
+    """Return the rows from staged Parquet files, so that they are computed once.
 
-    In files: Spark's cache holds what it serializes until a partition is whole, some hundred MB,
-    and computes again what was lost with an executor, which may come out otherwise.
+    Spark's cache would hold a whole serialized partition in memory, some hundred MB, and recompute
+    a lost one, possibly to other rows.
     """
     stage.write_parquet(frame, _ACTIONS, {"parquet.block.size": str(_ROW_GROUP_BYTES)})
-    kept, _ = stage.read_parquet(_ACTIONS, frame.schema)
-    return kept
+    rows, _ = stage.read_parquet(_ACTIONS, frame.schema)
+    return rows
 
 
 def _row_id_mark(snapshot: Snapshot) -> int:

@@ -1,4 +1,4 @@
-"""What the commits of others did to a transaction's ground: small ones as values, without Spark.
+"""Conflict detection against winning commits that the driver reads as values, without Spark.
 
 References
 ----------
@@ -15,11 +15,11 @@ from sparkdelta.exceptions import MalformedLogFileError
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
 from sparkdelta.protocol.commit_info import COMMIT_INFO
 from sparkdelta.protocol.conflicts import (
-    Finding,
+    Conflict,
     ReadSet,
     WinningCommit,
-    file_findings,
-    table_findings,
+    file_conflicts,
+    table_conflicts,
 )
 from sparkdelta.protocol.file_actions import AddFile, FileKey, RemoveFile
 from sparkdelta.protocol.log_files import LogFile, Version
@@ -30,8 +30,8 @@ _FILE_LINES = ('{"add":', '{"remove":', '{"cdc":')
 
 
 @dataclass(frozen=True, slots=True)
-class WinningCommits:
-    """The judge of a transaction whose read set and removes are values.
+class DriverConflictDetector:
+    """Detects conflicts of a transaction whose read set and removes are values.
 
     Attributes
     ----------
@@ -49,15 +49,15 @@ class WinningCommits:
     domains: frozenset[str] = frozenset()
     partition_types: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
-    def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Finding, str]]:
+    def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Conflict, str]]:
         needs_files = self.read.looks_at_files or bool(self.removes)
         [data] = self.store.read([file.name])
         winner = parse_commit(
             data, file.version, with_files=needs_files, path=self.store.table_root
         )
         return winner, {
-            **table_findings(winner, app_ids=self.read.app_ids, domains=self.domains),
-            **file_findings(
+            **table_conflicts(winner, app_ids=self.read.app_ids, domains=self.domains),
+            **file_conflicts(
                 winner,
                 read=self.read,
                 removes=self.removes,
@@ -68,12 +68,12 @@ class WinningCommits:
 
 
 def parse_commit(data: bytes, version: Version, *, with_files: bool, path: str) -> WinningCommit:
-    """A commit by its bytes.
+    """Parse a commit file.
 
     Parameters
     ----------
     with_files
-        Whether its file actions matter; most lines need no parsing if they do not.
+        False to skip the lines of file actions.
 
     Raises
     ------
@@ -109,6 +109,6 @@ def parse_commit(data: bytes, version: Version, *, with_files: bool, path: str) 
 
 
 def _is_file_line(line: str) -> bool:
-    """Whether a line is surely nothing but a file action."""
+    """True if a line certainly holds a file action and nothing else."""
     is_one = line.startswith(_FILE_LINES) and line.rstrip().endswith("}}")
     return is_one and not any(name in line for name in _OTHER_ACTIONS)

@@ -236,6 +236,7 @@ def commit_many(spark: SparkSession, path: str, actions: int) -> dict[str, float
     begin = time.perf_counter()
     snapshot = open_snapshot(spark, path)
     Transaction(
+        spark=spark,
         store=LocalLogStore(snapshot.path),
         snapshot=snapshot,
         operation=Operation("WRITE", {"mode": "Append"}, is_blind_append=True),

@@ -45,11 +45,11 @@ def opened(log: MemoryLog) -> None:
 def test_many_writers_do_not_wait_for_each_other() -> None:
     """Each finds an older checksum, and adds the commits since."""
     log = MemoryLog()
-    ground = create(log)
+    read_state = create(log)
 
     def write(writer: int) -> None:
         for number in range(3):
-            done = append(log, ground, f"{writer}-{number}", pause=lambda s: time.sleep(s / 20))
+            done = append(log, read_state, f"{writer}-{number}", pause=lambda s: time.sleep(s / 20))
             assert with_checksum(log, done)
 
     with ThreadPoolExecutor(10) as threads:
@@ -63,24 +63,24 @@ def test_a_gap_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checksum_chain, "MAX_COMMITS", 3)
     log = MemoryLog()
     opened(log)
-    ground = latest(log)
+    read_state = latest(log)
     for name in "abc":
-        append(log, ground, name, pause=lambda s: None)
-    assert not with_checksum(log, append(log, ground, "d", pause=lambda s: None))
+        append(log, read_state, name, pause=lambda s: None)
+    assert not with_checksum(log, append(log, read_state, "d", pause=lambda s: None))
     assert files_at(log, 4) is None
     del log.files[version_checksum_name(0)]
     monkeypatch.setattr(checksum_chain, "MAX_COMMITS", 5)
-    assert with_checksum(log, append(log, ground, "e", pause=lambda s: None))
+    assert with_checksum(log, append(log, read_state, "e", pause=lambda s: None))
     assert files_at(log, 5) == 5
 
 
 def test_one_that_is_damaged_is_passed_over() -> None:
     log = MemoryLog()
     opened(log)
-    ground = latest(log)
-    first = append(log, ground, "a")
+    read_state = latest(log)
+    first = append(log, read_state, "a")
     log.files[version_checksum_name(1)] = b"{"
-    done = append(log, ground, "b", pause=lambda s: None)
+    done = append(log, read_state, "b", pause=lambda s: None)
     assert first.version == 1
     assert with_checksum(log, done)
     assert files_at(log, 2) == 2
@@ -91,9 +91,9 @@ def test_one_that_is_damaged_is_passed_over() -> None:
 def test_a_crash_leaves_a_right_one_or_none(when: str, nth: int) -> None:
     log = MemoryLog()
     opened(log)
-    ground = latest(log)
-    append(log, ground, "a")
-    done = append(log, ground, "b", pause=lambda s: None)
+    read_state = latest(log)
+    append(log, read_state, "a")
+    done = append(log, read_state, "b", pause=lambda s: None)
     calls = count(1)
 
     def hook(moment: str, verb: str) -> None:
@@ -103,5 +103,5 @@ def test_a_crash_leaves_a_right_one_or_none(when: str, nth: int) -> None:
     with pytest.raises(Crash):
         with_checksum(log.with_hook(hook), done)
     assert files_at(log, 2) in (None, 2)
-    assert with_checksum(log, append(log, ground, "c", pause=lambda s: None))
+    assert with_checksum(log, append(log, read_state, "c", pause=lambda s: None))
     assert files_at(log, 3) == 3

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,10 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.protocol.actions import DomainMetadata, Protocol, TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.file_actions import RemoveFile
+from sparkdelta.protocol.file_actions import AddCDCFile, RemoveFile
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.storage.local import LocalLogStore
-from sparkdelta.table.committer import Ground, Proposal
+from sparkdelta.table.committer import PreparedCommit, ReadState
 from sparkdelta.table.winning_commits import parse_commit
 from tests.support.commits import APPEND, add, append, commit, create, latest, metadata
 from tests.support.memory_log import Crash, MemoryLog
@@ -52,7 +53,7 @@ def fast(**options: object) -> dict:
 
 def test_a_commit_is_lines_of_actions() -> None:
     log = MemoryLog()
-    ground = create(log, clock=lambda: 5)
+    read_state = create(log, clock=lambda: 5)
     staged = StagedActions(
         transactions=(TransactionIdentifier("app", 1),),
         adds=(add("a"),),
@@ -60,8 +61,10 @@ def test_a_commit_is_lines_of_actions() -> None:
     )
     done = commit(
         log,
-        Proposal(APPEND, staged, metrics={"numFiles": "1"}, user_metadata="why\nnot"),
-        ground,
+        PreparedCommit(
+            replace(APPEND, metrics={"numFiles": "1"}), staged, user_metadata="why\nnot"
+        ),
+        read_state,
         clock=lambda: 7,
     )
     assert (done.version, done.attempts) == (1, 1)
@@ -86,10 +89,10 @@ def test_a_commit_is_lines_of_actions() -> None:
 
 def test_a_commit_is_rebased() -> None:
     log = MemoryLog()
-    ground = create(log)
+    read_state = create(log)
     for name in "abc":
-        append(log, ground, name)
-    last = append(log, ground, "d", **fast())
+        append(log, read_state, name)
+    last = append(log, read_state, "d", **fast())
     assert (last.version, last.attempts) == (4, 2)
     assert added(log) == list("abcd")
     assert actions(log.commits()[4])[0]["commitInfo"]["readVersion"] == 0
@@ -128,17 +131,17 @@ def test_a_commit_is_rebased() -> None:
 )
 def test_a_conflict_commits_nothing(first, second, read, error) -> None:  # type: ignore[no-untyped-def]
     log = MemoryLog()
-    ground = create(log, protocol=Protocol(1, 7, None, ("domainMetadata",)))
+    read_state = create(log, protocol=Protocol(1, 7, None, ("domainMetadata",)))
     if error is ProtocolChangedException:
         first = {"protocols": (Protocol(1, 7, None, ("domainMetadata", "invariants")),)}
-    commit(log, Proposal(Operation("FIRST"), StagedActions(**first)), ground)
+    commit(log, PreparedCommit(Operation("FIRST"), StagedActions(**first)), read_state)
     append(log, latest(log), "between")
     before = dict(log.files)
     with pytest.raises(error) as raised:
         commit(
             log,
-            Proposal(Operation("SECOND"), StagedActions(**second)),
-            ground,
+            PreparedCommit(Operation("SECOND"), StagedActions(**second)),
+            read_state,
             ReadSet(**read),
             **fast(),
         )
@@ -157,16 +160,52 @@ def test_two_creators_of_a_table() -> None:
 def test_the_first_commit_needs_protocol_and_metadata() -> None:
     log = MemoryLog()
     with pytest.raises(InvalidCommitError):
-        append(log, Ground(), "a")
+        append(log, ReadState(), "a")
     assert not log.files
+
+
+def test_change_files() -> None:
+    """PROTOCOL.md#add-cdc-file: they may name files that are added, and are no conflict."""
+    log = MemoryLog()
+    read_state = create(log, protocol=Protocol(1, 4))
+    change = AddCDCFile("_change_data/c", {"p": None}, 3)
+    staged = StagedActions(adds=(add("a"),), change_files=(change, replace(change, path="a")))
+    assert commit(log, PreparedCommit(Operation("UPDATE"), staged), read_state).version == 1
+    assert [a["cdc"] for a in actions(log.commits()[1]) if "cdc" in a] == [
+        {"path": path, "partitionValues": {"p": None}, "size": 3, "dataChange": False}
+        for path in ("_change_data/c", "a")
+    ]
+    changes = StagedActions(change_files=(change,))
+    commit(log, PreparedCommit(Operation("UPDATE"), changes), latest(log))
+    reader = ReadSet(whole_table=True)
+    late = PreparedCommit(Operation("DELETE"), StagedActions(removes=(RemoveFile("a", 1, True),)))
+    assert commit(log, late, replace(read_state, version=1), reader).version == 3
+
+
+@pytest.mark.parametrize(
+    ("protocol", "change"),
+    [
+        (Protocol(1, 3), AddCDCFile("_change_data/c", {}, 3)),
+        (Protocol(1, 4), AddCDCFile("_change_data/c", {}, 3, data_change=True)),
+    ],
+    ids=["no feature", "dataChange"],
+)
+def test_change_files_that_are_refused(protocol: Protocol, change: AddCDCFile) -> None:
+    """PROTOCOL.md#writer-requirements-for-addcdcfile"""
+    log = MemoryLog()
+    read_state = create(log, protocol=protocol)
+    prepared = PreparedCommit(Operation("UPDATE"), StagedActions(change_files=(change,)))
+    with pytest.raises(InvalidCommitError):
+        commit(log, prepared, read_state)
+    assert len(log.files) == 1
 
 
 def test_what_is_wrong_is_refused_before_the_put() -> None:
     log = MemoryLog()
-    ground = create(log)
+    read_state = create(log)
     with pytest.raises(InvalidCommitError):
-        append(log, ground, "a", "a")
-    unknown = Ground(0, Protocol(1, 7, None, ("new",)), ground.metadata)
+        append(log, read_state, "a", "a")
+    unknown = ReadState(0, Protocol(1, 7, None, ("new",)), read_state.metadata)
     with pytest.raises(UnsupportedWriterFeaturesError):
         append(log, unknown, "a")
     assert len(log.files) == 1
@@ -186,8 +225,8 @@ def failing(verb: str, when: str, times: int = 1, error: BaseException | None = 
 def test_a_lost_response_is_recognised() -> None:
     """The commit is there once, and known as ours."""
     log = MemoryLog()
-    ground = create(log)
-    done = append(log.with_hook(failing("put_if_absent", "after")), ground, "a")
+    read_state = create(log)
+    done = append(log.with_hook(failing("put_if_absent", "after")), read_state, "a")
     assert (done.version, done.attempts) == (1, 1)
     assert added(log) == ["a"]
 
@@ -195,9 +234,9 @@ def test_a_lost_response_is_recognised() -> None:
 def test_a_client_that_repeats_its_own_put() -> None:
     """Object stores' clients send again what was not answered, and are told that it exists."""
     log = MemoryLog()
-    ground = create(log)
+    read_state = create(log)
     exists = failing("put_if_absent", "after", error=FileExistsError())
-    assert append(log.with_hook(exists), ground, "a", **fast()).version == 1
+    assert append(log.with_hook(exists), read_state, "a", **fast()).version == 1
     assert added(log) == ["a"]
 
 
@@ -205,9 +244,9 @@ def test_a_client_that_repeats_its_own_put() -> None:
 def test_of_who_was_first_only_a_line_is_read(length: int) -> None:
     """A commit may be larger than the driver's memory."""
     log = MemoryLog()
-    ground, sizes = create(log), []
+    read_state, sizes = create(log), []
     staged = StagedActions(adds=(add("a"),))
-    proposal = Proposal(APPEND, staged, user_metadata="x" * length)
+    prepared = PreparedCommit(APPEND, staged, user_metadata="x" * length)
     read_start = log.read_start
 
     class Watched(MemoryLog):
@@ -221,35 +260,35 @@ def test_of_who_was_first_only_a_line_is_read(length: int) -> None:
             raise FileExistsError
         assert verb != "read"
 
-    done = commit(Watched(log.table_root, log.files, refused), proposal, ground)
+    done = commit(Watched(log.table_root, log.files, refused), prepared, read_state)
     assert done.version == 1
     assert max(sizes) < 8 * max(length, 1 << 16)
 
 
 def test_a_put_that_failed() -> None:
     log = MemoryLog()
-    ground = create(log)
+    read_state = create(log)
     with pytest.raises(ConnectionResetError):
-        append(log.with_hook(failing("put_if_absent", "before")), ground, "a")
+        append(log.with_hook(failing("put_if_absent", "before")), read_state, "a")
     assert added(log) == []
 
 
 def test_nobody_knows_what_became_of_a_put() -> None:
     log = MemoryLog()
-    ground = create(log)
+    read_state = create(log)
 
     def hook(when: str, verb: str) -> None:
         if (when, verb) in (("after", "put_if_absent"), ("before", "read_start")):
             raise ConnectionResetError("lost")
 
     with pytest.raises(CommitOutcomeUnknownError) as raised:
-        append(log.with_hook(hook), ground, "a")
+        append(log.with_hook(hook), read_state, "a")
     assert raised.value.txn_id in log.commits()[1].decode()
 
 
 def test_others_are_always_first() -> None:
     log = MemoryLog()
-    ground = create(log)
+    read_state = create(log)
     others = iter(range(1_000))
 
     def overtake(when: str, verb: str) -> None:
@@ -258,7 +297,7 @@ def test_others_are_always_first() -> None:
 
     pauses: list[float] = []
     with pytest.raises(MaxCommitRetriesExceededError) as raised:
-        append(log.with_hook(overtake), ground, "a", max_attempts=5, pause=pauses.append)
+        append(log.with_hook(overtake), read_state, "a", max_attempts=5, pause=pauses.append)
     assert raised.value.attempts == len(pauses) + 1 == 5
     assert "a" not in added(log)
 
@@ -266,25 +305,25 @@ def test_others_are_always_first() -> None:
 def test_a_winner_that_is_gone() -> None:
     """Nothing is assumed of a commit that nobody can read."""
     log = MemoryLog()
-    ground = create(log)
+    read_state = create(log)
     for name in "ab":
-        append(log, ground, name)
+        append(log, read_state, name)
 
     def clean_up(when: str, verb: str) -> None:
         if (when, verb) == ("before", "list_from"):
             log.files.pop(f"{1:020d}.json", None)
 
     with pytest.raises(ConcurrentWriteException):
-        append(log.with_hook(clean_up), ground, "c", **fast())
+        append(log.with_hook(clean_up), read_state, "c", **fast())
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"add":{"path":"x"', '"x"', '{"txn":{}}'])
 def test_a_winner_that_is_broken(line: str) -> None:
     log = MemoryLog()
-    ground = create(log)
+    read_state = create(log)
     log.files[f"{1:020d}.json"] = line.encode()
     with pytest.raises(MalformedLogFileError):
-        append(log, ground, "c", **fast())
+        append(log, read_state, "c", **fast())
 
 
 def test_file_lines_are_passed_over_only_if_they_are_nothing_else() -> None:
@@ -313,10 +352,10 @@ def timestamps(log: MemoryLog) -> list[int | None]:
 def test_in_commit_timestamps_increase_through_retries() -> None:
     """ "Writer Requirements for In-Commit Timestamps", whatever the clocks say."""
     log = MemoryLog()
-    ground = create(log, ENABLED, ICT, clock=lambda: 100)
-    append(log, ground, "a", clock=lambda: 50)
-    append(log, ground, "b", clock=lambda: 500)
-    last = append(log, ground, "c", **fast(clock=lambda: 60))
+    read_state = create(log, ENABLED, ICT, clock=lambda: 100)
+    append(log, read_state, "a", clock=lambda: 50)
+    append(log, read_state, "b", clock=lambda: 500)
+    last = append(log, read_state, "c", **fast(clock=lambda: 60))
     assert timestamps(log) == [100, 101, 500, 501]
     assert last.in_commit_timestamp == 501
     assert next(iter(actions(log.commits()[3])[0]["commitInfo"])) == "inCommitTimestamp"
@@ -325,10 +364,12 @@ def test_in_commit_timestamps_increase_through_retries() -> None:
 def test_where_in_commit_timestamps_begin_is_written_down() -> None:
     """At the version that the commit gets in the end; later than the file before it."""
     log = MemoryLog()
-    ground = create(log, protocol=ICT)
-    append(log, ground, "a")
-    enable = Proposal(Operation("SET TBLPROPERTIES"), StagedActions(metadata=(metadata(ENABLED),)))
-    commit(log, enable, ground, **fast(clock=lambda: 10))
+    read_state = create(log, protocol=ICT)
+    append(log, read_state, "a")
+    enable = PreparedCommit(
+        Operation("SET TBLPROPERTIES"), StagedActions(metadata=(metadata(ENABLED),))
+    )
+    commit(log, enable, read_state, **fast(clock=lambda: 10))
     [found] = [a["metaData"] for a in actions(log.commits()[2]) if "metaData" in a]
     assert found["configuration"] == {
         **ENABLED,
@@ -341,9 +382,9 @@ def test_where_in_commit_timestamps_begin_is_written_down() -> None:
 def test_row_ids_are_assigned_anew() -> None:
     log = MemoryLog()
     protocol = Protocol(1, 7, None, ("rowTracking", "domainMetadata"))
-    ground = create(log, protocol=protocol)
+    read_state = create(log, protocol=protocol)
     for names in ("ab", "c"):
-        append(log, ground, *names, **fast())
+        append(log, read_state, *names, **fast())
     rows = [
         (a["add"]["baseRowId"], a["add"]["defaultRowCommitVersion"])
         for data in log.commits()
@@ -365,13 +406,13 @@ def test_row_ids_are_assigned_anew() -> None:
 
 def test_twenty_threads() -> None:
     log = MemoryLog()
-    ground = create(log, ENABLED, ICT)
+    read_state = create(log, ENABLED, ICT)
     start = threading.Barrier(20)
 
     def write(writer: int) -> None:
         start.wait()
         for number in range(3):
-            append(log, ground, f"{writer}-{number}", pause=lambda s: time.sleep(s / 20))
+            append(log, read_state, f"{writer}-{number}", pause=lambda s: time.sleep(s / 20))
 
     with ThreadPoolExecutor(20) as pool:
         list(pool.map(write, range(20)))
@@ -406,8 +447,8 @@ def test_processes_without_spark(tmp_path: Path, writers: int, count: int) -> No
 def test_a_crash_leaves_a_serial_history(verb: str, when: str, nth: int) -> None:
     """What was acknowledged is there once; what died is there once or never; others go on."""
     log = MemoryLog()
-    ground = create(log)
-    append(log, ground, "a")
+    read_state = create(log)
+    append(log, read_state, "a")
     seen = [0]
 
     def hook(moment: str, called: str) -> None:
@@ -418,11 +459,11 @@ def test_a_crash_leaves_a_serial_history(verb: str, when: str, nth: int) -> None
 
     acknowledged = ["a"]
     try:
-        append(log.with_hook(hook), ground, "b", **fast())
+        append(log.with_hook(hook), read_state, "b", **fast())
         acknowledged.append("b")
     except Crash:
         pass
-    append(log, ground, "c", **fast())
+    append(log, read_state, "c", **fast())
     acknowledged.append("c")
     files = added(log)
     assert len(files) == len(set(files))

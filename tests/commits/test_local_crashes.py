@@ -22,7 +22,7 @@ def test_a_crash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, when: str, nth: int
 ) -> None:
     store = LocalLogStore(f"file:{tmp_path}/t")
-    ground = create(store)
+    read_state = create(store)
     original, seen = getattr(os, call), [0]
 
     def crashing(*arguments: object, **options: object) -> object:
@@ -38,11 +38,11 @@ def test_a_crash(
     with monkeypatch.context() as patched:
         patched.setattr(local.os, call, crashing)
         try:
-            append(store, ground, "dying")
+            append(store, read_state, "dying")
             acknowledged = True
         except Crash:
             pass
-    append(store, ground, "next")
+    append(store, read_state, "next")
     log = MemoryLog(
         files={e.name: store.read([e.name])[0] for e in store.list_from() if e.name[0] != "."}
     )

@@ -17,12 +17,12 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
 from sparkdelta.protocol.conflicts import (
     RULES,
-    Finding,
+    Conflict,
     ReadSet,
     WinningCommit,
-    check_findings,
-    file_findings,
-    table_findings,
+    check_conflicts,
+    file_conflicts,
+    table_conflicts,
 )
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.file_actions import AddFile, RemoveFile, file_key
@@ -161,9 +161,9 @@ def run(mine, winner, table_level):
         removes=first.staged.removes,
     )
     domains = frozenset(d.domain for d in staged.domains)
-    findings = {
-        **table_findings(won, app_ids=case.read.app_ids, domains=domains),
-        **file_findings(
+    conflicts = {
+        **table_conflicts(won, app_ids=case.read.app_ids, domains=domains),
+        **file_conflicts(
             won,
             read=case.read,
             removes=frozenset(file_key(r, ROOT) for r in staged.removes),
@@ -172,8 +172,8 @@ def run(mine, winner, table_level):
         ),
     }
     try:
-        check_findings(
-            findings, level, winner=won, changes_metadata=bool(staged.metadata), path=ROOT
+        check_conflicts(
+            conflicts, level, winner=won, changes_metadata=bool(staged.metadata), path=ROOT
         )
     except DeltaConcurrentModificationException as error:
         return next(letter for letter, leaf in ERRORS.items() if type(error) is leaf)
@@ -190,7 +190,7 @@ def test_which_operations_can_follow(mine, level):
 
 def findings_of(case, **winner):
     won = WinningCommit(version=7, **winner)
-    return file_findings(
+    return file_conflicts(
         won,
         read=case.read,
         removes=frozenset(file_key(r, ROOT) for r in case.staged.removes),
@@ -203,33 +203,33 @@ APPENDED = {"adds": (add("x", 1),), "commit_info": {"isBlindAppend": True}}
 
 
 @pytest.mark.parametrize(
-    ("finding", "levels"),
+    ("conflict", "levels"),
     [
-        (Finding.CHANGED_PROTOCOL, IsolationLevel),
-        (Finding.CHANGED_METADATA, IsolationLevel),
-        (Finding.ADDED_WHERE_READ, (SERIALIZABLE, WRITE_SERIALIZABLE)),
-        (Finding.APPENDED_WHERE_READ, (SERIALIZABLE,)),
-        (Finding.REMOVED_WHAT_WAS_READ, IsolationLevel),
-        (Finding.REMOVED_WHAT_IS_REMOVED, IsolationLevel),
-        (Finding.ADVANCED_APPLICATION, IsolationLevel),
-        (Finding.CHANGED_DOMAIN, IsolationLevel),
+        (Conflict.CHANGED_PROTOCOL, IsolationLevel),
+        (Conflict.CHANGED_METADATA, IsolationLevel),
+        (Conflict.ADDED_WHERE_READ, (SERIALIZABLE, WRITE_SERIALIZABLE)),
+        (Conflict.APPENDED_WHERE_READ, (SERIALIZABLE,)),
+        (Conflict.REMOVED_WHAT_WAS_READ, IsolationLevel),
+        (Conflict.REMOVED_WHAT_IS_REMOVED, IsolationLevel),
+        (Conflict.ADVANCED_APPLICATION, IsolationLevel),
+        (Conflict.CHANGED_DOMAIN, IsolationLevel),
     ],
 )
-def test_at_which_levels_a_finding_counts(finding, levels):
-    [rule] = [r for r in RULES if r.finding is finding]
+def test_at_which_levels_a_finding_counts(conflict, levels):
+    [rule] = [r for r in RULES if r.conflict is conflict]
     assert rule.levels == set(levels)
     for level in IsolationLevel:
         args = {"winner": WinningCommit(7), "changes_metadata": False, "path": ROOT}
         if level in levels:
             with pytest.raises(rule.error) as raised:
-                check_findings({finding: "f"}, level, **args)
-            assert (raised.value.subject, raised.value.finding) == ("f", finding.value)
+                check_conflicts({conflict: "f"}, level, **args)
+            assert (raised.value.subject, raised.value.conflict) == ("f", conflict.value)
         else:
-            check_findings({finding: "f"}, level, **args)
+            check_conflicts({conflict: "f"}, level, **args)
 
 
 def test_every_finding_has_one_rule():
-    assert [rule.finding for rule in RULES] == list(Finding)
+    assert [rule.conflict for rule in RULES] == list(Conflict)
 
 
 def test_one_base_class_catches_all():
@@ -241,19 +241,19 @@ def test_one_base_class_catches_all():
 
 def test_protocol_and_metadata():
     won = WinningCommit(7, protocol=Protocol(1, 2), metadata=Metadata("i"))
-    assert table_findings(won, app_ids=frozenset(), domains=frozenset()).keys() == {
-        Finding.CHANGED_PROTOCOL,
-        Finding.CHANGED_METADATA,
+    assert table_conflicts(won, app_ids=frozenset(), domains=frozenset()).keys() == {
+        Conflict.CHANGED_PROTOCOL,
+        Conflict.CHANGED_METADATA,
     }
 
 
 @pytest.mark.parametrize(
     ("p", "commit_info", "wanted"),
     [
-        (1, {"isBlindAppend": True}, Finding.APPENDED_WHERE_READ),
-        (1, {"isBlindAppend": False}, Finding.ADDED_WHERE_READ),
-        (1, {}, Finding.ADDED_WHERE_READ),  # who says nothing may have read
-        (1, {"isBlindAppend": "true"}, Finding.ADDED_WHERE_READ),
+        (1, {"isBlindAppend": True}, Conflict.APPENDED_WHERE_READ),
+        (1, {"isBlindAppend": False}, Conflict.ADDED_WHERE_READ),
+        (1, {}, Conflict.ADDED_WHERE_READ),  # who says nothing may have read
+        (1, {"isBlindAppend": "true"}, Conflict.ADDED_WHERE_READ),
         (2, {}, None),
     ],
 )
@@ -268,9 +268,9 @@ def test_appends_count_for_who_changes_the_schema():
     """Whatever the level: they may not fit it."""
     found = findings_of(OPERATIONS["merge"], **APPENDED)
     args = {"winner": WinningCommit(7), "path": ROOT}
-    check_findings(found, WRITE_SERIALIZABLE, changes_metadata=False, **args)
+    check_conflicts(found, WRITE_SERIALIZABLE, changes_metadata=False, **args)
     with pytest.raises(ConcurrentAppendException):
-        check_findings(found, WRITE_SERIALIZABLE, changes_metadata=True, **args)
+        check_conflicts(found, WRITE_SERIALIZABLE, changes_metadata=True, **args)
 
 
 @pytest.mark.parametrize("spelling", ["a", "file:/t/../t/a"])
@@ -284,28 +284,28 @@ def test_removed_files(spelling):
     for won in (remove(spelling), remove(spelling, vector=vector), remove(spelling, False)):
         found = findings_of(case, removes=(remove("other"), won))
         assert found == {
-            Finding.REMOVED_WHAT_WAS_READ: "a",
-            Finding.REMOVED_WHAT_IS_REMOVED: "a",
+            Conflict.REMOVED_WHAT_WAS_READ: "a",
+            Conflict.REMOVED_WHAT_IS_REMOVED: "a",
         }
     assert not findings_of(case, removes=(remove("b"),))
 
 
 def test_removed_twice_without_having_been_read():
     case = Case(StagedActions(removes=(remove("a"),)))
-    assert findings_of(case, removes=(remove("a"),)) == {Finding.REMOVED_WHAT_IS_REMOVED: "a"}
+    assert findings_of(case, removes=(remove("a"),)) == {Conflict.REMOVED_WHAT_IS_REMOVED: "a"}
 
 
 def test_who_reads_everything_reads_every_removed_file():
     assert findings_of(Case(StagedActions(), read(whole=True)), removes=(remove("x"),)) == {
-        Finding.REMOVED_WHAT_WAS_READ: "x"
+        Conflict.REMOVED_WHAT_WAS_READ: "x"
     }
 
 
 @pytest.mark.parametrize(("app", "counts"), [("x", True), ("y", False)])
 def test_applications(app, counts):
     won = WinningCommit(7, transactions=(TransactionIdentifier(app, 1),))
-    found = table_findings(won, app_ids=frozenset("x"), domains=frozenset())
-    assert (Finding.ADVANCED_APPLICATION in found) == counts
+    found = table_conflicts(won, app_ids=frozenset("x"), domains=frozenset())
+    assert (Conflict.ADVANCED_APPLICATION in found) == counts
 
 
 @pytest.mark.parametrize(
@@ -314,5 +314,5 @@ def test_applications(app, counts):
 def test_domains(domain, counts):
     """Row ids are assigned anew, so their mark is nothing to fight about."""
     won = WinningCommit(7, domains=(DomainMetadata(domain, "{}"),))
-    found = table_findings(won, app_ids=frozenset(), domains=frozenset({"d", "delta.rowTracking"}))
-    assert (Finding.CHANGED_DOMAIN in found) == counts
+    found = table_conflicts(won, app_ids=frozenset(), domains=frozenset({"d", "delta.rowTracking"}))
+    assert (Conflict.CHANGED_DOMAIN in found) == counts

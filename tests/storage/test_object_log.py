@@ -236,9 +236,9 @@ def test_what_is_beside_the_log(s3: dict[str, str]) -> None:
 
 
 def test_writers_commit(store: ObjectLogStore) -> None:
-    ground = create(store)
+    read_state = create(store)
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda n: append(store, ground, f"f{n}"), range(8)))
+        list(pool.map(lambda n: append(store, read_state, f"f{n}"), range(8)))
     assert latest(store).version == 8
     MemoryLog(files={e.name: store.read([e.name])[0] for e in store.list_from()}).commits()
 

@@ -12,8 +12,8 @@ from sparkdelta.protocol.log_files import LogFileKind, parse_log_file
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.committer import Committed, Committer, Ground, Proposal
-from sparkdelta.table.winning_commits import WinningCommits, parse_commit
+from sparkdelta.table.committer import Committed, Committer, PreparedCommit, ReadState
+from sparkdelta.table.winning_commits import DriverConflictDetector, parse_commit
 
 SCHEMA = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,"metadata":{}}]}'
 APPEND = Operation("WRITE", {"mode": "Append", "partitionBy": "[]"}, is_blind_append=True)
@@ -37,16 +37,16 @@ def create(
     configuration: Mapping[str, str] | None = None,
     protocol: Protocol = PROTOCOL,
     **options: object,
-) -> Ground:
+) -> ReadState:
     """Commit version 0."""
     staged = StagedActions(protocols=(protocol,), metadata=(metadata(configuration),))
-    commit(store, Proposal(CREATE, staged), Ground(), **options)
+    commit(store, PreparedCommit(CREATE, staged), ReadState(), **options)
     return latest(store)
 
 
-def latest(store: LogStore) -> Ground:
-    """The ground that a transaction would read now, from the whole log."""
-    ground = Ground()
+def latest(store: LogStore) -> ReadState:
+    """The read_state that a transaction would read now, from the whole log."""
+    read_state = ReadState()
     for entry in store.list_from("0"):
         file = parse_log_file(entry.name)
         if file is None or file.kind is not LogFileKind.COMMIT:
@@ -54,42 +54,42 @@ def latest(store: LogStore) -> Ground:
         [data] = store.read([entry.name])
         found = parse_commit(data, file.version, with_files=False, path=store.table_root)
         timestamp = found.commit_info.get("inCommitTimestamp")
-        ground = Ground(
+        read_state = ReadState(
             file.version,
-            found.protocol or ground.protocol,
-            found.metadata or ground.metadata,
+            found.protocol or read_state.protocol,
+            found.metadata or read_state.metadata,
             timestamp if isinstance(timestamp, int) else entry.modification_time_ms,
         )
-    return ground
+    return read_state
 
 
 def commit(
     store: LogStore,
-    proposal: Proposal,
-    ground: Ground,
+    prepared: PreparedCommit,
+    read_state: ReadState,
     read: ReadSet = NOTHING_READ,
     **options: object,
 ) -> Committed:
     """Commit as `Transaction` does where all is values."""
-    staged = proposal.staged
-    judge = WinningCommits(
+    staged = prepared.staged
+    detector = DriverConflictDetector(
         store,
         read,
         frozenset(file_key(r, store.table_root) for r in staged.removes),
         frozenset(d.domain for d in staged.domains),
     )
-    return Committer(store, **options).commit(proposal, ground, judge)
+    return Committer(store, **options).commit(prepared, read_state, detector)
 
 
-def append(store: LogStore, ground: Ground, *names: str, **options: object) -> Committed:
+def append(store: LogStore, read_state: ReadState, *names: str, **options: object) -> Committed:
     """Add files blindly."""
     staged = StagedActions(adds=tuple(map(add, names)))
-    return commit(store, Proposal(APPEND, staged), ground, **options)
+    return commit(store, PreparedCommit(APPEND, staged), read_state, **options)
 
 
 if __name__ == "__main__":  # root, writer, number of commits: a process of its own
     root, writer, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     log = LocalLogStore(root)
     start = latest(log)
-    for number in range(count):  # from old ground on purpose: every other commit is looked at
+    for number in range(count):  # from old read_state on purpose: every other commit is looked at
         append(log, start, f"{writer}-{number}")

@@ -20,10 +20,10 @@ from sparkdelta.exceptions import (
     InvalidCommitError,
     MetadataChangedException,
 )
-from sparkdelta.frames.conflicts import FINDING, SUBJECT, conflicting_files
+from sparkdelta.frames.conflicts import CONFLICT, SUBJECT, conflicting_files
 from sparkdelta.protocol.action_lines import action_line
 from sparkdelta.protocol.actions import Metadata, Protocol, TransactionIdentifier
-from sparkdelta.protocol.conflicts import ReadSet, WinningCommit, file_findings
+from sparkdelta.protocol.conflicts import ReadSet, WinningCommit, file_conflicts
 from sparkdelta.protocol.file_actions import AddFile, RemoveFile
 from sparkdelta.protocol.predicates import Column, Comparison, Literal
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
@@ -68,15 +68,21 @@ def table(spark: SparkSession, table_path: str) -> str:
         adds=(add("a", "1"), add("b", "2")),
     )
     done = Transaction(
-        store=store_of(table_path), snapshot=None, operation=Operation("CREATE TABLE"),
-        staged=staged,
+        spark=SparkSession.active(), store=store_of(table_path), snapshot=None,
+        operation=Operation("CREATE TABLE"), staged=staged,
     ).commit()  # fmt: skip
     assert (done.version, done.attempts) == (0, 1)
     return table_path
 
 
 def commit(path: str, snapshot: Snapshot, operation: Operation = APPEND, **what: object) -> int:
-    change = Transaction(store=store_of(path), snapshot=snapshot, operation=operation, **what)  # type: ignore[arg-type]
+    change = Transaction(
+        spark=SparkSession.active(),
+        store=store_of(path),
+        snapshot=snapshot,
+        operation=operation,
+        **what,
+    )  # type: ignore[arg-type]
     return change.commit().version
 
 
@@ -140,6 +146,27 @@ def test_file_actions_from_a_frame(spark: SparkSession, table: str, large: bool)
     assert live(spark, table) == ["b", "f%200", "f%202"]
 
 
+@LARGE
+@pytest.mark.usefixtures("few")
+def test_change_files_from_a_frame(spark: SparkSession, table: str, large: bool) -> None:
+    """PROTOCOL.md#add-cdc-file: a change file may be one that is added; replay ignores it."""
+    snapshot = open_snapshot(spark, table)
+    fields = ("path", "partitionValues", "size", F.lit(False).alias("dataChange"))
+    cdc = adds_frame(spark, 2).select("add.*").select(F.struct(*fields).alias("cdc"))
+    both = adds_frame(spark, 1).unionByName(cdc, allowMissingColumns=True)
+    with pytest.raises(InvalidCommitError):
+        commit(table, snapshot, Operation("UPDATE"), file_actions=both)
+    upgrade = StagedActions(protocols=(Protocol(1, 4),))
+    commit(table, snapshot, Operation("UPDATE"), staged=upgrade, file_actions=both)
+    lines = Path(table, "_delta_log", f"{1:020d}.json").read_text().splitlines()
+    changes = [a["cdc"] for a in map(json.loads, lines) if "cdc" in a]
+    assert sorted(changes, key=lambda a: a["path"])[0] == {
+        "path": "f%200", "partitionValues": {"p": None}, "size": 1, "dataChange": False,
+    }  # fmt: skip
+    assert len(changes) == 2
+    assert live(spark, table) == ["a", "b", "f%200"]
+
+
 def test_few_file_actions_cost_one_job(spark: SparkSession, table: str) -> None:
     snapshot = open_snapshot(spark, table)
     with counted_jobs(spark) as jobs:
@@ -179,7 +206,13 @@ def tracked(spark: SparkSession, path: str) -> Snapshot:
         metadata=(Metadata("id", schema_string=SCHEMA, partition_columns=("p",)),),
         adds=(replace(add("old"), stats='{"numRecords":10}'),),
     )
-    new = Transaction(store=store_of(path), snapshot=None, operation=APPEND, staged=staged)
+    new = Transaction(
+        spark=SparkSession.active(),
+        store=store_of(path),
+        snapshot=None,
+        operation=APPEND,
+        staged=staged,
+    )
     new.commit()
     return open_snapshot(spark, path)
 
@@ -203,7 +236,8 @@ def test_row_ids_of_many_files(
     removed = removes_frame(spark, "old")
     commit(table_path, snapshot, staged=StagedActions(adds=(add("first"),)))  # wins the race
     late = Transaction(
-        store=store_of(table_path), snapshot=snapshot, operation=APPEND,
+        spark=SparkSession.active(), store=store_of(table_path), snapshot=snapshot,
+        operation=APPEND,
         staged=StagedActions(adds=(add("mine"),)),
         file_actions=actions.unionByName(removed, allowMissingColumns=True),
     )  # fmt: skip
@@ -323,9 +357,15 @@ def test_frames_and_values_find_the_same(
         (add("n", "1"),), (add("n", "2"),), (add("n"),), (add("m", "2"), add("n", "1")),
         (RemoveFile("d", 1, True), RemoveFile("c%25", 1, False), add("n", "1")),
     ]  # fmt: skip
-    lazily = Transaction(store=store_of(table), snapshot=snapshot, operation=APPEND, read=read)
-    judge = lazily._judge(StagedActions(), None)
-    assert isinstance(judge, large_commits.LargeCommits)
+    lazily = Transaction(
+        spark=SparkSession.active(),
+        store=store_of(table),
+        snapshot=snapshot,
+        operation=APPEND,
+        read=read,
+    )
+    detector = lazily._detector(StagedActions(), None)
+    assert isinstance(detector, large_commits.SparkConflictDetector)
     for actions in commits:
         winner = WinningCommit(
             1,
@@ -333,7 +373,7 @@ def test_frames_and_values_find_the_same(
             adds=tuple(a for a in actions if isinstance(a, AddFile)),
             removes=tuple(a for a in actions if isinstance(a, RemoveFile)),
         )
-        wanted = file_findings(
+        wanted = file_conflicts(
             winner, read=read, removes=mine,
             partition_types={"p": ("p", "string")}, table_root=snapshot.path,
         )  # fmt: skip
@@ -342,13 +382,13 @@ def test_frames_and_values_find_the_same(
         found = conflicting_files(
             parsed.select("a.*"),
             reads_whole_table=whole,
-            skipping=judge.skipping,
+            skipping=detector.skipping,
             read_files=spark.createDataFrame([("a b",)], "key STRING"),
             removed_files=spark.createDataFrame([("c%",)], "key STRING"),
             is_blind_append=blind,
             table_root=snapshot.path,
         ).collect()
-        assert {r[FINDING] for r in found} == {f.name for f in wanted}
+        assert {r[CONFLICT] for r in found} == {f.name for f in wanted}
         assert len(found) == len(wanted)
         assert all(r[SUBJECT] for r in found)
 
