@@ -21,7 +21,8 @@ def canonical_path(path: str, *, table_root: str) -> str:
     decoded = decoded_path(path)
     root = text_literal(f"{scheme_and_authority(table_root)}/")
     return (
-        f"CASE WHEN startswith({path}, '/') THEN concat({root}, ltrim('/', {decoded})) "
+        f"CASE WHEN startswith({path}, '/') "
+        f"THEN concat({root}, trim(LEADING '/' FROM {decoded})) "
         f"WHEN startswith({path}, 'file:/') THEN regexp_replace({decoded}, '^file:/+', 'file:/') "
         f"ELSE {decoded} END"
     )

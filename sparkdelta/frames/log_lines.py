@@ -11,7 +11,7 @@ from sparkdelta.schema.sql_text import from_json_text, text_literal
 _CORRUPT = "_corrupt_record"
 _BLANKS = " \t\n\v\f\r"
 
-_HAS_TEXT = f"ltrim({text_literal(_BLANKS)}, line) != ''"
+_HAS_TEXT = f"trim(LEADING {text_literal(_BLANKS)} FROM line) != ''"
 
 
 def parse_log_lines(

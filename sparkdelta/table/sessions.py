@@ -73,8 +73,7 @@ def _remote_session(spark: SparkSession, settings: Mapping[str, str]) -> Iterato
     connection: Any = spark.client._builder
     sibling = cast(SparkSession, ConnectSession(connection=connection))
     try:
-        for key, value in settings.items():
-            sibling.conf.set(key, value)
+        _set(sibling, settings)
         yield sibling
     finally:
         sibling.client.release_session()
@@ -162,7 +161,13 @@ def _sibling(spark: SparkSession, known: _Siblings, settings: Mapping[str, str])
     sibling = known.get(spark)
     if sibling is None:
         sibling = spark.newSession()
-        for key, value in settings.items():
-            sibling.conf.set(key, value)
+        _set(sibling, settings)
         known[spark] = sibling
     return sibling
+
+
+def _set(session: SparkSession, settings: Mapping[str, str]) -> None:
+    """Give a session of our own these settings; Spark warns of deprecated ones that are set."""
+    for key, value in settings.items():
+        if session.conf.get(key, None) != value:
+            session.conf.set(key, value)
