@@ -140,6 +140,7 @@ def _spark() -> Iterator[SparkSession]:
     """Return the session of spark-submit, or a local one with little logging."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     logging.getLogger("py4j").setLevel(logging.ERROR)
+    print("Starting Spark, which takes some seconds; it logs a few lines of its own.", flush=True)
     builder = SparkSession.builder.appName("sparkdelta demo")
     if SparkSession.getActiveSession() is None and "SPARK_ENV_LOADED" not in os.environ:
         builder = (

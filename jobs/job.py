@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from typing import Any, TextIO
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaError
@@ -38,9 +39,9 @@ def run(
     arguments_parser: argparse.ArgumentParser, arguments: Sequence[str] | None, call: Call
 ) -> int:
     """Parse, make one library call, print its result; return the exit code."""
-    options = arguments_parser.parse_args(arguments)
-    spark = SparkSession.builder.appName(f"sparkdelta {options.path}").getOrCreate()
-    with redirect_stderr(_stderr(spark)):
+    with redirect_stderr(_stderr()):
+        options = arguments_parser.parse_args(arguments)
+        spark = SparkSession.builder.appName(f"sparkdelta {options.path}").getOrCreate()
         logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s")
         logger = logging.getLogger("sparkdelta")
         logger.setLevel(logging.INFO)
@@ -49,7 +50,7 @@ def run(
             result, code = call(spark, options)
         except DeltaError as error:
             print(error, file=sys.stderr)
-            result, code = {"error": error.error_class}, NOT_DONE
+            result, code = {"error": error.error_class, "message": error.message}, NOT_DONE
         except Exception as error:  # whoever reads the output gets a line of JSON all the same
             logger.exception("%s failed", arguments_parser.prog)
             result, code = {"error": type(error).__name__, "message": str(error)}, NOT_DONE
@@ -57,16 +58,17 @@ def run(
     return code
 
 
-def _stderr(spark: SparkSession) -> TextIO | io.TextIOBase:
+def _stderr() -> TextIO | io.TextIOBase:
     """Return standard error: the JVM's under spark-submit, which redirects Python's to stdout."""
     if "PYSPARK_GATEWAY_PORT" in os.environ and os.path.sameopenfile(1, 2):
-        return _JvmStderr(spark)
+        return _JvmStderr()
     return sys.stderr
 
 
 class _JvmStderr(io.TextIOBase):
-    def __init__(self, spark: SparkSession) -> None:
-        self._stream: Any = spark.sparkContext._jvm.System.err  # type: ignore[union-attr]
+    def __init__(self) -> None:
+        SparkContext._ensure_initialized()  # the connection to the JVM alone
+        self._stream: Any = SparkContext._jvm.System.err  # type: ignore[union-attr]
 
     def write(self, text: str) -> int:
         self._stream.print(text)

@@ -83,7 +83,7 @@ def test_describe(run: Run, tmp_path: Path) -> None:
 def test_no_table(run: Run, tmp_path: Path, job: ModuleType) -> None:
     code, result, errors = run(job, [str(tmp_path / "nothing")])
     assert (code, result["error"]) == (1, "DELTA_TABLE_NOT_FOUND")
-    assert "no Delta table" in errors
+    assert result["message"] in errors
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.__name__)
