@@ -141,7 +141,6 @@ _COMPUTING = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
-    "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.adaptive.enabled": "true",  # or a hint to shuffle by size is none
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
 }
@@ -166,8 +165,11 @@ def _sibling(spark: SparkSession, known: _Siblings, settings: Mapping[str, str])
     return sibling
 
 
-def _set(session: SparkSession, settings: Mapping[str, str]) -> None:
-    """Give a session of our own these settings; Spark warns of deprecated ones that are set."""
+def _set(sibling: SparkSession, settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
-        if session.conf.get(key, None) != value:
-            session.conf.set(key, value)
+        sibling.conf.set(key, value)
+    if sibling.conf.get(_ESCAPED_LITERALS) != "false":  # setting it logs that it is deprecated
+        sibling.conf.set(_ESCAPED_LITERALS, "false")
+
+
+_ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
