@@ -589,6 +589,18 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "driver. Select fewer files, or leave out the column."
         ),
     ),
+    "DELTA_FILE_SYSTEM_NOT_FOUND": (
+        "58030",
+        "Cannot access {path}: Spark has no file system for {scheme}:. {remedy}.",
+    ),
+    "DELTA_PYTHON_WORKER_NOT_USABLE": (
+        "58030",
+        (
+            "Cannot run Python functions on Spark's workers: {problem}. Set the environment "
+            "variable PYSPARK_PYTHON, before Spark starts, to a Python of the driver's version "
+            "that has numpy, pandas and pyarrow."
+        ),
+    ),
     "DELTA_STORE_NOT_WRITABLE": (
         "0AKDC",
         "Cannot write the log of {path}, and nothing was written. {reason}. {remedy}.",

@@ -38,12 +38,13 @@ DeltaError
 │       ├── MetadataChangedException, ProtocolChangedException
 │       ├── ConcurrentAppendException
 │       └── ConcurrentDeleteReadException, ConcurrentDeleteDeleteException
+├── PythonWorkerError
 └── StorageError
     ├── VersionsNotContiguousError, TruncatedTransactionLogError, StateRecoverError
     ├── LogFileNotFoundError, MissingPartFilesError, MalformedLogFileError
     ├── MissingCommitInfoError, MissingCommitTimestampError, DriverReadTooLargeError
     ├── DataFileNotFoundError, DataFileNotReadError, DataFileUnsupportedError
-    ├── StoreNotWritableError, CheckpointMismatchError
+    ├── FileSystemNotFoundError, StoreNotWritableError, CheckpointMismatchError
     └── DeletionVectorError
         ├── DeletionVectorChecksumError, DeletionVectorCardinalityError
         └── DeletionVectorSizeError, DeletionVectorFormatError
@@ -675,6 +676,12 @@ class ConcurrentDeleteDeleteException(DeltaConcurrentModificationException):
     error_class = "DELTA_CONCURRENT_DELETE_DELETE"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class PythonWorkerError(DeltaError):
+    problem: str
+    error_class = "DELTA_PYTHON_WORKER_NOT_USABLE"
+
+
 class StorageError(DeltaError):
     """The log, a data file or a deletion vector is missing, damaged or inaccessible."""
 
@@ -766,6 +773,14 @@ class DataFileUnsupportedError(StorageError):
     column: str
     problem: str
     error_class = "DELTA_DATA_FILE_UNSUPPORTED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FileSystemNotFoundError(StorageError):
+    path: str
+    scheme: str
+    remedy: str
+    error_class = "DELTA_FILE_SYSTEM_NOT_FOUND"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

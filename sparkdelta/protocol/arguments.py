@@ -96,7 +96,7 @@ def checked_choice(choice: str, argument: str, choices: Sequence[str]) -> str:
 def checked_path(path: str | os.PathLike[str]) -> str:
     """The path of a table."""
     found = os.fspath(path) if isinstance(path, os.PathLike) else path
-    if not isinstance(found, str) or not found:
+    if not isinstance(found, str) or not found or "\0" in found:
         raise InvalidArgumentError(argument="path", problem=f"{path!r} is not a path")
     return found
 

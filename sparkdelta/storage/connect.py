@@ -13,12 +13,12 @@ from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.exceptions import StoreNotWritableError
+from sparkdelta.exceptions import StorageError, StoreNotWritableError
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.storage.log_store import (
@@ -92,10 +92,10 @@ class ConnectLogStore:
         paths = [log_path(self.table_root, name) for name in names]
         try:
             rows = self._files(paths).select("path", "content").collect()
-        except AnalysisException as error:
+        except PySparkException as error:
             if error.getCondition() == _PATH_NOT_FOUND:
-                raise FileNotFoundError(errno.ENOENT, str(error), names[0]) from error
-            raise
+                raise FileNotFoundError(errno.ENOENT, str(error), names[0]) from None
+            raise self._out_of_reach(error) from None
         contents = {row["path"].rpartition("/")[2]: bytes(row["content"]) for row in rows}
         # A file of no bytes has no row; one that is gone fails the query.
         return [contents.get(name.rpartition("/")[2], b"") for name in names]
@@ -140,14 +140,17 @@ class ConnectLogStore:
             for path in _empty(files.inputFiles(), [row["path"] for row in rows]):
                 found, _, name = path.rpartition("/")
                 listing.append(FileEntry(name, 0, 0))
-        except AnalysisException as error:
+        except PySparkException as error:
             if error.getCondition() == _PATH_NOT_FOUND:
                 return None, []
-            raise
+            raise self._out_of_reach(error) from None
         for row in rows:
             found, _, name = row["path"].rpartition("/")
             listing.append(FileEntry(name, row["length"], row["modified"]))
         return found, sorted(listing, key=lambda entry: entry.name)
+
+    def _out_of_reach(self, error: PySparkException) -> StorageError:
+        return StorageError(path=self.path, problem=str(error).partition("\n")[0].rstrip("."))
 
     def _refusal(self) -> StoreNotWritableError:
         return StoreNotWritableError(
@@ -196,7 +199,8 @@ def check_same_log(spark: SparkSession, store: LogStore) -> None:
         It is not, or nobody can tell.
     """
     server = ConnectLogStore(spark, store.table_root)
-    is_same = show_same_log(server, store)
+    # Of a directory that is not there, Spark logs a stack trace.
+    is_same = show_same_log(server, store) if store.list_from() else None
     if is_same is None:
         probe = f"probe-{uuid4()}.tmp"
         store.put_if_absent(probe, b"Can the server see this?\n")  # it sees no empty file

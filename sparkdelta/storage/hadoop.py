@@ -6,23 +6,90 @@ setting of the user's session.
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from sparkdelta.exceptions import FileSystemNotFoundError, StorageError
 from sparkdelta.storage.parquet import WRITE_OPTIONS, WRITE_SETTINGS, committer_settings
 
 
 def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> str:
-    """The path as Spark names it: with scheme and authority, decoded, without a trailing slash."""
+    """The path as Spark names it: with scheme and authority, decoded, without a trailing slash.
+
+    Raises
+    ------
+    FileSystemNotFoundError
+        Spark has no file system of the path's scheme.
+    StorageError
+        The path is malformed, or its file system cannot be set up.
+    """
     jvm: Any = spark._jvm
-    hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
-    file_system = hadoop_path.getFileSystem(hadoop_configuration(spark, hadoop_conf))
-    return str(file_system.makeQualified(hadoop_path).toString())
+    with storage_errors(path):
+        try:
+            hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
+            file_system = hadoop_path.getFileSystem(hadoop_configuration(spark, hadoop_conf))
+            return str(file_system.makeQualified(hadoop_path).toString())
+        except Py4JJavaError as error:
+            if not re.search(_NO_FILE_SYSTEM, str(error.java_exception)):
+                raise
+            scheme = path.partition(":")[0]
+            version = jvm.org.apache.hadoop.util.VersionInfo.getVersion()
+            raise FileSystemNotFoundError(
+                path=path, scheme=scheme, remedy=_remedy(scheme.lower(), str(version))
+            ) from None
+
+
+_NO_FILE_SYSTEM = "UnsupportedFileSystemException|ClassNotFoundException"
+_PACKAGES = {
+    "s3a": "org.apache.hadoop:hadoop-aws:{version}",
+    "abfs": "org.apache.hadoop:hadoop-azure:{version}",
+    "abfss": "org.apache.hadoop:hadoop-azure:{version}",
+    "gs": "com.google.cloud.bigdataoss:gcs-connector",
+}
+
+
+def _remedy(scheme: str, version: str) -> str:
+    instead = "s3a" if scheme in ("s3", "s3n") else scheme
+    if instead not in _PACKAGES:
+        return "Use a scheme that Spark has a file system for, such as file:, hdfs: or s3a:"
+    package = f"the package {_PACKAGES[instead].format(version=version)} (spark.jars.packages)"
+    if instead == scheme:
+        return f"Start Spark with {package}"
+    return f"Use {instead}:// instead, which takes {package}"
+
+
+@contextmanager
+def storage_errors(path: str) -> Iterator[None]:
+    """Raise the JVM's errors about a file as `StorageError`, without the stack trace.
+
+    Raises
+    ------
+    FileNotFoundError
+        It is not there; its `filename` is the path.
+    StorageError
+    """
+    try:
+        yield
+    except Py4JJavaError as error:
+        if is_not_found(error):
+            raise FileNotFoundError(errno.ENOENT, "no such file", path) from None
+        raise StorageError(path=path, problem=_problem(error.java_exception)) from None
+    except IllegalArgumentException as error:
+        raise StorageError(path=path, problem=_problem(error)) from None
+
+
+def _problem(error: object) -> str:
+    """The first line of an error of Java, with the class but not its package."""
+    first = str(error).partition("\n")[0]
+    return re.sub(r"\b(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error))", "", first).rstrip(". ")
 
 
 def hadoop_configuration(spark: SparkSession, hadoop_conf: Mapping[str, str]) -> Any:

@@ -17,7 +17,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from sparkdelta.protocol.file_paths import scheme_and_authority
-from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found, texts
+from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found, storage_errors, texts
 from sparkdelta.storage.worker_files import is_data_file
 
 _FILE_STATUS = re.compile(
@@ -76,7 +76,8 @@ class HadoopFiles:
         size = self.size(path)
         if size is None:
             raise FileNotFoundError(errno.ENOENT, "no such data file", path)
-        stream = self._file_system(path).open(self._path(path))
+        with storage_errors(path):
+            stream = self._file_system(path).open(self._path(path))
         return pa.PythonFile(_HadoopFile(self.spark._jvm, stream, size), mode="r")
 
     def size(self, path: str) -> int | None:
@@ -98,11 +99,10 @@ class HadoopFiles:
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
         """As `WorkerFiles.data_files`."""
         try:
-            statuses = self._file_system(directory).listStatus(self._path(directory))
-        except Py4JJavaError as error:
-            if is_not_found(error):
-                return []
-            raise
+            with storage_errors(directory):
+                statuses = self._file_system(directory).listStatus(self._path(directory))
+        except FileNotFoundError:
+            return []
         found = []
         for entry in listed(self.spark._jvm, statuses):
             path = f"{directory}/{entry.name}"

@@ -11,9 +11,9 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from sparkdelta.exceptions import StoreNotWritableError
+from sparkdelta.exceptions import StorageError, StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_data_directory, is_staging_directory
-from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found
+from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found, storage_errors
 from sparkdelta.storage.hadoop_files import listed
 from sparkdelta.storage.log_store import (
     Data,
@@ -88,8 +88,9 @@ class HadoopLogStore:
         paths = [self._path(checked_name(name)) for name in names]
         if not paths:
             return
-        file_system = self._file_system(paths[0])
-        in_parallel(lambda path: file_system.delete(path, False), paths)
+        with storage_errors(self.table_root):
+            file_system = self._file_system(paths[0])
+            in_parallel(lambda path: file_system.delete(path, False), paths)
 
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(checked_name(name))
@@ -97,14 +98,14 @@ class HadoopLogStore:
     def is_alone(self) -> bool:
         root = self._path("").getParent()
         try:
-            statuses = self._file_system(root).listStatusIterator(root)
-            while statuses.hasNext():
-                name = str(statuses.next().getPath().getName())
-                if name != LOG_DIRECTORY and not is_data_directory(name):
-                    return False
-        except Py4JJavaError as error:
-            if not is_not_found(error):
-                raise
+            with storage_errors(self.table_root):
+                statuses = self._file_system(root).listStatusIterator(root)
+                while statuses.hasNext():
+                    name = str(statuses.next().getPath().getName())
+                    if name != LOG_DIRECTORY and not is_data_directory(name):
+                        return False
+        except FileNotFoundError:
+            return True
         return True
 
     def staging_directories(self) -> list[FileEntry]:
@@ -116,7 +117,8 @@ class HadoopLogStore:
 
     def delete_directory(self, name: str) -> None:
         path = self._path(checked_staging_directory(name))
-        self._file_system(path).delete(path, True)
+        with storage_errors(self.table_root):
+            self._file_system(path).delete(path, True)
 
     def _scheme(self) -> str:
         """That of the file system which a mount (viewfs) leads to, else that of the path."""
@@ -132,11 +134,10 @@ class HadoopLogStore:
         jvm: Any = self.spark._jvm
         directory = self._path(name)
         try:
-            statuses = self._file_system(directory).listStatus(directory)
-        except Py4JJavaError as error:
-            if is_not_found(error):
-                return []
-            raise
+            with storage_errors(self.table_root):
+                statuses = self._file_system(directory).listStatus(directory)
+        except FileNotFoundError:
+            return []
         listing = [
             FileEntry(entry.name, entry.size_bytes, entry.modification_time_ms)
             for entry in listed(jvm, statuses)
@@ -148,17 +149,16 @@ class HadoopLogStore:
         jvm: Any = self.spark._jvm
         path = self._path(name)
         try:
-            stream = self._file_system(path).open(path)
-            try:
-                if size is not None:
-                    return bytes(stream.readNBytes(size))
-                return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
-            finally:
-                stream.close()
-        except Py4JJavaError as error:
-            if is_not_found(error):
-                raise _not_found(name) from error
-            raise
+            with storage_errors(self.table_root):
+                stream = self._file_system(path).open(path)
+                try:
+                    if size is not None:
+                        return bytes(stream.readNBytes(size))
+                    return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+                finally:
+                    stream.close()
+        except FileNotFoundError:
+            raise _not_found(name) from None
 
     @contextmanager
     def _temporary(self, name: str, data: Data) -> Iterator[str]:
@@ -167,21 +167,23 @@ class HadoopLogStore:
         temporary = temporary_name()
         path = self._path(temporary)
         try:
-            stream = self._file_system(path).create(path, False)
-            try:
-                for piece in pieces(data):
-                    stream.write(piece)
-            finally:
-                stream.close()
+            with storage_errors(self.table_root):
+                stream = self._file_system(path).create(path, False)
+                try:
+                    for piece in pieces(data):
+                        stream.write(piece)
+                finally:
+                    stream.close()
             yield temporary
         except BaseException:
-            with suppress(Py4JJavaError):
+            with suppress(StorageError, FileNotFoundError):
                 self.delete([temporary])
             raise
 
     def _make_directory_of(self, name: str) -> None:
         directory = self._path(name).getParent()
-        self._file_system(directory).mkdirs(directory)
+        with storage_errors(self.table_root):
+            self._file_system(directory).mkdirs(directory)
 
     def _rename(self, source: str, name: str, *, overwriting: bool) -> None:
         jvm: Any = self.spark._jvm
@@ -196,11 +198,12 @@ class HadoopLogStore:
             context.rename(self._path(source), path, options)
         except Py4JJavaError as error:
             if is_not_found(error):
-                raise _not_found(source) from error
-            # Some file systems say no more than that the rename failed.
-            if not overwriting and self._file_system(path).exists(path):
-                raise FileExistsError(errno.EEXIST, "already in the log", name) from error
-            raise
+                raise _not_found(source) from None
+            with storage_errors(self.table_root):
+                # Some file systems say no more than that the rename failed.
+                if not overwriting and self._file_system(path).exists(path):
+                    raise FileExistsError(errno.EEXIST, "already in the log", name) from None
+                raise
 
     def _path(self, name: str) -> Any:
         jvm: Any = self.spark._jvm

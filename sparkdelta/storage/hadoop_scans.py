@@ -6,21 +6,19 @@ Classic Spark only.
 
 from __future__ import annotations
 
-import errno
 import re
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
-from sparkdelta.storage.hadoop import is_not_found, moved_rows, sequence, texts
+from sparkdelta.storage.hadoop import moved_rows, sequence, storage_errors, texts
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
 
 _SEPARATOR = "\x1f"
@@ -220,12 +218,8 @@ def _whole_file(spark: SparkSession, file: str, configuration: Any) -> tuple[str
     gateway: Any = spark.sparkContext._gateway
     datasources = jvm.org.apache.spark.sql.execution.datasources
     path = jvm.org.apache.hadoop.fs.Path(file)
-    try:
+    with storage_errors(file):
         status = path.getFileSystem(configuration).getFileStatus(path)
-    except Py4JJavaError as error:
-        if is_not_found(error):
-            raise FileNotFoundError(errno.ENOENT, "no such data file", file) from error
-        raise
     spark_path = jvm.org.apache.spark.paths.SparkPath.fromPath(path)
     whole = gateway.new_array(datasources.PartitionedFile, 1)
     whole[0] = datasources.PartitionedFile(

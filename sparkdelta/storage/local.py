@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
-from sparkdelta.exceptions import StoreNotWritableError
+from sparkdelta.exceptions import StorageError, StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_data_directory, is_staging_directory
 from sparkdelta.storage.log_store import (
     Data,
@@ -21,6 +23,31 @@ from sparkdelta.storage.log_store import (
 )
 
 _NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def _storage_errors(
+    verb: Callable[Concatenate[LocalLogStore, _Arguments], _Result],
+) -> Callable[Concatenate[LocalLogStore, _Arguments], _Result]:
+    """A method that raises errors of the file system as `StorageError`, but for those that say
+    what is there.
+    """
+
+    @wraps(verb)
+    def translated(
+        store: LocalLogStore, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
+    ) -> _Result:
+        try:
+            return verb(store, *args, **kwargs)
+        except (FileNotFoundError, FileExistsError):
+            raise
+        except OSError as error:
+            problem = error.strerror or str(error)
+            raise StorageError(path=error.filename or store.table_root, problem=problem) from None
+
+    return translated
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +73,7 @@ class LocalLogStore:
     def check_writable(self) -> None:
         """Any local path will do; whether the file system has hard links shows in the first one."""
 
+    @_storage_errors
     def put_if_absent(self, name: str, data: Data) -> None:
         temporary = self._write_temporary(checked_name(name), data)
         try:
@@ -53,6 +81,7 @@ class LocalLogStore:
         finally:
             os.unlink(temporary)
 
+    @_storage_errors
     def overwrite(self, name: str, data: bytes) -> None:
         temporary = self._write_temporary(checked_name(name), data)
         path = self._path(name)
@@ -60,6 +89,7 @@ class LocalLogStore:
         os.replace(temporary, path)
         _sync(os.path.dirname(path))
 
+    @_storage_errors
     def publish(
         self,
         source: str,
@@ -76,6 +106,7 @@ class LocalLogStore:
         self._link(path, name)
         _delete(path)
 
+    @_storage_errors
     def delete(self, names: Sequence[str]) -> None:
         for path in [self._path(checked_name(name)) for name in names]:
             _delete(path)
@@ -83,6 +114,7 @@ class LocalLogStore:
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(self._path(checked_name(name)))
 
+    @_storage_errors
     def is_alone(self) -> bool:
         try:
             with os.scandir(os.path.dirname(self._directory)) as entries:
@@ -100,6 +132,7 @@ class LocalLogStore:
             if is_staging_directory(entry.name)
         ]
 
+    @_storage_errors
     def delete_directory(self, name: str) -> None:
         with suppress(FileNotFoundError):
             shutil.rmtree(self._path(checked_staging_directory(name)))
@@ -111,6 +144,7 @@ class LocalLogStore:
     def _path(self, name: str) -> str:
         return os.path.join(self._directory, name)
 
+    @_storage_errors
     def _list(self, directory: str, *, directories: bool = False) -> list[FileEntry]:
         listing = []
         try:
@@ -123,6 +157,7 @@ class LocalLogStore:
             return []
         return sorted(listing, key=lambda entry: entry.name)
 
+    @_storage_errors
     def _read(self, name: str, size: int = -1) -> bytes:
         try:
             with open(self._path(name), "rb") as file:

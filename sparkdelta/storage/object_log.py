@@ -136,17 +136,19 @@ class ObjectLogStore:
     def is_alone(self) -> bool:
         import obstore
 
-        return all(
-            found["path"].startswith(self._path(""))
-            or is_data_directory(found["path"].partition("/")[0])
-            for batch in obstore.list(self.objects, chunk_size=_FEW)  # asked for as they are used
-            for found in batch
-        )
+        with self._our_errors():
+            return all(
+                found["path"].startswith(self._path(""))
+                or is_data_directory(found["path"].partition("/")[0])
+                for batch in obstore.list(self.objects, chunk_size=_FEW)  # asked for when used
+                for found in batch
+            )
 
     def staging_directories(self) -> list[FileEntry]:
         import obstore
 
-        prefixes = obstore.list_with_delimiter(self.objects, LOG_DIRECTORY)["common_prefixes"]
+        with self._our_errors():
+            prefixes = obstore.list_with_delimiter(self.objects, LOG_DIRECTORY)["common_prefixes"]
         names = sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in prefixes)
         return [self._staging_directory(name) for name in names if is_staging_directory(name)]
 
@@ -154,31 +156,35 @@ class ObjectLogStore:
         """A prefix has no time of its own: the newest of what is below it."""
         import obstore
 
-        batches = obstore.list(self.objects, self._path(name))
-        times = [found["last_modified"].timestamp() for batch in batches for found in batch]
+        with self._our_errors():
+            batches = obstore.list(self.objects, self._path(name))
+            times = [found["last_modified"].timestamp() for batch in batches for found in batch]
         return FileEntry(name, 0, int(max(times, default=0) * 1000))
 
     def delete_directory(self, name: str) -> None:
         import obstore
 
         prefix = self._path(checked_staging_directory(name))
-        for batch in obstore.list(self.objects, prefix):
-            for found in batch:
-                obstore.delete(self.objects, found["path"])
+        with self._our_errors():
+            for batch in obstore.list(self.objects, prefix):
+                for found in batch:
+                    obstore.delete(self.objects, found["path"])
 
     def _read(self, name: str, size: int | None = None) -> bytes:
         import obstore
 
         start: Any = None if size is None else {"range": (0, size)}
         try:
-            return bytes(obstore.get(self.objects, self._path(name), options=start).bytes())
+            with self._our_errors():
+                return bytes(obstore.get(self.objects, self._path(name), options=start).bytes())
         except FileNotFoundError as error:
             raise _not_found(name) from error
 
     def _list(self, directory: str) -> list[FileEntry]:
         import obstore
 
-        found = obstore.list_with_delimiter(self.objects, directory)["objects"]
+        with self._our_errors():
+            found = obstore.list_with_delimiter(self.objects, directory)["objects"]
         listing = [
             FileEntry(
                 each["path"].rpartition("/")[2],
@@ -218,7 +224,7 @@ class ObjectLogStore:
             raise
         except BaseError as error:
             problem = str(error).partition("\n")[0]
-            raise StorageError(path=self.table_root, problem=problem) from error
+            raise StorageError(path=self.table_root, problem=problem.rstrip(".")) from None
 
 
 def open_objects(table_root: str, settings: Mapping[str, str], **client: Any) -> ObjectStore:

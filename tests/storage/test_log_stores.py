@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from sparkdelta import read_delta, write_delta
+from sparkdelta.exceptions import FileSystemNotFoundError, InvalidArgumentError, StorageError
 from sparkdelta.storage.hadoop import qualify
 from sparkdelta.storage.hadoop_log import HadoopLogStore
 from sparkdelta.storage.local import LocalLogStore
@@ -84,3 +86,27 @@ def test_many_files_are_listed_quickly(spark: SparkSession, tmp_path: Path) -> N
         (log / f"{version:020d}.json").touch()
     names = [e.name for e in HadoopLogStore(spark, f"file:{tmp_path}", {}).list_from()]
     assert names == [f"{version:020d}.json" for version in range(2_000)]
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        *((f"{scheme}://b/t", FileSystemNotFoundError) for scheme in ("s3", "s3a", "gs", "foo")),
+        ("dbfs:/t", FileSystemNotFoundError),
+        ("abfss://c@a.dfs.core.windows.net/t", FileSystemNotFoundError),
+        *((path, StorageError) for path in ("://x", "file://host/t", "hdfs:///t", "hdfs://no:1/t")),
+        (f"/{'x' * 300}", StorageError),
+        ("/t\0", InvalidArgumentError),
+    ],
+)
+def test_places_out_of_reach(
+    spark: SparkSession, path: str, wanted: type[StorageError | InvalidArgumentError]
+) -> None:
+    for verb in (read_delta, lambda spark, path: write_delta(spark.range(1), path)):
+        with pytest.raises(wanted) as raised:
+            verb(spark, path)
+        assert type(raised.value) is wanted
+        assert raised.value.__cause__ is None
+        if isinstance(raised.value, FileSystemNotFoundError):
+            assert raised.value.scheme == path.partition(":")[0]
+            assert raised.value.__suppress_context__
