@@ -39,6 +39,7 @@ from sparkdelta.table.log_listing import list_log_files, open_log, read_checksum
 from sparkdelta.table.sessions import is_connect
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.version_checksum import checksum_of_state
+from sparkdelta.table.worker_python import worker_python
 from sparkdelta.table.worker_storage import worker_files
 
 _LOGGER = logging.getLogger(__name__)
@@ -249,7 +250,8 @@ class _Run:
                 self.local(FILES, count, self._far_findings(snapshot, checker))
             else:
                 tasks = min(count // _FILES_PER_TASK + 1, _MOST_TASKS)
-                found = file_findings(_looked_at(snapshot).repartition(tasks), checker)
+                with worker_python(self.spark):
+                    found = file_findings(_looked_at(snapshot).repartition(tasks), checker)
                 self._distributed(FILES, count, found)
         except DeltaError as error:
             self.local(FILES, 0, [(STATE, snapshot.path, error.message)])

@@ -46,6 +46,7 @@ from sparkdelta.table.row_sessions import (
 )
 from sparkdelta.table.sessions import parallelism
 from sparkdelta.table.staging import staging
+from sparkdelta.table.worker_python import worker_python
 from sparkdelta.table.worker_storage import worker_files
 
 MAX_COPIED_FILES = 100_000
@@ -191,7 +192,8 @@ class DataFileWriter:
     def _copied(self, source: str, target: str, ids: Mapping[ParquetPath, int]) -> NewFiles:
         """The files below another directory as they must be in this one."""
         copier = FileCopier(self._worker_files(), source, target, ids)
-        copied = copied_files(self._listed(source).select("path"), copier, self._reader())
+        with worker_python(self.spark):
+            copied = copied_files(self._listed(source).select("path"), copier, self._reader())
         with named_jobs(self.spark, "field ids of data files"):
             table = read_table(copied, what="copied data files", bound=MAX_COPIED_FILES)
         if table.num_rows <= MAX_NEW_FILES:
@@ -294,12 +296,11 @@ class DataFileWriter:
         few = describe_few_files(files, directory, reader, most)
         if few is not None:
             return NewFiles.known(self.spark, few)
-        described = describe_files(
-            self._listed(directory).select(
-                "path", "length", F.unix_millis("modificationTime").alias("modificationTime")
-            ),
-            reader,
+        listed = self._listed(directory).select(
+            "path", "length", F.unix_millis("modificationTime").alias("modificationTime")
         )
+        with worker_python(self.spark):
+            described = describe_files(listed, reader)
         try:
             table = read_table(
                 described.limit(MAX_NEW_FILES + 1), what="new data files", bound=MAX_NEW_FILES

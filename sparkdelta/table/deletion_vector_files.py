@@ -17,6 +17,7 @@ from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage.parquet import is_hidden
 from sparkdelta.table.driver import our_errors
 from sparkdelta.table.file_readers import read_files
+from sparkdelta.table.worker_python import worker_python
 
 _CHUNK_BYTES = 8 * 1024
 _ROWS_PER_CHUNK = 65_536
@@ -88,7 +89,8 @@ def read_bitmaps(
     stored = sorted({path for path in paths if path is not None})
     if not stored:
         inline = frame.select(F.lit(None).cast("binary").alias("content"), "descriptors")
-        return decode_deletion_vectors(inline)
+        with worker_python(spark):
+            return decode_deletion_vectors(inline)
     contents = _contents(spark, stored, version, options)
     is_of = F.col("path") == F.col("wanted")
     found = contents.join(F.broadcast(frame), is_of, "inner").select("content", "descriptors")
@@ -96,7 +98,8 @@ def read_bitmaps(
     # latter without a content is an error, to leave them out would bring deleted rows back.
     others = frame.join(F.broadcast(contents.select("path")), is_of, "left_anti")
     without_content = others.select(F.lit(None).cast("binary").alias("content"), "descriptors")
-    return decode_deletion_vectors(found.unionByName(without_content))
+    with worker_python(spark):
+        return decode_deletion_vectors(found.unionByName(without_content))
 
 
 def _path(fields: Mapping[str, object], table_root: str) -> str | None:

@@ -29,6 +29,7 @@ from sparkdelta.table.file_scan import (
     partition_column,
     visible_metadata,
 )
+from sparkdelta.table.worker_python import worker_python
 from sparkdelta.table.worker_storage import worker_files
 
 _NOTHING = StructField("sparkdelta:nothing", BooleanType())
@@ -90,7 +91,9 @@ class DistributedScan:
             version=self.version,
             bounds=self.bounds,
         )
-        return split_rows(splits, reader).select(*self._logical_columns())
+        with worker_python(self.spark):
+            rows = split_rows(splits, reader)
+        return rows.select(*self._logical_columns())
 
     def _task_count(self, files: DataFrame) -> int:
         (row,) = read_rows(

@@ -39,6 +39,7 @@ from sparkdelta.table.data_files import DataFiles, scan_data_files
 from sparkdelta.table.deletion_vector_files import decoded_bytes, read_bitmaps
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.sessions import is_connect
+from sparkdelta.table.worker_python import worker_python
 from sparkdelta.table.worker_storage import worker_files
 
 DELETION_VECTOR_BROADCAST_BYTES = 64 * 1024 * 1024
@@ -141,11 +142,13 @@ class FileScan:
         by_id = self.configuration.column_mapping is ColumnMappingMode.ID
         if not by_id or not is_connect(self.spark):
             return [(files, {})]
-        rows = read_rows(
-            field_names(
+        with worker_python(self.spark):
+            names = field_names(
                 self.spark.createDataFrame(files.select(["file"])),
                 worker_files(self.spark, self.table_root, self.options),
-            ),
+            )
+        rows = read_rows(
+            names,
             what="columns of files",
             bound=files.num_rows,
             version=self.version,

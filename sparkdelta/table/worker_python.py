@@ -1,0 +1,77 @@
+"""The Python that workers run functions of this library in."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.exceptions import PythonWorkerError
+from sparkdelta.table.driver import read_rows
+from sparkdelta.table.sessions import is_connect
+
+_PACKAGES = ("numpy", "pandas", "pyarrow")
+
+_checked: weakref.WeakSet[SparkSession] = weakref.WeakSet()
+_lock = threading.RLock()
+
+
+@contextmanager
+def worker_python(spark: SparkSession) -> Iterator[None]:
+    """Python functions of frames that are made meanwhile run in a Python that has what they need.
+
+    On a local master that is the driver's own: PySpark would take the ``python3`` of the PATH,
+    which is another one in a virtual environment that is not activated. Elsewhere one task per
+    session looks for the packages before the first such function.
+
+    Raises
+    ------
+    PythonWorkerError
+        The workers have no such Python.
+    """
+    if is_connect(spark) or not (spark.sparkContext.master or "").startswith("local"):
+        _check(spark)
+        yield
+        return
+    context = spark.sparkContext
+    with _lock:  # PySpark copies the name when a frame with a function is made
+        before = context.pythonExec
+        context.pythonExec = sys.executable or before
+        try:
+            yield
+        finally:
+            context.pythonExec = before
+
+
+def _check(spark: SparkSession) -> None:
+    if spark in _checked:
+        return
+
+    def missing(packages: str) -> str:
+        import importlib.util
+        import sys
+
+        absent = [name for name in packages.split() if importlib.util.find_spec(name) is None]
+        return f"{sys.executable} has no {', '.join(absent)}" if absent else ""
+
+    packages = F.lit(" ".join(_PACKAGES))
+    look = F.udf(missing, "string", useArrow=False)  # which takes neither pandas nor pyarrow
+    try:
+        (row,) = read_rows(
+            spark.range(1).select(look(packages).alias("problem")),
+            what="packages of Python workers",
+            bound=1,
+        )
+    except PythonException as error:
+        lines = [line for line in str(error).splitlines() if "Error: " in line]
+        problem = lines[-1].strip() if lines else str(error).partition("\n")[0]
+        raise PythonWorkerError(problem=problem.rstrip(".")) from None
+    if row["problem"]:
+        raise PythonWorkerError(problem=row["problem"])
+    _checked.add(spark)
