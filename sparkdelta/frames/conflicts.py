@@ -1,6 +1,7 @@
 """Conflicts with the file actions of a large winning commit.
 
-The same rules as `protocol.conflicts.file_conflicts`, for more actions than the driver should hold.
+The same rules as `protocol.conflicts.file_conflicts`, for more actions than the driver should hold;
+`tests/contracts/test_conflicts.py` compares the two.
 
 References
 ----------

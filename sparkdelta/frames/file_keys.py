@@ -1,4 +1,8 @@
-"""The identity of a logical file: its canonical path and the unique id of its deletion vector."""
+"""The identity of a logical file: its canonical path and the unique id of its deletion vector.
+
+`protocol.file_paths` has the same rules for values; `tests/contracts/test_paths.py` compares the
+two.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Fresh row ids of new files that are too many to be values.
 
+`protocol.row_ids` is the same rule for few files; `tests/contracts/test_row_ids.py` compares the
+two.
+
 References
 ----------
 PROTOCOL.md#writer-requirements-for-row-tracking

@@ -1,4 +1,8 @@
-"""Partition values from the log's strings to their types."""
+"""Partition values from the log's strings to their types.
+
+`protocol.partition_values` is the same rule for values; `tests/contracts/test_partition_values.py`
+compares the two.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""Which files may hold a row that a predicate is true of: the rules of data skipping.
+"""The rules of data skipping: files that may hold a row that a predicate is true of.
 
 For every predicate without `Not` there is a condition on a file's partition values and statistics.
 Where it is false, or null, no row of the file matches. `None` stands for a condition that is always
 true: the predicate says nothing about files.
 
-A bound that is missing keeps the file, and so does whatever a rule does not know.
+A bound that is missing keeps the file, and so does whatever a rule does not know. Over partition
+values, `protocol.partition_matching` is the same rule for few files;
+`tests/contracts/test_pruning.py` compares the two.
 
 References
 ----------

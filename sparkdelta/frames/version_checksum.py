@@ -1,4 +1,7 @@
-"""What the files of a version, or of one commit, come to: the numbers of a version checksum.
+"""Totals of the files of a version, or of one commit: the numbers of a version checksum.
+
+`protocol.checksum_steps` is the same rule for the few files of a small commit;
+`tests/contracts/test_version_checksums.py` compares the two.
 
 References
 ----------

@@ -1,5 +1,7 @@
 """The paths of files in the log: URIs, relative to the table's root or absolute.
 
+`frames.file_keys` has the same rules for columns; `tests/contracts/test_paths.py` compares the two.
+
 References
 ----------
 PROTOCOL.md#add-file-and-remove-file

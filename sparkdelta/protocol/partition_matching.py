@@ -1,6 +1,7 @@
-"""Whether a file can hold rows that a predicate is true of, by its partition values alone.
+"""Files that can hold rows that a predicate is true of, by their partition values alone.
 
-For the few files of one commit; see `frames.skipping_rules` for many, and for statistics.
+For the few files of one commit; `frames.skipping_rules` is the same rule for many, and for
+statistics. `tests/contracts/test_pruning.py` compares the two.
 
 References
 ----------

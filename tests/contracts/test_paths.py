@@ -1,14 +1,14 @@
-"""Paths as columns say the same as paths as values."""
+"""Paths as values (`protocol.file_paths`) and as columns (`frames.file_keys`)."""
 
 from __future__ import annotations
 
-import pytest
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from sparkdelta.frames.file_keys import absolute_path, canonical_path, deletion_vector_id
 from sparkdelta.protocol import file_paths
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
+from tests.support.drawn import drawn
 
 PATHS = [
     "part.parquet", "p=1/part.parquet", "p=a%20b/x.parquet", "p=a%2520b/x.parquet", "a+b.parquet",
@@ -18,18 +18,25 @@ PATHS = [
     "a//b", "//abs//f", "a#b", "a?b=c", "a%23b", "x\u2028y", "C:f", "hdfs://h:8020/f",
 ]  # fmt: skip
 ROOTS = ["file:/t", "file:/my table", "s3a://bucket/t", "s3a://bucket", "hdfs://h:8020/a/t"]
+STARTS = ["", "/", "//", "file:/", "file:///", "s3a://b/", "hdfs://h:8020/", "p=12:30/"]
+PIECES = ["a", "B", "/", "//", ":", "=", "+", " ", "é", "%20", "%25", "%2F", "%2B", "%C3%A9", "'"]
 
 
-@pytest.mark.parametrize("root", ROOTS)
-def test_columns_follow_the_values(spark: SparkSession, root: str) -> None:
+def test_columns_follow_the_values(spark: SparkSession) -> None:
     """PROTOCOL.md#add-file-and-remove-file"""
-    frame = spark.createDataFrame([(path,) for path in PATHS], "path STRING")
-    keys = F.expr(canonical_path("path", table_root=root))
-    places = F.expr(absolute_path("path", table_root=root))
-    found = {row[0]: (row[1], row[2]) for row in frame.select("path", keys, places).collect()}
+    pieces = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join)
+    made = drawn(st.builds("{}{}".format, st.sampled_from(STARTS), pieces), 300)
+    paths = list(dict.fromkeys([*PATHS, *made]))
+    frame = spark.createDataFrame([(path,) for path in paths], "path STRING")
+    keys = [canonical_path("path", table_root=root) for root in ROOTS]
+    places = [absolute_path("path", table_root=root) for root in ROOTS]
+    found = {row[0]: tuple(row[1:]) for row in frame.selectExpr("path", *keys, *places).collect()}
     assert found == {
-        path: (file_paths.canonical_path(path, root), file_paths.resolve(root, path))
-        for path in PATHS
+        path: (
+            *(file_paths.canonical_path(path, root) for root in ROOTS),
+            *(file_paths.resolve(root, path) for root in ROOTS),
+        )
+        for path in paths
     }
 
 
@@ -47,5 +54,5 @@ def test_unique_ids_of_deletion_vectors(spark: SparkSession) -> None:
         "dv STRUCT<storageType: STRING, pathOrInlineDv: STRING, offset: INT>",
     )
     expected = [DeletionVectorDescriptor(*v, 1, 1).unique_id for v in vectors]
-    ids = [row[0] for row in frame.select(F.expr(deletion_vector_id("dv"))).collect()]
+    ids = [row[0] for row in frame.selectExpr(deletion_vector_id("dv")).collect()]
     assert ids == [*expected, ""]

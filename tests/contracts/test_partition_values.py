@@ -1,4 +1,6 @@
-"""Partition values as columns against the same rule over values, under any settings."""
+"""Partition values as values (`protocol.partition_values`) and as columns
+(`frames.partition_values`), under any settings.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,94 @@
+"""The change of file totals by values (`protocol.checksum_steps`) and by rows
+(`frames.version_checksum`).
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.frames.version_checksum import changed_bins
+from sparkdelta.protocol.action_lines import action_line
+from sparkdelta.protocol.actions import Metadata, Protocol
+from sparkdelta.protocol.checksum_steps import checksum_after
+from sparkdelta.protocol.conflicts import WinningCommit
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
+from sparkdelta.protocol.file_actions import AddFile, RemoveFile
+from sparkdelta.protocol.file_totals import DELETED_BOUNDARIES, FileBin, FileTotals
+from sparkdelta.protocol.version_checksum import VersionChecksum
+from sparkdelta.schema.action_schemas import actions as action_types
+from tests.support.drawn import drawn
+
+ROOT = "file:/t"
+BOUNDARIES = (0, 8, 100)
+MANY = FileTotals.of(
+    [
+        FileBin(size, deleted, 1_000, 1_000_000, 500, 10**12)
+        for size in range(len(BOUNDARIES))
+        for deleted in range(len(DELETED_BOUNDARIES))
+    ],
+    BOUNDARIES,
+)
+"""More of everything than a commit takes out."""
+BEFORE = VersionChecksum(
+    protocol=Protocol(3, 7, ("deletionVectors",), ("deletionVectors",)),
+    metadata=Metadata("id", schema_string="{}"),
+).with_totals(MANY)
+
+PATHS = st.sampled_from(["a", "%61", "b", "file:/t/../a", "c d", "c%20d", "e", "f", "g", "h"])
+SIZES = st.sampled_from([0, 7, 8, 99, 100, 10**6])
+VECTORS = st.none() | st.builds(
+    DeletionVectorDescriptor,
+    st.just("u"),
+    st.sampled_from(["v", "w"]),
+    st.sampled_from([None, 1]),
+    st.just(1),
+    st.sampled_from([0, 9, 10, 2**31 - 1]),
+)
+ADDS = st.builds(
+    AddFile, PATHS, st.just({}), SIZES, st.just(1), st.just(True), deletion_vector=VECTORS
+)
+REMOVES = st.builds(
+    RemoveFile,
+    PATHS,
+    st.just(1),
+    st.just(True),
+    size=SIZES | SIZES | st.none(),
+    deletion_vector=VECTORS,
+)
+COMMITS = st.lists(ADDS | REMOVES, max_size=4)
+
+
+def test_totals_change_alike(spark: SparkSession) -> None:
+    """PROTOCOL.md#version-checksum-file-schema"""
+    examples = drawn(COMMITS, 10)
+    lines = [(n, action_line(file)) for n, files in enumerate(examples) for file in files]
+    typed = spark.createDataFrame(lines, "example INT, line STRING").select(
+        "example", F.from_json("line", action_types("add", "remove")).alias("a")
+    )
+
+    def changed(n: int) -> DataFrame:
+        actions = typed.filter(F.col("example") == n).select("a.*").coalesce(1)
+        bins = changed_bins(actions, table_root=ROOT, size_boundaries=BOUNDARIES)
+        return bins.withColumn("example", F.lit(n))
+
+    rows = reduce(DataFrame.unionAll, map(changed, range(len(examples)))).collect()
+    told = 0
+    for n, files in enumerate(examples):
+        mine = [row for row in rows if row["example"] == n]
+        bins = [FileBin(*row[:6]) for row in mine]
+        commit = WinningCommit(
+            1,
+            commit_info={"operation": "WRITE"},
+            adds=tuple(file for file in files if isinstance(file, AddFile)),
+            removes=tuple(file for file in files if isinstance(file, RemoveFile)),
+        )
+        after = checksum_after(BEFORE, commit, table_root=ROOT)
+        assert (after is not None) == all(row["is_plain"] for row in mine), files
+        if after is not None:
+            told += 1
+            assert after.totals == MANY.plus(FileTotals.of(bins, BOUNDARIES)), files
+    assert 0 < told < len(examples)
