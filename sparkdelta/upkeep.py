@@ -192,7 +192,8 @@ def verify(
         The version whose files are looked for, the latest by default; of the log, what is newer is
         left alone.
     footers
-        Whether to open every data file, and compare its number of rows with `numRecords`.
+        Whether to open every data file, and compare its number of rows with `numRecords` and the
+        bounds and null counts of its columns with those of the log.
 
     Returns
     -------

@@ -16,8 +16,10 @@ from sparkdelta.frames.file_checks import (
     FINDINGS,
     FileChecker,
     Finding,
+    bounded_columns,
     file_findings,
     findings_of,
+    logged_bounds,
 )
 from sparkdelta.frames.file_keys import absolute_path
 from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES
@@ -240,7 +242,10 @@ class _Run:
     def check_files(self, snapshot: Snapshot, *, footers: bool) -> None:
         """PROTOCOL.md#data-files"""
         files = worker_files(self.spark, snapshot.path, {})
-        checker = FileChecker(files=files, table_root=snapshot.path, with_footers=footers)
+        columns = bounded_columns(snapshot.configuration.statistics) if footers else ()
+        checker = FileChecker(
+            files=files, table_root=snapshot.path, with_footers=footers, columns=columns
+        )
         is_far = not files.is_near(snapshot.path) and not is_connect(self.spark)
         try:
             totals = snapshot.live_file_totals()
@@ -250,8 +255,9 @@ class _Run:
                 self.local(FILES, count, self._far_findings(snapshot, checker))
             else:
                 tasks = min(count // _FILES_PER_TASK + 1, _MOST_TASKS)
+                looked_at = _looked_at(snapshot, checker).repartition(tasks)
                 with worker_python(self.spark):
-                    found = file_findings(_looked_at(snapshot).repartition(tasks), checker)
+                    found = file_findings(looked_at, checker)
                 self._distributed(FILES, count, found)
         except DeltaError as error:
             self.local(FILES, 0, [(STATE, snapshot.path, error.message)])
@@ -260,7 +266,9 @@ class _Run:
         """The driver looks where workers would need libhdfs."""
         from sparkdelta.storage.hadoop_files import HadoopFiles  # needs py4j: classic Spark only
 
-        files = read_table(_looked_at(snapshot), what="files to verify", bound=MAX_LOOKED_AT)
+        files = read_table(
+            _looked_at(snapshot, checker), what="files to verify", bound=MAX_LOOKED_AT
+        )
         hadoop = HadoopFiles(self.spark, {})
         return findings_of(files.to_pylist(), replace(checker, files=hadoop))
 
@@ -330,10 +338,15 @@ def _lost_tail(files: Sequence[LogFile], hint: LastCheckpointHint | None) -> lis
     return newer
 
 
-def _looked_at(snapshot: Snapshot) -> DataFrame:
+def _looked_at(snapshot: Snapshot, checker: FileChecker) -> DataFrame:
     file = F.expr(absolute_path("path", table_root=snapshot.path))
+    bounds = logged_bounds("stats_parsed", snapshot.configuration.statistics)
     return snapshot.add_files().select(
-        file.alias("file"), "size", "stats_parsed.numRecords", "deletionVector"
+        file.alias("file"),
+        "size",
+        "stats_parsed.numRecords",
+        "deletionVector",
+        *([F.expr(bounds).alias("bounds")] if checker.columns else []),
     )
 
 

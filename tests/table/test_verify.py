@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -27,10 +31,12 @@ from tests.support.log_writer import (
 from tests.support.reference_model import compaction, replay
 from tests.support.table_builder import (
     add,
+    field,
     ids,
     metadata,
     protocol,
     removal_of,
+    struct_of,
     write_data,
     write_vectors,
 )
@@ -127,6 +133,41 @@ def test_footers_when_asked(
     ((check, _, problem),) = found(spark, table, footers=True)
     assert check == "footer"
     assert problem.startswith("cannot be read")
+
+
+def test_bounds_that_are_not_those_of_the_footers(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#per-file-statistics: as a writer leaves them that rounds to 28 digits."""
+    table.mkdir()
+    value = "12345678901234567890.123456789012345678"
+    rounded = "12345678901234567890.12345679"
+    moment = datetime(2024, 2, 29, 1, 2, 3, 4567)
+    rows = pa.table({
+        "c": pa.array([Decimal(value), None], pa.decimal128(38, 18)),
+        "s": [{"d": date(1, 1, 1), "n": moment}, None],
+    })  # fmt: skip
+    inner = struct_of(field("d", "date"), field("n", "timestamp_ntz"))
+    actions = [protocol(features=["timestampNtz"]),
+               metadata(field("c", "decimal(38,18)"), field("s", inner))]  # fmt: skip
+    write_commit(table, 0, actions)
+    made = {
+        "right": (value, "0001-01-01", 1),
+        "rounded": (rounded, "0001-01-01", 1),
+        "late": (value, "0001-01-02", 1),
+        "without nulls": (value, "0001-01-01", 0),
+    }
+    adds = []
+    for name, (number, day, nulls) in made.items():
+        pq.write_table(rows, table / name)
+        bounds = f'{{"c":{number},"s":{{"d":"{day}","n":"2024-02-29T01:02:03.004"}}}}'
+        stats = (
+            f'{{"numRecords":2,"minValues":{bounds},"maxValues":{bounds},'
+            f'"nullCount":{{"c":1,"s":{{"d":{nulls},"n":1}}}}}}'
+        )
+        path = name.replace(" ", "%20")
+        adds.append(add(path, size=(table / name).stat().st_size, stats=stats))
+    write_commit(table, 1, adds)
+    wrong = [(check, path) for check, path, _ in found(spark, table, footers=True)]
+    assert sorted(wrong) == [("footer", name) for name in sorted(made) if name != "right"]
 
 
 @pytest.mark.usefixtures("commits")
