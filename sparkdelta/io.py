@@ -42,7 +42,8 @@ def read_delta(
     timestamp
         A moment to read the table as of, instead of `version`; without a zone it is UTC.
     where
-        Rows to keep, as SQL text or a Column; files without such rows are not read.
+        Rows to keep, as SQL text or a Column; files without such rows are not read. It is never
+        evaluated on deleted rows, as a later `filter` of files with deletion vectors may be.
     columns
         Columns to return, in this order; all by default. ``_metadata.row_id`` and
         ``_metadata.row_commit_version`` (LONG, returned as ``row_id`` and ``row_commit_version``)

@@ -14,6 +14,7 @@ FILE_KEY = "sparkdelta:file_key"
 ROW_INDEX = "sparkdelta:row_index"
 URI = "sparkdelta:uri"
 CHUNKS = "sparkdelta:chunks"
+IS_DELETED = "sparkdelta:is_deleted"
 _ROW_FILE_KEY = "sparkdelta:row_file_key"
 _CHUNK_FILE_KEY = "sparkdelta:chunk_file_key"
 _CHUNK = "sparkdelta:chunk"
@@ -57,7 +58,8 @@ def with_file(rows: DataFrame, metadata: Column, *more: Column, by_stamp: bool) 
 
 
 def meet_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataFrame:
-    """Attach a file's columns to its rows, and leave out the rows that its bitmap deletes.
+    """Attach a file's columns to its rows, and leave out the rows that its bitmap deletes: with
+    `has_bitmaps`, IS_DELETED is false in those that stay, see `on_rows_that_stay`.
 
     A row whose file is not among `files` fails the query: it must not pass without its deletion
     vector and partition values.
@@ -75,7 +77,10 @@ def meet_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataF
         f"[{DataFileNotReadError.error_class}] A scan read a file that the log does not name: the "
         "storage spells its path otherwise than the log does. Please report this."
     )
-    kept = ~is_deleted(F.col(CHUNKS), F.col(ROW_INDEX)) if has_bitmaps else F.lit(True)
+    kept = F.lit(True)
+    if has_bitmaps:
+        met = met.select("*", is_deleted(F.col(CHUNKS), F.col(ROW_INDEX)).alias(IS_DELETED))
+        kept = ~F.col(IS_DELETED)
     return met.filter(F.when(F.col(FILE_KEY).isNull(), F.raise_error(problem)).otherwise(kept))
 
 
@@ -102,4 +107,21 @@ def without_deleted_rows(rows: DataFrame, bitmaps: DataFrame) -> DataFrame:
     deleted = is_deleted_in_chunk(F.col(_WORDS), F.col(ROW_INDEX))
     # Without a hint Spark may broadcast them all the same: it goes by their size before decoding.
     joined = rows.join(chunks.hint("shuffle_hash"), same_chunk, "left")
-    return joined.filter(~F.coalesce(deleted, F.lit(False)))
+    is_deleted = F.coalesce(deleted, F.lit(False)).alias(IS_DELETED)
+    return joined.select("*", is_deleted).filter(~F.col(IS_DELETED))
+
+
+def on_rows_that_stay(condition: str | Column) -> Column:
+    """A condition that Spark evaluates on no row that a deletion vector deletes.
+
+    Without this, Spark evaluates a condition on the rows of the scan, before they meet their
+    bitmaps, and a condition that fails for a deleted row fails the query.
+
+    Parameters
+    ----------
+    condition
+        On rows that have IS_DELETED.
+    """
+    condition = F.expr(condition) if isinstance(condition, str) else condition
+    # With one WHEN alone Spark makes an AND of it, whose sides it separates.
+    return F.when(F.col(IS_DELETED), F.lit(False)).when(condition, F.lit(True)).otherwise(False)

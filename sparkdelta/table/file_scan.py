@@ -19,9 +19,11 @@ from sparkdelta.frames.file_rows import (
     CHUNKS,
     FILE,
     FILE_KEY,
+    IS_DELETED,
     ROW_INDEX,
     URI,
     meet_files,
+    on_rows_that_stay,
     stamp_key,
     uri_key,
     with_file,
@@ -64,9 +66,33 @@ def partition_column(index: int) -> str:
     return f"sparkdelta:partition_{index}"
 
 
+@dataclass(frozen=True, slots=True)
+class RowCondition:
+    """A condition on the logical rows.
+
+    Attributes
+    ----------
+    infallible_part
+        What of it fails for no row, as SQL text, and may be evaluated before deleted rows are left
+        out.
+    is_infallible
+        Whether that is all of it.
+    """
+
+    condition: str | Column
+    infallible_part: str | None = None
+    is_infallible: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileScan:
-    """How to read data files of one version of a table."""
+    """How to read data files of one version of a table.
+
+    Attributes
+    ----------
+    where
+        The rows to keep; it is evaluated on no deleted row unless it fails for none.
+    """
 
     spark: SparkSession
     configuration: TableConfiguration
@@ -76,6 +102,7 @@ class FileScan:
     options: Mapping[str, str]
     with_row_tracking: bool
     with_uri: bool = False
+    where: RowCondition | None = None
 
     def rows(self, files: pa.Table) -> DataFrame:
         """The logical rows, and ROW_ID, ROW_COMMIT_VERSION and URI where they are asked for.
@@ -192,7 +219,19 @@ class FileScan:
                 rows = meet_files(rows, of_files.drop(FILE), has_bitmaps=False)
         elif uri:
             rows = rows.select("*", *uri)
-        return rows.select(*self._logical_columns(stored), *([URI] if uri else []))
+        columns = [*self._logical_columns(stored), *([F.col(URI)] if uri else [])]
+        return self._matching(rows, columns, has_vectors=has_vectors)
+
+    def _matching(self, rows: DataFrame, columns: list[Column], *, has_vectors: bool) -> DataFrame:
+        """The columns of the rows that `where` is true of."""
+        if self.where is None:
+            return rows.select(*columns)
+        if self.where.is_infallible or not has_vectors:
+            return rows.select(*columns).filter(self.where.condition)
+        rows = rows.select(*columns, IS_DELETED)
+        if self.where.infallible_part is not None:
+            rows = rows.filter(self.where.infallible_part)
+        return rows.filter(on_rows_that_stay(self.where.condition)).drop(IS_DELETED)
 
     def _of_files(self, known: pa.Table, *, joins_partitions: bool) -> DataFrame:
         """What rows must learn from the log about their file, a row per file.

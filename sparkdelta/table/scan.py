@@ -19,6 +19,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.frames.data_skipping import DataSkipping
 from sparkdelta.frames.file_keys import absolute_path
 from sparkdelta.frames.file_rows import URI
+from sparkdelta.frames.predicate_values import infallible_conjuncts, is_infallible
 from sparkdelta.frames.row_group_bounds import row_group_bounds
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.protocol.file_paths import plain_path
@@ -34,6 +35,7 @@ from sparkdelta.table.file_scan import (
     ROW_COMMIT_VERSION,
     ROW_ID,
     FileScan,
+    RowCondition,
     partition_column,
 )
 from sparkdelta.table.job_names import jobs_of
@@ -111,10 +113,7 @@ class Scan:
                 self._state.log.spark, "Finding files to read", is_on=self._state.shows_progress
             ),
         ):
-            rows = self._rows()
-        if self.where is not None:
-            rows = rows.filter(self.where)
-        return rows.select(*output)
+            return self._rows().select(*output)
 
     def matching_files(self) -> MatchingFiles:
         """The files that hold matching rows, found by a read of those that may, and their other
@@ -125,11 +124,14 @@ class Scan:
         assert self.where is not None
         where = F.expr(self.where) if isinstance(self.where, str) else self.where
         listed, adds = self._read_files(), self.files()
+        wanted = self._condition
+        is_infallible = wanted is not None and wanted.is_infallible
+        other = RowCondition(~F.coalesce(where, F.lit(False)), is_infallible=is_infallible)
         if listed is None:
-            rows = self._distributed_rows(is_whole=True)
+            others = self._distributed_rows(is_whole=True).filter(other.condition)
         else:
             found = read_rows(
-                self._file_scan(with_uri=True).rows(listed).filter(where).select(URI).distinct(),
+                self._file_scan(wanted, with_uri=True).rows(listed).select(URI).distinct(),
                 what="files with matching rows",
                 bound=listed.num_rows,
                 version=self._state.log.segment.version,
@@ -138,14 +140,13 @@ class Scan:
             is_matching = [plain_path(file) in matching for file in listed["file"].to_pylist()]
             touched = listed.filter(pa.array(is_matching, pa.bool_()))
             assert touched.num_rows == len(matching)
-            rows = self._file_scan().rows(touched)
+            others = self._file_scan(other).rows(touched)
             root = self._state.log.store.table_root
             adds = adds.join(
                 F.broadcast(self._state.log.spark.createDataFrame(touched.select(["file"]))),
                 F.expr(absolute_path("path", table_root=root)) == F.col("file"),
                 "left_semi",
             )
-        others = rows.filter(~F.coalesce(where, F.lit(False)))
         return MatchingFiles(adds, others.select(*self._output()))
 
     def report(self, *, full: bool = False) -> ScanReport:
@@ -190,11 +191,21 @@ class Scan:
 
     def _rows(self) -> DataFrame:
         files = self._read_files()
-        if files is None:
-            return self._distributed_rows()
-        return self._file_scan().rows(files)
+        if files is not None:
+            return self._file_scan(self._condition).rows(files)
+        return self._distributed_rows()
 
-    def _file_scan(self, *, with_uri: bool = False) -> FileScan:
+    @property
+    def _condition(self) -> RowCondition | None:
+        """`where`, and what of it fails for no row."""
+        if self.where is None or self._skipping is None:
+            return None
+        predicate, schema = self._skipping.predicate, self._skipping.schema
+        return RowCondition(
+            self.where, infallible_conjuncts(predicate, schema), is_infallible(predicate, schema)
+        )
+
+    def _file_scan(self, where: RowCondition | None, *, with_uri: bool = False) -> FileScan:
         state = self._state
         return FileScan(
             spark=state.log.spark,
@@ -205,10 +216,13 @@ class Scan:
             options=state.log.options,
             with_row_tracking=self._wants_row_tracking,
             with_uri=with_uri,
+            where=where,
         )
 
     def _distributed_rows(self, *, is_whole: bool = False) -> DataFrame:
-        """As `_rows`, for a list of files that the driver does not hold."""
+        """As `_rows`, for a list of files that the driver does not hold; `is_whole` leaves no row
+        of theirs out.
+        """
         state, skipping = self._state, self._skipping
         scan = DistributedScan(
             spark=state.log.spark,
@@ -223,7 +237,8 @@ class Scan:
             if skipping is None or is_whole
             else row_group_bounds(skipping.predicate, skipping.schema, skipping.partition_columns),
         )
-        return scan.rows(self._file_list())
+        rows = scan.rows(self._file_list())
+        return rows if self.where is None or is_whole else rows.filter(self.where)
 
     def _columns_read(self) -> frozenset[str] | None:
         """The columns that the result and the condition need; None for all of them."""

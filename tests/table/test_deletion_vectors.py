@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from sparkdelta import DeltaError, read_delta
+from sparkdelta import DeltaError, load_snapshot, read_delta
 from sparkdelta.exceptions import (
     DataFileNotFoundError,
     DeletionVectorCardinalityError,
@@ -25,6 +26,7 @@ from sparkdelta.table import file_scan
 from sparkdelta.table.scan import Scan
 from tests.support.log_writer import write_commit
 from tests.support.snapshots import raised_by, rows
+from tests.support.spark_jobs import plan
 from tests.support.table_builder import (
     field,
     ids,
@@ -99,6 +101,29 @@ def test_with_partitions_and_columns_left_out(spark: SparkSession, table: Path) 
     assert rows(read_delta(spark, str(table), where="p = 2 AND id > 0", columns=["id"])) == [
         (1,), (3,),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["text", "column"])
+def test_no_condition_is_evaluated_on_deleted_rows(
+    spark: SparkSession, table: Path, join: str, form: str
+) -> None:
+    """PROTOCOL.md#reader-requirements-for-deletion-vectors: a value that was deleted fails no
+    query.
+    """
+    numbers = pa.table({"id": [0, 1, 2, 3], "n": ["1", "bad", "7", "3"]})
+    actions = [
+        write_data(table, "f", numbers, deletionVector=inline_vector([1])),
+        write_data(table, "g", pa.table({"id": [4], "n": ["4"]})),
+    ]
+    _create(table, *actions, schema=(field("id", "long"), field("n", "string")))
+    text = "cast(n as int) < 5 AND id > 0 AND 1 / (cast(n as int) - 9) < 0"
+    where = text if form == "text" else F.expr(text)
+    scan = load_snapshot(spark, str(table)).scan(where)
+    assert rows(scan.to_df()) == [(3, "3"), (4, "4")]
+    assert rows(scan.matching_files().other_rows) == [(0, "1"), (2, "7")]
+    if join != "workers":
+        scans = [node.text for node in plan(scan.to_df()) if "PushedFilters" in node.text]
+        assert [text.count("GreaterThan(id,0)") for text in scans] == [1, 1]
 
 
 def test_columns_with_the_names_of_ours(spark: SparkSession, table: Path) -> None:
