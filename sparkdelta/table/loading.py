@@ -28,11 +28,18 @@ from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFileKind, Versio
 from sparkdelta.protocol.log_segment import LogSegment
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
-from sparkdelta.schema.action_schemas import CHECKPOINT_METADATA, METADATA, PROTOCOL, SIDECAR
+from sparkdelta.schema.action_schemas import (
+    ADD,
+    CHECKPOINT_METADATA,
+    METADATA,
+    PROTOCOL,
+    SIDECAR,
+)
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import find_log_segment, read_checksum, read_options
-from sparkdelta.table.log_reader import LogReader
+from sparkdelta.table.log_reader import SMALL_CHECKPOINT_BYTES, LogReader
+from sparkdelta.table.log_text import total_size
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -220,7 +227,7 @@ def _checkpoint_rows(log: LogReader) -> list[Row]:
     Raises
     ------
     MalformedLogFileError
-        A V2 checkpoint lacks what each has.
+        A V2 checkpoint lacks what each has, or names sidecars and has file actions beside them.
 
     References
     ----------
@@ -230,23 +237,50 @@ def _checkpoint_rows(log: LogReader) -> list[Row]:
     assert checkpoint is not None
     fields = {"protocol": PROTOCOL, "metaData": METADATA, "sidecar": SIDECAR}
     fields |= {"checkpointMetadata": CHECKPOINT_METADATA}
-    actions = log.checkpoint_actions(*(StructField(name, fields[name]) for name in fields))
     # Leaves, so that row groups of nothing but file actions are skipped by their statistics.
-    about_no_file = actions.filter(
+    is_wanted = (
         "protocol.minReaderVersion IS NOT NULL OR metaData.id IS NOT NULL "
         "OR sidecar.path IS NOT NULL OR checkpointMetadata.version IS NOT NULL"
     )
+    is_small = total_size(checkpoint.files) <= SMALL_CHECKPOINT_BYTES
+    if is_small:
+        fields |= {"add": _ONLY_PATH, "remove": _ONLY_PATH}
+        is_wanted = f"{is_wanted} OR {_IS_OF_A_FILE}"
+    actions = log.checkpoint_actions(*(StructField(name, fields[name]) for name in fields))
     rows = read_rows(
-        about_no_file,
+        actions.filter(is_wanted),
         what="protocol, metaData and sidecars",
         bound=_MAX_SIDECARS,
         version=log.segment.version,
     )
+    if any(row["sidecar"] is not None for row in rows) and (
+        any(row["add"] or row["remove"] for row in rows) if is_small else _has_file_actions(log)
+    ):
+        name = checkpoint.files[0].name
+        raise _malformed(log, f"{name} names sidecars and has file actions beside them")
     if checkpoint.is_json:  # of which lines may be lost; Parquet is read whole or not at all
         for name in ("checkpointMetadata", "protocol", "metaData"):
             if all(row[name] is None for row in rows):
                 raise _malformed(log, f"{checkpoint.files[0].name} has no {name}")
     return rows
+
+
+_ONLY_PATH = StructType([ADD["path"]])
+_IS_OF_A_FILE = "add.path IS NOT NULL OR remove.path IS NOT NULL"
+
+
+def _has_file_actions(log: LogReader) -> bool:
+    """Whether the checkpoint's own files hold a file action."""
+    actions = log.checkpoint_actions(
+        StructField("add", _ONLY_PATH), StructField("remove", _ONLY_PATH)
+    )
+    found = read_rows(
+        actions.filter(_IS_OF_A_FILE).limit(1),
+        what="file actions beside sidecars",
+        bound=1,
+        version=log.segment.version,
+    )
+    return bool(found)
 
 
 def _with_sidecars(log: LogReader, rows: Sequence[Row]) -> LogReader:

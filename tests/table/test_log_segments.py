@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, load_snapshot
 from sparkdelta.exceptions import (
+    MalformedLogFileError,
     MissingPartFilesError,
     NoCommitsFoundError,
     StateRecoverError,
@@ -20,6 +21,8 @@ from sparkdelta.exceptions import (
     VersionsNotContiguousError,
 )
 from sparkdelta.protocol.log_files import LogFileKind
+from sparkdelta.table import loading
+from sparkdelta.table.configuration import TableConfiguration
 from tests.support.log_writer import (
     write_checkpoint,
     write_commit,
@@ -107,6 +110,26 @@ def test_every_version(spark: SparkSession, table: Path) -> None:
         assert paths(load_snapshot(spark, str(table), version=version)) == sorted(
             fields["path"] for fields in state.adds.values()
         )
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_file_actions_beside_sidecars(
+    spark: SparkSession, table: Path, as_json: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PROTOCOL.md#v2-spec: they are all in sidecars, or none is; the log is read without it."""
+    first = [protocol(features=["v2Checkpoint"]), metadata(), add("a")]
+    write_commit(table, 0, first)
+    write_commit(table, 1, [add("b")])
+    top = write_v2_checkpoint(table, 1, first, sidecars=[[add("b")]], as_json=as_json)
+    snapshot = load_snapshot(spark, str(table))
+    assert paths(snapshot) == ["a", "b"]
+    assert top.name in snapshot.log.broken
+    monkeypatch.setattr(loading, "SMALL_CHECKPOINT_BYTES", 0)
+    assert top.name in load_snapshot(spark, str(table)).log.broken
+    for number in (0, 1):
+        (table / "_delta_log" / f"{number:020d}.json").unlink()
+    with pytest.raises(MalformedLogFileError):
+        load_snapshot(spark, str(table))
 
 
 def test_sidecars_are_read_though_the_feature_was_dropped_later(
