@@ -109,6 +109,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             " catalog."
         ),
     ),
+    "DELTA_UNSUPPORTED_FORMAT": (
+        "0AKDC",
+        (
+            "Cannot use {path}: its metaData action gives {provider} as the format of the data "
+            "files, and Delta Lake has Parquet only. Restore the table to a version before that "
+            "commit."
+        ),
+    ),
     "DELTA_ICEBERG_COMPAT_VIOLATION": (
         "KD00E",
         (

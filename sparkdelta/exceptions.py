@@ -13,6 +13,7 @@ DeltaError
 │   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
 │   ├── InvalidProtocolVersionError, InvalidProtocolError
 │   ├── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
+│   ├── UnsupportedFormatError
 │   └── IcebergCompatError
 ├── SchemaError
 │   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
@@ -328,6 +329,13 @@ class InvalidProtocolError(ProtocolError):
 class CatalogManagedTableError(ProtocolError):
     path: str
     error_class = "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnsupportedFormatError(ProtocolError):
+    path: str
+    provider: str
+    error_class = "DELTA_UNSUPPORTED_FORMAT"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.exceptions import UnsupportedFormatError
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.table_features import check_readable
 from sparkdelta.protocol.table_properties import (
@@ -51,13 +52,15 @@ class TableConfiguration:
         ------
         UnsupportedReaderFeaturesError, InvalidProtocolVersionError, InvalidProtocolError,
         CatalogManagedTableError, UnsupportedTypeChangeError, UnsupportedDataTypeError,
-        SchemaNotSetError, InvalidSchemaError, PartitionColumnNotFoundError
+        SchemaNotSetError, InvalidSchemaError, PartitionColumnNotFoundError, UnsupportedFormatError
 
         References
         ----------
-        PROTOCOL.md#supported-features
+        PROTOCOL.md#supported-features, PROTOCOL.md#format-specification
         """
         check_readable(protocol, path=path)
+        if metadata.format.provider.lower() != "parquet":
+            raise UnsupportedFormatError(path=path, provider=metadata.format.provider)
         schema = parse_table_schema(metadata.schema_string, path=path)
         check_type_changes(schema)
         configuration = metadata.configuration

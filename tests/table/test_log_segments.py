@@ -17,9 +17,11 @@ from sparkdelta.exceptions import (
     StateRecoverError,
     TableNotFoundError,
     TruncatedTransactionLogError,
+    UnsupportedFormatError,
     VersionNotFoundError,
     VersionsNotContiguousError,
 )
+from sparkdelta.protocol.actions import Format, Metadata, Protocol
 from sparkdelta.protocol.log_files import LogFileKind
 from sparkdelta.table import loading
 from sparkdelta.table.configuration import TableConfiguration
@@ -299,6 +301,16 @@ class TestErrors:
         write_commit(table, 0, [protocol(), action])
         with pytest.raises(Exception, match="DELTA_INVALID_SCHEMA"):
             load_snapshot(spark, str(table))
+
+    def test_data_files_that_are_no_parquet(self) -> None:
+        """PROTOCOL.md#format-specification"""
+        schema = json.dumps({"type": "struct", "fields": []})
+        stated = Metadata(id="0", schema_string=schema, format=Format("PARQUET"))
+        TableConfiguration.validate(Protocol(1, 2), stated, path="t")
+        other = Metadata(id="0", schema_string=schema, format=Format("orc"))
+        with pytest.raises(UnsupportedFormatError) as raised:
+            TableConfiguration.validate(Protocol(1, 2), other, path="t")
+        assert raised.value.provider == "orc"
 
     def test_foreign_files_are_nobodys_business(self, spark: SparkSession, table: Path) -> None:
         create(table, add("a"))
