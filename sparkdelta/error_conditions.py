@@ -41,14 +41,16 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "42816",
         (
             "Cannot read {path} as of {timestamp}: the earliest version that the log can still "
-            "reconstruct was committed at {earliest}. Use that time or a later one."
+            "reconstruct was committed at {earliest}. Use that time or a later one. A timestamp "
+            "without a time zone is in UTC, and history() shows the session time zone."
         ),
     ),
     "DELTA_TIMESTAMP_GREATER_THAN_COMMIT": (
         "42816",
         (
             "Cannot read {path} as of {timestamp}: its latest version was committed at {latest}. "
-            "Use that time or an earlier one."
+            "Use that time or an earlier one. A timestamp without a time zone is in UTC, and "
+            "history() shows the session time zone."
         ),
     ),
     "DELTA_TIMESTAMP_INVALID": (

@@ -59,6 +59,7 @@ import inspect
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any, ClassVar
 
 from sparkdelta.error_conditions import CONDITIONS
@@ -156,6 +157,8 @@ def _text(value: object) -> str:
         return "unknown"
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return ", ".join(map(str, value))
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
     return str(value)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -22,7 +22,7 @@ def read_delta(
     path: str,
     *,
     version: int | None = None,
-    timestamp: str | datetime | None = None,
+    timestamp: str | datetime | date | None = None,
     where: str | Column | None = None,
     columns: list[str] | None = None,
     partition_time_zone: str = "UTC",
@@ -206,7 +206,7 @@ def load_snapshot(
     path: str,
     *,
     version: int | None = None,
-    timestamp: str | datetime | None = None,
+    timestamp: str | datetime | date | None = None,
     partition_time_zone: str = "UTC",
     progress: bool = True,
 ) -> Snapshot:

@@ -108,7 +108,12 @@ class DeltaTable:
         return table
 
     def history(self, limit: int | None = None) -> DataFrame:
-        """The commits, newest first; columns as in `sparkdelta.commands.describe.table_history`."""
+        """The commits, newest first; columns as in `sparkdelta.commands.describe.table_history`.
+
+        Read the table as of a row by its `version`. Spark shows `timestamp` in the session time
+        zone and collects it as a naive datetime in the local one, but `read_delta` reads what has
+        no time zone as UTC: pass ``row.timestamp.astimezone()``.
+        """
         return table_history(self._spark, self._snapshot(), limit)
 
     def detail(self) -> DataFrame:

@@ -116,7 +116,7 @@ def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
         "description": pa.array([metadata.description], pa.string()),
         "location": pa.array([snapshot.path], pa.string()),
         "createdAt": pa.array([metadata.created_time], pa.int64()).cast(milliseconds),
-        "lastModified": pa.array([snapshot.timestamp], pa.int64()).cast(milliseconds),
+        "lastModified": pa.array([snapshot.timestamp_ms], pa.int64()).cast(milliseconds),
         "partitionColumns": pa.array([list(metadata.partition_columns)], strings),
         "clusteringColumns": pa.array([_clustering_columns(snapshot)], strings),
         "numFiles": pa.array([files], pa.int64()),

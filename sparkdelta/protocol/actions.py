@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 from sparkdelta.exceptions import InvalidProtocolError, MalformedLogFileError
 
+_SHOWN_COLUMNS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
@@ -53,6 +55,16 @@ class Protocol:
     min_writer_version: int
     reader_features: tuple[str, ...] | None = None
     writer_features: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        shown = [f"reader={self.min_reader_version}", f"writer={self.min_writer_version}"]
+        of_readers, of_writers = self.reader_features or (), self.writer_features or ()
+        if of_readers:
+            shown.append(f"reader_features=[{', '.join(of_readers)}]")
+        only = [name for name in of_writers if name not in of_readers]
+        if only:
+            shown.append(f"writer_only_features=[{', '.join(only)}]")
+        return f"Protocol({', '.join(shown)})"
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object], *, path: str = "the table") -> Protocol:
@@ -99,6 +111,22 @@ class Metadata:
     partition_columns: tuple[str, ...] = ()
     configuration: Mapping[str, str] = field(default_factory=dict)
     created_time: int | None = None
+
+    def __repr__(self) -> str:
+        shown = [f"id={self.id!r}"]
+        shown += [
+            f"{name}={value!r}"
+            for name, value in (("name", self.name), ("description", self.description))
+            if value is not None
+        ]
+        if self.format != Format():
+            shown.append(f"format={self.format!r}")
+        shown.append(f"columns=[{_shown_columns(self.schema_string)}]")
+        if self.partition_columns:
+            shown.append(f"partition_columns=[{', '.join(self.partition_columns)}]")
+        if self.configuration:
+            shown.append(f"configuration={dict(self.configuration)!r}")
+        return f"Metadata({', '.join(shown)})"
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> Metadata:
@@ -227,6 +255,16 @@ class Sidecar:
             "modificationTime": self.modification_time,
             "tags": dict(self.tags),
         }
+
+
+def _shown_columns(schema_string: str | None) -> str:
+    """The names of the first columns, and how many more there are."""
+    try:
+        names = [str(field["name"]) for field in json.loads(schema_string or "")["fields"]]
+    except (ValueError, KeyError, TypeError):
+        return "unknown"
+    more = len(names) - _SHOWN_COLUMNS
+    return ", ".join(names[:_SHOWN_COLUMNS]) + (f", ... {more} more" if more > 0 else "")
 
 
 def _present(**fields: object) -> dict[str, object]:

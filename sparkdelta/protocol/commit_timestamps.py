@@ -10,8 +10,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
 
 from sparkdelta.protocol.log_files import Version
+
+
+def utc_datetime(timestamp_ms: int) -> datetime:
+    """A time in milliseconds since the epoch as an aware datetime.
+
+    Examples
+    --------
+    >>> utc_datetime(1500).isoformat()
+    '1970-01-01T00:00:01.500000+00:00'
+    """
+    return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=timestamp_ms)
 
 
 def strictly_increasing(pairs: Sequence[tuple[Version, int]]) -> list[tuple[Version, int]]:

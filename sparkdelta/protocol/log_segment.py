@@ -100,6 +100,19 @@ class LogSegment:
             crc is None or (crc.kind is LogFileKind.VERSION_CHECKSUM and crc.version == covered),
         )
 
+    def __repr__(self) -> str:
+        checkpoint = self.checkpoint
+        shown = [f"version={self.version}"]
+        if checkpoint is not None:
+            files = [file.name for file in checkpoint.files[:1]]
+            more = len(checkpoint.files) - len(files)
+            shown.append(f"checkpoint={files[0]}" + (f" and {more} more parts" if more else ""))
+        shown.append(f"deltas={_shown_files(self.deltas)}")
+        shown.append(f"commits={_shown_files(self.commits)}")
+        if self.version_checksum is not None:
+            shown.append(f"version_checksum={self.version_checksum.name}")
+        return f"LogSegment({', '.join(shown)})"
+
     def _require_commits(self) -> None:
         _require("commits only", all(file.kind is LogFileKind.COMMIT for file in self.commits))
         versions = [file.version for file in self.commits]
@@ -109,6 +122,15 @@ class LogSegment:
         replayed = {file.name for file in self.deltas if file.kind is LogFileKind.COMMIT}
         known = {file.name for file in self.commits}
         _require("commits has all commits of deltas", replayed <= known)
+
+
+def _shown_files(files: Sequence[LogFile]) -> str:
+    """How many files there are, and the versions that they cover."""
+    if not files:
+        return "none"
+    first, last = files[0].version, _last_version(files[-1])
+    versions = f"version {first}" if first == last else f"versions {first} to {last}"
+    return f"{len(files)} ({versions})"
 
 
 _DELTAS = (LogFileKind.COMMIT, LogFileKind.COMPACTION)

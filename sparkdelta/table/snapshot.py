@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 
 from pyspark import StorageLevel
@@ -16,8 +17,10 @@ from sparkdelta.frames.partition_values import is_time_zone
 from sparkdelta.frames.version_checksum import file_bins
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.arguments import checked_count, checked_names
+from sparkdelta.protocol.commit_timestamps import utc_datetime
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, listing_prefix
 from sparkdelta.protocol.log_segment import LogSegment, extend_log_segment
+from sparkdelta.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit_times import commit_timestamp
@@ -65,7 +68,23 @@ class Snapshot:
         return self._loaded.metadata
 
     def __repr__(self) -> str:
-        return f"Snapshot({self.path!r}, version={self.version})"
+        shown = [repr(self.path), f"version={self.version}"]
+        if self._knows_timestamp and self.timestamp is not None:
+            moment = self.timestamp.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            shown.append(f"timestamp={moment}")
+        if self._state.num_files is not None:
+            shown.append(f"files={self._state.num_files}")
+        return f"Snapshot({', '.join(shown)})"
+
+    @property
+    def _knows_timestamp(self) -> bool:
+        """Whether no commit must be read for `timestamp`."""
+        in_commit, checksum = self.configuration.in_commit_timestamps, self._loaded.checksum
+        return (
+            not has_in_commit_timestamp(in_commit, self.version)
+            or (checksum is not None and checksum.in_commit_timestamp is not None)
+            or "timestamp_ms" in vars(self)
+        )
 
     @property
     def schema(self) -> StructType:
@@ -101,13 +120,18 @@ class Snapshot:
         """What replay of the segment gives."""
         return self._state
 
-    @cached_property
-    def timestamp(self) -> int | None:
-        """When this version was committed, in milliseconds since the epoch.
+    @property
+    def timestamp(self) -> datetime | None:
+        """The time of this version's commit, in UTC.
 
         The in-commit timestamp where they are enabled, else the commit file's modification time;
         None where the commit file is gone and a checkpoint alone is left.
         """
+        return None if self.timestamp_ms is None else utc_datetime(self.timestamp_ms)
+
+    @cached_property
+    def timestamp_ms(self) -> int | None:
+        """`timestamp` in milliseconds since the epoch."""
         return commit_timestamp(
             self._loaded.log, self.configuration.in_commit_timestamps, self._loaded.checksum
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 
 from pyspark.sql import SparkSession
 
@@ -14,7 +14,11 @@ from sparkdelta.exceptions import (
     TimestampEarlierThanCommitRetentionError,
     TimestampGreaterThanCommitError,
 )
-from sparkdelta.protocol.commit_timestamps import strictly_increasing, version_at_or_before
+from sparkdelta.protocol.commit_timestamps import (
+    strictly_increasing,
+    utc_datetime,
+    version_at_or_before,
+)
 from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.protocol.log_segment import readable_commits
 from sparkdelta.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
@@ -36,8 +40,9 @@ _TIMESTAMP = re.compile(
 )
 
 
-def timestamp_ms(value: str | datetime) -> int:
-    """A moment in milliseconds since the epoch; without a zone it is UTC.
+def timestamp_ms(value: str | datetime | date) -> int:
+    """A moment in milliseconds since the epoch; without a zone it is UTC, and a date is its
+    midnight.
 
     Raises
     ------
@@ -48,6 +53,8 @@ def timestamp_ms(value: str | datetime) -> int:
     >>> timestamp_ms("1970-01-01 00:00:01.5"), timestamp_ms("1970-01-01T01:00:00+01:00")
     (1500, 0)
     """
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=timezone.utc)
     moment = value if isinstance(value, datetime) else _parse(value)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
@@ -71,7 +78,9 @@ def _parse(text: str) -> datetime:
         raise InvalidTimestampError(value=text) from error
 
 
-def version_at_timestamp(spark: SparkSession, path: str, timestamp: str | datetime) -> Version:
+def version_at_timestamp(
+    spark: SparkSession, path: str, timestamp: str | datetime | date
+) -> Version:
     """The version that was the latest at a moment.
 
     Raises
@@ -105,19 +114,18 @@ def version_at_timestamp(spark: SparkSession, path: str, timestamp: str | dateti
         latest = times[-1][1]
     if latest is not None and moment > latest:
         raise TimestampGreaterThanCommitError(
-            timestamp=timestamp, latest=_moment(latest), path=store.table_root
+            timestamp=timestamp, latest=utc_datetime(latest), path=store.table_root
         )
     found = newest_commit_at(spark, store, commits, in_commit, moment)
     if found is None:
-        earliest = times[0][1] if times else in_commit_timestamp(spark, store, inside[0])
+        bound = in_commit.enablement_timestamp
+        # File times of a copied table are those of the copy, after the in-commit timestamps.
+        by_file = bool(times) and (not inside or bound is None or times[0][1] < bound)
+        earliest = times[0][1] if by_file else in_commit_timestamp(spark, store, inside[0])
         raise TimestampEarlierThanCommitRetentionError(
-            timestamp=timestamp, earliest=_moment(earliest), path=store.table_root
+            timestamp=timestamp, earliest=utc_datetime(earliest), path=store.table_root
         )
     return found
-
-
-def _moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=milliseconds)
 
 
 def newest_commit_at(

@@ -189,7 +189,7 @@ class Transaction:
             version=snapshot.version,
             protocol=snapshot.protocol,
             metadata=snapshot.metadata,
-            timestamp=snapshot.timestamp if has_timestamps else None,
+            timestamp=snapshot.timestamp_ms if has_timestamps else None,
             row_id_mark=_row_id_mark(snapshot),
         )
 

@@ -178,9 +178,9 @@ def _known(snapshot: Snapshot) -> VersionChecksum:
         checksum = replace(checksum, txn_id=info["txnId"])
     if not has_in_commit_timestamp(snapshot.configuration.in_commit_timestamps, snapshot.version):
         return checksum
-    if snapshot.timestamp is None:
+    if snapshot.timestamp_ms is None:
         raise MissingCommitTimestampError(version=snapshot.version, path=snapshot.path)
-    return replace(checksum, in_commit_timestamp=snapshot.timestamp)
+    return replace(checksum, in_commit_timestamp=snapshot.timestamp_ms)
 
 
 def _commit_info(lines: DataFrame) -> dict[str, str | None]:

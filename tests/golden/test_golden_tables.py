@@ -180,7 +180,9 @@ def test_who_reads_the_log_does_not_matter(
 def test_time_travel_by_in_commit_timestamp(spark: SparkSession, case: GoldenCase) -> None:
     """Only timestamps within commits survive a copy; file times mean nothing here."""
     for version, milliseconds in case.facts["commit_timestamps"].items():
-        assert load_snapshot(spark, str(case.table), version=int(version)).timestamp == milliseconds
+        assert (
+            load_snapshot(spark, str(case.table), version=int(version)).timestamp_ms == milliseconds
+        )
 
 
 def test_no_file_is_a_leftover_of_the_local_file_system() -> None:

@@ -1,5 +1,7 @@
 """Actions from their wire form, with the examples of PROTOCOL.md."""
 
+import json
+
 import pytest
 
 from sparkdelta.exceptions import InvalidProtocolError
@@ -66,6 +68,17 @@ def test_properties_are_text():
 )
 def test_protocols(document, expected):
     assert Protocol.from_dict(document) == expected
+
+
+def test_what_they_show():
+    names = [{"name": f"c{n}"} for n in range(12)]
+    metadata = Metadata(id="7", schema_string=json.dumps({"fields": names, "type": "struct"}))
+    assert "columns=[c0, " in repr(metadata)
+    assert "2 more" in repr(metadata)
+    assert "columns=[unknown]" in repr(Metadata(id="7"))
+    protocol = Protocol(3, 7, ("deletionVectors",), ("deletionVectors", "appendOnly"))
+    assert repr(protocol).count("deletionVectors") == 1
+    assert repr(Protocol(1, 2)) == "Protocol(reader=1, writer=2)"
 
 
 @pytest.mark.parametrize("document", [{}, {"minReaderVersion": 1}, {"minReaderVersion": "1"}])

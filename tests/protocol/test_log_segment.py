@@ -80,6 +80,7 @@ def test_the_example_of_the_protocol():
     assert names(segment.deltas) == commits(43, 44, 45)
     assert names(segment.commits) == commits(42, 43, 44, 45)
     assert segment.version_checksum is None
+    assert "deltas=3 (versions 43 to 45)" in repr(segment)
 
 
 def test_commits_alone():

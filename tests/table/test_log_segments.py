@@ -236,9 +236,9 @@ class TestCompactions:
 
     def test_timestamps_never_come_from_one(self, spark: SparkSession, table: Path) -> None:
         write_history(table)
-        before = load_snapshot(spark, str(table)).timestamp
+        before = load_snapshot(spark, str(table)).timestamp_ms
         write_compaction(table, 4, 6, compaction([COMMITS[v] for v in range(4, 7)]))
-        assert load_snapshot(spark, str(table)).timestamp == before
+        assert load_snapshot(spark, str(table)).timestamp_ms == before
 
 
 class TestErrors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,9 @@ def _info(time: int | None) -> dict[str, Any]:
     return {"commitInfo": {"timestamp": 1, "operation": "WRITE", **known}}
 
 
-def in_commit(table: Path, *times: int | None, enabled_at: int | None = None) -> None:
+def in_commit(
+    table: Path, *times: int | None, enabled_at: int | None = None, copied_at: int = 0
+) -> None:
     """Commits with these in-commit timestamps and file times that say something else."""
     configuration = {"delta.enableInCommitTimestamps": "true"}
     if enabled_at is not None:
@@ -106,7 +108,7 @@ def in_commit(table: Path, *times: int | None, enabled_at: int | None = None) ->
         if number == (enabled_at or 0):
             actions.append(metadata(configuration=configuration))
         actions = actions if enabled_at or number else [_info(time), first[0], actions[-1]]
-        write_commit(table, number, actions, time_ms=START + number * 10)
+        write_commit(table, number, actions, time_ms=START + copied_at + number * 10)
 
 
 class TestInCommitTimestamps:
@@ -116,7 +118,11 @@ class TestInCommitTimestamps:
         in_commit(table, 5000, 6000, 7000, 8000)
         times = (5000, 5999, 6000, 7500, 8000)
         assert [version(spark, table, t) for t in times] == [0, 0, 1, 2, 3]
-        assert load_snapshot(spark, str(table)).timestamp == START + 8000
+        snapshot = load_snapshot(spark, str(table))
+        assert "timestamp" not in repr(snapshot)  # the commit would have to be read
+        assert snapshot.timestamp_ms == START + 8000
+        assert snapshot.timestamp == at(8000)
+        assert "timestamp=2023-11-14T22:13:28.000Z" in repr(snapshot)
         with pytest.raises(TimestampEarlierThanCommitRetentionError) as early:
             version(spark, table, 4999)
         assert early.value.earliest == at(5000)
@@ -129,8 +135,16 @@ class TestInCommitTimestamps:
         in_commit(table, None, None, 5000, 6000, enabled_at=2)
         times = (0, 9, 10, 4999, 5000, 5999, 6000)
         assert [version(spark, table, t) for t in times] == [0, 0, 1, 1, 2, 2, 3]
-        assert load_snapshot(spark, str(table), version=1).timestamp == START + 10
-        assert load_snapshot(spark, str(table), version=2).timestamp == START + 5000
+        assert load_snapshot(spark, str(table), version=1).timestamp_ms == START + 10
+        assert load_snapshot(spark, str(table), version=2).timestamp_ms == START + 5000
+
+    def test_enabled_later_in_a_copied_table(self, spark: SparkSession, table: Path) -> None:
+        """File times are those of the copy: no moment leads to the versions that go by them."""
+        in_commit(table, None, None, 5000, 6000, enabled_at=2, copied_at=90_000)
+        with pytest.raises(TimestampEarlierThanCommitRetentionError) as early:
+            version(spark, table, 4999)
+        assert early.value.earliest == at(5000)
+        assert load_snapshot(spark, str(table), timestamp=early.value.earliest).version == 2
 
     def test_a_property_without_its_feature_counts_for_nothing(
         self, spark: SparkSession, table: Path
@@ -138,7 +152,7 @@ class TestInCommitTimestamps:
         """PROTOCOL.md#active-features"""
         enabled = metadata(configuration={"delta.enableInCommitTimestamps": "true"})
         write_commit(table, 0, [_info(9999), protocol(), enabled], time_ms=START)
-        assert load_snapshot(spark, str(table)).timestamp == START
+        assert load_snapshot(spark, str(table)).timestamp_ms == START
 
     def test_a_commit_without_one(self, spark: SparkSession, table: Path) -> None:
         in_commit(table, 5000, None)
@@ -150,7 +164,7 @@ class TestInCommitTimestamps:
         """Against the protocol, and there all the same."""
         in_commit(table, 5000)
         write_commit(table, 1, [add("f"), _info(6000)])
-        assert load_snapshot(spark, str(table)).timestamp == START + 6000
+        assert load_snapshot(spark, str(table)).timestamp_ms == START + 6000
 
     def test_of_a_large_commit_the_first_line_is_read(
         self, spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
@@ -181,6 +195,10 @@ def test_a_moment_without_a_zone_is_utc(spark: SparkSession, table: Path) -> Non
     by_files(table, -1, 0, 1)
     naive = datetime(2023, 11, 14, 22, 13, 20)
     assert load_snapshot(spark, str(table), timestamp=naive).version == 1
+
+
+def test_a_date_is_its_midnight_in_utc() -> None:
+    assert timestamp_ms(date(2000, 1, 1)) == timestamp_ms("2000-01-01") == 946_684_800_000
 
 
 @pytest.mark.parametrize(
