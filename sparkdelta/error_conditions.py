@@ -18,10 +18,7 @@ _RETRY = (
 CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_TABLE_NOT_FOUND": (
         "42P01",
-        (
-            "There is no Delta table at {path}: it has no _delta_log directory with commits or "
-            "checkpoints. Check the path."
-        ),
+        ("There is no Delta table at {path}: {advice}."),
     ),
     "DELTA_VERSION_NOT_FOUND": (
         "22003",

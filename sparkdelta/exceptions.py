@@ -171,6 +171,7 @@ class TableError(DeltaError):
 @dataclass(kw_only=True, eq=False, repr=False)
 class TableNotFoundError(TableError):
     path: str
+    advice: str = "it has no _delta_log directory with commits or checkpoints. Check the path"
     error_class = "DELTA_TABLE_NOT_FOUND"
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from sparkdelta.commands.write import WriteResult, write
 from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
 from sparkdelta.protocol.arguments import checked_version, named_arguments
+from sparkdelta.table.missing_tables import advised
 from sparkdelta.table.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot import Snapshot, check_time_zone, open_snapshot
 from sparkdelta.table.time_travel import version_at_timestamp
@@ -222,12 +223,13 @@ def load_snapshot(
         raise TimeTravelMultipleFormatsError()
     checked_version(version)
     check_time_zone(spark, partition_time_zone)
-    if timestamp is not None:
-        version = version_at_timestamp(spark, path, timestamp)
-    return open_snapshot(
-        spark,
-        path,
-        version=version,
-        partition_time_zone=partition_time_zone,
-        shows_progress=progress,
-    )
+    with advised(spark, path):
+        if timestamp is not None:
+            version = version_at_timestamp(spark, path, timestamp)
+        return open_snapshot(
+            spark,
+            path,
+            version=version,
+            partition_time_zone=partition_time_zone,
+            shows_progress=progress,
+        )

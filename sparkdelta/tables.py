@@ -13,6 +13,7 @@ from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.describe import table_detail, table_history
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
 from sparkdelta.table.log_listing import find_log_segment, open_log
+from sparkdelta.table.missing_tables import advised
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 
 __all__ = ["DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
@@ -47,7 +48,8 @@ class DeltaTable:
             There is no Delta table.
         """
         table = cls(sparkSession, path, hadoopConf or {})
-        find_log_segment(open_log(sparkSession, path, table._options))
+        with advised(sparkSession, path):
+            find_log_segment(open_log(sparkSession, path, table._options))
         return table
 
     @classmethod
@@ -121,4 +123,5 @@ class DeltaTable:
         return table_detail(self._spark, self._snapshot())
 
     def _snapshot(self) -> Snapshot:
-        return open_snapshot(self._spark, self._path, options=self._options)
+        with advised(self._spark, self._path):
+            return open_snapshot(self._spark, self._path, options=self._options)

@@ -35,7 +35,7 @@ from tests.support.log_writer import (
 )
 from tests.support.reference_model import compaction, replay
 from tests.support.snapshots import expected, paths, replayed
-from tests.support.table_builder import add, create, metadata, protocol, remove
+from tests.support.table_builder import add, create, ids, metadata, protocol, remove, write_data
 from tests.table.histories import COMMITS, write_history
 
 LATEST = max(COMMITS)
@@ -252,6 +252,28 @@ class TestErrors:
         (table / "_delta_log" / "notes.txt").write_text("x")
         with pytest.raises(TableNotFoundError):
             load_snapshot(spark, str(table))
+
+    def test_what_is_there_instead_of_a_table(self, spark: SparkSession, tmp_path: Path) -> None:
+        table = create(tmp_path / "a b", write_data(tmp_path / "a b", "p=1/q=2/f", ids(0, 1)))
+        plain = TableNotFoundError(path="").advice
+        parquet = tmp_path / "[x]"
+        write_data(parquet, "part.parquet", ids(0, 1))
+
+        def advice(path: object) -> str:
+            with pytest.raises(TableNotFoundError) as raised:
+                load_snapshot(spark, str(path))
+            return raised.value.advice
+
+        root = f"path={str(table)!r}"
+        for inside in ("p=1", "p=1/q=2/", "p=1/q=2/f", "_delta_log", "_delta_log/00.json"):
+            assert root in advice(f"{table}/{inside}")
+        assert f"{root}, version=0" in advice(table / "_delta_log" / f"{0:020d}.json")
+        assert f"{root}, version=7" in advice(f"{table}@v7")
+        assert "spark.read.parquet" in advice(parquet)
+        assert advice(tmp_path / "nothing") == advice(f"{tmp_path}/nothing@v1") == plain
+        with pytest.raises(TableNotFoundError) as raised:
+            DeltaTable.forPath(spark, f"{table}@v7")
+        assert root in raised.value.advice
 
     def test_versions_beyond_the_log(self, spark: SparkSession, table: Path) -> None:
         write_history(table)
