@@ -12,15 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.frames.file_checks import (
-    FINDINGS,
-    FileChecker,
-    Finding,
-    bounded_columns,
-    file_findings,
-    findings_of,
-    logged_bounds,
-)
 from sparkdelta.frames.file_keys import absolute_path
 from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES
 from sparkdelta.protocol.last_checkpoint import LastCheckpointHint
@@ -43,6 +34,15 @@ from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.version_checksum import checksum_of_state
 from sparkdelta.table.worker_python import worker_python
 from sparkdelta.table.worker_storage import worker_files
+from sparkdelta.workers.file_checks import (
+    FINDINGS,
+    FileChecker,
+    Finding,
+    bounded_columns,
+    file_findings,
+    findings_of,
+    logged_bounds,
+)
 
 _LOGGER = logging.getLogger(__name__)
 

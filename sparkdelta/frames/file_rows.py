@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import DataFileNotReadError
-from sparkdelta.frames.deletion_vectors import chunk_rows, is_deleted, is_deleted_in_chunk
+from sparkdelta.workers.deletion_vectors import chunk_rows, is_deleted, is_deleted_in_chunk
 
 # Names that no table's column has: they meet the stored columns.
 FILE = "sparkdelta:file"

@@ -20,7 +20,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.frames.row_groups import Bound, RowGroupBound
 from sparkdelta.protocol.predicates import (
     Column,
     ColumnPath,
@@ -34,6 +33,7 @@ from sparkdelta.protocol.predicates import (
 )
 from sparkdelta.schema.ordered_casts import compares_each, compares_exactly, ordered
 from sparkdelta.schema.table_schema import type_of_path
+from sparkdelta.workers.row_groups import Bound, RowGroupBound
 
 
 def row_group_bounds(

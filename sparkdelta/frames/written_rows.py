@@ -15,8 +15,8 @@ from pyspark.sql.types import DataType, DateType, TimestampNTZType, TimestampTyp
 
 from sparkdelta.exceptions import InvalidPartitionValueError
 from sparkdelta.frames.conformed_rows import WrittenColumn
-from sparkdelta.frames.footer_statistics import NO_VALUE
 from sparkdelta.schema.table_schema import quoted
+from sparkdelta.workers.footer_statistics import NO_VALUE
 
 
 def written_rows(

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.protocol.file_paths import scheme_and_authority
 from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found, storage_errors, texts
-from sparkdelta.storage.worker_files import is_data_file
+from sparkdelta.workers.files import is_data_file
 
 _FILE_STATUS = re.compile(
     r"FileStatus\{path=(?P<path>.*?); isDirectory=(?P<directory>true|false)"

@@ -25,7 +25,7 @@ from sparkdelta.storage.log_store import (
     in_parallel,
     show_same_log,
 )
-from sparkdelta.storage.worker_files import bucket, s3_arguments
+from sparkdelta.workers.files import bucket, s3_arguments
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

@@ -17,8 +17,6 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.frames.conformed_rows import WrittenColumn, conformed_rows, fulfilling, retyped_rows
-from sparkdelta.frames.copied_files import FileCopier, copied_files
-from sparkdelta.frames.footer_statistics import FooterReader, describe_files
 from sparkdelta.frames.physical_rows import physical_rows
 from sparkdelta.frames.written_rows import written_rows
 from sparkdelta.protocol.iceberg_compatibility import NESTED_IDS_VERSION
@@ -30,7 +28,6 @@ from sparkdelta.schema.row_rules import RowRules
 from sparkdelta.schema.statistics_columns import DEFAULT_PREFIX_LENGTH
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.log_store import LogStore, log_path
-from sparkdelta.storage.worker_files import WorkerFiles
 from sparkdelta.table.driver import our_errors, read_table
 from sparkdelta.table.few_files import MAX_DRIVER_FOOTERS, DriverFiles, describe_few_files
 from sparkdelta.table.file_readers import read_files
@@ -48,6 +45,9 @@ from sparkdelta.table.sessions import parallelism
 from sparkdelta.table.staging import staging
 from sparkdelta.table.worker_python import worker_python
 from sparkdelta.table.worker_storage import worker_files
+from sparkdelta.workers.copied_files import FileCopier, copied_files
+from sparkdelta.workers.files import WorkerFiles
+from sparkdelta.workers.footer_statistics import FooterReader, describe_files
 
 MAX_COPIED_FILES = 100_000
 """Up to this many files are written where the field ids of elements, keys and values must be

@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import DataFileNotReadError
-from sparkdelta.frames.deletion_vectors import decode_deletion_vectors
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import Version
@@ -18,6 +17,7 @@ from sparkdelta.storage.parquet import is_hidden
 from sparkdelta.table.driver import our_errors
 from sparkdelta.table.file_readers import read_files
 from sparkdelta.table.worker_python import worker_python
+from sparkdelta.workers.deletion_vectors import decode_deletion_vectors
 
 _CHUNK_BYTES = 8 * 1024
 _ROWS_PER_CHUNK = 65_536
@@ -53,7 +53,7 @@ def read_bitmaps(
     version: Version,
     options: Mapping[str, str],
 ) -> DataFrame:
-    """`frames.deletion_vectors.BITMAPS` of the given data files, decoded when the query runs.
+    """`workers.deletion_vectors.BITMAPS` of the given data files, decoded when the query runs.
 
     Every deletion vector file is read once, whole, however many of the bitmaps it holds.
 

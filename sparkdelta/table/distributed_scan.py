@@ -10,13 +10,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, LongType, StructField
 
 from sparkdelta.exceptions import UnsupportedDataTypeError
-from sparkdelta.frames.file_splits import file_splits, scan_cost, task_count
-from sparkdelta.frames.legacy_calendar import NotConvertibleError
 from sparkdelta.frames.logical_rows import logical_column
-from sparkdelta.frames.parquet_values import arrow_type
 from sparkdelta.frames.partition_values import typed_partition_value
-from sparkdelta.frames.row_groups import RowGroupBound
-from sparkdelta.frames.split_rows import FILE, VECTOR, RowColumn, SplitReader, split_rows
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.column_mapping import physical_field
@@ -31,6 +26,11 @@ from sparkdelta.table.file_scan import (
 )
 from sparkdelta.table.worker_python import worker_python
 from sparkdelta.table.worker_storage import worker_files
+from sparkdelta.workers.file_splits import file_splits, scan_cost, task_count
+from sparkdelta.workers.legacy_calendar import NotConvertibleError
+from sparkdelta.workers.parquet_values import arrow_type
+from sparkdelta.workers.row_groups import RowGroupBound
+from sparkdelta.workers.split_rows import FILE, VECTOR, RowColumn, SplitReader, split_rows
 
 _NOTHING = StructField("sparkdelta:nothing", BooleanType())
 _BASE_ROW_ID, _COMMIT_VERSION = "baseRowId", "defaultRowCommitVersion"

@@ -13,7 +13,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from sparkdelta.exceptions import StorageError
-from sparkdelta.frames.footer_statistics import LISTED, FooterReader
+from sparkdelta.workers.footer_statistics import LISTED, FooterReader
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import ColumnMappingError, DataFileNotReadError
-from sparkdelta.frames.field_names import field_names
 from sparkdelta.frames.file_rows import (
     CHUNKS,
     FILE,
@@ -43,6 +42,7 @@ from sparkdelta.table.driver import read_rows
 from sparkdelta.table.sessions import is_connect
 from sparkdelta.table.worker_python import worker_python
 from sparkdelta.table.worker_storage import worker_files
+from sparkdelta.workers.field_names import field_names
 
 DELETION_VECTOR_BROADCAST_BYTES = 64 * 1024 * 1024
 """Decoded bitmaps up to this size, estimated before decoding, are sent to every executor; larger

@@ -25,8 +25,8 @@ from sparkdelta.storage.connect import ConnectLogStore, check_same_log, hadoop_s
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
-from sparkdelta.storage.worker_files import setting_names
 from sparkdelta.table.sessions import is_connect
+from sparkdelta.workers.files import setting_names
 
 _WITHOUT_CHECKSUM_FILES = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from sparkdelta.storage import connect
-from sparkdelta.storage.worker_files import WorkerFiles, setting_names
 from sparkdelta.table.sessions import is_connect
+from sparkdelta.workers.files import WorkerFiles, setting_names
 
 
 def worker_files(spark: SparkSession, table_root: str, options: Mapping[str, str]) -> WorkerFiles:

@@ -55,7 +55,11 @@ def test_imports_point_down_only() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "frames").glob("*.py")), ids=_name)
+@pytest.mark.parametrize(
+    "path",
+    sorted([*(PACKAGE / "frames").rglob("*.py"), *(PACKAGE / "workers").glob("*.py")]),
+    ids=_name,
+)
 def test_frames_start_nothing(path: Path) -> None:
     used = {n.attr for n in _attributes(path) if not _is_function_of_spark(n)} & ACTIONS
     assert not used, f"{used}: frames are lazy"

@@ -38,9 +38,9 @@ from sparkdelta.exceptions import (
     WriteFailedError,
     WriteNotImplementedError,
 )
-from sparkdelta.storage.worker_files import WorkerFiles
 from sparkdelta.table import data_file_writer
 from sparkdelta.table.sessions import SPARK_ERRORS
+from sparkdelta.workers.files import WorkerFiles
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import no_jobs

@@ -18,11 +18,11 @@ from pyspark.sql.types import DataType, DecimalType, FloatType, LongType, Struct
 
 from sparkdelta.frames.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
 from sparkdelta.frames.row_group_bounds import row_group_bounds
-from sparkdelta.frames.row_groups import RowGroupBound
 from sparkdelta.predicates.sql_text import parse_condition
 from sparkdelta.protocol.predicates import without_not
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.statistics_schema import statistics_schema
+from sparkdelta.workers.row_groups import RowGroupBound
 from tests.support.settings import settings
 
 SETTINGS: dict[str, dict[str, str]] = {

@@ -23,8 +23,8 @@ from sparkdelta.exceptions import (
     DeltaError,
     from_message,
 )
-from sparkdelta.frames import deletion_vectors
-from sparkdelta.frames.deletion_vectors import decode_deletion_vectors, is_deleted
+from sparkdelta.workers import deletion_vectors
+from sparkdelta.workers.deletion_vectors import decode_deletion_vectors, is_deleted
 from tests.support.table_builder import bitmap, inline_vector, vector_file, z85
 
 VECTORS = (

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sparkdelta.frames.file_checks import FileChecker, _findings
+from sparkdelta.workers.file_checks import FileChecker, _findings
 from tests.support.table_builder import bitmap, inline_vector, vector_file
 
 ROOT = "file:/t"

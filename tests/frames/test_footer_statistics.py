@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sparkdelta.frames.footer_statistics import _upper_prefix, file_statistics
-from sparkdelta.frames.parquet_schema import file_schema
+from sparkdelta.workers.footer_statistics import _upper_prefix, file_statistics
+from sparkdelta.workers.parquet_schema import file_schema
 
 
 def statistics(path: Path, table: pa.Table, *columns: tuple[str, ...], rows: int = 2) -> dict:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from sparkdelta.frames.legacy_calendar import (
+from sparkdelta.workers.legacy_calendar import (
     Calendars,
     NotConvertibleError,
     calendars,

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sparkdelta.exceptions import DataFileUnsupportedError
-from sparkdelta.frames.row_groups import Bound, RowGroupBound
+from sparkdelta.workers.row_groups import Bound, RowGroupBound
 from tests.support.table_builder import array_of, field, map_of, struct_of
 from tests.support.workers import read_batches, read_rows
 

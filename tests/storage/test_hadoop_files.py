@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.storage import hadoop_scans
 from sparkdelta.storage.hadoop_files import HadoopFiles
-from sparkdelta.storage.worker_files import WorkerFiles
+from sparkdelta.workers.files import WorkerFiles
 
 
 @pytest.fixture

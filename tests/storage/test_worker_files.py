@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import StorageError
 from sparkdelta.storage import hadoop
-from sparkdelta.storage.worker_files import (
+from sparkdelta.workers.files import (
     WorkerFiles,
     bucket,
     file_system,

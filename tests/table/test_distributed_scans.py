@@ -22,8 +22,8 @@ from sparkdelta.exceptions import (
     InvalidPartitionValueError,
     StorageError,
 )
-from sparkdelta.frames import file_splits
 from sparkdelta.table.distributed_scan import DistributedScan
+from sparkdelta.workers import file_splits
 from tests.support.distributed import distributed_scans
 from tests.support.log_writer import write_commit
 from tests.support.rows import assert_same_rows, spark_rows

@@ -18,7 +18,7 @@ from sparkdelta import verify, write_version_checksum
 from sparkdelta import write_checkpoint as checkpoint
 from sparkdelta.commands import verify as command
 from sparkdelta.exceptions import TableNotFoundError
-from sparkdelta.storage.worker_files import WorkerFiles
+from sparkdelta.workers.files import WorkerFiles
 from tests.support.log_writer import (
     Action,
     write_checkpoint,

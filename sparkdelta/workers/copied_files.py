@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from sparkdelta.frames.footer_statistics import ADDED, LISTED, FooterReader
 from sparkdelta.protocol.parquet_footers import TAIL_BYTES, footer_bytes, with_field_ids
+from sparkdelta.workers.footer_statistics import ADDED, LISTED, FooterReader
 
 _CHUNK_BYTES = 4 * 1024 * 1024
 

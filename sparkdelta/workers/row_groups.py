@@ -30,9 +30,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.frames.legacy_calendar import Calendars
-from sparkdelta.frames.parquet_columns import find_node
-from sparkdelta.frames.parquet_schema import Leaf, Node
+from sparkdelta.workers.legacy_calendar import Calendars
+from sparkdelta.workers.parquet_columns import find_node
+from sparkdelta.workers.parquet_schema import Leaf, Node
 
 Bound: TypeAlias = int | float | str | date | datetime | Decimal
 

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
-from sparkdelta.frames.legacy_calendar import Calendars, NotConvertibleError
-from sparkdelta.frames.parquet_schema import LIST, MAP, STRUCT, Node
-from sparkdelta.frames.parquet_values import VARIANT, Convert, arrow_field, value_converter
-from sparkdelta.frames.shredded_variants import (
+from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
+from sparkdelta.workers.legacy_calendar import Calendars, NotConvertibleError
+from sparkdelta.workers.parquet_schema import LIST, MAP, STRUCT, Node
+from sparkdelta.workers.parquet_values import VARIANT, Convert, arrow_field, value_converter
+from sparkdelta.workers.shredded_variants import (
     METADATA,
     TYPED,
     VALUE,
     check_shredding,
     variant_values,
 )
-from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
 
 
 @dataclass(frozen=True, slots=True)

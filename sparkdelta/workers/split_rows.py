@@ -24,18 +24,18 @@ from sparkdelta.exceptions import (
     DataFileUnsupportedError,
     StorageError,
 )
-from sparkdelta.frames.file_splits import END, START
-from sparkdelta.frames.legacy_calendar import NotConvertibleError, calendars
-from sparkdelta.frames.parquet_columns import FileColumns, find_columns
-from sparkdelta.frames.parquet_schema import file_schema
-from sparkdelta.frames.parquet_values import arrow_field
-from sparkdelta.frames.row_groups import RowGroup, RowGroupBound, leaf_bounds, row_groups
 from sparkdelta.protocol.deletion_vectors import (
     DeletionVectorDescriptor,
     decode,
     deleted_rows,
 )
 from sparkdelta.protocol.roaring_bitmaps import Chunks
+from sparkdelta.workers.file_splits import END, START
+from sparkdelta.workers.legacy_calendar import NotConvertibleError, calendars
+from sparkdelta.workers.parquet_columns import FileColumns, find_columns
+from sparkdelta.workers.parquet_schema import file_schema
+from sparkdelta.workers.parquet_values import arrow_field
+from sparkdelta.workers.row_groups import RowGroup, RowGroupBound, leaf_bounds, row_groups
 
 BATCH_ROWS = 32 * 1024
 BATCH_BYTES = 16 * 1024 * 1024

@@ -15,7 +15,7 @@ from itertools import count
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sparkdelta.frames.legacy_calendar import NotConvertibleError
+from sparkdelta.workers.legacy_calendar import NotConvertibleError
 
 _FIELD_ID = b"PARQUET:field_id"
 LEAF, STRUCT, LIST, MAP = "leaf", "struct", "list", "map"

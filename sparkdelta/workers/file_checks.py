@@ -30,10 +30,10 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.exceptions import DeletionVectorError
-from sparkdelta.frames.legacy_calendar import calendars
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, decode
 from sparkdelta.schema.statistics_schema import leaves
 from sparkdelta.schema.table_schema import quoted
+from sparkdelta.workers.legacy_calendar import calendars
 
 FINDINGS = StructType(
     [StructField(name, StringType(), False) for name in ("check", "path", "problem")]

@@ -27,8 +27,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from sparkdelta.frames.parquet_schema import Leaf, Node, file_schema
 from sparkdelta.schema.statistics_columns import DEFAULT_PREFIX_LENGTH
+from sparkdelta.workers.parquet_schema import Leaf, Node, file_schema
 
 NUM_RECORDS = "numRecords"
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"

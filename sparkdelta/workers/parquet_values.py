@@ -35,13 +35,13 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from sparkdelta.frames.legacy_calendar import (
+from sparkdelta.workers.legacy_calendar import (
     Calendars,
     NotConvertibleError,
     rebased_days,
     rebased_micros,
 )
-from sparkdelta.frames.parquet_schema import Leaf
+from sparkdelta.workers.parquet_schema import Leaf
 
 Convert = Callable[[pa.Array], pa.Array]
 

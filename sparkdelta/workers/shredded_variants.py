@@ -12,8 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from sparkdelta.frames.legacy_calendar import Calendars, NotConvertibleError
-from sparkdelta.frames.parquet_schema import LIST, STRUCT, Leaf, Node
 from sparkdelta.protocol.variants import (
     Dictionary,
     MalformedVariantError,
@@ -31,6 +29,8 @@ from sparkdelta.protocol.variants import (
     make_timestamp_ntz,
     object_fields,
 )
+from sparkdelta.workers.legacy_calendar import Calendars, NotConvertibleError
+from sparkdelta.workers.parquet_schema import LIST, STRUCT, Leaf, Node
 
 VALUE, TYPED, METADATA = "value", "typed_value", "metadata"
 Values = list[bytes | None]
