@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, LongType, NullType, StructField, StructType
 
-from sparkdelta.frames.commit_infos import commit_infos
+from sparkdelta.frames.log.commit_infos import commit_infos
 from sparkdelta.protocol.arguments import checked_count
 from sparkdelta.protocol.commit_timestamps import strictly_increasing
 from sparkdelta.protocol.log_segment import readable_commits

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.frames.file_keys import absolute_path
+from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES
 from sparkdelta.protocol.last_checkpoint import LastCheckpointHint
 from sparkdelta.protocol.log_files import (

@@ -26,7 +26,7 @@ from sparkdelta.exceptions import (
     TableAlreadyExistsError,
     TableNotFoundError,
 )
-from sparkdelta.frames.conformed_rows import WrittenColumn
+from sparkdelta.frames.rows.conformed_rows import WrittenColumn
 from sparkdelta.protocol.actions import TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.staged_commit import Operation

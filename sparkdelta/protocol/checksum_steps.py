@@ -1,6 +1,6 @@
 """The version checksum that follows another, by the commit's actions as values.
 
-`frames.version_checksum.changed_bins` is the same rule for the totals of more files than a driver
+`frames.log.version_checksum.changed_bins` is the same rule for the totals of more files than a driver
 should hold; `tests/contracts/test_version_checksums.py` compares the two.
 
 References

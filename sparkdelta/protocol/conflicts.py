@@ -2,7 +2,7 @@
 
 A commit that another writer made first is compared with what the transaction read and writes. Each
 conflict found has a rule in `RULES`: the isolation levels at which it counts, and its error.
-The same comparison over many file actions is in `frames.conflicts`;
+The same comparison over many file actions is in `frames.commit.conflicts`;
 `tests/contracts/test_conflicts.py` compares the two.
 
 References

@@ -1,6 +1,6 @@
 """Files that can hold rows that a predicate is true of, by their partition values alone.
 
-For the few files of one commit; `frames.skipping_rules` is the same rule for many, and for
+For the few files of one commit; `frames.skipping.skipping_rules` is the same rule for many, and for
 statistics. `tests/contracts/test_pruning.py` compares the two.
 
 References

@@ -1,6 +1,6 @@
 """Partition values: from the text in the log to a value.
 
-`frames.partition_values` is the same rule for columns; `tests/contracts/test_partition_values.py`
+`frames.log.partition_values` is the same rule for columns; `tests/contracts/test_partition_values.py`
 compares the two.
 
 References

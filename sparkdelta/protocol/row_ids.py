@@ -1,6 +1,6 @@
 """Fresh row ids: which are taken, and which the next commit gets.
 
-`frames.fresh_row_ids` is the same rule for more files than a driver should hold;
+`frames.commit.fresh_row_ids` is the same rule for more files than a driver should hold;
 `tests/contracts/test_row_ids.py` compares the two.
 
 References

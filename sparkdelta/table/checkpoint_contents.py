@@ -10,15 +10,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from sparkdelta.frames.checkpoint_layout import FileOrder, leading_paths
-from sparkdelta.frames.checkpoint_rows import (
+from sparkdelta.frames.checkpoint.layout import FileOrder, leading_paths
+from sparkdelta.frames.checkpoint.rows import (
     add_rows,
     checkpoint_rows,
     domain_rows,
     remove_rows,
     transaction_rows,
 )
-from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.frames.log.log_lines import parse_log_lines
 from sparkdelta.protocol.checkpoint_kinds import WRITE_STATS_AS_JSON, WRITE_STATS_AS_STRUCT
 from sparkdelta.protocol.retention import deleted_file_retention_ms, transaction_retention_ms
 from sparkdelta.protocol.table_features import (

@@ -16,9 +16,9 @@ from pyspark.sql import Column, Observation, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.frames.checkpoint_layout import in_one_file
-from sparkdelta.frames.checkpoint_rows import checkpoint_rows
-from sparkdelta.frames.sidecar_summaries import counted_type, counts
+from sparkdelta.frames.checkpoint.layout import in_one_file
+from sparkdelta.frames.checkpoint.rows import checkpoint_rows
+from sparkdelta.frames.checkpoint.sidecar_summaries import counted_type, counts
 from sparkdelta.protocol.checkpoint_kinds import CheckpointKind
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage.log_store import FileEntry

@@ -9,7 +9,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import MissingCommitInfoError, MissingCommitTimestampError
-from sparkdelta.frames.commit_infos import commit_infos
+from sparkdelta.frames.log.commit_infos import commit_infos
 from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
 from sparkdelta.protocol.version_checksum import VersionChecksum

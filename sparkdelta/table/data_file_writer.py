@@ -16,9 +16,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import DriverReadTooLargeError
-from sparkdelta.frames.conformed_rows import WrittenColumn, conformed_rows, fulfilling, retyped_rows
-from sparkdelta.frames.physical_rows import physical_rows
-from sparkdelta.frames.written_rows import written_rows
+from sparkdelta.frames.rows.conformed_rows import (
+    WrittenColumn,
+    conformed_rows,
+    fulfilling,
+    retyped_rows,
+)
+from sparkdelta.frames.rows.physical_rows import physical_rows
+from sparkdelta.frames.rows.written_rows import written_rows
 from sparkdelta.protocol.iceberg_compatibility import NESTED_IDS_VERSION
 from sparkdelta.protocol.log_files import data_directory
 from sparkdelta.protocol.table_properties import ColumnMappingMode

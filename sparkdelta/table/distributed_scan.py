@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, LongType, StructField
 
 from sparkdelta.exceptions import UnsupportedDataTypeError
-from sparkdelta.frames.logical_rows import logical_column
-from sparkdelta.frames.partition_values import typed_partition_value
+from sparkdelta.frames.log.partition_values import typed_partition_value
+from sparkdelta.frames.rows.logical_rows import logical_column
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.column_mapping import physical_field

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import ColumnMappingError, DataFileNotReadError
-from sparkdelta.frames.file_rows import (
+from sparkdelta.frames.log.partition_values import typed_partition_value
+from sparkdelta.frames.rows.file_rows import (
     CHUNKS,
     FILE,
     FILE_KEY,
@@ -28,8 +29,7 @@ from sparkdelta.frames.file_rows import (
     with_file,
     without_deleted_rows,
 )
-from sparkdelta.frames.logical_rows import logical_column
-from sparkdelta.frames.partition_values import typed_partition_value
+from sparkdelta.frames.rows.logical_rows import logical_column
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.column_mapping import named_by_file, physical_field

@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.frames.conflicts import CONFLICT, KEY, SUBJECT, conflicting_files
-from sparkdelta.frames.data_skipping import DataSkipping
-from sparkdelta.frames.file_keys import canonical_path
-from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.frames.commit.conflicts import CONFLICT, KEY, SUBJECT, conflicting_files
+from sparkdelta.frames.log.file_keys import canonical_path
+from sparkdelta.frames.log.log_lines import parse_log_lines
+from sparkdelta.frames.skipping.data_skipping import DataSkipping
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
 from sparkdelta.protocol.commit_info import COMMIT_INFO
 from sparkdelta.protocol.conflicts import Conflict, WinningCommit, table_conflicts

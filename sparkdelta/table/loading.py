@@ -21,7 +21,7 @@ from sparkdelta.exceptions import (
     StateRecoverError,
     StorageError,
 )
-from sparkdelta.frames.reconciliation import doubled_files
+from sparkdelta.frames.log.reconciliation import doubled_files
 from sparkdelta.protocol.actions import Metadata, Protocol, Sidecar
 from sparkdelta.protocol.file_paths import decode_path
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFileKind, Version

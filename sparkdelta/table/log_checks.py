@@ -19,8 +19,8 @@ from sparkdelta.exceptions import (
     VersionNotFoundError,
     VersionsNotContiguousError,
 )
-from sparkdelta.frames.partition_values import typed_partition_values
-from sparkdelta.frames.state_differences import (
+from sparkdelta.frames.log.partition_values import typed_partition_values
+from sparkdelta.frames.log.state_differences import (
     add_facts,
     disagreements,
     domain_facts,

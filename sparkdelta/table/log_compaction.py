@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pyspark.sql import DataFrame
 
 from sparkdelta.exceptions import VersionsNotContiguousError
-from sparkdelta.frames.log_compaction import compacted_lines
+from sparkdelta.frames.log.log_compaction import compacted_lines
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, compaction_name
 from sparkdelta.table.log_listing import list_log_files
 from sparkdelta.table.log_text import fits_the_driver

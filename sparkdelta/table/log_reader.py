@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.exceptions import DataFileNotReadError
-from sparkdelta.frames.log_lines import may_name, parse_log_lines
-from sparkdelta.frames.sidecar_summaries import counted_type, counts
+from sparkdelta.frames.checkpoint.sidecar_summaries import counted_type, counts
+from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFile, LogFileKind, Version
 from sparkdelta.protocol.log_segment import LogSegment

@@ -145,7 +145,7 @@ def total_size(files: Sequence[LogFile]) -> int:
 
 
 def lines_that_name(lines: pa.Table, *actions: str) -> pa.Table:
-    """As `frames.log_lines.may_name` says, of lines in the driver's memory."""
+    """As `frames.log.log_lines.may_name` says, of lines in the driver's memory."""
     text = lines["line"]
     is_wanted = pc.and_(pc.not_equal(text, ""), pc.invert(pc.ends_with(text, "}")))
     for action in actions:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 import pyarrow as pa
 
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.frames.sidecar_references import unreferenced
+from sparkdelta.frames.log.sidecar_references import unreferenced
 from sparkdelta.protocol.log_files import (
     SIDECAR_DIRECTORY,
     STAGED_COMMIT_DIRECTORY,

@@ -19,7 +19,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     WriteNotImplementedError,
 )
-from sparkdelta.frames.partition_values import partition_value, typed_partition_value
+from sparkdelta.frames.log.partition_values import partition_value, typed_partition_value
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.partition_matching import COMPARABLE
 from sparkdelta.protocol.partition_values import parse_partition_value

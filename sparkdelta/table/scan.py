@@ -16,11 +16,11 @@ from sparkdelta.exceptions import (
     DriverReadTooLargeError,
     InvalidArgumentError,
 )
-from sparkdelta.frames.data_skipping import DataSkipping
-from sparkdelta.frames.file_keys import absolute_path
-from sparkdelta.frames.file_rows import URI
-from sparkdelta.frames.predicate_values import infallible_conjuncts, is_infallible
-from sparkdelta.frames.row_group_bounds import row_group_bounds
+from sparkdelta.frames.log.file_keys import absolute_path
+from sparkdelta.frames.rows.file_rows import URI
+from sparkdelta.frames.skipping.data_skipping import DataSkipping
+from sparkdelta.frames.skipping.predicate_values import infallible_conjuncts, is_infallible
+from sparkdelta.frames.skipping.row_group_bounds import row_group_bounds
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.predicates import columns as columns_of

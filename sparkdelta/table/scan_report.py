@@ -10,8 +10,12 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from sparkdelta.frames.data_skipping import DataSkipping, TermUse
-from sparkdelta.frames.file_marks import KEPT_BY_PARTITION_VALUES, KEPT_BY_STATISTICS, FileMarks
+from sparkdelta.frames.skipping.data_skipping import DataSkipping, TermUse
+from sparkdelta.frames.skipping.file_marks import (
+    KEPT_BY_PARTITION_VALUES,
+    KEPT_BY_STATISTICS,
+    FileMarks,
+)
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.table.driver import read_rows

@@ -9,10 +9,14 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, Observation
 
 from sparkdelta.exceptions import CheckpointMismatchError
-from sparkdelta.frames.checkpoint_layout import by_deletion, hashed
-from sparkdelta.frames.checkpoint_rows import checkpoint_rows
-from sparkdelta.frames.row_ranges import SAMPLES_PER_RANGE, RowRanges, told_ranges
-from sparkdelta.frames.sidecar_summaries import counts, sidecar_summaries, summarized_type
+from sparkdelta.frames.checkpoint.layout import by_deletion, hashed
+from sparkdelta.frames.checkpoint.row_ranges import SAMPLES_PER_RANGE, RowRanges, told_ranges
+from sparkdelta.frames.checkpoint.rows import checkpoint_rows
+from sparkdelta.frames.checkpoint.sidecar_summaries import (
+    counts,
+    sidecar_summaries,
+    summarized_type,
+)
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY
 from sparkdelta.protocol.sidecar_reuse import Reuse

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from sparkdelta.frames.data_skipping import DataSkipping
-from sparkdelta.frames.sidecar_skipping import SidecarSkipping
+from sparkdelta.frames.checkpoint.sidecar_skipping import SidecarSkipping
+from sparkdelta.frames.skipping.data_skipping import DataSkipping
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.sidecar_tags import parse_sidecar_tags
 from sparkdelta.table.driver import read_rows

@@ -9,13 +9,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from sparkdelta.frames.reconciliation import (
+from sparkdelta.frames.checkpoint.sidecar_touches import sidecars_in_range
+from sparkdelta.frames.log.reconciliation import (
     newest_adds,
     newest_file_actions,
     superseded_actions,
     superseding_keys,
 )
-from sparkdelta.frames.sidecar_touches import sidecars_in_range
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import listing_prefix
 from sparkdelta.protocol.sidecar_reuse import KnownSidecars, Reuse

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.frames.partition_values import is_time_zone
-from sparkdelta.frames.version_checksum import file_bins
+from sparkdelta.frames.log.partition_values import is_time_zone
+from sparkdelta.frames.log.version_checksum import file_bins
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.arguments import checked_count, checked_names
 from sparkdelta.protocol.commit_timestamps import utc_datetime

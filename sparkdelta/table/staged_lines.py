@@ -9,8 +9,8 @@ from itertools import accumulate
 from pyspark.sql import DataFrame
 
 from sparkdelta.exceptions import InvalidCommitError
-from sparkdelta.frames.commit_lines import action_totals, file_action_lines
-from sparkdelta.frames.fresh_row_ids import (
+from sparkdelta.frames.commit.commit_lines import action_totals, file_action_lines
+from sparkdelta.frames.commit.fresh_row_ids import (
     FIRST_ROW_IDS,
     GROUP,
     GROUPS,
@@ -46,7 +46,7 @@ class StagedLines:
 
     @classmethod
     def of(cls, actions: DataFrame, stage: Staging) -> StagedLines:
-        """Write the lines of actions, see `frames.commit_lines.conformed_actions`."""
+        """Write the lines of actions, see `frames.commit.commit_lines.conformed_actions`."""
         return cls._known(actions, stage)._written(actions, "lines")
 
     @classmethod

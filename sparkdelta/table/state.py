@@ -10,15 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.frames.data_skipping import (
-    NOTHING_STORED,
-    DataSkipping,
-    StoredFacts,
-    stored_in_checkpoint,
-)
-from sparkdelta.frames.file_marks import FileMarks
-from sparkdelta.frames.partition_values import typed_partition_values
-from sparkdelta.frames.reconciliation import (
+from sparkdelta.frames.log.partition_values import typed_partition_values
+from sparkdelta.frames.log.reconciliation import (
     keyed_file_actions,
     newest_adds,
     newest_by_key,
@@ -28,7 +21,14 @@ from sparkdelta.frames.reconciliation import (
     surviving_adds,
     surviving_removes,
 )
-from sparkdelta.frames.statistics import conformed, parsed_statistics
+from sparkdelta.frames.log.statistics import conformed, parsed_statistics
+from sparkdelta.frames.skipping.data_skipping import (
+    NOTHING_STORED,
+    DataSkipping,
+    StoredFacts,
+    stored_in_checkpoint,
+)
+from sparkdelta.frames.skipping.file_marks import FileMarks
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN

@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType
 
 from sparkdelta.exceptions import DriverReadTooLargeError, InvalidCommitError
-from sparkdelta.frames.commit_lines import (
+from sparkdelta.frames.commit.commit_lines import (
     LINE,
     conformed_actions,
     file_action_lines,
     repeated_files,
 )
-from sparkdelta.frames.data_skipping import DataSkipping
+from sparkdelta.frames.skipping.data_skipping import DataSkipping
 from sparkdelta.protocol.actions import DomainMetadata
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.file_actions import AddCDCFile, AddFile, RemoveFile, file_key

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import MissingCommitTimestampError
-from sparkdelta.frames.log_lines import may_name, parse_log_lines
-from sparkdelta.frames.version_checksum import IS_PLAIN, changed_bins, wire_text
+from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
+from sparkdelta.frames.log.version_checksum import IS_PLAIN, changed_bins, wire_text
 from sparkdelta.protocol.file_paths import canonical_path
 from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES, FileBin, FileTotals
 from sparkdelta.protocol.log_files import LogFile, Version, version_checksum_name

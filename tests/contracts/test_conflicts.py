@@ -1,4 +1,4 @@
-"""Conflicts over files: values (`protocol.conflicts`) and rows (`frames.conflicts`)."""
+"""Conflicts over files: values (`protocol.conflicts`) and rows (`frames.commit.conflicts`)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
-from sparkdelta.frames.conflicts import CONFLICT, SUBJECT, conflicting_files
-from sparkdelta.frames.data_skipping import DataSkipping
+from sparkdelta.frames.commit.conflicts import CONFLICT, SUBJECT, conflicting_files
+from sparkdelta.frames.skipping.data_skipping import DataSkipping
 from sparkdelta.protocol.action_lines import action_line
 from sparkdelta.protocol.conflicts import ReadSet, WinningCommit, file_conflicts
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor

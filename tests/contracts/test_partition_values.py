@@ -1,5 +1,5 @@
 """Partition values as values (`protocol.partition_values`) and as columns
-(`frames.partition_values`), under any settings.
+(`frames.log.partition_values`), under any settings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, TimestampType, _parse_datatype_json_string
 
 from sparkdelta.exceptions import InvalidPartitionValueError, from_message
-from sparkdelta.frames.partition_values import typed_partition_value, typed_partition_values
+from sparkdelta.frames.log.partition_values import typed_partition_value, typed_partition_values
 from sparkdelta.protocol.partition_values import parse_partition_value
 from tests.support.settings import settings
 

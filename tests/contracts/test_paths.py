@@ -1,11 +1,11 @@
-"""Paths as values (`protocol.file_paths`) and as columns (`frames.file_keys`)."""
+"""Paths as values (`protocol.file_paths`) and as columns (`frames.log.file_keys`)."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from sparkdelta.frames.file_keys import absolute_path, canonical_path, deletion_vector_id
+from sparkdelta.frames.log.file_keys import absolute_path, canonical_path, deletion_vector_id
 from sparkdelta.protocol import file_paths
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from tests.support.drawn import drawn

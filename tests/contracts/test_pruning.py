@@ -1,5 +1,5 @@
 """Files ruled out by their partition values: values (`protocol.partition_matching`) and rows
-(`frames.skipping_rules`).
+(`frames.skipping.skipping_rules`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DateType, IntegerType, LongType, StringType, StructField, StructType
 
-from sparkdelta.frames.data_skipping import NOTHING_STORED, DataSkipping
+from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping
 from sparkdelta.protocol.partition_matching import may_match
 from sparkdelta.protocol.predicates import (
     And,

@@ -1,4 +1,4 @@
-"""Fresh row ids of values (`protocol.row_ids`) and of rows (`frames.fresh_row_ids`)."""
+"""Fresh row ids of values (`protocol.row_ids`) and of rows (`frames.commit.fresh_row_ids`)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import InvalidCommitError
-from sparkdelta.frames.commit_lines import conformed_actions
-from sparkdelta.frames.fresh_row_ids import FIRST_ROW_IDS, new_row_totals, with_row_ids
+from sparkdelta.frames.commit.commit_lines import conformed_actions
+from sparkdelta.frames.commit.fresh_row_ids import FIRST_ROW_IDS, new_row_totals, with_row_ids
 from sparkdelta.protocol.action_lines import action_line
 from sparkdelta.protocol.file_actions import AddFile
 from sparkdelta.protocol.row_ids import with_row_ids as with_row_ids_of_values

@@ -1,5 +1,5 @@
 """The change of file totals by values (`protocol.checksum_steps`) and by rows
-(`frames.version_checksum`).
+(`frames.log.version_checksum`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta.frames.version_checksum import changed_bins
+from sparkdelta.frames.log.version_checksum import changed_bins
 from sparkdelta.protocol.action_lines import action_line
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.checksum_steps import checksum_after

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.frames.log.log_lines import parse_log_lines
 from sparkdelta.schema.action_schemas import ACTIONS
 from tests.support.log_writer import Action, json_lines
 from tests.support.settings import HOSTILE, settings

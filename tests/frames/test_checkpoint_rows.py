@@ -13,15 +13,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.frames.checkpoint_rows import (
+from sparkdelta.frames.checkpoint.rows import (
     add_rows,
     checkpoint_rows,
     domain_rows,
     remove_rows,
     transaction_rows,
 )
-from sparkdelta.frames.data_skipping import NOTHING_STORED, StoredFacts
-from sparkdelta.frames.statistics import parsed_statistics, statistics_text
+from sparkdelta.frames.log.statistics import parsed_statistics, statistics_text
+from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, StoredFacts
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
 from sparkdelta.schema.checkpoint_schema import CheckpointSchema

@@ -10,7 +10,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from sparkdelta.frames.commit_infos import commit_infos
+from sparkdelta.frames.log.commit_infos import commit_infos
 from tests.support.table_builder import add
 
 Lines = Callable[..., DataFrame]

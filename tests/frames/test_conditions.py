@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, FloatType, LongType, StructField, StructType
 
-from sparkdelta.frames.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
-from sparkdelta.frames.row_group_bounds import row_group_bounds
+from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
+from sparkdelta.frames.skipping.row_group_bounds import row_group_bounds
 from sparkdelta.predicates.sql_text import parse_condition
 from sparkdelta.protocol.predicates import without_not
 from sparkdelta.protocol.table_properties import ColumnMappingMode

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.exceptions import MalformedLogFileError, from_message
-from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.frames.log.log_lines import parse_log_lines
 from sparkdelta.schema.action_schemas import ACTIONS, actions
 from tests.support.spark_jobs import no_jobs
 from tests.support.table_builder import add

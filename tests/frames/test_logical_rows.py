@@ -7,7 +7,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
-from sparkdelta.frames.logical_rows import logical_column
+from sparkdelta.frames.rows.logical_rows import logical_column
 from sparkdelta.schema.table_schema import without_void
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta.frames.reconciliation import (
+from sparkdelta.frames.log.reconciliation import (
     doubled_files,
     keyed_file_actions,
     newest_adds,

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
-from sparkdelta.frames.row_ranges import RowRanges, in_ranges, range_key, told_ranges
+from sparkdelta.frames.checkpoint.row_ranges import RowRanges, in_ranges, range_key, told_ranges
 
 NAN, INFINITY = float("nan"), float("inf")
 

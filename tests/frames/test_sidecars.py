@@ -10,14 +10,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.frames.checkpoint_layout import FileOrder, by_deletion, hashed, leading_paths
-from sparkdelta.frames.checkpoint_rows import add_rows, checkpoint_rows, remove_rows
-from sparkdelta.frames.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
-from sparkdelta.frames.reconciliation import keyed_file_actions
-from sparkdelta.frames.row_ranges import RowRanges, told_ranges
-from sparkdelta.frames.sidecar_skipping import SidecarSkipping
-from sparkdelta.frames.sidecar_summaries import sidecar_summaries
-from sparkdelta.frames.sidecar_touches import sidecars_in_range
+from sparkdelta.frames.checkpoint.layout import FileOrder, by_deletion, hashed, leading_paths
+from sparkdelta.frames.checkpoint.row_ranges import RowRanges, told_ranges
+from sparkdelta.frames.checkpoint.rows import add_rows, checkpoint_rows, remove_rows
+from sparkdelta.frames.checkpoint.sidecar_skipping import SidecarSkipping
+from sparkdelta.frames.checkpoint.sidecar_summaries import sidecar_summaries
+from sparkdelta.frames.checkpoint.sidecar_touches import sidecars_in_range
+from sparkdelta.frames.log.reconciliation import keyed_file_actions
+from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
 from sparkdelta.predicates.sql_text import parse_condition
 from sparkdelta.protocol.predicates import without_not
 from sparkdelta.protocol.table_properties import ColumnMappingMode

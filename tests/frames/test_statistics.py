@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.frames.statistics import conformed, parsed_statistics
+from sparkdelta.frames.log.statistics import conformed, parsed_statistics
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.statistics_schema import statistics_schema
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta.frames.version_checksum import changed_bins, file_bins
+from sparkdelta.frames.log.version_checksum import changed_bins, file_bins
 from sparkdelta.protocol.file_totals import DELETED_BOUNDARIES, SIZE_BOUNDARIES
 from sparkdelta.schema.action_schemas import ADD
 from tests.frames.conftest import ROOT

@@ -34,7 +34,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.frames.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
+from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
 from sparkdelta.predicates.sql_text import parse_condition
 from sparkdelta.protocol.predicates import without_not
 from sparkdelta.protocol.table_properties import ColumnMappingMode

@@ -12,7 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import Snapshot, load_snapshot, write_checkpoint
-from sparkdelta.frames.file_marks import KEPT_BY_PARTITION_VALUES, KEPT_BY_STATISTICS, FileMarks
+from sparkdelta.frames.skipping.file_marks import (
+    KEPT_BY_PARTITION_VALUES,
+    KEPT_BY_STATISTICS,
+    FileMarks,
+)
 from sparkdelta.table.scan_report import _NOT_COUNTED, FileCount, ScanReport
 from tests.support.log_writer import write_checkpoint as write_classic_checkpoint
 from tests.support.log_writer import write_checksum, write_commit

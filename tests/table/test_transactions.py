@@ -20,7 +20,7 @@ from sparkdelta.exceptions import (
     InvalidCommitError,
     MetadataChangedException,
 )
-from sparkdelta.frames.conflicts import CONFLICT, SUBJECT, conflicting_files
+from sparkdelta.frames.commit.conflicts import CONFLICT, SUBJECT, conflicting_files
 from sparkdelta.protocol.action_lines import action_line
 from sparkdelta.protocol.actions import Metadata, Protocol, TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet, WinningCommit, file_conflicts

@@ -10,13 +10,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sparkdelta.frames.checkpoint_layout import FileOrder, value_ranges_type
-from sparkdelta.frames.partition_values import (
+from sparkdelta.frames.checkpoint.layout import FileOrder, value_ranges_type
+from sparkdelta.frames.log.partition_values import (
     is_no_partition_value,
     partition_value,
     partition_value_or_null,
 )
-from sparkdelta.frames.statistics import parsed_statistics
+from sparkdelta.frames.log.statistics import parsed_statistics
 from sparkdelta.schema.sql_text import text_literal
 from sparkdelta.schema.table_schema import quoted
 

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
+from sparkdelta.frames.log.file_keys import canonical_path, deletion_vector_id
 from sparkdelta.schema.action_schemas import ADD, CDC, REMOVE
 
 LINE = "line"

@@ -12,9 +12,9 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from sparkdelta.frames.data_skipping import StoredFacts
-from sparkdelta.frames.partition_values import partition_value, typed_partition_value
-from sparkdelta.frames.statistics import conformed, parsed_statistics, statistics_text
+from sparkdelta.frames.log.partition_values import partition_value, typed_partition_value
+from sparkdelta.frames.log.statistics import conformed, parsed_statistics, statistics_text
+from sparkdelta.frames.skipping.data_skipping import StoredFacts
 from sparkdelta.schema.action_schemas import REMOVE
 from sparkdelta.schema.checkpoint_schema import (
     PARTITION_VALUES_PARSED,

@@ -13,13 +13,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from sparkdelta.frames.checkpoint_layout import FileOrder, leaf, value_ranges_type
-from sparkdelta.frames.statistics import statistics_text
+from sparkdelta.frames.checkpoint.layout import FileOrder, leaf, value_ranges_type
+from sparkdelta.frames.log.statistics import statistics_text
 from sparkdelta.schema.action_schemas import ADD, REMOVE
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.schema.table_schema import quoted
 
-_ALWAYS = "dataChange"  # as `frames.checkpoint_rows` writes it
+_ALWAYS = "dataChange"  # as `frames.checkpoint.rows` writes it
 _IS_ADD = f"add.{_ALWAYS} IS NOT NULL"
 _COUNTS = (
     "count(1) AS num_rows",

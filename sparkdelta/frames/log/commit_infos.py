@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, MapType, StringType, StructField, StructType
 
-from sparkdelta.frames.log_lines import may_name, parse_log_lines
+from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
 from sparkdelta.schema.action_schemas import COMMIT_INFO
 
 _RAW = StructType([StructField("commitInfo", StringType())])

@@ -13,7 +13,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.frames.partition_values import value_of_text
+from sparkdelta.frames.log.partition_values import value_of_text
 from sparkdelta.schema.sql_text import from_json_text, type_text
 from sparkdelta.schema.statistics_schema import leaves, spelled
 from sparkdelta.schema.table_schema import quoted

@@ -16,8 +16,8 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sparkdelta.frames.data_skipping import NOTHING_STORED, DataSkipping
-from sparkdelta.frames.file_keys import canonical_path
+from sparkdelta.frames.log.file_keys import canonical_path
+from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping
 from sparkdelta.protocol.conflicts import Conflict, conflict_of_added_file
 
 CONFLICT, SUBJECT, KEY = "conflict", "subject", "key"

@@ -1,5 +1,5 @@
 """Sidecars that may describe matching files, by the ranges in their tags: the rules of
-`frames.skipping_rules`, with a whole sidecar in the place of a file.
+`frames.skipping.skipping_rules`, with a whole sidecar in the place of a file.
 
 Its rows are all rows of its files, so a partition column is no constant of it, but a column with a
 range like any other.
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from sparkdelta.frames.checkpoint_layout import ranged_keys, value_ranges_type
-from sparkdelta.frames.data_skipping import DataSkipping
-from sparkdelta.frames.skipping_rules import Condition, FileFacts, SkippingRules
-from sparkdelta.frames.statistics import parsed_statistics
+from sparkdelta.frames.checkpoint.layout import ranged_keys, value_ranges_type
+from sparkdelta.frames.log.statistics import parsed_statistics
+from sparkdelta.frames.skipping.data_skipping import DataSkipping
+from sparkdelta.frames.skipping.skipping_rules import Condition, FileFacts, SkippingRules
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.table_schema import quoted
 

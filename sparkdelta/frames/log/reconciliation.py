@@ -19,7 +19,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
+from sparkdelta.frames.log.file_keys import canonical_path, deletion_vector_id
 
 _PATH, _DV, _IS_ADD, _PATH_ADDED, _HASH = "_path", "_dv", "_is_add", "_path_added", "_hash"
 _SUPERSEDED_ADD = f"({_DV} = c{_DV} OR {_IS_ADD})"

@@ -23,8 +23,8 @@ from typing import TypeAlias
 
 from pyspark.sql.types import StructType
 
-from sparkdelta.frames.predicate_values import literal, truth, value
-from sparkdelta.frames.text_prefixes import prefix_range
+from sparkdelta.frames.skipping.predicate_values import literal, truth, value
+from sparkdelta.frames.skipping.text_prefixes import prefix_range
 from sparkdelta.protocol import predicates
 from sparkdelta.protocol.predicates import (
     And,

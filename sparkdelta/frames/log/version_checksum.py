@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
+from sparkdelta.frames.log.file_keys import canonical_path, deletion_vector_id
 from sparkdelta.protocol.file_totals import DELETED_BOUNDARIES
 
 IS_PLAIN = "is_plain"

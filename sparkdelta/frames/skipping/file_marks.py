@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from sparkdelta.frames.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
-from sparkdelta.frames.skipping_rules import Condition
+from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
+from sparkdelta.frames.skipping.skipping_rules import Condition
 
 KEPT_BY_PARTITION_VALUES = "keptByPartitionValues"
 KEPT_BY_STATISTICS = "keptByStatistics"

@@ -1,4 +1,4 @@
-"""Files that may hold matching rows: the rules of `frames.skipping_rules` where the log keeps its
+"""Files that may hold matching rows: the rules of `frames.skipping.skipping_rules` where the log keeps its
 facts.
 
 In this order: conditions on the checkpoint's own typed columns, which Spark hands to the Parquet
@@ -30,13 +30,13 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.frames.partition_values import (
+from sparkdelta.frames.log.partition_values import (
     is_no_partition_value,
     partition_value,
     partition_value_or_null,
 )
-from sparkdelta.frames.skipping_rules import Condition, FileFacts, SkippingRules
-from sparkdelta.frames.statistics import parsed_statistics
+from sparkdelta.frames.log.statistics import parsed_statistics
+from sparkdelta.frames.skipping.skipping_rules import Condition, FileFacts, SkippingRules
 from sparkdelta.protocol.predicate_text import describe
 from sparkdelta.protocol.predicates import (
     And,

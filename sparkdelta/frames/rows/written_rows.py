@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DateType, TimestampNTZType, TimestampType
 
 from sparkdelta.exceptions import InvalidPartitionValueError
-from sparkdelta.frames.conformed_rows import WrittenColumn
+from sparkdelta.frames.rows.conformed_rows import WrittenColumn
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.workers.footer_statistics import NO_VALUE
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from sparkdelta.frames.file_keys import decoded_path
+from sparkdelta.frames.log.file_keys import decoded_path
 
 # They always reside in the log's own directory, so only the name counts.
 _NAME = f"substring_index({decoded_path('path')}, '/', -1) AS name"

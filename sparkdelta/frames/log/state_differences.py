@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
-from sparkdelta.frames.file_keys import canonical_path, deletion_vector_id
-from sparkdelta.frames.log_lines import parse_log_lines
+from sparkdelta.frames.log.file_keys import canonical_path, deletion_vector_id
+from sparkdelta.frames.log.log_lines import parse_log_lines
 from sparkdelta.schema.action_schemas import actions
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED
 from sparkdelta.schema.statistics_schema import leaves

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import MalformedLogFileError
-from sparkdelta.frames.file_keys import canonical_path
-from sparkdelta.frames.log_lines import parse_log_lines
-from sparkdelta.frames.reconciliation import keyed_actions, newest_actions, newest_file_actions
+from sparkdelta.frames.log.file_keys import canonical_path
+from sparkdelta.frames.log.log_lines import parse_log_lines
+from sparkdelta.frames.log.reconciliation import keyed_actions, newest_actions, newest_file_actions
 from sparkdelta.schema.action_schemas import DELETION_VECTOR
 
 

@@ -1,0 +1,1 @@
+"""The rows of checkpoints: their contents, their layout, and the ranges of sidecars."""

@@ -1,0 +1,1 @@
+"""Data skipping: the files that may hold rows matching a predicate."""
