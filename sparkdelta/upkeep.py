@@ -7,11 +7,11 @@ from pyspark.sql import SparkSession
 from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.commands.compact_log import compact_commits
 from sparkdelta.commands.verify import Verification, verify_table
+from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.protocol.arguments import checked_flag, checked_version
 from sparkdelta.protocol.table_features import Writing
 from sparkdelta.table.checkpoint_options import ADDS_PER_SIDECAR, CheckpointOptions, Layout
 from sparkdelta.table.checkpointer import WrittenCheckpoint
-from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_compaction import CompactionResult
 from sparkdelta.table.metadata_cleanup import CleanupResult, clean_metadata
 from sparkdelta.table.version_checksum import ChecksumResult, add_version_checksum

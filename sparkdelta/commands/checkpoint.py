@@ -6,13 +6,13 @@ import time
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.progress import progress
+from sparkdelta.engine.sessions import writing_session
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.table.checkpoint_options import CheckpointOptions
 from sparkdelta.table.checkpointer import WrittenCheckpoint, write_checkpoint
-from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_listing import open_log_for_writing
-from sparkdelta.table.progress import progress
-from sparkdelta.table.sessions import writing_session
 
 
 def checkpoint(

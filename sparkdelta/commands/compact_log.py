@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.sessions import writing_session
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_compaction import CompactionResult, compact
 from sparkdelta.table.log_listing import open_log_for_writing
-from sparkdelta.table.sessions import writing_session
 from sparkdelta.table.writable import open_writable
 
 

@@ -15,6 +15,7 @@ from enum import Enum
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.engine.sessions import is_connect
 from sparkdelta.exceptions import (
     AppendOnlyTableError,
     InvalidArgumentError,
@@ -43,7 +44,6 @@ from sparkdelta.table.commit_hooks import run_commit_hooks
 from sparkdelta.table.log_listing import open_log_for_writing
 from sparkdelta.table.replacement import replacement
 from sparkdelta.table.rule_expressions import check_expressions
-from sparkdelta.table.sessions import is_connect
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.table_definition import TableDefinition, defined_table
 from sparkdelta.table.transaction import Transaction

@@ -9,6 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, LongType, NullType, StructField, StructType
 
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.frames.log.commit_infos import commit_infos
 from sparkdelta.protocol.arguments import checked_count
 from sparkdelta.protocol.commit_timestamps import strictly_increasing
@@ -19,8 +21,6 @@ from sparkdelta.schema.action_schemas import COMMIT_INFO
 from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.table.clustering import clustering_columns
 from sparkdelta.table.commit_times import file_times
-from sparkdelta.table.driver import read_rows
-from sparkdelta.table.local_frames import local_frame
 from sparkdelta.table.log_listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot
 

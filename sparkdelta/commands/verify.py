@@ -11,6 +11,11 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.engine.driver import read_rows, read_table
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.worker_python import worker_python
+from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES
@@ -25,15 +30,10 @@ from sparkdelta.protocol.log_files import (
 from sparkdelta.protocol.log_segment import missing_commits
 from sparkdelta.protocol.retention import transaction_retention_ms
 from sparkdelta.protocol.version_checksum import VersionChecksum, differences
-from sparkdelta.table.driver import read_rows, read_table
-from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_checks import LogChecks, Problem
 from sparkdelta.table.log_listing import list_log_files, open_log, read_checksum, read_hint
-from sparkdelta.table.sessions import is_connect
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.version_checksum import checksum_of_state
-from sparkdelta.table.worker_python import worker_python
-from sparkdelta.table.worker_storage import worker_files
 from sparkdelta.workers.file_checks import (
     FINDINGS,
     FileChecker,

@@ -17,6 +17,9 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.sessions import is_connect
 from sparkdelta.exceptions import (
     DataChangeFalseError,
     DeltaWarning,
@@ -38,8 +41,6 @@ from sparkdelta.schema.statistics_columns import string_prefix_length
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit_hooks import run_commit_hooks
 from sparkdelta.table.data_file_writer import DataFileWriter
-from sparkdelta.table.driver import read_rows
-from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_listing import open_log_for_writing, read_options
 from sparkdelta.table.new_files import NewFiles
 from sparkdelta.table.orphans import orphans_are_told
@@ -47,7 +48,6 @@ from sparkdelta.table.read_marks import version_read
 from sparkdelta.table.replacement import Replacement, replaced_partitions, replacement
 from sparkdelta.table.row_sessions import staged_rows, writing_rows
 from sparkdelta.table.rule_expressions import check_expressions
-from sparkdelta.table.sessions import is_connect
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.transaction import Transaction
 from sparkdelta.table.write_options import MODES, WriteOptions

@@ -16,6 +16,7 @@ from pyspark.sql import Column, Observation, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.frames.checkpoint.layout import in_one_file
 from sparkdelta.frames.checkpoint.rows import checkpoint_rows
 from sparkdelta.frames.checkpoint.sidecar_summaries import counted_type, counts
@@ -29,7 +30,6 @@ from sparkdelta.table.checkpoint_hint import (
     MAX_SCHEMA_CHARACTERS,
     embedded,
 )
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.sidecar_files import Sidecars, verify
 from sparkdelta.table.staging import Staging
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.engine.sessions import compile_plans
 from sparkdelta.exceptions import CheckpointMismatchError
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.checkpoint_kinds import (
@@ -38,7 +39,6 @@ from sparkdelta.table.checkpoint_files import StagedCheckpoint, stage_classic, s
 from sparkdelta.table.checkpoint_hint import update_hint
 from sparkdelta.table.checkpoint_options import CheckpointOptions
 from sparkdelta.table.log_listing import list_log_files
-from sparkdelta.table.sessions import compile_plans
 from sparkdelta.table.sidecar_files import (
     damaged_sidecars,
     delete_sidecars,

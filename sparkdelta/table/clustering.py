@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.protocol.actions import DomainMetadata
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.column_mapping import physical_path
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.snapshot import Snapshot
 
 CLUSTERING_DOMAIN = "delta.clustering"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import time
 
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.sessions import writing_session
 from sparkdelta.protocol.table_features import Writing, check_writable
 from sparkdelta.protocol.table_properties import (
     checkpoint_interval,
@@ -18,10 +20,8 @@ from sparkdelta.protocol.table_properties import (
 from sparkdelta.table.checkpoint_options import CheckpointOptions
 from sparkdelta.table.checkpointer import write_checkpoint
 from sparkdelta.table.checksum_chain import add_checksum_of_commit
-from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.log_compaction import compact
 from sparkdelta.table.metadata_cleanup import ENABLED, clean_metadata
-from sparkdelta.table.sessions import writing_session
 from sparkdelta.table.transaction import CommittedTransaction
 from sparkdelta.table.version_checksum import add_version_checksum
 

@@ -8,13 +8,13 @@ import pyarrow as pa
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import MissingCommitInfoError, MissingCommitTimestampError
 from sparkdelta.frames.log.commit_infos import commit_infos
 from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_reader import LogReader
 from sparkdelta.table.log_text import local_lines, read_first_line, read_lines
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import uuid4
 
+from sparkdelta.engine.sessions import SPARK_ERRORS
 from sparkdelta.exceptions import (
     CommitOutcomeUnknownError,
     ConcurrentWriteException,
@@ -55,7 +56,6 @@ from sparkdelta.protocol.table_properties import in_commit_timestamps, with_enab
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.log_listing import list_log_files
 from sparkdelta.table.log_text import first_line
-from sparkdelta.table.sessions import SPARK_ERRORS
 
 log = logging.getLogger(__name__)
 

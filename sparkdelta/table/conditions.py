@@ -6,6 +6,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.engine.sessions import is_connect
 from sparkdelta.exceptions import (
     AggregateInConditionError,
     NondeterministicConditionError,
@@ -18,7 +19,6 @@ from sparkdelta.protocol.predicates import Predicate, Unusable, without_not
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.table_schema import as_nullable
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.sessions import is_connect
 
 
 def understand(

@@ -15,6 +15,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.driver import our_errors, read_table
+from sparkdelta.engine.file_readers import read_files
+from sparkdelta.engine.job_names import named_jobs
+from sparkdelta.engine.sessions import parallelism
+from sparkdelta.engine.worker_python import worker_python
+from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.frames.rows.conformed_rows import (
     WrittenColumn,
@@ -33,11 +39,8 @@ from sparkdelta.schema.row_rules import RowRules
 from sparkdelta.schema.statistics_columns import DEFAULT_PREFIX_LENGTH
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.log_store import LogStore, log_path
-from sparkdelta.table.driver import our_errors, read_table
 from sparkdelta.table.few_files import MAX_DRIVER_FOOTERS, DriverFiles, describe_few_files
-from sparkdelta.table.file_readers import read_files
 from sparkdelta.table.job_failures import write_failures
-from sparkdelta.table.job_names import named_jobs
 from sparkdelta.table.new_files import MAX_NEW_FILES, NewFiles
 from sparkdelta.table.orphans import orphans_are_told
 from sparkdelta.table.row_sessions import (
@@ -46,10 +49,7 @@ from sparkdelta.table.row_sessions import (
     moved_back,
     parquet_writer,
 )
-from sparkdelta.table.sessions import parallelism
 from sparkdelta.table.staging import staging
-from sparkdelta.table.worker_python import worker_python
-from sparkdelta.table.worker_storage import worker_files
 from sparkdelta.workers.copied_files import FileCopier, copied_files
 from sparkdelta.workers.files import WorkerFiles
 from sparkdelta.workers.footer_statistics import FooterReader, describe_files

@@ -9,14 +9,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.engine.driver import our_errors
+from sparkdelta.engine.file_readers import read_files
+from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage.parquet import is_hidden
-from sparkdelta.table.driver import our_errors
-from sparkdelta.table.file_readers import read_files
-from sparkdelta.table.worker_python import worker_python
 from sparkdelta.workers.deletion_vectors import decode_deletion_vectors
 
 _CHUNK_BYTES = 8 * 1024

@@ -9,6 +9,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, LongType, StructField
 
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.worker_python import worker_python
+from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import UnsupportedDataTypeError
 from sparkdelta.frames.log.partition_values import typed_partition_value
 from sparkdelta.frames.rows.logical_rows import logical_column
@@ -17,15 +20,12 @@ from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.column_mapping import physical_field
 from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.file_scan import (
     ROW_COMMIT_VERSION,
     ROW_ID,
     partition_column,
     visible_metadata,
 )
-from sparkdelta.table.worker_python import worker_python
-from sparkdelta.table.worker_storage import worker_files
 from sparkdelta.workers.file_splits import file_splits, scan_cost, task_count
 from sparkdelta.workers.legacy_calendar import NotConvertibleError
 from sparkdelta.workers.parquet_values import arrow_type

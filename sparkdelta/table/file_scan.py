@@ -13,6 +13,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.parquet_scan import DataFiles, scan_data_files
+from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.worker_python import worker_python
+from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import ColumnMappingError, DataFileNotReadError
 from sparkdelta.frames.log.partition_values import typed_partition_value
 from sparkdelta.frames.rows.file_rows import (
@@ -36,12 +41,7 @@ from sparkdelta.schema.column_mapping import named_by_file, physical_field
 from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
 from sparkdelta.storage.parquet import PartitionDirectories, is_hidden
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.data_files import DataFiles, scan_data_files
 from sparkdelta.table.deletion_vector_files import decoded_bytes, read_bitmaps
-from sparkdelta.table.driver import read_rows
-from sparkdelta.table.sessions import is_connect
-from sparkdelta.table.worker_python import worker_python
-from sparkdelta.table.worker_storage import worker_files
 from sparkdelta.workers.field_names import field_names
 
 DELETION_VECTOR_BROADCAST_BYTES = 64 * 1024 * 1024

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException
 
+from sparkdelta.engine.sessions import SPARK_ERRORS
 from sparkdelta.exceptions import WriteFailedError
-from sparkdelta.table.sessions import SPARK_ERRORS
 
 _LONGEST = 500
 _CAUSE = re.compile(r"^(?:Caused by)?: (.+)$", re.M)

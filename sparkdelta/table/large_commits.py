@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.frames.commit.conflicts import CONFLICT, KEY, SUBJECT, conflicting_files
 from sparkdelta.frames.log.file_keys import canonical_path
 from sparkdelta.frames.log.log_lines import parse_log_lines
@@ -24,7 +25,6 @@ from sparkdelta.protocol.conflicts import Conflict, WinningCommit, table_conflic
 from sparkdelta.protocol.log_files import LogFile
 from sparkdelta.schema.action_schemas import COMMIT_INFO as COMMIT_INFO_TYPE
 from sparkdelta.schema.action_schemas import actions
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_reader import LogReader
 from sparkdelta.table.log_text import DRIVER_LOG_BYTES
 from sparkdelta.table.winning_commits import DriverConflictDetector

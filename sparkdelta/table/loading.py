@@ -14,6 +14,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import (
     DeltaError,
     LogFileNotFoundError,
@@ -36,7 +37,6 @@ from sparkdelta.schema.action_schemas import (
     SIDECAR,
 )
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import find_log_segment, read_checksum, read_options
 from sparkdelta.table.log_reader import SMALL_CHECKPOINT_BYTES, LogReader
 from sparkdelta.table.log_text import total_size

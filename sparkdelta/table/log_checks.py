@@ -13,6 +13,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import (
     DeltaError,
     TruncatedTransactionLogError,
@@ -37,7 +38,6 @@ from sparkdelta.protocol.log_segment import Checkpoint, complete_checkpoints
 from sparkdelta.protocol.retention import deleted_file_retention_ms, transaction_retention_ms
 from sparkdelta.protocol.table_properties import is_off
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_compaction import compacted_commits
 from sparkdelta.table.log_listing import read_options
 from sparkdelta.table.log_text import lines_of

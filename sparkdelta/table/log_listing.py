@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.engine.sessions import is_connect
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.protocol.arguments import checked_path
 from sparkdelta.protocol.last_checkpoint import LastCheckpointHint, parse_last_checkpoint
@@ -25,7 +26,6 @@ from sparkdelta.storage.connect import ConnectLogStore, check_same_log, hadoop_s
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
-from sparkdelta.table.sessions import is_connect
 from sparkdelta.workers.files import setting_names
 
 _WITHOUT_CHECKSUM_FILES = {

@@ -11,6 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.engine.driver import our_errors, read_rows
+from sparkdelta.engine.file_readers import read_files
+from sparkdelta.engine.job_names import named_jobs
+from sparkdelta.engine.local_frames import empty_frame
 from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.frames.checkpoint.sidecar_summaries import counted_type, counts
 from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
@@ -21,10 +25,6 @@ from sparkdelta.protocol.sidecar_tags import SidecarTags, may_hold, parse_sideca
 from sparkdelta.schema.action_schemas import ADD, SIDECAR, actions
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
-from sparkdelta.table.driver import our_errors, read_rows
-from sparkdelta.table.file_readers import read_files
-from sparkdelta.table.job_names import named_jobs
-from sparkdelta.table.local_frames import empty_frame
 from sparkdelta.table.log_text import (
     executor_lines,
     fits_the_driver,

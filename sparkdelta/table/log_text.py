@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from sparkdelta.engine.file_readers import read_files
+from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
 from sparkdelta.protocol.log_files import LogFile
 from sparkdelta.storage.log_store import LogStore, log_path
-from sparkdelta.table.file_readers import read_files
-from sparkdelta.table.local_frames import local_frame
 
 DRIVER_LOG_BYTES = 4 * 1024 * 1024
 """Up to this many bytes of commits are read by the driver and parsed without a Spark job; more are

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.frames.log.sidecar_references import unreferenced
 from sparkdelta.protocol.log_files import (
@@ -31,7 +32,6 @@ from sparkdelta.protocol.metadata_cleanup import (
 from sparkdelta.protocol.retention import log_retention_ms
 from sparkdelta.protocol.table_properties import is_off
 from sparkdelta.storage.log_store import FileEntry
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.loading import load_log
 from sparkdelta.table.log_listing import list_log_files
 from sparkdelta.table.sidecar_files import damaged_sidecars

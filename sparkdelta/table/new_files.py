@@ -18,11 +18,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.protocol.file_actions import AddFile
 from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.schema.table_schema import quoted
-from sparkdelta.table.driver import read_rows
-from sparkdelta.table.local_frames import local_frame
 from sparkdelta.workers.footer_statistics import ADDED, NUM_RECORDS
 
 MAX_NEW_FILES = 10_000

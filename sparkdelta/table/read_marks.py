@@ -15,9 +15,9 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
+from sparkdelta.engine.sessions import is_connect
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage import connect
-from sparkdelta.table.sessions import is_connect
 
 _MARK = "sparkdelta.read"
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import (
     DriverReadTooLargeError,
     InvalidArgumentError,
@@ -37,7 +38,6 @@ from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import has_change_data_feed
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.conditions import understand_replaced
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write_options import WriteOptions
 

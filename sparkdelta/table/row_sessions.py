@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import NullType, StructType
 
+from sparkdelta.engine.sessions import computing_session, is_connect, session_of_one_write
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.storage import connect
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS
 from sparkdelta.table.log_listing import read_options
-from sparkdelta.table.sessions import computing_session, is_connect, session_of_one_write
 from sparkdelta.table.staging import staging
 
 _ROWS = "rows"

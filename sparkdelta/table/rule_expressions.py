@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
+from sparkdelta.engine.sessions import is_connect
 from sparkdelta.exceptions import (
     AggregateInConstraintError,
     AggregateInGeneratedColumnError,
@@ -32,7 +33,6 @@ from sparkdelta.exceptions import (
 from sparkdelta.schema.row_rules import RowRules
 from sparkdelta.schema.table_schema import as_nullable
 from sparkdelta.table.row_sessions import computed
-from sparkdelta.table.sessions import is_connect
 
 _USERS = frozenset(
     (

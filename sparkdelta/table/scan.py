@@ -11,6 +11,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from sparkdelta.engine.driver import read_rows, read_table
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.progress import progress
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
     DriverReadTooLargeError,
@@ -30,7 +33,6 @@ from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.conditions import understand
 from sparkdelta.table.distributed_scan import DistributedScan
-from sparkdelta.table.driver import read_rows, read_table
 from sparkdelta.table.file_scan import (
     ROW_COMMIT_VERSION,
     ROW_ID,
@@ -38,8 +40,6 @@ from sparkdelta.table.file_scan import (
     RowCondition,
     partition_column,
 )
-from sparkdelta.table.job_names import jobs_of
-from sparkdelta.table.progress import progress
 from sparkdelta.table.scan_report import ScanReport, counted_report, full_report
 from sparkdelta.table.state import NUM_RECORDS, TableState
 

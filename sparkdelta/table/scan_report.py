@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.frames.skipping.data_skipping import DataSkipping, TermUse
 from sparkdelta.frames.skipping.file_marks import (
     KEPT_BY_PARTITION_VALUES,
@@ -18,7 +19,6 @@ from sparkdelta.frames.skipping.file_marks import (
 )
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.version_checksum import VersionChecksum
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_reader import LogReader
 from sparkdelta.table.state import TableState
 

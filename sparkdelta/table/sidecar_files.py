@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, Observation
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import CheckpointMismatchError
 from sparkdelta.frames.checkpoint.layout import by_deletion, hashed
 from sparkdelta.frames.checkpoint.row_ranges import SAMPLES_PER_RANGE, RowRanges, told_ranges
@@ -23,7 +24,6 @@ from sparkdelta.protocol.sidecar_reuse import Reuse
 from sparkdelta.protocol.sidecar_tags import SidecarTags
 from sparkdelta.storage.log_store import FileEntry, LogStore
 from sparkdelta.table.checkpoint_contents import CheckpointContents
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_reader import SMALL_CHECKPOINT_BYTES
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.state import TableState

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.frames.checkpoint.sidecar_skipping import SidecarSkipping
 from sparkdelta.frames.skipping.data_skipping import DataSkipping
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.sidecar_tags import parse_sidecar_tags
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_reader import LogReader
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.frames.checkpoint.sidecar_touches import sidecars_in_range
 from sparkdelta.frames.log.reconciliation import (
     newest_adds,
@@ -21,7 +22,6 @@ from sparkdelta.protocol.log_files import listing_prefix
 from sparkdelta.protocol.sidecar_reuse import KnownSidecars, Reuse
 from sparkdelta.protocol.sidecar_tags import parse_sidecar_tags
 from sparkdelta.table.checkpoint_contents import CheckpointContents
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import list_log_files
 
 _NOT_WORTH_A_LOOK = 2

@@ -12,6 +12,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.progress import progress
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.frames.log.partition_values import is_time_zone
 from sparkdelta.frames.log.version_checksum import file_bins
@@ -25,12 +28,9 @@ from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit_times import commit_timestamp
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.driver import read_rows
-from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.loading import LoadedLog, extend_log, load_log
 from sparkdelta.table.log_listing import list_log_files, open_log
 from sparkdelta.table.log_reader import LogReader
-from sparkdelta.table.progress import progress
 from sparkdelta.table.read_marks import read_mark
 from sparkdelta.table.scan import MAX_DRIVER_FILES, Scan
 from sparkdelta.table.state import CachedAdds, TableState

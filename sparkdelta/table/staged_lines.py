@@ -8,6 +8,7 @@ from itertools import accumulate
 
 from pyspark.sql import DataFrame
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import InvalidCommitError
 from sparkdelta.frames.commit.commit_lines import action_totals, file_action_lines
 from sparkdelta.frames.commit.fresh_row_ids import (
@@ -18,7 +19,6 @@ from sparkdelta.frames.commit.fresh_row_ids import (
     with_row_ids,
 )
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.staging import Staging
 
 LINES_PER_FILE = 20_000

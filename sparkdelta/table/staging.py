@@ -11,11 +11,11 @@ from uuid import uuid4
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.driver import our_errors
+from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.protocol.log_files import staging_directory
 from sparkdelta.storage.log_store import FileEntry, LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS
-from sparkdelta.table.driver import our_errors
-from sparkdelta.table.job_names import named_jobs
 from sparkdelta.table.log_listing import read_options
 
 _LOGGER = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.engine.local_frames import empty_frame
 from sparkdelta.frames.log.partition_values import typed_partition_values
 from sparkdelta.frames.log.reconciliation import (
     keyed_file_actions,
@@ -35,7 +36,6 @@ from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.schema.statistics_schema import narrowed_statistics
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.local_frames import empty_frame
 from sparkdelta.table.log_reader import LogReader
 from sparkdelta.table.sidecar_pruning import possible_sidecars
 
@@ -64,7 +64,7 @@ class TableState:
     cached
         Kept files, which stand in for the checkpoint.
     shows_progress
-        Whether a bar is shown where a query over it takes long, see `table.progress`.
+        Whether a bar is shown where a query over it takes long, see `engine.progress`.
 
     References
     ----------

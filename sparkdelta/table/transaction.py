@@ -15,6 +15,8 @@ from functools import cached_property
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType
 
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.exceptions import DriverReadTooLargeError, InvalidCommitError
 from sparkdelta.frames.commit.commit_lines import (
     LINE,
@@ -39,8 +41,6 @@ from sparkdelta.table.committer import (
     PreparedCommit,
     ReadState,
 )
-from sparkdelta.table.driver import read_rows
-from sparkdelta.table.job_names import jobs_of
 from sparkdelta.table.large_commits import SparkConflictDetector
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.staged_lines import StagedLines

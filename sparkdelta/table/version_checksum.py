@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import MissingCommitTimestampError
 from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
 from sparkdelta.frames.log.version_checksum import IS_PLAIN, changed_bins, wire_text
@@ -28,7 +29,6 @@ from sparkdelta.protocol.version_checksum import (
     serialize_version_checksum,
 )
 from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, TXN, actions
-from sparkdelta.table.driver import read_rows
 from sparkdelta.table.log_listing import read_checksum
 from sparkdelta.table.snapshot import Snapshot
 

@@ -73,7 +73,7 @@ def test_rows_reach_the_driver_by_one_door() -> None:
         for path in MODULES
         if any(n.attr in DRIVER_READS and not _is_function_of_spark(n) for n in _attributes(path))
     }
-    assert users == {"sparkdelta/table/driver.py", "sparkdelta/storage/connect.py"}
+    assert users == {"sparkdelta/engine/driver.py", "sparkdelta/storage/connect.py"}
 
 
 def test_only_hadoop_knows_the_jvm() -> None:
@@ -93,7 +93,7 @@ def test_nobody_sets_a_setting_of_the_users_session() -> None:
     assert not [of for _, of in owners if not of.startswith(("sibling", "configuration"))]
     assert {name for name, _ in owners} <= {
         "sparkdelta/storage/connect.py", "sparkdelta/storage/hadoop.py",
-        "sparkdelta/storage/hadoop_scans.py", "sparkdelta/table/sessions.py",
+        "sparkdelta/storage/hadoop_scans.py", "sparkdelta/engine/sessions.py",
     }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 import sparkdelta
 from sparkdelta import read_delta, write_delta
 from sparkdelta.commands import write
+from sparkdelta.engine.sessions import SPARK_ERRORS
 from sparkdelta.exceptions import (
     AppendOnlyTableError,
     ColumnNotFoundError,
@@ -39,7 +40,6 @@ from sparkdelta.exceptions import (
     WriteNotImplementedError,
 )
 from sparkdelta.table import data_file_writer
-from sparkdelta.table.sessions import SPARK_ERRORS
 from sparkdelta.workers.files import WorkerFiles
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings

@@ -37,7 +37,7 @@ assert spark.sparkContext.pythonExec == "python3"
 
 # Elsewhere than on a local master, workers would have run the python3 of the PATH.
 from sparkdelta.exceptions import PythonWorkerError
-from sparkdelta.table import worker_python
+from sparkdelta.engine import worker_python
 try:
     worker_python._check(spark)
 except PythonWorkerError as error:

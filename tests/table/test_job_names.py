@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import clean_log, load_snapshot, verify, write_checkpoint, write_delta
-from sparkdelta.table.job_names import jobs_of, named_jobs
+from sparkdelta.engine.job_names import jobs_of, named_jobs
 
 DESCRIPTION = "spark.job.description"
 

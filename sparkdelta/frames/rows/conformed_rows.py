@@ -1,7 +1,7 @@
 """Rows as a table wants them: its columns and types, filled in and checked in the same pass.
 
 Expressions of the table mean what the session says that analyzes them; see
-`table.sessions.computing_session`.
+`engine.sessions.computing_session`.
 
 References
 ----------

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 
+from sparkdelta.engine.job_names import named_jobs
+from sparkdelta.engine.sessions import SPARK_ERRORS
 from sparkdelta.exceptions import (
     DataFileNotFoundError,
     DeltaError,
@@ -22,8 +24,6 @@ from sparkdelta.exceptions import (
     from_message,
 )
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, Version
-from sparkdelta.table.job_names import named_jobs
-from sparkdelta.table.sessions import SPARK_ERRORS
 
 _MISSING_FILE = re.compile(
     r"\[(?:PATH_NOT_FOUND|FAILED_READ_FILE\.FILE_NOT_EXIST)\].*?(?P<file>[\w+.-]+:/\S+?)\.?(?=\s|$)"

@@ -12,9 +12,9 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.sessions import is_connect
 from sparkdelta.exceptions import PythonWorkerError
-from sparkdelta.table.driver import read_rows
-from sparkdelta.table.sessions import is_connect
 
 _PACKAGES = ("numpy", "pandas", "pyarrow")
 

@@ -10,8 +10,8 @@ from contextvars import ContextVar
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.engine.sessions import is_connect
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.table.sessions import is_connect
 
 _DESCRIPTION = "spark.job.description"
 _table: ContextVar[tuple[str, Version | None] | None] = ContextVar("sparkdelta table", default=None)

@@ -9,6 +9,8 @@ from urllib.parse import unquote
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.driver import our_errors
+from sparkdelta.engine.sessions import is_connect
 from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError, StorageError
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import Version
@@ -19,8 +21,6 @@ from sparkdelta.storage.parquet import (
     PartitionDirectories,
     is_hidden,
 )
-from sparkdelta.table.driver import our_errors
-from sparkdelta.table.sessions import is_connect
 
 
 @dataclass(frozen=True, slots=True)

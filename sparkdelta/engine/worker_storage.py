@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.engine.sessions import is_connect
 from sparkdelta.storage import connect
-from sparkdelta.table.sessions import is_connect
 from sparkdelta.workers.files import WorkerFiles, setting_names
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.table.sessions import is_connect
+from sparkdelta.engine.sessions import is_connect
 
 
 def read_files(

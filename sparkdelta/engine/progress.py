@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pyspark import StatusTracker
 from pyspark.sql import SparkSession
 
-from sparkdelta.table.sessions import is_connect
+from sparkdelta.engine.sessions import is_connect
 
 if TYPE_CHECKING:
     from rich.progress import Progress
