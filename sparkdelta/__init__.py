@@ -2,7 +2,7 @@
 
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.io import load_snapshot, read_delta, write_delta
-from sparkdelta.table.scan import Scan
+from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.tables import DeltaTable
 from sparkdelta.upkeep import (

@@ -10,11 +10,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from sparkdelta.commands.write import WriteResult, write
 from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
 from sparkdelta.protocol.arguments import checked_version, named_arguments
-from sparkdelta.table.missing_tables import advised
-from sparkdelta.table.scan import MAX_DRIVER_FILES
+from sparkdelta.table.log.missing_tables import advised
+from sparkdelta.table.log.time_travel import version_at_timestamp
+from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot import Snapshot, check_time_zone, open_snapshot
-from sparkdelta.table.time_travel import version_at_timestamp
-from sparkdelta.table.write_options import WriteOptions
+from sparkdelta.table.write.options import WriteOptions
 
 
 @named_arguments

@@ -12,8 +12,8 @@ from sparkdelta.builders import DeltaTableBuilder, IdentityGenerator
 from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.describe import table_detail, table_history
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
-from sparkdelta.table.log_listing import find_log_segment, open_log
-from sparkdelta.table.missing_tables import advised
+from sparkdelta.table.log.listing import find_log_segment, open_log
+from sparkdelta.table.log.missing_tables import advised
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 
 __all__ = ["DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]

@@ -10,11 +10,11 @@ from sparkdelta.commands.verify import Verification, verify_table
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.protocol.arguments import checked_flag, checked_version
 from sparkdelta.protocol.table_features import Writing
-from sparkdelta.table.checkpoint_options import ADDS_PER_SIDECAR, CheckpointOptions, Layout
-from sparkdelta.table.checkpointer import WrittenCheckpoint
-from sparkdelta.table.log_compaction import CompactionResult
-from sparkdelta.table.metadata_cleanup import CleanupResult, clean_metadata
-from sparkdelta.table.version_checksum import ChecksumResult, add_version_checksum
+from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR, CheckpointOptions, Layout
+from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
+from sparkdelta.table.maintenance.log_compaction import CompactionResult
+from sparkdelta.table.maintenance.metadata_cleanup import CleanupResult, clean_metadata
+from sparkdelta.table.maintenance.version_checksum import ChecksumResult, add_version_checksum
 from sparkdelta.table.writable import open_writable
 
 

@@ -10,9 +10,9 @@ from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.progress import progress
 from sparkdelta.engine.sessions import writing_session
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.table.checkpoint_options import CheckpointOptions
-from sparkdelta.table.checkpointer import WrittenCheckpoint, write_checkpoint
-from sparkdelta.table.log_listing import open_log_for_writing
+from sparkdelta.table.checkpoint.options import CheckpointOptions
+from sparkdelta.table.checkpoint.writing import WrittenCheckpoint, write_checkpoint
+from sparkdelta.table.log.listing import open_log_for_writing
 
 
 def checkpoint(

@@ -8,8 +8,8 @@ from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.sessions import writing_session
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.table.log_compaction import CompactionResult, compact
-from sparkdelta.table.log_listing import open_log_for_writing
+from sparkdelta.table.log.listing import open_log_for_writing
+from sparkdelta.table.maintenance.log_compaction import CompactionResult, compact
 from sparkdelta.table.writable import open_writable
 
 

@@ -39,15 +39,15 @@ from sparkdelta.schema.row_rules import row_rules
 from sparkdelta.schema.statistics_columns import check_statistics_columns
 from sparkdelta.schema.written_schema import check_columns, check_partition_columns
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.clustering import clustering_domain
-from sparkdelta.table.commit_hooks import run_commit_hooks
-from sparkdelta.table.log_listing import open_log_for_writing
-from sparkdelta.table.replacement import replacement
-from sparkdelta.table.rule_expressions import check_expressions
+from sparkdelta.table.commit.transaction import Transaction
+from sparkdelta.table.log.listing import open_log_for_writing
+from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
-from sparkdelta.table.table_definition import TableDefinition, defined_table
-from sparkdelta.table.transaction import Transaction
-from sparkdelta.table.write_options import WriteOptions
+from sparkdelta.table.write.clustering import clustering_domain
+from sparkdelta.table.write.definition import TableDefinition, defined_table
+from sparkdelta.table.write.options import WriteOptions
+from sparkdelta.table.write.replacement import replacement
+from sparkdelta.table.write.rule_expressions import check_expressions
 
 
 class Creation(Enum):

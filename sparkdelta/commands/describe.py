@@ -19,10 +19,10 @@ from sparkdelta.protocol.table_features import supported_features
 from sparkdelta.protocol.table_properties import ColumnMappingMode, has_in_commit_timestamp
 from sparkdelta.schema.action_schemas import COMMIT_INFO
 from sparkdelta.schema.column_mapping import physical_name
-from sparkdelta.table.clustering import clustering_columns
-from sparkdelta.table.commit_times import file_times
-from sparkdelta.table.log_listing import list_log_files
+from sparkdelta.table.log.commit_times import file_times
+from sparkdelta.table.log.listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.clustering import clustering_columns
 
 _TIMES = StructType(
     [

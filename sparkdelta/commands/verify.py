@@ -30,10 +30,10 @@ from sparkdelta.protocol.log_files import (
 from sparkdelta.protocol.log_segment import missing_commits
 from sparkdelta.protocol.retention import transaction_retention_ms
 from sparkdelta.protocol.version_checksum import VersionChecksum, differences
-from sparkdelta.table.log_checks import LogChecks, Problem
-from sparkdelta.table.log_listing import list_log_files, open_log, read_checksum, read_hint
+from sparkdelta.table.log.listing import list_log_files, open_log, read_checksum, read_hint
+from sparkdelta.table.maintenance.log_checks import LogChecks, Problem
+from sparkdelta.table.maintenance.version_checksum import checksum_of_state
 from sparkdelta.table.snapshot import Snapshot
-from sparkdelta.table.version_checksum import checksum_of_state
 from sparkdelta.workers.file_checks import (
     FINDINGS,
     FileChecker,

@@ -39,19 +39,19 @@ from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.row_rules import with_marks
 from sparkdelta.schema.statistics_columns import string_prefix_length
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.commit_hooks import run_commit_hooks
-from sparkdelta.table.data_file_writer import DataFileWriter
-from sparkdelta.table.log_listing import open_log_for_writing, read_options
-from sparkdelta.table.new_files import NewFiles
-from sparkdelta.table.orphans import orphans_are_told
-from sparkdelta.table.read_marks import version_read
-from sparkdelta.table.replacement import Replacement, replaced_partitions, replacement
-from sparkdelta.table.row_sessions import staged_rows, writing_rows
-from sparkdelta.table.rule_expressions import check_expressions
+from sparkdelta.table.commit.transaction import Transaction
+from sparkdelta.table.log.listing import open_log_for_writing, read_options
+from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
+from sparkdelta.table.scan.read_provenance import version_read
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
-from sparkdelta.table.transaction import Transaction
-from sparkdelta.table.write_options import MODES, WriteOptions
-from sparkdelta.table.write_target import Target, existing_table, new_table
+from sparkdelta.table.write.data_files import DataFileWriter
+from sparkdelta.table.write.new_files import NewFiles
+from sparkdelta.table.write.options import MODES, WriteOptions
+from sparkdelta.table.write.orphans import orphans_are_told
+from sparkdelta.table.write.replacement import Replacement, replaced_partitions, replacement
+from sparkdelta.table.write.row_sessions import staged_rows, writing_rows
+from sparkdelta.table.write.rule_expressions import check_expressions
+from sparkdelta.table.write.target import Target, existing_table, new_table
 
 _MAX_REWRITES = 10
 

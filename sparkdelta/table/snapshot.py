@@ -26,14 +26,14 @@ from sparkdelta.protocol.log_segment import LogSegment, extend_log_segment
 from sparkdelta.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.commit_times import commit_timestamp
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.loading import LoadedLog, extend_log, load_log
-from sparkdelta.table.log_listing import list_log_files, open_log
-from sparkdelta.table.log_reader import LogReader
-from sparkdelta.table.read_marks import read_mark
-from sparkdelta.table.scan import MAX_DRIVER_FILES, Scan
-from sparkdelta.table.state import CachedAdds, TableState
+from sparkdelta.table.log.commit_times import commit_timestamp
+from sparkdelta.table.log.listing import list_log_files, open_log
+from sparkdelta.table.log.loading import LoadedLog, extend_log, load_log
+from sparkdelta.table.log.log_reader import LogReader
+from sparkdelta.table.log.state import CachedAdds, TableState
+from sparkdelta.table.scan.read_provenance import read_mark
+from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
 
 
 @dataclass(frozen=True, eq=False)

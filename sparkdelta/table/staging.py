@@ -16,7 +16,7 @@ from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.protocol.log_files import staging_directory
 from sparkdelta.storage.log_store import FileEntry, LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS
-from sparkdelta.table.log_listing import read_options
+from sparkdelta.table.log.listing import read_options
 
 _LOGGER = logging.getLogger(__name__)
 

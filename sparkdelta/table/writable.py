@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_features import Writing, check_writable
-from sparkdelta.table.log_listing import open_log_for_writing
+from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 
 

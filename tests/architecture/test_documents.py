@@ -13,7 +13,7 @@ from sparkdelta import DeltaTable
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.protocol import write_support
 from sparkdelta.protocol.table_features import FEATURES
-from sparkdelta.table.scan import MAX_DRIVER_FILES
+from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [

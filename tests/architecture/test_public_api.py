@@ -25,8 +25,8 @@ from sparkdelta import (
 )
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.exceptions import DeltaError, UnknownArgumentError, from_message
-from sparkdelta.table.checkpoint_options import ADDS_PER_SIDECAR
-from sparkdelta.table.scan import MAX_DRIVER_FILES
+from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR
+from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 from sparkdelta.tables import DeltaTableBuilder, IdentityGenerator
 
 API = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())

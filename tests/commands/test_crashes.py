@@ -22,8 +22,8 @@ from sparkdelta import (
     write_delta,
 )
 from sparkdelta.commands.checkpoint import checkpoint
-from sparkdelta.table import sidecar_reuse
-from sparkdelta.table.checkpoint_options import CheckpointOptions
+from sparkdelta.table.checkpoint import sidecar_reuse
+from sparkdelta.table.checkpoint.options import CheckpointOptions
 from tests.support.checksums import assert_checksums
 from tests.support.crashing_store import dying_writer
 from tests.support.memory_log import Crash

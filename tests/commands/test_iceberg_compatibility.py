@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import IcebergCompatError
-from sparkdelta.table import data_file_writer
+from sparkdelta.table.write import data_files as data_file_writer
 from sparkdelta.workers.parquet_schema import Node, file_schema
 from tests.commands.test_write import commit, rows
 from tests.commands.test_write_schemas import fields, mapping

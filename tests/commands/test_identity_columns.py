@@ -19,7 +19,7 @@ from sparkdelta.exceptions import (
     MetadataChangedException,
     WriteFailedError,
 )
-from sparkdelta.table import data_file_writer
+from sparkdelta.table.write import data_files as data_file_writer
 from tests.support.log_writer import write_commit
 from tests.support.table_builder import field, metadata, protocol
 

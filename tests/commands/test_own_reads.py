@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta import load_snapshot, read_delta, write_checkpoint, write_delta
 from sparkdelta.commands import write as write_command
 from sparkdelta.exceptions import ConcurrentAppendException, ConcurrentDeleteReadException
-from sparkdelta.table.read_marks import version_read
+from sparkdelta.table.scan.read_provenance import version_read
 from tests.support.distributed import distributed_scans
 
 

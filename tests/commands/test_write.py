@@ -39,7 +39,7 @@ from sparkdelta.exceptions import (
     WriteFailedError,
     WriteNotImplementedError,
 )
-from sparkdelta.table import data_file_writer
+from sparkdelta.table.write import data_files as data_file_writer
 from sparkdelta.workers.files import WorkerFiles
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings

@@ -11,9 +11,9 @@ import pytest
 
 from sparkdelta.protocol.log_files import commit_name, version_checksum_name
 from sparkdelta.protocol.version_checksum import parse_version_checksum
-from sparkdelta.table import checksum_chain
-from sparkdelta.table.checksum_chain import add_checksum_of_commit
-from sparkdelta.table.committer import Committed
+from sparkdelta.table.commit.committer import Committed
+from sparkdelta.table.maintenance import checksum_chain
+from sparkdelta.table.maintenance.checksum_chain import add_checksum_of_commit
 from tests.support.commits import append, create, latest
 from tests.support.memory_log import Crash, MemoryLog
 

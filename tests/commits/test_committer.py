@@ -31,8 +31,8 @@ from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.file_actions import AddCDCFile, RemoveFile
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.storage.local import LocalLogStore
-from sparkdelta.table.committer import PreparedCommit, ReadState
-from sparkdelta.table.winning_commits import parse_commit
+from sparkdelta.table.commit.committer import PreparedCommit, ReadState
+from sparkdelta.table.commit.conflict_detection import parse_commit
 from tests.support.commits import APPEND, add, append, commit, create, latest, metadata
 from tests.support.memory_log import Crash, MemoryLog
 

@@ -16,7 +16,7 @@ from sparkdelta.exceptions import (
     TruncatedTransactionLogError,
     VersionNotFoundError,
 )
-from sparkdelta.table import log_text
+from sparkdelta.table.log import line_reader as log_text
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from tests.golden.cases import GoldenCase, GoldenRead, golden_cases
 from tests.golden.expected import comparable

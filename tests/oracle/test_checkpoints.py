@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import load_snapshot, read_delta
 from sparkdelta.commands.checkpoint import checkpoint
-from sparkdelta.table.checkpoint_options import CheckpointOptions
+from sparkdelta.table.checkpoint.options import CheckpointOptions
 from tests.golden.expected import comparable
 from tests.oracle.test_delta_spark import delta_rs_rows
 from tests.support.delta_spark import DeltaSpark

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import load_snapshot
 from sparkdelta.commands.checkpoint import checkpoint
-from sparkdelta.table.checkpoint_options import CheckpointOptions
+from sparkdelta.table.checkpoint.options import CheckpointOptions
 from tests.support.log_writer import Action, log_directory, write_commit
 from tests.support.reference_model import FileKey, replay
 from tests.support.snapshots import expected, replayed

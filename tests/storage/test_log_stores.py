@@ -13,7 +13,7 @@ from sparkdelta.storage.hadoop import qualify
 from sparkdelta.storage.hadoop_log import HadoopLogStore
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import FileEntry, LogStore
-from sparkdelta.table.log_listing import open_log
+from sparkdelta.table.log.listing import open_log
 from tests.storage.conftest import FILES, TIME_MS, Directory, uri
 from tests.support.spark_jobs import no_jobs
 

@@ -12,8 +12,8 @@ from sparkdelta.protocol.log_files import LogFileKind, parse_log_file
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.committer import Committed, Committer, PreparedCommit, ReadState
-from sparkdelta.table.winning_commits import DriverConflictDetector, parse_commit
+from sparkdelta.table.commit.committer import Committed, Committer, PreparedCommit, ReadState
+from sparkdelta.table.commit.conflict_detection import DriverConflictDetector, parse_commit
 
 SCHEMA = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,"metadata":{}}]}'
 APPEND = Operation("WRITE", {"mode": "Append", "partitionBy": "[]"}, is_blind_append=True)

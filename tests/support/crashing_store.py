@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import Data, FileEntry
-from sparkdelta.table import log_listing
+from sparkdelta.table.log import listing as log_listing
 from tests.support.memory_log import Crash
 
 CHANGES = frozenset({"put_if_absent", "overwrite", "publish", "delete", "delete_directory"})

@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 from pyspark.sql import DataFrame
 
-from sparkdelta.table.distributed_scan import DistributedScan
-from sparkdelta.table.scan import Scan
+from sparkdelta.table.scan.distributed_scan import DistributedScan
+from sparkdelta.table.scan.scan import Scan
 
 
 @contextmanager

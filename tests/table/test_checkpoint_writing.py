@@ -36,8 +36,8 @@ from sparkdelta.table import (
     sidecar_files,
     sidecar_reuse,
 )
-from sparkdelta.table.checkpoint_options import CheckpointOptions
-from sparkdelta.table.checkpointer import WrittenCheckpoint
+from sparkdelta.table.checkpoint.options import CheckpointOptions
+from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
 from tests.support.log_writer import (
     log_directory,
     write_checksum,

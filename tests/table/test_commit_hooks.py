@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import read_delta, write_checkpoint, write_delta
-from sparkdelta.table import commit_hooks
+from sparkdelta.table.maintenance import commit_hooks
 from tests.support.checksums import assert_checksums
 from tests.support.spark_jobs import counted_jobs
 

@@ -22,7 +22,7 @@ from sparkdelta.exceptions import (
     InvalidPartitionValueError,
     StorageError,
 )
-from sparkdelta.table.distributed_scan import DistributedScan
+from sparkdelta.table.scan.distributed_scan import DistributedScan
 from sparkdelta.workers import file_splits
 from tests.support.distributed import distributed_scans
 from tests.support.log_writer import write_commit

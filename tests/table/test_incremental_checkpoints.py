@@ -15,10 +15,10 @@ from sparkdelta import Snapshot, load_snapshot
 from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.storage.local import LocalLogStore
-from sparkdelta.table import checkpointer
-from sparkdelta.table.checkpoint_options import CheckpointOptions
-from sparkdelta.table.checkpointer import WrittenCheckpoint
-from sparkdelta.table.log_reader import LogReader
+from sparkdelta.table.checkpoint import writing as checkpointer
+from sparkdelta.table.checkpoint.options import CheckpointOptions
+from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
+from sparkdelta.table.log.log_reader import LogReader
 from tests.support.log_writer import (
     Action,
     json_lines,
@@ -312,7 +312,7 @@ def test_counts_without_a_version_checksum(
     start(table)
     write(spark, table)
     write_commit(table, 1, [removal_of(FILES[3], deletionTimestamp=NOW), file(30, 1)])
-    touched = "sparkdelta.table.sidecar_reuse._touched"
+    touched = "sparkdelta.table.checkpoint.sidecar_reuse._touched"
     monkeypatch.setattr(touched, lambda *_: (set(list(sidecars(spark, table))[:1]), 1))
     second = write(spark, table)
     assert (second.num_adds, second.num_reused_sidecars) == (20, 0)
@@ -326,7 +326,7 @@ def test_a_wrong_count_leads_to_a_full_checkpoint(
     write(spark, table)
     write_commit(table, 1, [removal_of(FILES[3], deletionTimestamp=NOW)])
     (log_directory(table) / f"{1:020d}.crc").write_text('{"numFiles":19,"tableSizeBytes":19}')
-    monkeypatch.setattr("sparkdelta.table.sidecar_reuse._near", lambda *_: set())
+    monkeypatch.setattr("sparkdelta.table.checkpoint.sidecar_reuse._near", lambda *_: set())
     second = write(spark, table)
     assert (second.num_adds, second.num_reused_sidecars) == (19, 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkdelta.table.job_failures import likely_cause
+from sparkdelta.table.write.job_failures import likely_cause
 
 _STACK = "\n\tat org.apache.spark.Task.run(Task.scala:1)\n\t... 1 more\n"
 _TASK = (

@@ -16,7 +16,8 @@ from sparkdelta.exceptions import (
     MalformedLogFileError,
 )
 from sparkdelta.storage.local import LocalLogStore
-from sparkdelta.table import loading, log_text
+from sparkdelta.table.log import line_reader as log_text
+from sparkdelta.table.log import loading
 from tests.support.log_writer import (
     write_checkpoint,
     write_checksum,

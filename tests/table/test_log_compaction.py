@@ -14,7 +14,7 @@ from sparkdelta.exceptions import (
     UnsupportedWriterFeaturesError,
     VersionsNotContiguousError,
 )
-from sparkdelta.table import log_text
+from sparkdelta.table.log import line_reader as log_text
 from tests.support.log_writer import (
     Action,
     write_checkpoint,

@@ -23,8 +23,8 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.protocol.actions import Format, Metadata, Protocol
 from sparkdelta.protocol.log_files import LogFileKind
-from sparkdelta.table import loading
 from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.log import loading
 from tests.support.log_writer import (
     write_checkpoint,
     write_commit,

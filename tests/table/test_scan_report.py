@@ -17,7 +17,7 @@ from sparkdelta.frames.skipping.file_marks import (
     KEPT_BY_STATISTICS,
     FileMarks,
 )
-from sparkdelta.table.scan_report import _NOT_COUNTED, FileCount, ScanReport
+from sparkdelta.table.scan.report import _NOT_COUNTED, FileCount, ScanReport
 from tests.support.log_writer import write_checkpoint as write_classic_checkpoint
 from tests.support.log_writer import write_checksum, write_commit
 from tests.support.spark_jobs import counted_jobs, plan

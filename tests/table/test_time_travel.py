@@ -19,8 +19,8 @@ from sparkdelta.exceptions import (
     TimestampGreaterThanCommitError,
     TimeTravelMultipleFormatsError,
 )
-from sparkdelta.table import commit_times
-from sparkdelta.table.time_travel import timestamp_ms
+from sparkdelta.table.log import commit_times
+from sparkdelta.table.log.time_travel import timestamp_ms
 from tests.support.log_writer import write_checkpoint, write_commit
 from tests.support.spark_jobs import no_jobs
 from tests.support.table_builder import add, metadata, protocol

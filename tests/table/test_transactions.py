@@ -29,9 +29,10 @@ from sparkdelta.protocol.predicates import Column, Comparison, Literal
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.schema.action_schemas import actions as action_types
 from sparkdelta.storage.local import LocalLogStore
-from sparkdelta.table import large_commits, staged_lines, transaction
+from sparkdelta.table.commit import large_conflict_detection as large_commits
+from sparkdelta.table.commit import staged_lines, transaction
+from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
-from sparkdelta.table.transaction import Transaction
 from tests.support.spark_jobs import counted_jobs
 
 SCHEMA = json.dumps(

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import load_snapshot, write_version_checksum
 from sparkdelta.exceptions import UnsupportedWriterFeaturesError
-from sparkdelta.table.version_checksum import checksum_after_commit, checksum_of_state
+from sparkdelta.table.maintenance.version_checksum import checksum_after_commit, checksum_of_state
 from tests.support.log_writer import Action, write_checksum, write_commit
 from tests.support.reference_model import replay
 from tests.support.spark_jobs import counted_jobs
@@ -131,7 +131,7 @@ def test_it_is_never_overwritten(spark: SparkSession, small: Path) -> None:
 def test_nor_is_one_that_comes_meanwhile(
     spark: SparkSession, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sparkdelta.table import version_checksum
+    from sparkdelta.table.maintenance import version_checksum
 
     def late(snapshot: Any) -> Any:
         write_checksum(small, 2, {"numFiles": 77})

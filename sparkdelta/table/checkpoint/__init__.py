@@ -1,0 +1,1 @@
+"""Writing checkpoints: contents, layout, sidecars and the hint that names the newest."""

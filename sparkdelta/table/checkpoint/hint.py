@@ -1,0 +1,60 @@
+"""Brings `_last_checkpoint` up to date, never back.
+
+References
+----------
+PROTOCOL.md#last-checkpoint-file, PROTOCOL.md#last-checkpoint-file-schema
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from sparkdelta.protocol.last_checkpoint import last_checkpoint_bytes
+from sparkdelta.protocol.log_files import LAST_CHECKPOINT, Version, listing_prefix
+from sparkdelta.protocol.log_segment import complete_checkpoints
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.log.listing import list_log_files, read_hint
+
+MAX_EMBEDDED = 30
+"""A V2 checkpoint with no more sidecars and no more other actions is repeated in the hint."""
+
+MAX_EMBEDDED_BYTES = 64 * 1024
+"""Nor is one whose own file is larger."""
+
+MAX_SCHEMA_CHARACTERS = 20_000
+"""A longer schema is left out of the hint."""
+
+_OPTIONAL = ("v2Checkpoint", "checkpointSchema")
+
+
+def update_hint(store: LogStore, document: Mapping[str, object]) -> bool:
+    """Point to a checkpoint, unless a newer one is pointed to that is there; whether it was done.
+
+    Two writers that do this at once may leave the older of their hints: readers then list more.
+    """
+    version = document["version"]
+    assert isinstance(version, int)
+    known = read_hint(store)
+    if known is not None and known.version > version and _is_there(store, known.version):
+        return False
+    present = {name: value for name, value in document.items() if value is not None}
+    store.overwrite(LAST_CHECKPOINT, last_checkpoint_bytes(present, optional=_OPTIONAL))
+    return True
+
+
+def _is_there(store: LogStore, version: Version) -> bool:
+    files = list_log_files(store, listing_prefix(version))
+    return version in complete_checkpoints(file for file in files if file.kind.is_checkpoint)
+
+
+def embedded(lines: Sequence[str]) -> dict[str, object]:
+    """The actions of a V2 checkpoint's own file as the hint repeats them; nothing if they are
+    many.
+    """
+    actions = [json.loads(line) for line in lines]
+    sidecars = [action["sidecar"] for action in actions if "sidecar" in action]
+    others = [action for action in actions if "sidecar" not in action]
+    if max(len(sidecars), len(others)) > MAX_EMBEDDED:
+        return {}
+    return {"nonFileActions": others, "sidecarFiles": sidecars}

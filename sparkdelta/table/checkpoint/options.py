@@ -1,0 +1,43 @@
+"""How a checkpoint is to be written, as the caller said it.
+
+References
+----------
+PROTOCOL.md#checkpoint-specs
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from sparkdelta.protocol.arguments import checked_choice, checked_count, checked_flag
+from sparkdelta.table.write.options import COMPRESSIONS
+
+Layout: TypeAlias = Literal["clustered", "hash"]
+
+ADDS_PER_SIDECAR = 100_000
+"""About so many live files are described by a sidecar: ten million by a hundred. Few enough for one
+task, and for one that is rewritten to be a small part; enough for their number to be small."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointOptions:
+    """How a checkpoint is written; see `sparkdelta.write_checkpoint`.
+
+    Attributes
+    ----------
+    kind
+        None for what the table's policy says.
+    """
+
+    kind: str | None = None
+    layout: Layout = "clustered"
+    incremental: bool = True
+    adds_per_sidecar: int = ADDS_PER_SIDECAR
+    compression: str = "snappy"
+
+    def __post_init__(self) -> None:
+        checked_choice(self.layout, "layout", get_args(Layout))
+        checked_flag(self.incremental, "incremental")
+        checked_count(self.adds_per_sidecar, "adds_per_sidecar")
+        checked_choice(self.compression, "compression", COMPRESSIONS)

@@ -1,0 +1,105 @@
+"""Finds the sidecars that commits have touched, by tags and then by key columns alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.frames.checkpoint.sidecar_touches import sidecars_in_range
+from sparkdelta.frames.log.reconciliation import (
+    newest_adds,
+    newest_file_actions,
+    superseded_actions,
+    superseding_keys,
+)
+from sparkdelta.protocol.actions import Sidecar
+from sparkdelta.protocol.log_files import listing_prefix
+from sparkdelta.protocol.sidecar_reuse import KnownSidecars, Reuse
+from sparkdelta.protocol.sidecar_tags import parse_sidecar_tags
+from sparkdelta.table.checkpoint.contents import CheckpointContents
+from sparkdelta.table.log.listing import list_log_files
+
+_NOT_WORTH_A_LOOK = 2
+"""Of a small checkpoint, one sidecar of adds and one of removes are written again sooner than it is
+found out what has touched them."""
+
+
+def plan_reuse(contents: CheckpointContents) -> Reuse | None:
+    """What a new checkpoint takes over; None where a full one is to be written."""
+    log = contents.snapshot.log
+    if not log.sidecars or log.broken or not _is_newest(contents):
+        return None
+    if log.has_commits and log.is_small and len(log.sidecars) <= _NOT_WORTH_A_LOOK:
+        return None
+    known = KnownSidecars.of(
+        log.sidecars, fingerprint=contents.fingerprint, expired_at_ms=contents.expired_at_ms
+    )
+    touched, more_live = _touched(contents, known) if log.has_commits else (set(), 0)
+    return known.reuse(
+        touched,
+        adds_per_sidecar=contents.adds_per_sidecar,
+        removes_per_sidecar=contents.removes_per_sidecar,
+        more_live=more_live,
+    )
+
+
+def _is_newest(contents: CheckpointContents) -> bool:
+    """Whether no checkpoint is newer: what an older one names may be about to be deleted."""
+    version = contents.snapshot.version
+    later = list_log_files(contents.snapshot.log.store, listing_prefix(version + 1))
+    return not any(file.kind.is_checkpoint for file in later)
+
+
+def _touched(contents: CheckpointContents, known: KnownSidecars) -> tuple[set[str], int]:
+    """The names of the sidecars that hold what a commit since supersedes, and how many more live
+    files there are since.
+    """
+    log = contents.snapshot.log
+    keyed = contents.snapshot.state.keyed_commits
+    near = _near(contents, known.adds, keyed) if known.adds else set()
+    candidates = {"add": [one for one in known.adds if one.path in near], "remove": known.removes}
+    keys = superseding_keys(keyed)
+    added = newest_adds(newest_file_actions(keyed)).selectExpr("'' AS file", "1L AS more_live")
+    changes = [
+        superseded_actions(
+            log.sidecar_keys(action, sidecars),
+            keys,
+            are_adds=action == "add",
+            table_root=log.store.table_root,
+            broadcast_keys=log.broadcasts_keys,
+        ).selectExpr("file", f"{-1 if action == 'add' else 0}L AS more_live")
+        for action, sidecars in candidates.items()
+        if sidecars
+    ]
+    found = reduce(DataFrame.unionAll, changes, added).groupBy("file").agg(F.sum("more_live"))
+    rows = _read(contents, found)
+    return {file for file, _ in rows if file}, sum(more_live for _, more_live in rows)
+
+
+def _near(contents: CheckpointContents, adds: Sequence[Sidecar], keyed: DataFrame) -> set[str]:
+    """The names of those whose ranges include a file action of the commits."""
+    tags = [parse_sidecar_tags(one.tags) for one in adds]
+    ranges = [None if one is None else one.partition_values for one in tags]
+    table = pa.table(
+        {
+            "name": pa.array([one.path for one in adds], pa.string()),
+            "partition_values": pa.array(ranges, pa.string()),
+        }
+    )
+    sidecars = contents.snapshot.log.spark.createDataFrame(table)
+    rows = _read(contents, sidecars_in_range(sidecars, keyed, contents.order))
+    return {row["name"] for row in rows}
+
+
+def _read(contents: CheckpointContents, by_sidecar: DataFrame) -> list[Row]:
+    return read_rows(
+        by_sidecar,
+        what="sidecars that commits may touch",
+        bound=len(contents.snapshot.log.sidecars) + 1,
+        version=contents.snapshot.version,
+    )

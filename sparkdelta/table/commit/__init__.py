@@ -1,0 +1,1 @@
+"""Committing: transactions, conflict detection, and the lines of a commit."""

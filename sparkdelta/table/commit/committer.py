@@ -1,0 +1,395 @@
+"""Committing by put-if-absent: read the winning commits, check for conflicts, and retry.
+
+Needs a log store and no Spark. A `ConflictDetector` compares winning commits with the transaction.
+
+References
+----------
+PROTOCOL.md#delta-log-entries, PROTOCOL.md#writer-requirements-for-in-commit-timestamps,
+PROTOCOL.md#writer-requirements-for-row-tracking
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+from uuid import uuid4
+
+from sparkdelta.engine.sessions import SPARK_ERRORS
+from sparkdelta.exceptions import (
+    CommitOutcomeUnknownError,
+    ConcurrentWriteException,
+    DeltaError,
+    InvalidCommitError,
+    MaxCommitRetriesExceededError,
+    StoreNotWritableError,
+)
+from sparkdelta.protocol import actions
+from sparkdelta.protocol.action_lines import Action, action_line
+from sparkdelta.protocol.commit_info import TRANSACTION_ID, CommitInfo, commit_info_line
+from sparkdelta.protocol.commit_timestamps import next_in_commit_timestamp
+from sparkdelta.protocol.conflicts import Conflict, WinningCommit, check_conflicts
+from sparkdelta.protocol.isolation_levels import commit_isolation_level, table_isolation_level
+from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, commit_name, listing_prefix
+from sparkdelta.protocol.log_segment import refuse_empty
+from sparkdelta.protocol.protocol_upgrades import check_upgrade
+from sparkdelta.protocol.row_ids import (
+    NO_ROW_IDS,
+    ROW_TRACKING_DOMAIN,
+    high_water_mark,
+    high_water_mark_domain,
+    with_row_ids,
+)
+from sparkdelta.protocol.staged_commit import (
+    Operation,
+    StagedActions,
+    check_actions,
+    check_allowed,
+    check_removable,
+    check_supported,
+)
+from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.protocol.table_properties import in_commit_timestamps, with_enablement
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.log.line_reader import first_line
+from sparkdelta.table.log.listing import list_log_files
+
+log = logging.getLogger(__name__)
+
+NO_VERSION = -1
+MAX_ATTEMPTS = 1_000
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 2.0
+_STORE_ERRORS: tuple[type[Exception], ...] = (OSError, DeltaError, *SPARK_ERRORS)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadState:
+    """The state of the version that a commit follows.
+
+    Attributes
+    ----------
+    version
+        `NO_VERSION` where there is no table yet.
+    timestamp
+        Its commit time in milliseconds; needed where in-commit timestamps are enabled.
+    row_id_mark
+        The row id high-water mark; needed where row tracking is supported.
+    """
+
+    version: Version = NO_VERSION
+    protocol: actions.Protocol | None = None
+    metadata: actions.Metadata | None = None
+    timestamp: int | None = None
+    row_id_mark: int = NO_ROW_IDS
+
+
+class FileLines(Protocol):
+    """The lines of file actions that are too many to be values."""
+
+    @property
+    def adds_data(self) -> bool: ...
+    @property
+    def removes_data(self) -> bool: ...
+    @property
+    def has_vectors(self) -> bool: ...
+    @property
+    def has_change_files(self) -> bool: ...
+    @property
+    def num_new_rows(self) -> int:
+        """The number of rows that need row ids."""
+
+    def with_row_ids(self, *, mark: int, version: Version) -> FileLines:
+        """The lines with fresh row ids above a high-water mark."""
+
+    def chunks(self) -> Iterable[bytes]:
+        """The lines in pieces, from the beginning at each call."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCommit:
+    """A commit before it has a version.
+
+    Attributes
+    ----------
+    files
+        Lines of the file actions that are not staged as values.
+    """
+
+    operation: Operation
+    staged: StagedActions = field(default_factory=StagedActions)
+    files: FileLines | None = None
+    user_metadata: str | None = None
+    tags: Mapping[str, str] | None = None
+
+    @property
+    def changes_data(self) -> bool:
+        lines = self.files
+        return self.staged.changes_data or (
+            lines is not None and (lines.adds_data or lines.removes_data)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A successful commit.
+
+    Attributes
+    ----------
+    attempts
+        Number of attempts, the successful one included.
+    lines
+        The whole commit file; None where its file actions were too many to be values.
+    """
+
+    version: Version
+    attempts: int
+    txn_id: str
+    in_commit_timestamp: int | None = None
+    lines: bytes | None = field(default=None, repr=False)
+
+
+class ConflictDetector(Protocol):
+    """Detects conflicts of a transaction with a winning commit."""
+
+    def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Conflict, str]]:
+        """Read a commit; return it with its conflicts, each with a subject for the error message.
+
+        Raises
+        ------
+        FileNotFoundError
+            The commit file is gone.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Committer:
+    """Commits to the log of one table.
+
+    Attributes
+    ----------
+    clock
+        Returns milliseconds since the epoch.
+    """
+
+    store: LogStore
+    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    pause: Callable[[float], None] = time.sleep
+    max_attempts: int = MAX_ATTEMPTS
+
+    def commit(
+        self, prepared: PreparedCommit, read_state: ReadState, detector: ConflictDetector
+    ) -> Committed:
+        """Write the commit as the next version; retry after winning commits without conflicts.
+
+        Raises
+        ------
+        InvalidCommitError, AppendOnlyTableError
+            The actions are not valid, or the table does not allow them.
+        DeltaConcurrentModificationException
+            A concurrent commit conflicts with this one.
+        MaxCommitRetriesExceededError
+            Other writers came first at every attempt.
+        CommitOutcomeUnknownError
+            The store failed, and it is unknown whether the commit was written.
+        """
+        self.store.check_writable()
+        path = self.store.table_root
+        _check(prepared, read_state, path)
+        level = commit_isolation_level(
+            table_isolation_level(_after(prepared, read_state)[1].configuration),
+            only_files=prepared.staged.has_only_files,
+            data_changes=prepared.changes_data,
+            operation_changes_data=prepared.operation.changes_data,
+        )
+        read, txn_id, start = read_state, str(uuid4()), self.clock()
+        for attempt in range(1, self.max_attempts + 1):
+            version = read_state.version + 1
+            info = CommitInfo(
+                timestamp=self.clock(),
+                operation=prepared.operation.name,
+                operation_parameters=prepared.operation.parameters,
+                read_version=None if read.version == NO_VERSION else read.version,
+                isolation_level=level.value,
+                is_blind_append=prepared.operation.is_blind_append,
+                operation_metrics=prepared.operation.metrics,
+                user_metadata=prepared.user_metadata,
+                tags=prepared.tags,
+                txn_id=txn_id,
+            )
+            lines, timestamp, files = _lines(prepared, read_state, info, path)
+            if self._put(version, lines, files, txn_id):
+                log.info(
+                    "Committed version %s of %s (%s) at attempt %s after %s ms",
+                    version, path, info.operation, attempt, self.clock() - start,
+                )  # fmt: skip
+                whole = lines if files is None else None
+                return Committed(version, attempt, txn_id, timestamp, whole)
+            for file in self._commits_from(version, path):
+                try:
+                    winner, conflicts = detector(file)
+                except FileNotFoundError:
+                    raise _commit_is_gone(path, version) from None
+                check_conflicts(
+                    conflicts,
+                    level,
+                    winner=winner,
+                    changes_metadata=bool(prepared.staged.metadata),
+                    path=path,
+                )
+                read_state = _read_state_after(read_state, winner, file, path)
+            if attempt < self.max_attempts:
+                longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(attempt, 20))
+                self.pause(random.uniform(0, longest))  # noqa: S311 - spreads writers, no secret
+        raise MaxCommitRetriesExceededError(
+            path=path, attempts=self.max_attempts, version=read_state.version + 1
+        )
+
+    def _put(self, version: Version, lines: bytes, files: FileLines | None, txn_id: str) -> bool:
+        """Write the version's file; return False if another writer's commit is there."""
+
+        def chunks() -> Iterable[bytes]:
+            yield lines
+            if files is not None:
+                yield from files.chunks()
+
+        name = commit_name(version)
+        try:
+            self.store.put_if_absent(name, lines if files is None else chunks())
+        except StoreNotWritableError:
+            raise
+        except FileExistsError:
+            return self._is_ours(name, txn_id) is True
+        except _STORE_ERRORS as error:
+            # The file may have been written although the response was lost.
+            try:
+                is_ours = self._is_ours(name, txn_id)
+            except _STORE_ERRORS:
+                raise CommitOutcomeUnknownError(
+                    path=self.store.table_root, version=version, txn_id=txn_id, problem=str(error)
+                ) from error
+            if is_ours is None:
+                raise
+            return is_ours
+        return True
+
+    def _is_ours(self, name: str, txn_id: str) -> bool | None:
+        """Return True if a commit is of this transaction, None if there is no such commit."""
+        try:
+            line = first_line(self.store, name)
+        except FileNotFoundError:
+            return None
+        return f'"{TRANSACTION_ID}":"{txn_id}"' in line.decode("utf-8", errors="replace")
+
+    def _commits_from(self, version: Version, path: str) -> list[LogFile]:
+        """The winning commits in order, without a gap."""
+        files = list_log_files(self.store, listing_prefix(version))
+        commits = [file for file in files if file.kind is LogFileKind.COMMIT]
+        if [file.version for file in commits] != list(range(version, version + len(commits))):
+            raise _commit_is_gone(path, version)
+        refuse_empty(commits, path=path)
+        return commits
+
+
+def _check(prepared: PreparedCommit, read_state: ReadState, path: str) -> None:
+    if read_state.version == NO_VERSION and not (
+        prepared.staged.protocols and prepared.staged.metadata
+    ):
+        raise InvalidCommitError(path=path, problem="the first commit needs protocol and metaData")
+    check_actions(prepared.staged, path=path)
+    protocol, metadata = _after(prepared, read_state)
+    if read_state.protocol is not None and prepared.staged.protocols:
+        check_upgrade(read_state.protocol, protocol, path=path)
+    check_allowed(prepared.staged, protocol=protocol, metadata=metadata, path=path)
+    lines = prepared.files
+    if lines is not None:
+        if lines.removes_data:
+            check_removable(protocol, metadata, path=path)
+        check_supported(
+            protocol,
+            path=path,
+            domains=False,
+            vectors=lines.has_vectors,
+            change_files=lines.has_change_files,
+        )
+
+
+def _after(
+    prepared: PreparedCommit, read_state: ReadState
+) -> tuple[actions.Protocol, actions.Metadata]:
+    """Protocol and metaData of the table after the commit."""
+    protocol = prepared.staged.protocols[0] if prepared.staged.protocols else read_state.protocol
+    metadata = prepared.staged.metadata[0] if prepared.staged.metadata else read_state.metadata
+    assert protocol is not None
+    assert metadata is not None
+    return protocol, metadata
+
+
+def _lines(
+    prepared: PreparedCommit, read_state: ReadState, info: CommitInfo, path: str
+) -> tuple[bytes, int | None, FileLines | None]:
+    """Return the lines of all actions that are values, the in-commit timestamp (None if disabled),
+    and the lines of the other file actions.
+    """
+    staged, files, version = prepared.staged, prepared.files, read_state.version + 1
+    protocol, metadata = _after(prepared, read_state)
+    timestamp = None
+    if in_commit_timestamps(protocol, metadata.configuration).enabled:
+        timestamp = next_in_commit_timestamp(info.timestamp, read_state.timestamp)
+        info = replace(info, in_commit_timestamp=timestamp, timestamp=timestamp)
+        if version > 0 and not _had_timestamps(read_state):
+            metadata = with_enablement(metadata, version=version, timestamp=timestamp)
+            staged = replace(staged, metadata=(metadata,))
+    if is_supported(protocol, TableFeature.ROW_TRACKING):
+        adds, mark = with_row_ids(
+            staged.adds, mark=read_state.row_id_mark, version=version, path=path
+        )
+        if files is not None:
+            files = files.with_row_ids(mark=mark, version=version)
+            mark += files.num_new_rows
+        domains = [d for d in staged.domains if d.domain != ROW_TRACKING_DOMAIN]
+        if mark > read_state.row_id_mark:
+            domains.append(high_water_mark_domain(mark))
+        staged = replace(staged, adds=adds, domains=tuple(domains))
+    values: tuple[Action, ...] = (
+        *staged.protocols, *staged.metadata, *staged.transactions, *staged.domains,
+        *staged.removes, *staged.adds, *staged.change_files,
+    )  # fmt: skip
+    lines = [commit_info_line(info), *map(action_line, values)]
+    return "".join(f"{line}\n" for line in lines).encode(), timestamp, files
+
+
+def _had_timestamps(read_state: ReadState) -> bool:
+    if read_state.protocol is None or read_state.metadata is None:
+        return False
+    return in_commit_timestamps(read_state.protocol, read_state.metadata.configuration).enabled
+
+
+def _read_state_after(
+    read_state: ReadState, winner: WinningCommit, file: LogFile, path: str
+) -> ReadState:
+    """The state to commit against after a winning commit without conflicts."""
+    timestamp = winner.commit_info.get("inCommitTimestamp")
+    marks = [
+        high_water_mark(domain, path=path, version=winner.version)
+        for domain in winner.domains
+        if domain.domain == ROW_TRACKING_DOMAIN
+    ]
+    return replace(
+        read_state,
+        version=winner.version,
+        timestamp=timestamp if isinstance(timestamp, int) else file.modification_time_ms,
+        row_id_mark=max([read_state.row_id_mark, *marks]),
+    )
+
+
+def _commit_is_gone(path: str, version: Version) -> ConcurrentWriteException:
+    return ConcurrentWriteException(
+        path=path,
+        version=version,
+        operation="unknown operation",
+        conflict="cannot be checked for conflicts, as it has already been deleted",
+        subject="log cleanup",
+    )

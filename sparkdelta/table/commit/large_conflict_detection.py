@@ -1,0 +1,124 @@
+"""Conflict detection by Spark, where the transaction or the winning commit is large.
+
+References
+----------
+PROTOCOL.md#delta-log-entries
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.frames.commit.conflicts import CONFLICT, KEY, SUBJECT, conflicting_files
+from sparkdelta.frames.log.file_keys import canonical_path
+from sparkdelta.frames.log.log_lines import parse_log_lines
+from sparkdelta.frames.skipping.data_skipping import DataSkipping
+from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
+from sparkdelta.protocol.commit_info import COMMIT_INFO
+from sparkdelta.protocol.conflicts import Conflict, WinningCommit, table_conflicts
+from sparkdelta.protocol.log_files import LogFile
+from sparkdelta.schema.action_schemas import COMMIT_INFO as COMMIT_INFO_TYPE
+from sparkdelta.schema.action_schemas import actions
+from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
+from sparkdelta.table.log.line_reader import DRIVER_LOG_BYTES
+from sparkdelta.table.log.log_reader import LogReader
+
+_MAX_TABLE_ACTIONS = 100_000
+_COMMIT_INFO_FIELDS = ("inCommitTimestamp", "operation", "isBlindAppend")
+_TABLE_ACTIONS = StructType(
+    [
+        StructField(
+            COMMIT_INFO,
+            StructType([COMMIT_INFO_TYPE[name] for name in _COMMIT_INFO_FIELDS]),
+        ),
+        *actions("protocol", "metaData", "txn", "domainMetadata").fields,
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkConflictDetector:
+    """Detects conflicts with large commits by Spark; small ones are left to `small`.
+
+    Attributes
+    ----------
+    skipping
+        The predicates of `small.read`.
+    read_files, removed_files
+        path STRING, as in the log: further files that the transaction read or removes, or None.
+    """
+
+    small: DriverConflictDetector
+    log: LogReader
+    skipping: tuple[DataSkipping, ...] = ()
+    read_files: DataFrame | None = None
+    removed_files: DataFrame | None = None
+
+    def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Conflict, str]]:
+        has_frames = self.read_files is not None or self.removed_files is not None
+        if file.size_bytes <= DRIVER_LOG_BYTES and not has_frames:
+            return self.small(file)
+        lines = self.log.lines_of([file])
+        winner = self._table_actions(lines, file)
+        read, domains = self.small.read, self.small.domains
+        conflicts = table_conflicts(winner, app_ids=read.app_ids, domains=domains)
+        if read.looks_at_files or self.small.removes or has_frames:
+            conflicts |= self._file_conflicts(lines, winner)
+        return winner, conflicts
+
+    def _table_actions(self, lines: DataFrame, file: LogFile) -> WinningCommit:
+        parsed = parse_log_lines(lines, actions=_TABLE_ACTIONS)
+        present = " OR ".join(f"{name} IS NOT NULL" for name in _TABLE_ACTIONS.names)
+        rows = read_rows(
+            parsed.filter(present),
+            what="table actions of a winning commit",
+            bound=_MAX_TABLE_ACTIONS,
+            version=file.version,
+        )
+        found: dict[str, list[dict[str, object]]] = {name: [] for name in _TABLE_ACTIONS.names}
+        for row in rows:
+            for name in found:
+                if row[name] is not None:
+                    found[name].append(row[name].asDict(recursive=True))
+        return WinningCommit(
+            version=file.version,
+            protocol=next(map(Protocol.from_dict, found["protocol"]), None),
+            metadata=next(map(Metadata.from_dict, found["metaData"]), None),
+            transactions=tuple(map(TransactionIdentifier.from_dict, found["txn"])),
+            domains=tuple(map(DomainMetadata.from_dict, found["domainMetadata"])),
+            commit_info=next(iter(found[COMMIT_INFO]), {}),
+        )
+
+    def _file_conflicts(self, lines: DataFrame, winner: WinningCommit) -> dict[Conflict, str]:
+        small = self.small
+        frame = conflicting_files(
+            parse_log_lines(lines, actions=actions("add", "remove")),
+            reads_whole_table=small.read.whole_table,
+            skipping=self.skipping,
+            read_files=self._with_values(self.read_files, {p for p, _ in small.read.files}),
+            removed_files=self._with_values(self.removed_files, {p for p, _ in small.removes}),
+            is_blind_append=winner.is_blind_append,
+            table_root=self.log.store.table_root,
+        )
+        rows = read_rows(
+            frame,
+            what="conflicting files of a winning commit",
+            bound=len(Conflict),
+            version=winner.version,
+        )
+        return {Conflict[row[CONFLICT]]: row[SUBJECT] for row in rows}
+
+    def _with_values(self, files: DataFrame | None, paths: set[str]) -> DataFrame | None:
+        if files is not None:
+            key = F.expr(canonical_path("path", table_root=self.log.store.table_root))
+            files = files.select(key.alias(KEY))
+        if not paths:
+            return files
+        values = self.log.spark.createDataFrame([(path,) for path in paths], f"{KEY} STRING")
+        return values if files is None else files.unionAll(values)

@@ -1,0 +1,1 @@
+"""Reading the log: listing, segments, checkpoints, replayed state and time travel."""

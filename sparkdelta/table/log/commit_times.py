@@ -1,0 +1,65 @@
+"""When commits were made: in-commit timestamps where they are enabled, file times elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.exceptions import MissingCommitInfoError, MissingCommitTimestampError
+from sparkdelta.frames.log.commit_infos import commit_infos
+from sparkdelta.protocol.log_files import LogFile, Version
+from sparkdelta.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
+from sparkdelta.protocol.version_checksum import VersionChecksum
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.log.line_reader import local_lines, read_first_line, read_lines
+from sparkdelta.table.log.log_reader import LogReader
+
+
+def commit_timestamp(
+    log: LogReader, in_commit: InCommitTimestamps, checksum: VersionChecksum | None
+) -> int | None:
+    """The timestamp of a segment's version in milliseconds; None where its commit file is gone."""
+    version = log.segment.version
+    commits = [file for file in log.segment.commits if file.version == version]
+    if has_in_commit_timestamp(in_commit, version):
+        if checksum is not None and checksum.in_commit_timestamp is not None:
+            return checksum.in_commit_timestamp
+        if commits:
+            return in_commit_timestamp(log.spark, log.store, commits[0])
+    return commits[0].modification_time_ms if commits else None
+
+
+def in_commit_timestamp(spark: SparkSession, store: LogStore, commit: LogFile) -> int:
+    """`commitInfo.inCommitTimestamp` of a commit, without a Spark job.
+
+    The commitInfo has to be the first action; the rest is read where another writer put it there.
+
+    Raises
+    ------
+    MissingCommitInfoError, MissingCommitTimestampError
+    """
+    rows = _timestamps(spark, read_first_line(store, commit))
+    rows = rows or _timestamps(spark, read_lines(store, [commit]))
+    if not rows:
+        raise MissingCommitInfoError(version=commit.version, path=store.table_root)
+    if rows[0]["inCommitTimestamp"] is None:
+        raise MissingCommitTimestampError(version=commit.version, path=store.table_root)
+    return int(rows[0]["inCommitTimestamp"])
+
+
+def _timestamps(spark: SparkSession, lines: pa.Table) -> list[Row]:
+    infos = commit_infos(local_lines(spark, lines), few=True)
+    return read_rows(
+        infos.select(F.col("commitInfo.inCommitTimestamp")),
+        what="commit timestamps",
+        bound=lines.num_rows,
+    )
+
+
+def file_times(commits: Sequence[LogFile]) -> list[tuple[Version, int]]:
+    """Version and modification time of commits."""
+    return [(file.version, file.modification_time_ms) for file in commits]

@@ -1,0 +1,345 @@
+"""From a log segment to the protocol, the metaData and a reader of the rest."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.exceptions import (
+    DeltaError,
+    LogFileNotFoundError,
+    MalformedLogFileError,
+    StateRecoverError,
+    StorageError,
+)
+from sparkdelta.frames.log.reconciliation import doubled_files
+from sparkdelta.protocol.actions import Metadata, Protocol, Sidecar
+from sparkdelta.protocol.file_paths import decode_path
+from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFileKind, Version
+from sparkdelta.protocol.log_segment import LogSegment
+from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.protocol.version_checksum import VersionChecksum
+from sparkdelta.schema.action_schemas import (
+    ADD,
+    CHECKPOINT_METADATA,
+    METADATA,
+    PROTOCOL,
+    SIDECAR,
+)
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.log.line_reader import total_size
+from sparkdelta.table.log.listing import find_log_segment, read_checksum, read_options
+from sparkdelta.table.log.log_reader import SMALL_CHECKPOINT_BYTES, LogReader
+
+_LOGGER = logging.getLogger(__name__)
+
+Action = TypeVar("Action")
+
+_MAX_TABLE_ACTIONS = 100_000
+_MAX_SIDECARS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedLog:
+    """A log segment with what was needed of its contents."""
+
+    log: LogReader
+    protocol: Protocol
+    metadata: Metadata
+    checksum: VersionChecksum | None
+
+
+def load_log(
+    spark: SparkSession,
+    store: LogStore,
+    version: Version | None,
+    options: Mapping[str, str],
+    without: Collection[str] = (),
+) -> LoadedLog:
+    """Find and load the segment of a version, the latest by default.
+
+    Files named in `without` are taken for not there.
+
+    Where a file of the segment vanishes meanwhile, as when log cleanup runs, the log is listed once
+    more. A checkpoint that cannot be read is then left out, as long as the rest of the log gives
+    the version.
+    """
+    with suppress(LogFileNotFoundError, _BrokenCheckpoint):
+        return _load(spark, store, version, options, without)
+    broken: dict[str, DeltaError] = {}
+    while True:
+        try:
+            loaded = _load(spark, store, version, options, [*without, *broken])
+        except _BrokenCheckpoint as found:
+            version = found.version  # never an older one, where the checkpoint alone has the latest
+            broken.update(dict.fromkeys(found.files, found.problem))
+        except DeltaError:
+            if not broken:
+                raise
+            raise next(iter(broken.values())) from None
+        else:
+            problems = {name: problem.message for name, problem in broken.items()}
+            if problems:
+                _LOGGER.warning("%s: ignored invalid log files: %s", store.table_root, problems)
+            return replace(loaded, log=replace(loaded.log, broken=problems))
+
+
+class _BrokenCheckpoint(Exception):  # noqa: N818 - it never leaves this module
+    """A segment's checkpoint cannot be read."""
+
+    def __init__(self, segment: LogSegment, problem: DeltaError) -> None:
+        super().__init__(problem)
+        assert segment.checkpoint is not None
+        self.version = segment.version
+        self.files = [file.name for file in segment.checkpoint.files]
+        self.problem = problem
+
+
+def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
+    """Load a segment that adds commits to the same checkpoint, reading only the new ones."""
+    log = loaded.log.extended(segment)
+    checksum = _checksum_of(log.store, segment)
+    protocol, metadata = _in_checksum(checksum)
+    if protocol is None or metadata is None:
+        protocol, metadata = _in_commits(log)
+    return LoadedLog(log, protocol or loaded.protocol, metadata or loaded.metadata, checksum)
+
+
+def _load(
+    spark: SparkSession,
+    store: LogStore,
+    version: Version | None,
+    options: Mapping[str, str],
+    without: Collection[str],
+) -> LoadedLog:
+    segment = find_log_segment(store, version=version, without=without)
+    options = read_options(store, options)  # only now does every store know its root
+    log = LogReader.open(spark, store, segment, options)
+    broken = [*without]
+    while found := _broken_compactions(log):
+        broken += found
+        segment = find_log_segment(store, version=segment.version, without=broken)
+        log = LogReader.open(spark, store, segment, options)
+    checksum = None if log.lacks_a_schema else _checksum_of(store, segment)
+    protocol, metadata = _in_checksum(checksum)
+    if protocol is None or metadata is None:
+        protocol, metadata = _in_commits(log)
+    if _needs_checkpoint(log, protocol, metadata):
+        try:
+            rows = _checkpoint_rows(log)
+            log = _with_sidecars(log, rows)
+        except StorageError as error:
+            raise _BrokenCheckpoint(segment, error) from error
+        protocol = protocol or _one(rows, "protocol", Protocol.from_dict)
+        metadata = metadata or _one(rows, "metaData", Metadata.from_dict)
+    if protocol is None or metadata is None:
+        what = "protocol" if protocol is None else "metadata"
+        raise StateRecoverError(what=what, version=segment.version, path=store.table_root)
+    return LoadedLog(log, protocol, metadata, checksum)
+
+
+def _broken_compactions(log: LogReader) -> list[str]:
+    """Compactions of the segment that hold an add and a remove of the same logical file.
+
+    References
+    ----------
+    PROTOCOL.md#log-compaction-files
+    """
+    compactions = [file for file in log.segment.deltas if file.kind is LogFileKind.COMPACTION]
+    if not compactions:
+        return []
+    doubled = doubled_files(
+        log.commit_actions("add", "remove"), table_root=log.store.table_root
+    ).filter(F.col("version").isin([file.end_version for file in compactions]))
+    rows = read_rows(
+        doubled,
+        what="invalid log compactions",
+        bound=_MAX_TABLE_ACTIONS,
+        version=log.segment.version,
+    )
+    versions = {row["version"] for row in rows}
+    return [file.name for file in compactions if file.end_version in versions]
+
+
+def _checksum_of(store: LogStore, segment: LogSegment) -> VersionChecksum | None:
+    return None if segment.version_checksum is None else read_checksum(store, segment.version)
+
+
+def _in_checksum(checksum: VersionChecksum | None) -> tuple[Protocol | None, Metadata | None]:
+    if checksum is None or checksum.protocol is None or checksum.metadata is None:
+        return None, None
+    return checksum.protocol, checksum.metadata
+
+
+def _in_commits(log: LogReader) -> tuple[Protocol | None, Metadata | None]:
+    if not log.has_commits:
+        return None, None
+    actions = log.table_actions()
+    if (
+        not log.is_searched
+    ):  # one row instead of one per change, at the price of a shuffle of few rows
+        actions = actions.groupBy().agg(
+            F.max("version").alias("version"),
+            *(
+                F.max_by(name, F.when(F.col(name).isNotNull(), F.col("version"))).alias(name)
+                for name in ("protocol", "metaData")
+            ),
+        )
+    rows = read_rows(
+        actions, what="protocol and metaData", bound=_MAX_TABLE_ACTIONS, version=log.segment.version
+    )
+    rows.sort(key=lambda row: row["version"] or 0)
+    return (
+        _one(rows, "protocol", Protocol.from_dict),
+        _one(rows, "metaData", Metadata.from_dict),
+    )
+
+
+def _needs_checkpoint(log: LogReader, protocol: Protocol | None, metadata: Metadata | None) -> bool:
+    """Whether the checkpoint's own files must be read: they may name sidecars.
+
+    A classic name does not tell the spec. Only a table with v2Checkpoint has V2 checkpoints, and
+    the checkpoint's protocol is the table's unless a commit after it changed that.
+    """
+    checkpoint = log.segment.checkpoint
+    if checkpoint is None:
+        return False
+    if protocol is None or metadata is None or checkpoint.kind is LogFileKind.UUID_CHECKPOINT:
+        return True
+    if checkpoint.kind is LogFileKind.MULTI_PART_CHECKPOINT:
+        return False
+    return is_supported(protocol, TableFeature.V2_CHECKPOINT) or log.may_hold("protocol")
+
+
+def _checkpoint_rows(log: LogReader) -> list[Row]:
+    """protocol, metaData, sidecar, checkpointMetadata: what of a checkpoint is not about files.
+
+    Raises
+    ------
+    MalformedLogFileError
+        A V2 checkpoint lacks what each has, or names sidecars and has file actions beside them.
+
+    References
+    ----------
+    PROTOCOL.md#v2-spec
+    """
+    checkpoint = log.segment.checkpoint
+    assert checkpoint is not None
+    fields = {"protocol": PROTOCOL, "metaData": METADATA, "sidecar": SIDECAR}
+    fields |= {"checkpointMetadata": CHECKPOINT_METADATA}
+    # Leaves, so that row groups of nothing but file actions are skipped by their statistics.
+    is_wanted = (
+        "protocol.minReaderVersion IS NOT NULL OR metaData.id IS NOT NULL "
+        "OR sidecar.path IS NOT NULL OR checkpointMetadata.version IS NOT NULL"
+    )
+    is_small = total_size(checkpoint.files) <= SMALL_CHECKPOINT_BYTES
+    if is_small:
+        fields |= {"add": _ONLY_PATH, "remove": _ONLY_PATH}
+        is_wanted = f"{is_wanted} OR {_IS_OF_A_FILE}"
+    actions = log.checkpoint_actions(*(StructField(name, fields[name]) for name in fields))
+    rows = read_rows(
+        actions.filter(is_wanted),
+        what="protocol, metaData and sidecars",
+        bound=_MAX_SIDECARS,
+        version=log.segment.version,
+    )
+    if any(row["sidecar"] is not None for row in rows) and (
+        any(row["add"] or row["remove"] for row in rows) if is_small else _has_file_actions(log)
+    ):
+        name = checkpoint.files[0].name
+        raise _malformed(log, f"{name} names sidecars and has file actions beside them")
+    if checkpoint.is_json:  # of which lines may be lost; Parquet is read whole or not at all
+        for name in ("checkpointMetadata", "protocol", "metaData"):
+            if all(row[name] is None for row in rows):
+                raise _malformed(log, f"{checkpoint.files[0].name} has no {name}")
+    return rows
+
+
+_ONLY_PATH = StructType([ADD["path"]])
+_IS_OF_A_FILE = "add.path IS NOT NULL OR remove.path IS NOT NULL"
+
+
+def _has_file_actions(log: LogReader) -> bool:
+    """Whether the checkpoint's own files hold a file action."""
+    actions = log.checkpoint_actions(
+        StructField("add", _ONLY_PATH), StructField("remove", _ONLY_PATH)
+    )
+    found = read_rows(
+        actions.filter(_IS_OF_A_FILE).limit(1),
+        what="file actions beside sidecars",
+        bound=1,
+        version=log.segment.version,
+    )
+    return bool(found)
+
+
+def _with_sidecars(log: LogReader, rows: Sequence[Row]) -> LogReader:
+    """The reader with the sidecars that a checkpoint names; they are there, and have content.
+
+    Raises
+    ------
+    LogFileNotFoundError, MalformedLogFileError
+
+    References
+    ----------
+    PROTOCOL.md#sidecar-files
+    """
+    sidecars = tuple(_sidecar(row["sidecar"]) for row in rows if row["sidecar"] is not None)
+    if not sidecars:
+        return log
+    stored = {file.name: file.size_bytes for file in log.store.list_directory(SIDECAR_DIRECTORY)}
+    for sidecar in sidecars:
+        name = f"{SIDECAR_DIRECTORY}/{sidecar.path}"
+        if sidecar.path not in stored:
+            raise LogFileNotFoundError(
+                path=log.store.table_root, version=log.segment.version, file=name
+            )
+        if not stored[sidecar.path]:  # Spark passes over such a file
+            raise _malformed(log, f"{name} has no bytes")
+    return replace(log, sidecars=sidecars, sidecar_schema=_sidecar_schema(rows))
+
+
+def _malformed(log: LogReader, problem: str) -> MalformedLogFileError:
+    version = log.segment.version
+    return MalformedLogFileError(path=log.store.table_root, version=version, problem=problem)
+
+
+def _sidecar(row: Row) -> Sidecar:
+    """They always reside in the log's own directory, so only the name counts."""
+    sidecar = Sidecar.from_dict(row.asDict(recursive=True))
+    return replace(sidecar, path=decode_path(sidecar.path).rpartition("/")[2])
+
+
+def _sidecar_schema(rows: Sequence[Row]) -> StructType | None:
+    """What the checkpoint says of the columns of its sidecars, if that can be read.
+
+    References
+    ----------
+    PROTOCOL.md#checkpoint-metadata-tags
+    """
+    said = next((row["checkpointMetadata"] for row in rows if row["checkpointMetadata"]), None)
+    text = None if said is None else (said["tags"] or {}).get("sidecarFileSchema")
+    try:
+        return None if text is None else StructType.fromJson(json.loads(text))
+    except (ValueError, TypeError, KeyError, PySparkException):
+        return None
+
+
+def _one(
+    rows: list[Row], name: str, from_dict: Callable[[Mapping[str, Any]], Action]
+) -> Action | None:
+    """The last of the rows' actions of a kind."""
+    for row in reversed(rows):
+        if row[name] is not None:
+            return from_dict(row[name].asDict(recursive=True))
+    return None

@@ -1,0 +1,320 @@
+"""The reconciled state of a snapshot as lazy DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from sparkdelta.engine.local_frames import empty_frame
+from sparkdelta.frames.log.partition_values import typed_partition_values
+from sparkdelta.frames.log.reconciliation import (
+    keyed_file_actions,
+    newest_adds,
+    newest_by_key,
+    newest_file_actions,
+    newest_removes,
+    superseding_keys,
+    surviving_adds,
+    surviving_removes,
+)
+from sparkdelta.frames.log.statistics import conformed, parsed_statistics
+from sparkdelta.frames.skipping.data_skipping import (
+    NOTHING_STORED,
+    DataSkipping,
+    StoredFacts,
+    stored_in_checkpoint,
+)
+from sparkdelta.frames.skipping.file_marks import FileMarks
+from sparkdelta.protocol.actions import Sidecar
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
+from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
+from sparkdelta.schema.statistics_schema import narrowed_statistics
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.log.log_reader import LogReader
+from sparkdelta.table.log.sidecar_pruning import possible_sidecars
+
+NUM_RECORDS = "numRecords"
+_FROM_CHECKPOINT = -1
+_SEED = 1  # the same log is laid out in the same way
+_LEAST_BYTES_PER_FILE = 8  # in a checkpoint, where paths differ in little but their number
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAdds:
+    """The live adds of a version as `TableState.adds` gives them without JSON, kept in Spark."""
+
+    version: Version
+    adds: DataFrame
+
+
+@dataclass(frozen=True)
+class TableState:
+    """What replay of a log segment gives, as lazy DataFrames.
+
+    Attributes
+    ----------
+    num_files
+        How many live files there are, where the version checksum tells.
+    cached
+        Kept files, which stand in for the checkpoint.
+    shows_progress
+        Whether a bar is shown where a query over it takes long, see `engine.progress`.
+
+    References
+    ----------
+    PROTOCOL.md#action-reconciliation
+    """
+
+    log: LogReader
+    configuration: TableConfiguration
+    partition_time_zone: str
+    num_files: int | None = None
+    cached: CachedAdds | None = None
+    shows_progress: bool = False
+
+    def has_few_files(self, bound: int) -> bool:
+        """Whether there are clearly no more live files than a bound, without looking for them."""
+        if self.num_files is not None:
+            return self.num_files <= bound
+        lines, segment = self.log.local_lines, self.log.segment
+        if lines is None or self.log.sidecars:
+            return False
+        checkpoint = segment.checkpoint.files if segment.checkpoint is not None else ()
+        stored = sum(file.size_bytes for file in checkpoint) // _LEAST_BYTES_PER_FILE
+        return int(lines.num_rows) + stored <= bound
+
+    def scan_files(
+        self, *fields: str, skipping: DataSkipping | FileMarks | None = None
+    ) -> DataFrame:
+        """The named fields of the live add actions, as in the log, and NUM_RECORDS.
+
+        Parameters
+        ----------
+        skipping
+            Leaves out the files that it finds to hold no matching row, or marks them.
+        """
+        if self.cached is not None:
+            adds = self._adds_since_cached(self.cached, skipping)
+            return adds.select(*fields, F.col(STATS_PARSED)[NUM_RECORDS].alias(NUM_RECORDS))
+        adds = self._live_adds(skipping)
+        return adds.select(*fields, self._num_records(adds).alias(NUM_RECORDS))
+
+    def adds(self, *, with_json: bool = True, skipping: DataSkipping | None = None) -> DataFrame:
+        """The live adds with typed partition values and statistics.
+
+        Parameters
+        ----------
+        with_json
+            Whether to carry the text `stats` too, most of an action's bytes.
+        skipping
+            Leaves out the files that it finds to hold no matching row.
+        """
+        if self.cached is not None and not with_json:
+            return self._adds_since_cached(self.cached, skipping)
+        adds = self._all_adds if skipping is None else self._live_adds(skipping)
+        return self._typed(adds, with_json=with_json)
+
+    def adds_as_stored(self) -> tuple[DataFrame, StoredFacts]:
+        """The live adds as in the log, with the typed columns that the checkpoint has; and which
+        these are.
+        """
+        has_checkpoint = self.log.segment.checkpoint is not None
+        return self._live_adds(), self._stored() if has_checkpoint else NOTHING_STORED
+
+    def sampled_adds(
+        self, fraction: float, columns: Sequence[tuple[str, ...]]
+    ) -> tuple[DataFrame, StoredFacts]:
+        """As `adds_as_stored`, but of some adds in the log, live or not, and no more of them than
+        partition values and statistics of some columns: costs no replay.
+        """
+        fields = [ADD[name] for name in ("path", "partitionValues", "stats")]
+        new = self.log.commit_actions("add").filter("add.path IS NOT NULL")
+        new = new.select(*(f"add.{field.name}" for field in fields))
+        if self.log.segment.checkpoint is None:
+            return new.sample(fraction, _SEED), NOTHING_STORED
+        stored = self._stored()
+        if stored.statistics is not None and NUM_RECORDS in stored.statistics.names:
+            stored = replace(stored, statistics=narrowed_statistics(stored.statistics, columns))
+        adds = self.log.checkpoint_file_actions(self._add_field(fields, stored))
+        if self.log.has_commits:
+            adds = adds.unionByName(new, allowMissingColumns=True)
+        return adds.sample(fraction, _SEED), stored
+
+    def with_sidecars(self, chosen: Sequence[Sidecar]) -> TableState:
+        """What replay would give if the checkpoint had these sidecars alone."""
+        return replace(self, log=replace(self.log, chosen=tuple(chosen)), cached=None)
+
+    def removes(self) -> DataFrame:
+        """The tombstones, expired ones included."""
+        new = (
+            newest_removes(self._newest)
+            if self.log.may_hold("remove")
+            else empty_frame(self.log.spark, REMOVE)
+        )
+        if self.log.segment.checkpoint is None:
+            return new
+        removes = self.log.checkpoint_file_actions(StructField("remove", REMOVE))
+        if not self.log.has_commits:
+            return removes
+        survivors = surviving_removes(
+            removes,
+            self._superseding,
+            table_root=self.log.store.table_root,
+            broadcast_keys=self.log.broadcasts_keys,
+        )
+        return survivors.unionByName(new)
+
+    def transactions(self) -> DataFrame:
+        """The latest `txn` of each application."""
+        return self._newest_by_key("txn", TXN, key="appId")
+
+    def domain_metadata(self) -> DataFrame:
+        """The latest `domainMetadata` of each domain that is not removed."""
+        latest = self._newest_by_key("domainMetadata", DOMAIN_METADATA, key="domain")
+        return latest.filter("NOT coalesce(removed, false)")
+
+    # Frames of the log are kept: to build them takes longer than to plan what uses them.
+
+    @cached_property
+    def keyed_commits(self) -> DataFrame:
+        """The file actions of the commits, as `keyed_file_actions` gives them."""
+        return self._keyed_above(None)
+
+    @cached_property
+    def _newest(self) -> DataFrame:
+        return newest_file_actions(self.keyed_commits)
+
+    @cached_property
+    def _superseding(self) -> DataFrame:
+        return superseding_keys(self.keyed_commits)
+
+    def _keyed_above(self, above: Version | None) -> DataFrame:
+        """The file actions of the commits above a version."""
+        return keyed_file_actions(
+            self.log.commit_actions("add", "remove", above=above),
+            table_root=self.log.store.table_root,
+            is_local=self.log.is_local,
+        )
+
+    @cached_property
+    def _all_adds(self) -> DataFrame:
+        """The fields of the live add actions, and the typed columns of the checkpoint."""
+        return self._live_adds()
+
+    def _live_adds(self, skipping: DataSkipping | FileMarks | None = None) -> DataFrame:
+        """As `_all_adds`, but for those that are left out."""
+        new = _kept(newest_adds(self._newest), skipping, NOTHING_STORED)
+        if self.log.segment.checkpoint is None:
+            return new
+        adds = self._log_of(skipping).checkpoint_file_actions(self._add_field())
+        adds = _kept(adds, skipping, self._stored())
+        if not self.log.has_commits:
+            return adds
+        survivors = self._surviving(adds, self._superseding)
+        return survivors.unionByName(new, allowMissingColumns=True)
+
+    def _log_of(self, skipping: DataSkipping | FileMarks | None) -> LogReader:
+        """The log without the sidecars that cannot matter."""
+        log = self.log
+        if not isinstance(skipping, DataSkipping) or not log.sidecars or log.chosen is not None:
+            return log
+        return replace(log, chosen=tuple(possible_sidecars(log, skipping)))
+
+    def _adds_since_cached(
+        self, cached: CachedAdds, skipping: DataSkipping | FileMarks | None
+    ) -> DataFrame:
+        adds = _kept(cached.adds, skipping, self._stored_in_cache())
+        if cached.version == self.log.segment.version:
+            return adds
+        keyed = self._keyed_above(cached.version)
+        new = _kept(newest_adds(newest_file_actions(keyed)), skipping, NOTHING_STORED)
+        survivors = self._surviving(adds, superseding_keys(keyed))
+        return survivors.unionByName(self._typed(new, with_json=False))
+
+    def _surviving(self, adds: DataFrame, keys: DataFrame) -> DataFrame:
+        return surviving_adds(
+            adds,
+            keys,
+            table_root=self.log.store.table_root,
+            broadcast_keys=self.log.broadcasts_keys,
+        )
+
+    def _add_field(
+        self, fields: Sequence[StructField] = tuple(ADD.fields), stored: StoredFacts | None = None
+    ) -> StructField:
+        """`add` with the typed columns that the checkpoint holds, as far as they are of use."""
+        stored = self._stored() if stored is None else stored
+        typed = [StructField(STATS_PARSED, stored.statistics)] if stored.statistics else []
+        add = self.log.stored_add_type()
+        if add is not None and stored.partition_values:
+            typed.append(add[PARTITION_VALUES_PARSED])
+        return StructField("add", StructType([*fields, *typed]))
+
+    def _stored(self) -> StoredFacts:
+        """What the checkpoint has stored."""
+        return stored_in_checkpoint(
+            self.log.stored_add_type(),
+            self.configuration.partition_keys,
+            self.configuration.statistics,
+        )
+
+    def _stored_in_cache(self) -> StoredFacts:
+        names = {field.name: field.name for field in self.configuration.partition_fields}
+        return StoredFacts(names, self.configuration.statistics, has_json=False)
+
+    def _typed(self, adds: DataFrame, *, with_json: bool) -> DataFrame:
+        # Under names of their own, for a user may join one result of `add_files` with another.
+        kept = [f"{name} AS {name}" for name in ADD.names if with_json or name != "stats"]
+        partition_values = typed_partition_values(
+            "partitionValues",
+            self.configuration.partition_keys,
+            time_zone=self.partition_time_zone,
+        )
+        return adds.selectExpr(
+            *kept,
+            f"{partition_values} AS {PARTITION_VALUES_PARSED}",
+            f"{self._statistics(adds)} AS {STATS_PARSED}",
+        )
+
+    def _statistics(self, adds: DataFrame) -> str:
+        statistics = self.configuration.statistics
+        parsed = parsed_statistics("stats", statistics=statistics)
+        if STATS_PARSED not in adds.columns:
+            return parsed
+        stored = self._stored().statistics
+        assert stored is not None
+        in_checkpoint = conformed(STATS_PARSED, stored=stored, wanted=statistics)
+        return f"coalesce({in_checkpoint}, {parsed})"
+
+    def _num_records(self, adds: DataFrame) -> Column:
+        in_json = F.get_json_object("stats", "$.numRecords").try_cast("long")
+        if STATS_PARSED not in adds.columns:
+            return in_json
+        stored = self._stored().statistics
+        if stored is None or NUM_RECORDS not in stored.names:
+            return in_json
+        return F.coalesce(F.col(STATS_PARSED)[NUM_RECORDS].cast("long"), in_json)
+
+    def _newest_by_key(self, action: str, fields: StructType, *, key: str) -> DataFrame:
+        has_checkpoint = self.log.segment.checkpoint is not None
+        if not has_checkpoint and not self.log.may_hold(action):
+            return empty_frame(self.log.spark, fields)
+        rows = self.log.commit_actions(action)
+        if has_checkpoint:
+            stored = self.log.checkpoint_actions(StructField(action, fields))
+            checkpoint = stored.selectExpr(f"{_FROM_CHECKPOINT}L AS version", action)
+            rows = checkpoint.unionByName(rows)
+            rows = rows.coalesce(1) if self.log.is_small else rows
+        return newest_by_key(rows, action=action, key=key)
+
+
+def _kept(
+    adds: DataFrame, skipping: DataSkipping | FileMarks | None, stored: StoredFacts
+) -> DataFrame:
+    return adds if skipping is None else skipping.keep(adds, stored)

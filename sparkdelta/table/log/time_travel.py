@@ -1,0 +1,175 @@
+"""From a moment to the version that was the latest then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta, timezone
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.exceptions import (
+    InvalidTimestampError,
+    NoCommitsFoundError,
+    TimestampEarlierThanCommitRetentionError,
+    TimestampGreaterThanCommitError,
+)
+from sparkdelta.protocol.commit_timestamps import (
+    strictly_increasing,
+    utc_datetime,
+    version_at_or_before,
+)
+from sparkdelta.protocol.log_files import LogFile, Version
+from sparkdelta.protocol.log_segment import readable_commits
+from sparkdelta.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.log.commit_times import (
+    commit_timestamp,
+    file_times,
+    in_commit_timestamp,
+)
+from sparkdelta.table.log.listing import list_log_files, open_log
+from sparkdelta.table.log.loading import load_log
+
+_TIMESTAMP = re.compile(
+    r"(?P<date>\d{4}-\d{1,2}-\d{1,2})"
+    r"(?:[ T](?P<hour>\d{1,2}):(?P<minute>\d{1,2})"
+    r"(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d{1,9}))?)?)?"
+    r"\s*(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})?"
+)
+
+
+def timestamp_ms(value: str | datetime | date) -> int:
+    """A moment in milliseconds since the epoch; without a zone it is UTC, and a date is its
+    midnight.
+
+    Raises
+    ------
+    InvalidTimestampError
+
+    Examples
+    --------
+    >>> timestamp_ms("1970-01-01 00:00:01.5"), timestamp_ms("1970-01-01T01:00:00+01:00")
+    (1500, 0)
+    """
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=timezone.utc)
+    moment = value if isinstance(value, datetime) else _parse(value)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    return (moment - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(milliseconds=1)
+
+
+def _parse(text: str) -> datetime:
+    match = _TIMESTAMP.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None:
+        raise InvalidTimestampError(value=text)
+    year, month, day = map(int, match["date"].split("-"))
+    micros = int((match["fraction"] or "0").ljust(6, "0")[:6])
+    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
+    zone, offset = match["zone"], timedelta(0)
+    if zone not in (None, "Z", "UTC"):
+        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+        offset = -offset if zone[0] == "-" else offset
+    try:
+        return datetime(year, month, day, hour, minute, second, micros, timezone(offset))
+    except ValueError as error:  # an offset of a day or more, too
+        raise InvalidTimestampError(value=text) from error
+
+
+def version_at_timestamp(
+    spark: SparkSession, path: str, timestamp: str | datetime | date
+) -> Version:
+    """The version that was the latest at a moment.
+
+    Raises
+    ------
+    TimestampEarlierThanCommitRetentionError
+        Before the earliest commit that can still be read.
+    TimestampGreaterThanCommitError
+        After the latest commit.
+    InvalidTimestampError
+
+    References
+    ----------
+    PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
+    """
+    moment = timestamp_ms(timestamp)
+    store = open_log(spark, path)
+    loaded = load_log(spark, store, None, {})
+    configuration = TableConfiguration.validate(
+        loaded.protocol, loaded.metadata, path=store.table_root
+    )
+    in_commit = configuration.in_commit_timestamps
+    latest = commit_timestamp(loaded.log, in_commit, loaded.checksum)
+    version = loaded.log.segment.version
+    listing = [file for file in list_log_files(store) if file.version <= version]
+    commits = readable_commits(listing, path=store.table_root)
+    if not commits:
+        raise NoCommitsFoundError(path=store.table_root)
+    inside, outside = _by_kind_of_time(commits, in_commit)
+    times = strictly_increasing(file_times(outside))
+    if not inside and times:
+        latest = times[-1][1]
+    if latest is not None and moment > latest:
+        raise TimestampGreaterThanCommitError(
+            timestamp=timestamp, latest=utc_datetime(latest), path=store.table_root
+        )
+    found = newest_commit_at(spark, store, commits, in_commit, moment)
+    if found is None:
+        bound = in_commit.enablement_timestamp
+        # File times of a copied table are those of the copy, after the in-commit timestamps.
+        by_file = bool(times) and (not inside or bound is None or times[0][1] < bound)
+        earliest = times[0][1] if by_file else in_commit_timestamp(spark, store, inside[0])
+        raise TimestampEarlierThanCommitRetentionError(
+            timestamp=timestamp, earliest=utc_datetime(earliest), path=store.table_root
+        )
+    return found
+
+
+def newest_commit_at(
+    spark: SparkSession,
+    store: LogStore,
+    commits: Sequence[LogFile],
+    in_commit: InCommitTimestamps,
+    moment_ms: int,
+) -> Version | None:
+    """The version of the newest commit not newer than a moment; None if all are.
+
+    Parameters
+    ----------
+    commits
+        In order, without gaps.
+
+    References
+    ----------
+    PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
+    """
+    inside, outside = _by_kind_of_time(commits, in_commit)
+    bound = in_commit.enablement_timestamp
+    if inside and (bound is None or moment_ms >= bound):
+        return _last_in_commit(spark, store, inside, moment_ms)
+    return version_at_or_before(strictly_increasing(file_times(outside)), moment_ms)
+
+
+def _by_kind_of_time(
+    commits: Sequence[LogFile], in_commit: InCommitTimestamps
+) -> tuple[Sequence[LogFile], Sequence[LogFile]]:
+    """The commits that hold their timestamps, and those before them."""
+    inside = [file for file in commits if has_in_commit_timestamp(in_commit, file.version)]
+    return inside, commits[: len(commits) - len(inside)]
+
+
+def _last_in_commit(
+    spark: SparkSession, store: LogStore, commits: Sequence[LogFile], moment: int
+) -> Version | None:
+    """Binary search over in-commit timestamps, which grow with the version."""
+    low, high = 0, len(commits)
+    while low < high:
+        middle = (low + high) // 2
+        if in_commit_timestamp(spark, store, commits[middle]) <= moment:
+            low = middle + 1
+        else:
+            high = middle
+    return commits[low - 1].version if low else None

@@ -1,0 +1,82 @@
+"""Log maintenance that follows a commit: its version checksum, and as the table's properties say a
+log compaction, a checkpoint and a cleanup of the log.
+
+None of it is part of the commit, and no failure in it undoes the commit.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.sessions import writing_session
+from sparkdelta.protocol.table_features import Writing, check_writable
+from sparkdelta.protocol.table_properties import (
+    checkpoint_interval,
+    compaction_interval,
+    is_off,
+)
+from sparkdelta.table.checkpoint.options import CheckpointOptions
+from sparkdelta.table.checkpoint.writing import write_checkpoint
+from sparkdelta.table.commit.transaction import CommittedTransaction
+from sparkdelta.table.maintenance.checksum_chain import add_checksum_of_commit
+from sparkdelta.table.maintenance.log_compaction import compact
+from sparkdelta.table.maintenance.metadata_cleanup import ENABLED, clean_metadata
+from sparkdelta.table.maintenance.version_checksum import add_version_checksum
+
+log = logging.getLogger(__name__)
+
+
+def run_commit_hooks(done: CommittedTransaction) -> None:
+    """Run the maintenance that is due after a commit; a failing step is logged, and the next runs.
+
+    References
+    ----------
+    PROTOCOL.md#version-checksum-file, PROTOCOL.md#checkpoints, PROTOCOL.md#metadata-cleanup
+    """
+    steps = {
+        "version checksum": _write_checksum,
+        "log compaction": _compact_log,
+        "checkpoint": _write_checkpoint,
+    }
+    for what, step in steps.items():
+        try:
+            with jobs_of(done.store.table_root, done.version):
+                step(done)
+        except BaseException as error:
+            log.warning(
+                "Version %s of %s was committed, but its %s failed: %s",
+                done.version, done.store.table_root, what, error,
+            )  # fmt: skip
+            if not isinstance(error, Exception):
+                raise
+
+
+def _write_checksum(done: CommittedTransaction) -> None:
+    if done.lines is not None:
+        add_checksum_of_commit(done.store, done.version, done.lines, done.checksum_before)
+    else:
+        add_version_checksum(done.snapshot, from_state=False)
+
+
+def _compact_log(done: CommittedTransaction) -> None:
+    interval = compaction_interval(done.properties)
+    if interval is None or interval < 2 or (done.version + 1) % interval:
+        return
+    with writing_session(done.spark) as session:
+        compact(done.snapshot.in_session(session), done.version - interval + 1, done.version)
+
+
+def _write_checkpoint(done: CommittedTransaction) -> None:
+    if not done.version or done.version % checkpoint_interval(done.properties):
+        return
+    path, now = done.store.table_root, time.time_ns() // 1_000_000
+    with writing_session(done.spark) as session:
+        snapshot = done.snapshot.in_session(session)
+        write_checkpoint(session, path, CheckpointOptions(), now_ms=now, snapshot=snapshot)
+        # Where no commit told the checksum; the state is at hand now.
+        add_version_checksum(snapshot)
+    if not is_off(done.properties, ENABLED):
+        check_writable(done.snapshot.protocol, path=path, writing=Writing.CLEANUP)
+        clean_metadata(done.snapshot, now_ms=now)

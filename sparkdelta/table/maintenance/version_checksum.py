@@ -1,0 +1,249 @@
+"""Version checksums: from the one before and a commit where that is exact, else from the state."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.exceptions import MissingCommitTimestampError
+from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
+from sparkdelta.frames.log.version_checksum import IS_PLAIN, changed_bins, wire_text
+from sparkdelta.protocol.file_paths import canonical_path
+from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES, FileBin, FileTotals
+from sparkdelta.protocol.log_files import LogFile, Version, version_checksum_name
+from sparkdelta.protocol.table_properties import has_in_commit_timestamp
+from sparkdelta.protocol.version_checksum import (
+    FILE_PRESERVING_OPERATIONS,
+    MAX_DOMAINS,
+    MAX_FILES,
+    MAX_TRANSACTIONS,
+    VersionChecksum,
+    WireAction,
+    latest_by_key,
+    serialize_version_checksum,
+)
+from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, TXN, actions
+from sparkdelta.table.log.listing import read_checksum
+from sparkdelta.table.snapshot import Snapshot
+
+_LOGGER = logging.getLogger(__name__)
+_MOST_ACTIONS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksumResult:
+    """What came of writing a version checksum.
+
+    Attributes
+    ----------
+    written
+        Whether the file is new; one that was there is never touched.
+    incremental
+        Whether it was computed from the version before and one commit.
+    """
+
+    version: Version
+    name: str
+    written: bool
+    incremental: bool = False
+
+    def as_dict(self) -> dict[str, object]:
+        """As plain values, for JSON."""
+        return {
+            "version": self.version,
+            "name": self.name,
+            "written": self.written,
+            "incremental": self.incremental,
+        }
+
+
+def add_version_checksum(snapshot: Snapshot, *, from_state: bool = True) -> ChecksumResult:
+    """Write the checksum of a snapshot whose table is known to be writable, unless it is there.
+
+    Parameters
+    ----------
+    from_state
+        Whether the state is replayed where the version before and the commit do not tell it; else
+        nothing is written then.
+
+    References
+    ----------
+    PROTOCOL.md#version-checksum-file
+    """
+    name = version_checksum_name(snapshot.version)
+    if snapshot.segment.version_checksum is not None:
+        return ChecksumResult(snapshot.version, name, written=False)
+    checksum = checksum_after_commit(snapshot)
+    incremental = checksum is not None
+    if not incremental and not from_state:
+        return ChecksumResult(snapshot.version, name, written=False)
+    checksum = checksum or checksum_of_state(snapshot)
+    try:
+        snapshot.log.store.put_if_absent(name, serialize_version_checksum(checksum))
+    except FileExistsError:
+        return ChecksumResult(snapshot.version, name, written=False)
+    _LOGGER.info("%s: wrote %s (incremental: %s)", snapshot.path, name, incremental)
+    return ChecksumResult(snapshot.version, name, written=True, incremental=incremental)
+
+
+def checksum_of_state(
+    snapshot: Snapshot, size_boundaries: tuple[int, ...] = SIZE_BOUNDARIES
+) -> VersionChecksum:
+    """The checksum by Action Reconciliation alone: one aggregate over the live files.
+
+    References
+    ----------
+    PROTOCOL.md#state-validation
+    """
+    rows = read_rows(
+        snapshot.file_bins(size_boundaries),
+        what="totals of the live files",
+        bound=_MOST_ACTIONS,
+        version=snapshot.version,
+    )
+    totals = FileTotals.of(map(_file_bin, rows), size_boundaries)
+    transactions = snapshot.transactions().limit(MAX_TRANSACTIONS + 1)
+    domains = snapshot.domain_metadata().limit(MAX_DOMAINS + 1)
+    return (
+        _known(snapshot)
+        .with_totals(totals)
+        .with_actions(
+            transactions=_wire_actions(transactions, TXN, bound=MAX_TRANSACTIONS + 1),
+            domain_metadata=_wire_actions(domains, DOMAIN_METADATA, bound=MAX_DOMAINS + 1),
+            all_files=_all_files(snapshot) if totals.num_files <= MAX_FILES else None,
+        )
+    )
+
+
+def checksum_after_commit(snapshot: Snapshot) -> VersionChecksum | None:
+    """The checksum by that of the version before and the commit alone; None where these do not tell
+    it exactly.
+
+    Costs one Spark job, for a commit of up to `log_text.DRIVER_LOG_BYTES`.
+    """
+    commit = _commit(snapshot)
+    before = read_checksum(snapshot.log.store, snapshot.version - 1) if snapshot.version else None
+    totals = None if before is None else before.totals
+    if commit is None or before is None or totals is None:
+        return None
+    lines = snapshot.log.lines_of([commit])
+    table_root, boundaries = snapshot.path, totals.sizes.boundaries
+    file_actions = parse_log_lines(lines.coalesce(1), actions=actions("add", "remove"))
+    rows = read_rows(
+        changed_bins(file_actions, table_root=table_root, size_boundaries=boundaries),
+        what="totals of one commit",
+        bound=_MOST_ACTIONS,
+        version=snapshot.version,
+    )
+    info = _commit_info(lines)
+    tells = not rows or info["operation"] in FILE_PRESERVING_OPERATIONS
+    if not tells or not all(row[IS_PLAIN] for row in rows):
+        return None
+    after = totals.plus(FileTotals.of(map(_file_bin, rows), boundaries))
+    if after is None:
+        return None
+    domains = _named(lines, "domainMetadata")
+    return (
+        _known(snapshot)
+        .with_totals(after)
+        .with_actions(
+            transactions=latest_by_key(before.transactions, _named(lines, "txn"), key="appId"),
+            domain_metadata=latest_by_key(before.domain_metadata, domains, key="domain"),
+            all_files=(
+                _files_after(before.all_files, lines, table_root)
+                if before.all_files is not None and after.num_files <= MAX_FILES
+                else None
+            ),
+        )
+    )
+
+
+def _commit(snapshot: Snapshot) -> LogFile | None:
+    commits = snapshot.segment.commits
+    return commits[-1] if commits and commits[-1].version == snapshot.version else None
+
+
+def _known(snapshot: Snapshot) -> VersionChecksum:
+    """What the snapshot and its commit alone tell."""
+    checksum = VersionChecksum(protocol=snapshot.protocol, metadata=snapshot.metadata)
+    commit = _commit(snapshot)
+    if commit is not None:
+        info = _commit_info(snapshot.log.lines_of([commit]))
+        checksum = replace(checksum, txn_id=info["txnId"])
+    if not has_in_commit_timestamp(snapshot.configuration.in_commit_timestamps, snapshot.version):
+        return checksum
+    if snapshot.timestamp_ms is None:
+        raise MissingCommitTimestampError(version=snapshot.version, path=snapshot.path)
+    return replace(checksum, in_commit_timestamp=snapshot.timestamp_ms)
+
+
+def _commit_info(lines: DataFrame) -> dict[str, str | None]:
+    """Operation and txnId of a commit."""
+    names = ("operation", "txnId")
+    fields = [F.get_json_object("line", f"$.commitInfo.{name}").alias(name) for name in names]
+    rows = read_rows(
+        lines.filter(F.contains("line", F.lit('"commitInfo"'))).select(*fields),
+        what="provenance of one commit",
+        bound=_MOST_ACTIONS,
+    )
+    return {name: next((row[name] for row in rows if row[name]), None) for name in names}
+
+
+def _named(lines: DataFrame, name: str) -> list[WireAction]:
+    """The actions of a kind in one commit."""
+    schema = actions(name)
+    named = lines.filter(may_name(name))
+    found = parse_log_lines(named, actions=schema, few=True).filter(F.col(name).isNotNull())
+    fields = schema[name].dataType
+    assert isinstance(fields, StructType)
+    return _wire_actions(found.select(f"{name}.*"), fields, bound=_MOST_ACTIONS)
+
+
+def _wire_actions(rows: DataFrame, action: StructType, *, bound: int) -> list[WireAction]:
+    texts = rows.select(wire_text(action).alias("text"))
+    found = read_rows(texts, what="actions of a version checksum", bound=bound)
+    return [json.loads(row["text"]) for row in found]
+
+
+def _all_files(snapshot: Snapshot) -> list[WireAction] | None:
+    """The live adds; None where a checkpoint has statistics as columns alone."""
+    adds = snapshot.add_files().withColumn("dataChange", F.lit(False))
+    only_columns = F.col("stats").isNull() & F.col("stats_parsed").isNotNull()
+    rows = read_rows(
+        adds.select(F.when(~only_columns, wire_text(ADD)).alias("text")),
+        what="actions of a version checksum",
+        bound=MAX_FILES,
+        version=snapshot.version,
+    )
+    texts = [row["text"] for row in rows]
+    return None if None in texts else [json.loads(text) for text in texts]
+
+
+def _files_after(
+    before: tuple[WireAction, ...], lines: DataFrame, table_root: str
+) -> list[WireAction]:
+    """The live adds after a commit that tells exactly what it changes: not more than there were,
+    and are.
+    """
+    file_actions = parse_log_lines(lines, actions=actions("add", "remove"), few=True)
+    adds = file_actions.filter("add IS NOT NULL").select("add.*")
+    adds = adds.withColumn("dataChange", F.lit(False))
+    added = _wire_actions(adds, ADD, bound=2 * MAX_FILES)
+    rows = read_rows(
+        file_actions.filter("remove IS NOT NULL").select("remove.path"),
+        what="actions of a version checksum",
+        bound=2 * MAX_FILES,
+    )
+    removed = {canonical_path(row["path"], table_root) for row in rows}
+    kept = [add for add in before if canonical_path(str(add["path"]), table_root) not in removed]
+    return kept + added
+
+
+def _file_bin(row: Row) -> FileBin:
+    return FileBin(**{name: row[name] for name in FileBin.__slots__})

@@ -1,0 +1,1 @@
+"""Reading rows: conditions, the files that may match, native and distributed scans."""

@@ -1,0 +1,266 @@
+"""What a scan reads of its table, and why: the counts, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from html import escape
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.frames.skipping.data_skipping import DataSkipping, TermUse
+from sparkdelta.frames.skipping.file_marks import (
+    KEPT_BY_PARTITION_VALUES,
+    KEPT_BY_STATISTICS,
+    FileMarks,
+)
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.version_checksum import VersionChecksum
+from sparkdelta.table.log.log_reader import LogReader
+from sparkdelta.table.log.state import TableState
+
+_UNKNOWN, _SKIPPED = "not counted", "skipped"
+_NOT_COUNTED = (
+    "Files that Spark skips in the log are not counted; report(full=True) counts them by reading "
+    "the whole log."
+)
+_READ_ALL = "All files were counted by reading the whole log once."
+_BAR, _ROW, _LABEL = 320, 26, 170
+_COLOR = "#4c78a8"
+
+
+@dataclass(frozen=True, slots=True)
+class FileCount:
+    """Data files and their bytes."""
+
+    files: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReport:
+    """How many files each step of a scan leaves, made by `Scan.report`; None for what is not known.
+
+    It prints as a small table, and is a picture in a notebook.
+
+    Attributes
+    ----------
+    version
+        Of the table.
+    snapshot
+        All files of the version.
+    after_partition_values
+        Those that conditions on partition columns leave.
+    after_statistics
+        Those that statistics leave of these: what the scan reads.
+    after_row_filter
+        Those that hold a matching row; known only where there is no condition.
+    conditions
+        What each of the conditions that must all be true is used for.
+    is_full
+        Whether every step was counted, by reading all of the log.
+    """
+
+    version: Version
+    snapshot: FileCount | None
+    after_partition_values: FileCount | None
+    after_statistics: FileCount
+    after_row_filter: FileCount | None
+    conditions: tuple[TermUse, ...]
+    is_full: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain dicts, lists, texts, numbers, booleans and None."""
+        return {**asdict(self), "conditions": [asdict(use) for use in self.conditions]}
+
+    def __str__(self) -> str:
+        counts = [("", "files", "size", "of all files")]
+        counts += [(name, *self._cells(count, other)) for name, count, other in self._steps()]
+        lines = [f"Scan of version {self.version}", "", *_aligned(counts, right=True)]
+        if self.conditions:
+            uses = [(_shown(use), _used_for(use)) for use in self.conditions]
+            lines += ["", *_aligned([("condition", "used for"), *uses])]
+        note = self._note()
+        return "\n".join([*lines, "", note] if note else lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(self._bars())
+        width, height = _LABEL + _BAR + 220, _ROW * len(self._steps())
+        picture = (
+            f'<svg width="{width}" height="{height}" role="img" font-size="13" '
+            f'font-family="sans-serif" fill="currentColor">{rows}</svg>'
+        )
+        uses = "".join(
+            f"<tr><td><code>{escape(_shown(use))}</code></td><td>{escape(_used_for(use))}</td></tr>"
+            for use in self.conditions
+        )
+        if uses:
+            uses = f"<table><tr><th>condition</th><th>used for</th></tr>{uses}</table>"
+        title = f"<p><b>Scan of version {self.version}</b></p>"
+        return f"<div>{title}{picture}{uses}<p><small>{self._note()}</small></p></div>"
+
+    def _steps(self) -> list[tuple[str, FileCount | None, str]]:
+        """The name of each step, what it leaves, and what to say where that is not known."""
+        steps: list[tuple[str, FileCount | None, str]] = [
+            ("in the table", self.snapshot, _UNKNOWN),
+            ("after partition values", self.after_partition_values, _SKIPPED),
+            ("after statistics", self.after_statistics, _UNKNOWN),
+        ]
+        if self.after_row_filter is not None:
+            steps.append(("after the row filter", self.after_row_filter, _UNKNOWN))
+        return steps
+
+    def _cells(self, count: FileCount | None, other: str) -> tuple[str, str, str]:
+        if count is None:
+            return other, "", ""
+        return f"{count.files:,}", _size(count.size_bytes), self._share(count)
+
+    def _share(self, count: FileCount) -> str:
+        if self.snapshot is None or not self.snapshot.files:
+            return ""
+        percent = 100 * count.files / self.snapshot.files
+        if 0 < percent < 0.01:
+            return "< 0.01 %"
+        return f"{percent:.0f} %" if percent >= 10 or percent == 0 else f"{percent:.2f} %"
+
+    def _note(self) -> str:
+        if self.is_full:
+            return _READ_ALL
+        return _NOT_COUNTED if None in (self.snapshot, self.after_partition_values) else ""
+
+    def _bars(self) -> Iterator[str]:
+        """A bar for each step, as long as its part of the files."""
+        steps = self._steps()
+        most = max([1, *(count.files for _, count, _ in steps if count is not None)])
+        for number, (name, count, other) in enumerate(steps):
+            top, middle = number * _ROW + 3, number * _ROW + 17
+            yield f'<text x="0" y="{middle}">{name}</text>'
+            if count is None:
+                yield (
+                    f'<rect x="{_LABEL}" y="{top}" width="{_BAR}" height="{_ROW - 8}" fill="none" '
+                    f'stroke="{_COLOR}" stroke-dasharray="4 3"/>'
+                    f'<text x="{_LABEL + 8}" y="{middle}">{other}</text>'
+                )
+                continue
+            width = max(1.0, _BAR * count.files / most) if count.files else 0
+            label = " &#183; ".join(filter(None, self._cells(count, other)))
+            yield (
+                f'<rect x="{_LABEL}" y="{top}" width="{width:.1f}" height="{_ROW - 8}" '
+                f'fill="{_COLOR}"/>'
+                f'<text x="{_LABEL + width + 8:.1f}" y="{middle}">{label}</text>'
+            )
+
+
+def counted_report(
+    log: LogReader,
+    files: DataFrame,
+    skipping: DataSkipping | None,
+    checksum: VersionChecksum | None,
+) -> ScanReport:
+    """A report that counts nothing but the files of the scan.
+
+    Parameters
+    ----------
+    files
+        `size` of the files that the scan reads.
+    skipping
+        What chose them; None where there is no condition.
+    log, checksum
+        Tell what all files are, where they can.
+    """
+    version = log.segment.version
+    (kept,) = _counts(files, F.lit(True), version=version)
+    uses = skipping.uses() if skipping is not None else ()
+    chooses_by_statistics = any(use.by_statistics for use in uses)
+    chooses_by_partition = any(use.by_partition_values and not use.by_statistics for use in uses)
+    everything: FileCount | None = kept
+    if chooses_by_statistics or chooses_by_partition:
+        everything = _in_checksum(checksum) or _in_tags(log)
+    after_partition = None if chooses_by_partition else everything
+    return ScanReport(
+        version=version,
+        snapshot=everything,
+        after_partition_values=after_partition if chooses_by_statistics else kept,
+        after_statistics=kept,
+        after_row_filter=kept if skipping is None else None,
+        conditions=uses,
+        is_full=False,
+    )
+
+
+def full_report(state: TableState, skipping: DataSkipping | None) -> ScanReport:
+    """A report that counts every step, by one read of all of the log."""
+    version = state.log.segment.version
+    if skipping is None:
+        (kept,) = _counts(state.scan_files("size"), F.lit(True), version=version)
+        return ScanReport(version, kept, kept, kept, kept, (), is_full=True)
+    # Marks do not survive in a cache of files, which has the table's own columns.
+    files = replace(state, cached=None).scan_files(
+        "size", KEPT_BY_PARTITION_VALUES, KEPT_BY_STATISTICS, skipping=FileMarks(skipping)
+    )
+    steps = (F.lit(True), F.col(KEPT_BY_PARTITION_VALUES), F.col(KEPT_BY_STATISTICS))
+    everything, after_partition, kept = _counts(files, *steps, version=version)
+    return ScanReport(
+        version, everything, after_partition, kept, None, skipping.uses(), is_full=True
+    )
+
+
+def _counts(files: DataFrame, *steps: Column, version: Version) -> list[FileCount]:
+    """Files and bytes that each step leaves, in one query."""
+    totals = [
+        total.alias(f"{name}{number}")
+        for number, step in enumerate(steps)
+        for name, total in (
+            ("files", F.count_if(step)),
+            ("bytes", F.coalesce(F.sum(F.when(step, F.col("size"))), F.lit(0))),
+        )
+    ]
+    (row,) = read_rows(files.agg(*totals), what="file counts of a scan", bound=1, version=version)
+    return [FileCount(row[f"files{number}"], row[f"bytes{number}"]) for number in range(len(steps))]
+
+
+def _in_checksum(checksum: VersionChecksum | None) -> FileCount | None:
+    if checksum is None or checksum.num_files is None or checksum.table_size_bytes is None:
+        return None
+    return FileCount(checksum.num_files, checksum.table_size_bytes)
+
+
+def _in_tags(log: LogReader) -> FileCount | None:
+    totals = log.totals_in_tags()
+    return None if totals is None else FileCount(*totals)
+
+
+def _used_for(use: TermUse) -> str:
+    if use.reason is not None:
+        return f"row filter only: {use.reason}"
+    if use.by_partition_values and use.by_statistics:
+        return "both"
+    return "partition values" if use.by_partition_values else "statistics"
+
+
+def _shown(use: TermUse) -> str:
+    return f"implied: {use.condition}" if use.is_implied else use.condition
+
+
+def _size(size_bytes: int) -> str:
+    size, unit = float(size_bytes), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if size < 1024 or unit == "PiB":
+            break
+        size /= 1024
+    return f"{size_bytes} B" if unit == "B" else f"{size:,.1f} {unit}"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]], *, right: bool = False) -> list[str]:
+    """Rows as lines with columns under each other; all but the first to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if right and number else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,338 @@
+"""Reading the rows of a snapshot."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.driver import read_rows, read_table
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.progress import progress
+from sparkdelta.exceptions import (
+    ColumnNotFoundError,
+    DriverReadTooLargeError,
+    InvalidArgumentError,
+)
+from sparkdelta.frames.log.file_keys import absolute_path
+from sparkdelta.frames.rows.file_rows import URI
+from sparkdelta.frames.skipping.data_skipping import DataSkipping
+from sparkdelta.frames.skipping.predicate_values import infallible_conjuncts, is_infallible
+from sparkdelta.frames.skipping.row_group_bounds import row_group_bounds
+from sparkdelta.predicates.names import UnusableError, name_parts
+from sparkdelta.protocol.file_paths import plain_path
+from sparkdelta.protocol.predicates import columns as columns_of
+from sparkdelta.protocol.predicates import is_usable
+from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.protocol.version_checksum import VersionChecksum
+from sparkdelta.schema.table_schema import quoted
+from sparkdelta.table.log.state import NUM_RECORDS, TableState
+from sparkdelta.table.scan.conditions import understand
+from sparkdelta.table.scan.distributed_scan import DistributedScan
+from sparkdelta.table.scan.native_scan import (
+    ROW_COMMIT_VERSION,
+    ROW_ID,
+    FileScan,
+    RowCondition,
+    partition_column,
+)
+from sparkdelta.table.scan.report import ScanReport, counted_report, full_report
+
+MAX_DRIVER_FILES = 100_000
+"""The files of a scan whose list comes to the driver, unless a scan says otherwise; executors read
+the files of a larger one without it."""
+
+_ROW_TRACKING = {
+    "_metadata.row_id": (ROW_ID, "row_id"),
+    "_metadata.row_commit_version": (ROW_COMMIT_VERSION, "row_commit_version"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchingFiles:
+    """Files that hold rows that a condition is true of.
+
+    Attributes
+    ----------
+    adds
+        As `Scan.files` gives them.
+    other_rows
+        The rows in them that it is not true of.
+    """
+
+    adds: DataFrame
+    other_rows: DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """A read of a snapshot, made by `Snapshot.scan`."""
+
+    _state: TableState = field(repr=False)
+    where: str | Column | None
+    columns: tuple[str, ...] | None
+    max_driver_files: int = MAX_DRIVER_FILES
+    _checksum: VersionChecksum | None = field(default=None, repr=False)
+
+    def files(self) -> DataFrame:
+        """The data files that the scan reads: the columns of `Snapshot.add_files` but for `stats`.
+
+        Files that hold no row that `where` is true of are left out, as far as partition values and
+        statistics tell. Lazy; it never comes to the driver by itself.
+
+        References
+        ----------
+        PROTOCOL.md#per-file-statistics
+        """
+        return self._state.adds(with_json=False, skipping=self._skipping)
+
+    def to_df(self) -> DataFrame:
+        """The rows, in the columns and types of the table's schema.
+
+        Up to `max_driver_files` files, their list is read by the driver (one Spark job) and given
+        to Spark's own Parquet source. Beyond it, executors read the files that the plan finds, and
+        the driver learns their number and size alone. The rows are lazy, and pinned to the version.
+
+        Raises
+        ------
+        DataFileNotFoundError
+            A file of this version is gone, as after a vacuum; found when the query runs where
+            executors read the list.
+        ColumnNotFoundError
+            `columns` names a column that the table does not have.
+        """
+        output = self._output()
+        with (
+            self._named_jobs(),
+            progress(
+                self._state.log.spark, "Finding files to read", is_on=self._state.shows_progress
+            ),
+        ):
+            return self._rows().select(*output)
+
+    def matching_files(self) -> MatchingFiles:
+        """The files that hold matching rows, found by a read of those that may, and their other
+        rows.
+
+        Where their list is longer than `max_driver_files`, it is the files that may hold some.
+        """
+        assert self.where is not None
+        where = F.expr(self.where) if isinstance(self.where, str) else self.where
+        listed, adds = self._read_files(), self.files()
+        wanted = self._condition
+        is_infallible = wanted is not None and wanted.is_infallible
+        other = RowCondition(~F.coalesce(where, F.lit(False)), is_infallible=is_infallible)
+        if listed is None:
+            others = self._distributed_rows(is_whole=True).filter(other.condition)
+        else:
+            found = read_rows(
+                self._file_scan(wanted, with_uri=True).rows(listed).select(URI).distinct(),
+                what="files with matching rows",
+                bound=listed.num_rows,
+                version=self._state.log.segment.version,
+            )
+            matching = {plain_path(unquote(row[URI])) for row in found}
+            is_matching = [plain_path(file) in matching for file in listed["file"].to_pylist()]
+            touched = listed.filter(pa.array(is_matching, pa.bool_()))
+            assert touched.num_rows == len(matching)
+            others = self._file_scan(other).rows(touched)
+            root = self._state.log.store.table_root
+            adds = adds.join(
+                F.broadcast(self._state.log.spark.createDataFrame(touched.select(["file"]))),
+                F.expr(absolute_path("path", table_root=root)) == F.col("file"),
+                "left_semi",
+            )
+        return MatchingFiles(adds, others.select(*self._output()))
+
+    def report(self, *, full: bool = False) -> ScanReport:
+        """How many files and bytes are left after each step, and what each condition is used for.
+
+        Without `full` only the files that are left are counted, as `files` finds them; how many the
+        snapshot has is what its version checksum says, or the tags of a checkpoint's sidecars where
+        it is the newest of the log.
+
+        Parameters
+        ----------
+        full
+            Whether to count every step. That reads all of the log.
+        """
+        log = self._state.log
+        with (
+            self._named_jobs(),
+            progress(log.spark, "Counting the files of a scan", is_on=self._state.shows_progress),
+        ):
+            if full:
+                return full_report(self._state, self._skipping)
+            return counted_report(log, self.files(), self._skipping, self._checksum)
+
+    def _named_jobs(self) -> AbstractContextManager[None]:
+        log = self._state.log
+        return jobs_of(log.store.table_root, log.segment.version)
+
+    @cached_property
+    def _skipping(self) -> DataSkipping | None:
+        """What `where` says about files."""
+        if self.where is None:
+            return None
+        configuration = self._state.configuration
+        return DataSkipping(
+            predicate=understand(self._state.log.spark, self.where, configuration),
+            schema=configuration.schema,
+            partition_keys=configuration.partition_keys,
+            column_mapping=configuration.column_mapping,
+            statistics=configuration.statistics,
+            time_zone=self._state.partition_time_zone,
+        )
+
+    def _rows(self) -> DataFrame:
+        files = self._read_files()
+        if files is not None:
+            return self._file_scan(self._condition).rows(files)
+        return self._distributed_rows()
+
+    @property
+    def _condition(self) -> RowCondition | None:
+        """`where`, and what of it fails for no row."""
+        if self.where is None or self._skipping is None:
+            return None
+        predicate, schema = self._skipping.predicate, self._skipping.schema
+        return RowCondition(
+            self.where, infallible_conjuncts(predicate, schema), is_infallible(predicate, schema)
+        )
+
+    def _file_scan(self, where: RowCondition | None, *, with_uri: bool = False) -> FileScan:
+        state = self._state
+        return FileScan(
+            spark=state.log.spark,
+            configuration=state.configuration,
+            table_root=state.log.store.table_root,
+            partition_time_zone=state.partition_time_zone,
+            version=state.log.segment.version,
+            options=state.log.options,
+            with_row_tracking=self._wants_row_tracking,
+            with_uri=with_uri,
+            where=where,
+        )
+
+    def _distributed_rows(self, *, is_whole: bool = False) -> DataFrame:
+        """As `_rows`, for a list of files that the driver does not hold; `is_whole` leaves no row
+        of theirs out.
+        """
+        state, skipping = self._state, self._skipping
+        scan = DistributedScan(
+            spark=state.log.spark,
+            configuration=state.configuration,
+            table_root=state.log.store.table_root,
+            partition_time_zone=state.partition_time_zone,
+            version=state.log.segment.version,
+            options=state.log.options,
+            with_row_tracking=self._wants_row_tracking,
+            columns=self._columns_read(),
+            bounds=()
+            if skipping is None or is_whole
+            else row_group_bounds(skipping.predicate, skipping.schema, skipping.partition_columns),
+        )
+        rows = scan.rows(self._file_list())
+        return rows if self.where is None or is_whole else rows.filter(self.where)
+
+    def _columns_read(self) -> frozenset[str] | None:
+        """The columns that the result and the condition need; None for all of them."""
+        if self.columns is None:
+            return None
+        predicate = None if self._skipping is None else self._skipping.predicate
+        if predicate is not None and not is_usable(predicate):
+            return None  # Spark evaluates parts of the condition that nothing here has looked into
+        by_name = {name.lower(): name for name in self._state.configuration.schema.names}
+        asked = {
+            by_name.get(name.lower()) or by_name.get(_first_part(name))
+            for name in self.columns
+            if name not in _ROW_TRACKING
+        }
+        needed = set() if predicate is None else {path[0] for path in columns_of(predicate)}
+        return frozenset(name for name in asked | needed if name is not None)
+
+    def _read_files(self) -> pa.Table | None:
+        """The list of files, or None where it is longer than the driver may read."""
+        bound = self.max_driver_files
+        files = self._file_list()
+        # A limit costs a shuffle, so that the driver stops in time.
+        limited = files if self._state.has_few_files(bound) else files.limit(bound + 1)
+        try:
+            return read_table(
+                limited,
+                what="files of a scan",
+                bound=bound,
+                version=self._state.log.segment.version,
+            )
+        except DriverReadTooLargeError:
+            return None
+
+    def _file_list(self) -> DataFrame:
+        """What a scan must know of each file, see `FileScan.rows`."""
+        configuration = self._state.configuration
+        has_vectors = is_supported(configuration.protocol, TableFeature.DELETION_VECTORS)
+        fields = ["path", "partitionValues", "size"]
+        if has_vectors:
+            fields += ["deletionVector"]
+        if self._wants_row_tracking:
+            fields += ["baseRowId", "defaultRowCommitVersion"]
+        root = self._state.log.store.table_root
+        file = F.expr(absolute_path("path", table_root=root))
+        # As text: the scan types them beside their files, without another way through Arrow.
+        values = [
+            F.try_element_at("partitionValues", F.lit(key))
+            for key, _ in configuration.partition_keys
+        ]
+        columns = [file.alias("file"), F.col("size")]
+        columns += [value.alias(partition_column(index)) for index, value in enumerate(values)]
+        if has_vectors:
+            vector = F.col("deletionVector")
+            has_vector = vector["storageType"].isNotNull()
+            columns += [
+                F.when(has_vector, vector).alias("deletionVector"),
+                F.when(has_vector, F.col(NUM_RECORDS)).alias(NUM_RECORDS),
+            ]
+        if self._wants_row_tracking:
+            columns += [F.col("baseRowId"), F.col("defaultRowCommitVersion")]
+        return self._state.scan_files(*fields, skipping=self._skipping).select(*columns)
+
+    @property
+    def _wants_row_tracking(self) -> bool:
+        return self.columns is not None and any(name in _ROW_TRACKING for name in self.columns)
+
+    def _output(self) -> list[Column]:
+        """The columns asked for, in order; names match in any case and may be quoted or nested."""
+        names = self._state.configuration.schema.names
+        if self.columns is None:
+            return [F.col(quoted(name)) for name in names]
+        if self._wants_row_tracking and not self._state.configuration.row_tracking.enabled:
+            raise InvalidArgumentError(
+                argument="columns",
+                problem="row ids and row commit versions require delta.enableRowTracking=true",
+            )
+        by_name = {name.lower(): name for name in names}
+        output = []
+        for name in self.columns:
+            if name in _ROW_TRACKING:
+                column, alias = _ROW_TRACKING[name]
+                output.append(F.col(column).alias(alias))
+            elif name.lower() in by_name:
+                output.append(F.col(quoted(by_name[name.lower()])))
+            elif _first_part(name) in by_name:
+                output.append(F.col(name))
+            else:
+                raise ColumnNotFoundError(column=name, available=names)
+        return output
+
+
+def _first_part(name: str) -> str:
+    """The column of a name that may lead into it, in lower case; an empty one where it is none."""
+    try:
+        return name_parts(name)[0].lower()
+    except UnusableError:
+        return ""
