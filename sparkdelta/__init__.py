@@ -2,16 +2,16 @@
 
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.io import load_snapshot, read_delta, write_delta
-from sparkdelta.table.scan.scan import Scan
-from sparkdelta.table.snapshot import Snapshot
-from sparkdelta.tables import DeltaTable
-from sparkdelta.upkeep import (
+from sparkdelta.maintenance import (
     clean_log,
     compact_log,
     verify,
     write_checkpoint,
     write_version_checksum,
 )
+from sparkdelta.table.scan.scan import Scan
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.tables import DeltaTable
 
 __all__ = [
     "DeltaError",
