@@ -1,7 +1,7 @@
 """The version checksum that follows another, by the commit's actions as values.
 
-`frames.log.version_checksum.changed_bins` is the same rule for the totals of more files than a driver
-should hold; `tests/contracts/test_version_checksums.py` compares the two.
+`frames.log.version_checksum.changed_bins` is the same rule for the totals of more files than the
+driver should hold; `tests/contracts/test_version_checksums.py` compares the two.
 
 References
 ----------

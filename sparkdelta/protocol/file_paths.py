@@ -1,6 +1,7 @@
 """The paths of files in the log: URIs, relative to the table's root or absolute.
 
-`frames.log.file_keys` has the same rules for columns; `tests/contracts/test_paths.py` compares the two.
+`frames.log.file_keys` has the same rules for columns; `tests/contracts/test_paths.py` compares the
+two.
 
 References
 ----------

@@ -1,7 +1,7 @@
 """Partition values: from the text in the log to a value.
 
-`frames.log.partition_values` is the same rule for columns; `tests/contracts/test_partition_values.py`
-compares the two.
+`frames.log.partition_values` is the same rule for columns, compared with this one by
+`tests/contracts/test_partition_values.py`.
 
 References
 ----------

@@ -125,17 +125,27 @@ def test_files_and_links_exist(path: Path) -> None:
 
 
 def test_the_flows_of_architecture_name_files_that_exist() -> None:
-    flows = "\n".join(re.findall(r"```\n(.*?)```", _text("ARCHITECTURE.md"), re.DOTALL))
-    names = re.findall(
-        r"\b(?:table|storage|frames|protocol|schema)/(?:\w+\.py|\{[\w,]+\}\.py)", flows
-    )
-    paths = [
-        f"{folder}/{stem}.py"
-        for folder, stems in (name.removesuffix(".py").split("/") for name in names)
-        for stem in stems.strip("{}").split(",")
-    ]
+    blocks = re.findall(r"^```\w*\n(.*?)^```", _text("ARCHITECTURE.md"), re.DOTALL | re.MULTILINE)
+    flows = "\n".join(blocks)
+    paths = re.findall(r"\b[a-z]+/[a-z_/]+\.py", flows)
     assert len(paths) > 20
     assert not [path for path in paths if not (ROOT / "sparkdelta" / path).exists()]
+
+
+def test_the_rooms_of_architecture_are_all_there_are() -> None:
+    """The table of rooms names every package, and every module beside them."""
+    named = {_code(row[0])[0].rstrip("/") for row in _rows(_section("ARCHITECTURE.md", "Rooms"))}
+    named |= {name for row in _rows(_section("ARCHITECTURE.md", "Rooms")) for name in _code(row[0])}
+    named = {name.rstrip("/") for name in named}
+    package = ROOT / "sparkdelta"
+    rooms = {path for path in package.iterdir() if path.suffix == ".py" or path.is_dir()}
+    rooms |= {path for path in (package / "table").iterdir() if path.is_dir()}
+    wanted = {
+        str(path.relative_to(ROOT))
+        for path in rooms
+        if path.name not in ("__init__.py", "__pycache__", "table") and path.suffix in (".py", "")
+    }
+    assert named == wanted
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -1,5 +1,4 @@
-"""Files that may hold matching rows: the rules of `frames.skipping.skipping_rules` where the log keeps its
-facts.
+"""Data skipping over the log: the rules of `frames.skipping.skipping_rules`, applied to its facts.
 
 In this order: conditions on the checkpoint's own typed columns, which Spark hands to the Parquet
 scan; partition values; statistics. JSON statistics are parsed only for the columns that the
