@@ -102,7 +102,7 @@ $(VENV)/.demo: pyproject.toml
 # make test needs neither linters nor notebooks.
 $(VENV)/.tests: pyproject.toml
 	$(call make_venv,$(VENV))
-	$(VENV)/bin/python -m pip install --quiet --editable ".[tests]"
+	$(VENV)/bin/python -m pip install --quiet --no-compile --editable ".[tests]"
 	@touch $@
 
 $(VENV)/.installed: pyproject.toml
