@@ -80,6 +80,8 @@ FILES: Mapping[str, tuple[Mapping[str, str | None], str | None]] = {
     "s long": ({"p": "a"}, one("s", BOTTOM, BOTTOM + "\U0010ffff")),
     "s smile": ({"p": "a"}, one("s", SMILES, SMILES)),
     "s cut": ({"p": "a"}, one("s", BOTTOM, BOTTOM + "\ufffd")),
+    "s cut early": ({"p": "a"}, one("s", "aa", "aa\ufffd")),
+    "s cut early in half": ({"p": "a"}, one("s", "aa", "aa?\ufffd")),
     "s cut in half": ({"p": "a"}, one("s", BOTTOM[1:], BOTTOM[1:] + "?\ufffd")),
     "c a-b": ({"p": "a"}, one("c", "a", "b")),
     "d 1500": ({"p": "a"}, one("d", "1500-01-01", "1500-12-31")),
@@ -97,6 +99,7 @@ FILES: Mapping[str, tuple[Mapping[str, str | None], str | None]] = {
 OF_I = {"1-5", "5-5", "6-9 and nulls", "nulls", "unknown", "torn", "wide"}
 ALWAYS = {"unknown", "torn"}
 OF_CUT = {"s cut", "s cut in half"}
+OF_CUT_EARLY = {"s cut early", "s cut early in half"}
 OF_F = {"f 1-2", "f -0", "f nan", "f 1-nan"}
 FLOATS_WITH_NAN = {"f nan", "f 1-nan"}
 
@@ -130,11 +133,27 @@ CASES: list[tuple[str, set[str], set[str]]] = [
     # delta-spark before 3.3 cut maxima with U+FFFD, below characters outside the BMP
     (f"s = '{BOTTOM}\U0001f600'", OF_CUT, OF_CUT),
     (f"s > '{BOTTOM}\U0001f600'", OF_CUT, OF_CUT),
-    (f"s >= '{BOTTOM[1:]}z'", OF_CUT, OF_CUT),
-    (f"s LIKE '{BOTTOM[1:]}\U0001f600%'", OF_CUT, OF_CUT),
+    (f"s >= '{BOTTOM[1:]}z'", OF_CUT, {"s cut in half"}),
+    (f"s LIKE '{BOTTOM[1:]}\U0001f600%'", OF_CUT, {"s cut in half"}),
     (f"s IN ('x', '{BOTTOM}\U0001f600')", OF_CUT, OF_CUT),
     (f"s IN ({', '.join(repr(t) for t in 'nopqrstuvwxyz')}, '{BOTTOM}\U0001f600')", OF_CUT, OF_CUT),
-    ("s > 'b'", OF_CUT, set()),
+    ("s > 'b'", OF_CUT | OF_CUT_EARLY, set()),
+    ("s = 'aa\U0001f600'", OF_CUT_EARLY, OF_CUT_EARLY),
+    ("s > 'aa\uffffz'", OF_CUT_EARLY, OF_CUT_EARLY),
+    ("s LIKE 'aa\U0001f600%'", OF_CUT_EARLY, OF_CUT_EARLY),
+    ("s IN ('x', 'aa\U0001f600')", OF_CUT_EARLY, OF_CUT_EARLY),
+    (
+        f"s IN ({', '.join(repr(t) for t in 'nopqrstuvwxyz')}, 'aa\U0001f600')",
+        OF_CUT_EARLY,
+        OF_CUT_EARLY,
+    ),
+    (f"s IN ({', '.join(repr(t) for t in 'nopqrstuvwxyz')})", OF_CUT_EARLY, set()),
+    (
+        "s >= concat('aa', p, p) AND s >= 'aa\uffff'",
+        {"s cut early", "s b-d"},
+        {"s cut early", "s b-d"},
+    ),
+    ("s = 'b\U0001f600'", OF_CUT_EARLY, set()),
     # IN
     ("i IN (7, 100)", OF_I, {"6-9 and nulls"} | ALWAYS),
     ("i IN (NULL)", OF_I, set()),

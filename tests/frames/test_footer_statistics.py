@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -96,3 +98,54 @@ def test_a_row_group_without_bounds_spoils_the_column(tmp_path: Path) -> None:
 def test_a_shortened_text_is_not_less(text: str, length: int) -> None:
     assert _upper_prefix(text, length).encode() >= text.encode()
     assert text.encode() >= text[:32].encode()
+
+
+def _decimals(precision: int, scale: int) -> st.SearchStrategy[Decimal]:
+    most = 10**precision - 1
+    numbers = st.integers(-most, most) | st.sampled_from([-most, 1 - most, most - 1, most])
+    return numbers.map(lambda number: Decimal(f"{number}E-{scale}"))
+
+
+ORDERED = {
+    "decimal": (pa.decimal128(38, 0), _decimals(38, 0)),
+    "fraction": (pa.decimal128(38, 38), _decimals(38, 38)),
+    "both": (pa.decimal128(38, 18), _decimals(38, 18)),
+    "int": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),
+    "long": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+    "double": (pa.float64(), st.floats()),
+    "float": (pa.float32(), st.floats(width=32)),
+    "date": (pa.date32(), st.dates()),
+    "timestamp": (pa.timestamp("us"), st.datetimes()),
+    "text": (pa.string(), st.text(st.sampled_from("a\u00fc\ufffd\uffff\U0001f600\U0010ffff"))),
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+@settings(deadline=None, max_examples=25)
+@given(st.data())
+def test_no_value_is_beyond_its_bounds(name: str, data: st.DataObject) -> None:
+    """ "Per-file Statistics", up to the limits of the types."""
+    data_type, strategy = ORDERED[name]
+    values = data.draw(st.lists(strategy | st.none(), min_size=1, max_size=5))
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"c": pa.array(values, data_type)}), sink, row_group_size=2)
+    file = pq.ParquetFile(pa.BufferReader(sink.getvalue()))
+    text = file_statistics(file.metadata, file_schema(file), (("c",),))
+    found = json.loads(text, parse_float=Decimal)
+    low, high = found["minValues"].get("c"), found["maxValues"].get("c")
+    for value in values:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            continue
+        assert low is None or _ordered(low, value) <= _ordered(value, value)
+        assert high is None or _ordered(value, value) <= _ordered(high, value)
+
+
+def _ordered(bound: Any, value: Any) -> Any:
+    """A bound, or a value, as what compares like values of its type."""
+    if isinstance(value, str):
+        return bound.encode()
+    if isinstance(value, float):
+        return float(bound)
+    if isinstance(value, dt.date) and isinstance(bound, str):
+        return type(value).fromisoformat(bound)
+    return bound

@@ -47,6 +47,7 @@ class SidecarSkipping:
             maximum=lambda path: self._fact("maxValues", path),
             null_count=self._null_count,
             num_records=f"{_STATISTICS}.{_RECORDS}",
+            is_combined=True,
         )
         rules = SkippingRules(self.skipping.schema, frozenset(), facts)
         condition = rules.condition(self.skipping.predicate)

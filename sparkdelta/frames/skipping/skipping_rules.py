@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -77,6 +78,8 @@ class FileFacts:
     is_pushed
         Whether conditions must be simple comparisons that Spark hands to a Parquet scan. Then a
         partition value that is null may be a missing one.
+    is_combined
+        Whether bounds are those of several files.
     """
 
     partition: Callable[[ColumnPath], Condition]
@@ -85,6 +88,7 @@ class FileFacts:
     null_count: Callable[[ColumnPath], Condition]
     num_records: Condition
     is_pushed: bool = False
+    is_combined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +218,13 @@ class SkippingRules:
         may_be_nan = bound.is_float and not _is_number(constant)
         if against is None or (operator == "=" and may_be_nan):
             return None
-        limit = _stored_maximum(constant, against) if bound.family == "string" else against
-        if limit != against and operator == ">":
-            return _all([self._range(">=", bound, limit), self._has_values(bound.path)])
+        limit = None
+        if (
+            bound.family == "string"
+            and isinstance(constant, Literal)
+            and constant.value is not None
+        ):
+            limit = literal(replace(constant, value=_before_cut(str(constant.value))))
         in_range = self._range(operator, bound, against, limit)
         return _all([in_range, self._has_values(bound.path)])
 
@@ -234,9 +242,8 @@ class SkippingRules:
         Parameters
         ----------
         limit
-            The constant that maxima are compared with, where it is another.
+            `_before_cut` of the constant, where it is known.
         """
-        limit = against if limit is None else limit
         least, greatest = self._bounds(bound)
         if bound.is_float and operator in (">", ">=", "<>") and bound.path not in self.bounded:
             return None  # a NaN is greater than any number, and no finite maximum excludes it
@@ -252,10 +259,35 @@ class SkippingRules:
         if operator in (">", ">=", "=") and greatest is not None:
             # Timestamps are cut to milliseconds: the true maximum may be a little greater.
             if bound.family in ("timestamp", "timestamp_ntz"):
-                limit = f"({_cast(against, bound.data_type)} - {_MILLISECOND_LESS})"
-            above = f"{greatest} {'>' if operator == '>' else '>='} {limit}"
+                against = f"({_cast(against, bound.data_type)} - {_MILLISECOND_LESS})"
+            sign = ">" if operator == ">" else ">="
+            if bound.family == "string":
+                above = self._text_reaches(greatest, sign, against, limit or _cut_text(against))
+            else:
+                above = f"{greatest} {sign} {against}"
             high = _or_unknown(above, greatest)
         return _all([low, high])
+
+    def _text_reaches(self, greatest: str, sign: str, against: str, limit: str) -> str:
+        """Whether a text may be as great as a constant.
+
+        delta-spark before 3.3 cut maxima and appended U+FFFD, which is less than any character
+        outside the BMP; a half of a surrogate pair before it became '?'. So what is before the cut
+        begins the true maximum, and anything may follow.
+
+        Parameters
+        ----------
+        limit
+            `_before_cut` of the constant.
+        """
+        if self.facts.is_pushed or self.facts.is_combined:
+            # No maximum tells here whether it was cut. One that was is not less than the limit.
+            return f"{greatest} {sign if limit == against else '>='} {limit}"
+        cut, cut_in_half = map(text_literal, ("\ufffd", "?\ufffd"))
+        length = f"char_length({greatest}) - if(endswith({greatest}, {cut_in_half}), 2, 1)"
+        may_follow = f"left({against}, {length}) <= left({greatest}, {length})"
+        is_cut = f"endswith({greatest}, {cut})"
+        return f"{greatest} {sign} {against} OR ({is_cut} AND {may_follow})"
 
     def _bounds(self, bound: Ordered) -> tuple[Condition, Condition]:
         """Minimum and maximum in the type that the comparison sees."""
@@ -285,22 +317,20 @@ class SkippingRules:
         if bound.is_float and not all(map(_is_number, values)):
             return None
         array = _array(values)
-        first = f"array_min({array})"
-        limit, one = first, "one"
-        if any(isinstance(v.value, str) and _prefix_of_maximum(v.value) != v.value for v in values):
-            prefixes = [_with_prefix(constant) for constant in values]
-            limit, one = f"array_min({_array(prefixes)})", _prefix_text("one")
         ends = _all(
             [
                 self._range("<=", bound, f"array_max({array})"),
-                self._range(">=", replace(bound, is_float=False), first, limit),
+                self._range(">=", replace(bound, is_float=False), f"array_min({array})"),
                 self._has_values(bound.path),
             ]
         )
         least, greatest = self._bounds(bound)
         if self.facts.is_pushed or bound.is_inexact or least is None or greatest is None:
             return ends
-        inside = f"`exists`({array}, one -> {least} <= one AND {one} <= {greatest})"
+        below = f"one <= {greatest}"
+        if bound.family == "string":
+            below = f"({self._text_reaches(greatest, '>=', 'one', _cut_text('one'))})"
+        inside = f"`exists`({array}, one -> {least} <= one AND {below})"
         return _all([ends, _or_unknown(inside, least, greatest)])
 
     def _values(
@@ -403,42 +433,28 @@ def _are_like(bound: Ordered, values: Sequence[Literal]) -> bool:
     return all(family(v.data_type) == bound.family for v in values)
 
 
-_DEFAULT_PREFIX_LENGTH = 32
+_SHORTEST_CUT = 31
+_UNCUT = "^[^\ufffd-\U0010ffff]*"
 
 
-def _prefix_of_maximum(text: str) -> str:
-    """The least maximum that a writer may have stored for a file that holds a text.
-
-    delta-spark before 3.3 cut maxima of more than 32 UTF-16 units and appended U+FFFD, which is
-    less than any character outside the BMP. Where it cut a surrogate pair in half, the half became
-    '?', less than most characters. So the stored maximum bounds only what comes before.
+def _before_cut(text: str) -> str:
+    """The part of a text that every maximum of a file with this text reaches, cut or not: what is
+    before a character that is not less than U+FFFD, and before half of the 32nd and last UTF-16
+    unit of a cut maximum.
 
     Examples
     --------
-    >>> _prefix_of_maximum("abc"), len(_prefix_of_maximum("a" * 40))
-    ('abc', 31)
+    >>> _before_cut("abc"), _before_cut("a\U0001f600b"), len(_before_cut("a" * 40))
+    ('abc', 'a', 31)
     """
-    units = text.encode("utf-16-le")
-    if len(units) < 2 * _DEFAULT_PREFIX_LENGTH:
-        return text
-    return units[: 2 * (_DEFAULT_PREFIX_LENGTH - 1)].decode("utf-16-le", errors="ignore")
+    found = re.match(_UNCUT, text[:_SHORTEST_CUT])
+    assert found is not None
+    return found[0]
 
 
-def _prefix_text(text: str) -> str:
-    """The same of a text that only Spark knows, in characters: at most one unit shorter each."""
-    length = (_DEFAULT_PREFIX_LENGTH - 1) // 2
-    return f"left({text}, {length})"
-
-
-def _stored_maximum(constant: Expression, against: str) -> str:
-    """The text that maxima are compared with instead of a constant."""
-    if not isinstance(constant, Literal):
-        return _prefix_text(against)
-    return literal(_with_prefix(constant)) if isinstance(constant.value, str) else against
-
-
-def _with_prefix(constant: Literal) -> Literal:
-    return replace(constant, value=_prefix_of_maximum(str(constant.value)))
+def _cut_text(text: str) -> str:
+    """`_before_cut` of a text that Spark computes."""
+    return f"regexp_extract(left({text}, {_SHORTEST_CUT}), {text_literal(_UNCUT)}, 0)"
 
 
 def _array(values: Sequence[Literal]) -> str:

@@ -1,0 +1,74 @@
+"""Values at the limits of their types are found by the statistics that were written with them, and
+by those of a checkpoint: no file that holds a matching row is left out.
+
+References
+----------
+PROTOCOL.md#per-file-statistics
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from sparkdelta.frames.data_skipping import DataSkipping, StoredFacts
+
+from sparkdelta import load_snapshot, write_checkpoint, write_delta
+from sparkdelta.predicates.sql_text import parse_condition
+from sparkdelta.protocol.predicates import without_not
+from sparkdelta.table.snapshot import Snapshot
+from tests.properties.limits import FILES, conditions, rows
+
+
+def _keeps(text: str, snapshot: Snapshot, stored: StoredFacts) -> Column:
+    configuration = snapshot.configuration
+    skipping = DataSkipping(
+        predicate=without_not(parse_condition(text, configuration.schema, time_zone="UTC")),
+        schema=configuration.schema,
+        partition_keys=configuration.partition_keys,
+        column_mapping=configuration.column_mapping,
+        statistics=configuration.statistics,
+        time_zone="UTC",
+    )
+    known = [c for c in (skipping.pushed(stored), skipping.by_statistics(stored)) if c is not None]
+    return F.expr(" AND ".join(f"coalesce({condition}, FALSE)" for condition in known or ["TRUE"]))
+
+
+def matching(frame: DataFrame, texts: list[str]) -> dict[int, list[bool]]:
+    """Which of the conditions a row of each file matches."""
+    matches = F.array(*(F.max(F.expr(f"coalesce({text}, FALSE)")) for text in texts))
+    return {row[0]: row[1] for row in frame.groupBy("file").agg(matches).collect()}
+
+
+def kept(spark: SparkSession, path: str, texts: list[str]) -> dict[int, list[bool]]:
+    """Which of the conditions keep each of the files."""
+    snapshot = load_snapshot(spark, path)
+    adds, stored = snapshot.state.adds_as_stored()
+    columns = F.array(*(_keeps(text, snapshot, stored) for text in texts))
+    found = adds.select(F.col("partitionValues")["file"].cast("int"), columns).collect()
+    return {row[0]: row[1] for row in found}
+
+
+def test_no_matching_file_is_left_out(spark: SparkSession, table_path: str) -> None:
+    random = Random(0)
+    frame, texts = spark.sql(rows(random)), conditions(random, 6)
+    wanted = matching(frame, texts)
+    write_delta(
+        frame, table_path, partition_by=["file"],
+        properties={"delta.checkpoint.writeStatsAsStruct": "true"},
+    )  # fmt: skip
+    found = {"the commit": kept(spark, table_path, texts)}
+    write_checkpoint(spark, table_path)
+    found["the checkpoint"] = kept(spark, table_path, texts)
+    for source, files in found.items():
+        assert len(files) == FILES
+        lost = [
+            (source, text, file)
+            for file in files
+            for text, matches, keeps in zip(texts, wanted[file], files[file], strict=True)
+            if matches and not keeps
+        ]
+        assert lost == []
+        dropped = sum(not keeps for keeps_ in files.values() for keeps in keeps_)
+        assert dropped > FILES * len(texts) / 4, "hardly anything is left out"
