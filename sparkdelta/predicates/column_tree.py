@@ -45,6 +45,10 @@ class ColumnTree(ABC):
     def value(self, node: Any) -> Expression:
         """A column, literal or cast, or `UnusableError`."""
 
+    def shown(self, node: Any) -> str:
+        """A node as text for people."""
+        return str(node)
+
     def predicate(self, node: Any) -> Predicate:
         """The predicate of a boolean node."""
         name, arguments = self.call(node) or ("", ())
@@ -56,9 +60,9 @@ class ColumnTree(ABC):
         try:
             return self._atom(node, name, arguments)
         except UnusableError as error:
-            return Unusable(str(node), error.reason)
+            return Unusable(self.shown(node), error.reason)
         except RecursionError:
-            return Unusable(str(node)[:200], "it is nested too deeply")
+            return Unusable("", "it is nested too deeply")
 
     def _atom(self, node: Any, name: str, arguments: Sequence[Any]) -> Predicate:
         if name in _COMPARISONS:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from pyspark.sql.types import DataType, DateType, TimestampNTZType, TimestampType
 
@@ -14,6 +16,7 @@ from sparkdelta.protocol.partition_values import parse_partition_value
 from sparkdelta.protocol.predicates import Cast, Expression, Literal, LiteralValue
 
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_INTEGER = re.compile("-?[0-9]{1,19}")
 _EPOCH = datetime(1970, 1, 1)
 _MAX_DECIMAL_DIGITS = 38
 _TEMPORAL = ("date", "timestamp", "timestamp_ntz")
@@ -54,6 +57,8 @@ def cast_literal(literal: Literal, data_type: str, *, time_zone: str) -> Literal
         return Literal(value, data_type)
     if data_type in _TEMPORAL and literal.data_type in ("string", "date"):
         return _moment(str(value), data_type, time_zone)
+    if isinstance(value, str) and data_type in INTEGER_BITS and _INTEGER.fullmatch(value):
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     if isinstance(value, int) and data_type in INTEGER_BITS:
@@ -78,6 +83,15 @@ def _moment(text: str, data_type: str, time_zone: str) -> Literal | None:
     if value is None or (data_type == "timestamp_ntz" and getattr(value, "tzinfo", None)):
         return None
     return Literal(value, data_type)
+
+
+def is_ambiguous(moment: Literal, time_zone: str) -> bool:
+    """Whether clocks of a time zone show a moment twice, as where they are set back."""
+    if moment.data_type != "timestamp":
+        return False
+    assert isinstance(moment.value, datetime)
+    local = moment.value.astimezone(ZoneInfo(time_zone))
+    return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
 
 
 def _decimal(value: Decimal, data_type: str) -> Literal | None:

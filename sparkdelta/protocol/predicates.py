@@ -255,6 +255,12 @@ def columns(node: Predicate | Expression) -> frozenset[ColumnPath]:
     return frozenset().union(*(columns(child) for child in _children(node)))
 
 
+def functions(node: Predicate | Expression) -> frozenset[str]:
+    """Every function that the tree calls."""
+    own = frozenset((node.function,)) if isinstance(node, Call) else frozenset[str]()
+    return own.union(*(functions(child) for child in _children(node)))
+
+
 def is_usable(predicate: Predicate) -> bool:
     """Whether no part of it is `Unusable`."""
     return next(unusable_parts(predicate), None) is None

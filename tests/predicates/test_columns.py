@@ -24,6 +24,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.predicates.classic_columns import parse_classic_filter
 from sparkdelta.predicates.connect_columns import parse_connect_column
 from sparkdelta.protocol.predicates import (
@@ -41,6 +42,7 @@ from sparkdelta.protocol.predicates import (
     Truth,
     Unusable,
 )
+from tests.support.settings import settings
 
 SCHEMA = StructType(
     [
@@ -59,6 +61,10 @@ SCHEMA = StructType(
 )
 INT, S, D, TS = (Column((name,)) for name in ("i", "s", "d", "ts"))
 UTC = dt.timezone.utc
+A, F, M, INNER = (Column(path) for path in (("a",), ("f",), ("m",), ("st", "Inner", "x y")))
+FLAG = Truth(Column(("flag",)))
+SMALL, BIG = Literal(Decimal("1E-7"), "decimal(15,7)"), Literal(1e300, "double")
+BETWEEN = ((">=", -1), ("<=", 2))
 
 
 def number(value: int) -> Literal:
@@ -131,7 +137,7 @@ CASES = {
 
 
 def of_classic(spark: SparkSession, condition: Any) -> Predicate:
-    filtered = spark.createDataFrame([], SCHEMA).filter(condition)
+    filtered = spark.createDataFrame([], SCHEMA).alias(qualifier_of(SCHEMA)).filter(condition)
     return parse_classic_filter(filtered, SCHEMA, time_zone="Asia/Tokyo")
 
 
@@ -153,6 +159,89 @@ def test_connect_columns(name: str) -> None:
 def test_what_no_operator_says(spark: SparkSession, text: str) -> None:
     """Null where the operator fails; a pattern with an escape character of its own."""
     assert isinstance(of_classic(spark, classic.expr(text)), Unusable)
+
+
+ODD_NAMES = (
+    "0xAB", "1e5", "1L", "12", "date", "a.b", "a`b", "null", "true", "interval", "Straße", "and",
+    "current_date", "x y", "'", "sparkdelta rows",
+)  # fmt: skip
+
+
+def test_names_that_look_like_something_else(spark: SparkSession) -> None:
+    """Spark says which text is a column: all of them in one condition."""
+    schema = StructType([StructField(name, IntegerType()) for name in ODD_NAMES])
+    texts = [f"`{name.replace('`', '``')}` = 1" for name in ODD_NAMES]
+    texts += ["0xAB IS NULL", "DATE > 1e5", "interval = 1L"]
+    filtered = spark.createDataFrame([], schema).alias(qualifier_of(schema))
+    found = parse_classic_filter(filtered.filter(" AND ".join(texts)), schema, time_zone="UTC")
+    assert isinstance(found, And)
+    equal, (hexadecimal, date, interval) = found.terms[:-3], found.terms[-3:]
+    assert equal == tuple(Comparison("=", Column((name,)), number(1)) for name in ODD_NAMES)
+    assert hexadecimal == IsNull(Column(("0xAB",)))
+    assert isinstance(date, Comparison)
+    assert (date.left, date.right) == (
+        Cast(Column(("date",)), "double"),
+        Literal(1e5, "double"),
+    )
+    assert interval == Comparison("=", Cast(Column(("interval",)), "bigint"), Literal(1, "bigint"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"s = 'a\\n\\\\'", Comparison("=", S, Literal("a\\n\\\\", "string"))),
+        ('s = "O\'Brien (1)"', Comparison("=", S, Literal("O'Brien (1)", "string"))),
+        ("s = 'x' LIKE 'tr%'", None),
+        ("i < 2 = flag", None),
+        ("(i = 1) = flag", None),
+        ("i = 1 IS NULL", None),
+        ("NOT i = 1 AND ! flag", And((Not(Comparison("=", INT, number(1))), Not(FLAG)))),
+        (
+            "(s LIKE 'a%') = true",
+            Comparison("=", Call("like", (S, Literal("a%", "string"))), Literal(True, "boolean")),
+        ),
+        ("i between -1 and 2", And(tuple(Comparison(o, INT, number(n)) for o, n in BETWEEN))),
+        ("i - -1 > - i", Comparison(">", Call("-", (INT, number(-1))), Call("negative", (INT,)))),
+        ("a = -9223372036854775808L", Comparison("=", A, Literal(-(2**63), "bigint"))),
+        ("a IN ('5', 6)", In(A, tuple(Literal(n, "bigint") for n in (5, 6)))),
+        ("m = 1e-7BD", Comparison("=", Cast(M, "decimal(15,7)"), SMALL)),
+        ("d = DATE'12024-01-01'", None),
+        ("st.Inner.`x y` IS NULL OR f = 1e300", Or((IsNull(INNER), Comparison("=", F, BIG)))),
+        ("CASE WHEN i = 1 THEN - 1 ELSE i END = 2", None),
+        ("exists(array(1), x -> x = i)", None),
+        ("ts BETWEEN '2024-11-03' AND current_timestamp()", And),
+    ],
+)
+def test_sparks_reading_of_a_text(
+    spark: SparkSession, text: str, expected: Predicate | type | None
+) -> None:
+    found = of_classic(spark, text)
+    if expected is None or isinstance(expected, type):
+        assert isinstance(found, expected or Unusable)
+    else:
+        assert found == expected
+
+
+def test_a_moment_that_clocks_show_twice_is_not_looked_into(spark: SparkSession) -> None:
+    with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        filtered = spark.createDataFrame([], SCHEMA).alias(qualifier_of(SCHEMA))
+        for text, is_usable in (("2024-11-03 06:30:00Z", False), ("2024-11-03 07:30:00Z", True)):
+            found = parse_classic_filter(
+                filtered.filter(f"ts = TIMESTAMP'{text}'"), SCHEMA, time_zone="America/New_York"
+            )
+            assert isinstance(found, Comparison if is_usable else Unusable)
+
+
+def test_a_function_of_the_user_is_not_sparks(spark: SparkSession) -> None:
+    """A function that Python calls may have the name of one that SQL has."""
+
+    def lower(text: str) -> str:
+        return text
+
+    ours = classic.udf(lower, "string")
+    assert isinstance(of_classic(spark, ours("s") == "x"), Unusable)
+    assert isinstance(of_classic(spark, ours(classic.lit("a")) == classic.col("s")), Unusable)
+    assert isinstance(of_classic(spark, "lower(s) = 'x'"), Comparison)
 
 
 @pytest.mark.parametrize("name", ["2024", "null", "true", "a-b", "a.`b c`", "`a``b`"])

@@ -172,18 +172,18 @@ def test_a_plain_report_costs_what_counting_the_files_does(
 def test_what_each_condition_is_used_for(snapshot: Snapshot) -> None:
     where = (
         "day = '2024-01-01' AND id > 70 AND (day > '2020-01-01' OR id < 3) AND name LIKE '%x' "
-        "AND rand() < 2 AND at >= TIMESTAMP'2024-01-01 12:00:00Z'"
+        "AND hash(id) = 2 AND at >= TIMESTAMP'2024-01-01 12:00:00Z'"
     )
     printed = str(snapshot.scan(where).report())
     _, table_of_uses = printed.split("\n\n")[1:3]
     unknown = "row filter only: no minimum, maximum or null count tells"
     lines = [line.split("  ") for line in table_of_uses.splitlines()[1:]]
     assert [(line[0], line[-1].strip()) for line in lines] == [
-        ("day = '2024-01-01'", "partition values"),
+        ("day = DATE'2024-01-01'", "partition values"),
         ("id > 70", "statistics"),
-        ("day > '2020-01-01' OR id < 3", "both"),
+        ("day > DATE'2020-01-01' OR id < 3", "both"),
         ("name LIKE '%x'", unknown),
-        ("RAND() < 2", "row filter only: RAND() is not supported"),
+        ("hash(id) = 2", "row filter only: hash is not supported"),
         ("at >= TIMESTAMP'2024-01-01 12:00:00Z'", "statistics"),
         (
             "implied: day IS NULL OR day >= CAST(TIMESTAMP_NTZ'2023-12-31 18:00:00' AS DATE)",
@@ -202,9 +202,9 @@ def test_what_it_prints(snapshot: Snapshot) -> None:
         "after partition values  skipped",
         "after statistics              2   2.0 KiB          17 %",
         "",
-        "condition           used for",
-        "day = '2024-01-01'  partition values",
-        "id > 70             statistics",
+        "condition               used for",
+        "day = DATE'2024-01-01'  partition values",
+        "id > 70                 statistics",
         "",
         _NOT_COUNTED,
     ]
@@ -223,7 +223,7 @@ def test_as_a_dict(snapshot: Snapshot) -> None:
         "after_row_filter": None,
         "conditions": [
             {
-                "condition": "day = '2024-01-01'",
+                "condition": "day = DATE'2024-01-01'",
                 "by_partition_values": True,
                 "by_statistics": False,
                 "reason": None,

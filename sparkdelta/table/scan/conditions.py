@@ -12,6 +12,7 @@ from sparkdelta.exceptions import (
     NondeterministicConditionError,
     SubqueryInConditionError,
 )
+from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.predicates.connect_columns import parse_connect_column
 from sparkdelta.predicates.generated_columns import generated_columns, with_implied
 from sparkdelta.predicates.sql_text import parse_condition
@@ -78,10 +79,12 @@ _SUBQUERIES = frozenset(("Exists", "InSubquery", "LateralSubquery", "ListQuery",
 
 def _filtered(spark: SparkSession, where: str | Column, schema: StructType) -> DataFrame:
     columns = [StructField(field.name, as_nullable(field.dataType)) for field in schema.fields]
-    filtered = spark.createDataFrame([], StructType(columns)).filter(where)
+    empty = spark.createDataFrame([], StructType(columns))
     if is_connect(spark):
+        filtered = empty.filter(where)
         _ = filtered.schema  # a client's plan is analyzed when it is asked for
-    return filtered
+        return filtered
+    return empty.alias(qualifier_of(schema)).filter(where)
 
 
 def _understood(
@@ -98,15 +101,15 @@ def _understood(
 def _parsed(
     spark: SparkSession, where: str | Column, schema: StructType, filtered: DataFrame, zone: str
 ) -> Predicate:
-    if (isinstance(where, str) or is_connect(spark)) and _is_retyped(spark, str(where)):
+    if not is_connect(spark):
+        from sparkdelta.predicates.classic_columns import parse_classic_filter  # needs the JVM
+
+        return parse_classic_filter(filtered, schema, time_zone=zone)
+    if _is_retyped(spark, str(where)):
         return Unusable(str(where), "spark.sql.timestampType changes the meaning of TIMESTAMP")
     if isinstance(where, str):
         return parse_condition(where, schema, time_zone=zone)
-    if is_connect(spark):
-        return parse_connect_column(where, schema, time_zone=zone)
-    from sparkdelta.predicates.classic_columns import parse_classic_filter  # needs the JVM
-
-    return parse_classic_filter(filtered, schema, time_zone=zone)
+    return parse_connect_column(where, schema, time_zone=zone)
 
 
 def _is_retyped(spark: SparkSession, text: str) -> bool:

@@ -1,0 +1,302 @@
+"""A condition that Spark has analyzed, in the text of `Expression.sql`, to the predicate tree.
+
+This text leaves nothing to interpret: columns are qualified, types of constants and casts are
+written out, and operators stand in parentheses with their operands. The user's own text is in a
+language with many more rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from pyspark.sql.types import StructType
+
+from sparkdelta.predicates.column_tree import ColumnTree
+from sparkdelta.predicates.literals import (
+    INTEGER_BITS,
+    cast,
+    cast_literal,
+    decimal_literal,
+    is_ambiguous,
+)
+from sparkdelta.predicates.names import UnusableError, find_column
+from sparkdelta.protocol.predicates import Column, Expression, Literal, Predicate, Unusable
+from sparkdelta.schema.table_schema import quoted, type_of_path
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    """An operator or a function, with its operands."""
+
+    name: str
+    operands: tuple[_Part, ...]
+
+
+_Part: TypeAlias = "_Token | _Operation | list[_Part]"
+"""A list is what stands between parentheses, commas, or an operation that is not supported."""
+
+_TEXT = r"""
+    (?P<space>\s+)
+    |(?P<column>{qualifier}(?:\.(?:`(?:[^`]|``)*`|[A-Za-z0-9_]+))+)
+    |(?P<string>'(?:[^'\\]|\\.)*')
+    |(?P<name>`(?:[^`]|``)*`)
+    |(?P<number>\d+(?:\.\d+)?(?:E[+-]?\d+)?(?:BD|[YSLDF])?(?!\w))
+    |(?P<word>\w+)
+    |(?P<symbol><=>|<=|>=|.)
+"""
+_NAME_PART = re.compile(r"\.(?:`((?:[^`]|``)*)`|([A-Za-z0-9_]+))")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_NUMBER = re.compile(r"(-?[\d.]+(?:E[+-]?\d+)?)(BD|[YSLDF])?")
+_INTEGER_TYPES = {"Y": "tinyint", "S": "smallint", "": "int", "L": "bigint"}
+_MOMENTS = {"DATE": "date", "TIMESTAMP": "timestamp", "TIMESTAMP_NTZ": "timestamp_ntz"}
+_WORDS: dict[str, tuple[bool | None, str]] = {
+    "NULL": (None, "void"), "TRUE": (True, "boolean"), "FALSE": (False, "boolean"),
+}  # fmt: skip
+_INFIX = frozenset(("=", "<=>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "AND", "OR"))
+_TYPES = {
+    "BOOLEAN": "boolean", "TINYINT": "tinyint", "SMALLINT": "smallint", "INT": "int",
+    "BIGINT": "bigint", "FLOAT": "float", "DOUBLE": "double", "STRING": "string", "DATE": "date",
+    "TIMESTAMP": "timestamp", "TIMESTAMP_NTZ": "timestamp_ntz", "BINARY": "binary",
+}  # fmt: skip
+_DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+
+
+def qualifier_of(schema: StructType) -> str:
+    """A name of a table's rows that no column has."""
+    names, name = {field.name.lower() for field in schema.fields}, "sparkdelta rows"
+    while name in names:
+        name += "_"
+    return name
+
+
+def parse_analyzed(
+    text: str, schema: StructType, *, time_zone: str, shown_zone: str | None = None
+) -> Predicate:
+    """The predicate of an analyzed condition.
+
+    Parameters
+    ----------
+    text
+        As Spark writes it where the rows are named `qualifier_of(schema)`.
+    schema
+        The table's columns.
+    time_zone
+        The session's, for texts that stand for timestamps.
+    shown_zone
+        The zone in which Spark writes timestamps; by default the same.
+    """
+    try:
+        part = _operand(_nested(_tokens(text, quoted(qualifier_of(schema)))))
+        return _AnalyzedTree(schema, time_zone, shown_zone or time_zone).predicate(part)
+    except UnusableError as error:
+        return Unusable(text, error.reason)
+    except RecursionError:
+        return Unusable(text, "it is nested too deeply")
+
+
+def _tokens(text: str, qualifier: str) -> Iterator[_Token]:
+    pattern = _TEXT.replace("{qualifier}", re.escape(qualifier))
+    for found in re.finditer(pattern, text, re.VERBOSE | re.DOTALL):
+        kind = str(found.lastgroup)
+        if kind != "space":
+            yield _Token(kind, found.group())
+
+
+def _nested(tokens: Iterator[_Token]) -> list[_Part]:
+    """Tokens with a list in the place of each pair of parentheses."""
+    levels: list[list[_Part]] = [[]]
+    for token in tokens:
+        if token == _Token("symbol", "("):
+            inner: list[_Part] = []
+            levels[-1].append(inner)
+            levels.append(inner)
+        elif token == _Token("symbol", ")") and len(levels) > 1:
+            levels.pop()
+        else:
+            levels[-1].append(token)
+    if len(levels) > 1:
+        raise UnusableError("its parentheses are not closed")
+    return levels[0]
+
+
+def _operand(parts: list[_Part]) -> _Part:
+    """A token or an operation; the parts themselves where they are not looked into."""
+    if not parts:
+        return parts
+    if len(parts) == 1:
+        (part,) = parts
+        return _operand(part) if isinstance(part, list) else part
+    words = [part.text.upper() if isinstance(part, _Token) else "" for part in parts]
+    if words[:1] == ["NOT"]:
+        return _Operation("not", (_operand(parts[1:]),))
+    last = parts[-1]
+    if words[:1] == ["-"] and len(parts) == 2:
+        if isinstance(last, _Token) and last.kind == "number":
+            return _Token("number", f"-{last.text}")
+        return _Operation("negative", (_operand(parts[1:]),))
+    infix = [  # not the sign of a number
+        n for n, word in enumerate(words) if n > 0 and word in _INFIX and words[n - 1] not in _INFIX
+    ]
+    if len(infix) == 1:
+        (at,) = infix
+        operands = (_operand(parts[:at]), _operand(parts[at + 1 :]))
+        return _Operation(words[at].lower(), operands)
+    if words[-2:] == ["IS", "NULL"]:
+        return _Operation("isnull", (_operand(parts[:-2]),))
+    if words[-3:] == ["IS", "NOT", "NULL"]:
+        return _Operation("isnotnull", (_operand(parts[:-3]),))
+    if words[-2:-1] == ["IN"] and isinstance(last, list):
+        return _Operation("in", (_operand(parts[:-2]), *_arguments(last)))
+    if words.count("LIKE") == 1 and "ESCAPE" not in words:
+        at = words.index("LIKE")
+        return _Operation("like", (_operand(parts[:at]), _operand(parts[at + 1 :])))
+    function = parts[0] if len(parts) == 2 else None
+    if isinstance(function, _Token) and function.kind == "word" and isinstance(last, list):
+        return _function(function.text, last)
+    return parts
+
+
+def _function(name: str, listed: list[_Part]) -> _Part:
+    if name in ("CAST", "TRY_CAST"):
+        words = [part.text if isinstance(part, _Token) else "" for part in listed]
+        at = max((n for n, word in enumerate(words) if word == "AS"), default=0)
+        return _Operation(name, (_operand(listed[:at]), listed[at + 1 :]))
+    return _Operation(name.lower(), _arguments(listed))
+
+
+def _arguments(listed: list[_Part]) -> tuple[_Part, ...]:
+    arguments: list[list[_Part]] = [[]]
+    for part in listed:
+        if part == _Token("symbol", ","):
+            arguments.append([])
+        else:
+            arguments[-1].append(part)
+    return tuple(map(_operand, arguments)) if listed else ()
+
+
+class _AnalyzedTree(ColumnTree):
+    def __init__(self, schema: StructType, time_zone: str, shown_zone: str) -> None:
+        super().__init__(schema, time_zone)
+        self.shown_zone = shown_zone
+
+    def predicate(self, node: Any) -> Predicate:
+        if isinstance(node, _Operation) and node.name == "between" and len(node.operands) == 3:
+            child, low, high = node.operands
+            limits = (_Operation(">=", (child, low)), _Operation("<=", (child, high)))
+            return super().predicate(_Operation("and", limits))
+        return super().predicate(node)
+
+    def call(self, node: Any) -> tuple[str, Sequence[Any]] | None:
+        if not isinstance(node, _Operation) or node.name in ("CAST", "TRY_CAST"):
+            return None
+        return node.name, _flattened(node) if node.name in ("and", "or") else node.operands
+
+    def shown(self, node: Any) -> str:
+        return _text(node)
+
+    def value(self, node: Any) -> Expression:
+        if isinstance(node, _Operation):
+            return self._cast(node)
+        if isinstance(node, _Token):
+            return self._token(node)
+        if len(node) == 2 and all(isinstance(part, _Token) for part in node):
+            word, string = node
+            if string.kind == "string" and word.text in _MOMENTS:
+                return self._moment(string.text[1:-1], _MOMENTS[word.text])
+            if string.kind == "string" and word.text == "X":
+                return Literal(bytes.fromhex(string.text[1:-1]), "binary")
+        raise UnusableError(f"{_text(node)} is not supported")
+
+    def _token(self, token: _Token) -> Expression:
+        if token.kind == "column":
+            names = [
+                plain or name.replace("``", "`") for name, plain in _NAME_PART.findall(token.text)
+            ]
+            return find_column(self.schema, names)
+        if token.kind == "string":
+            return Literal(_ESCAPE.sub(r"\1", token.text[1:-1]), "string")
+        if token.kind == "number":
+            return _number(token.text)
+        if token.text.upper() in _WORDS:
+            return Literal(*_WORDS[token.text.upper()])
+        raise UnusableError(f"{token.text} is not supported")
+
+    def _moment(self, text: str, data_type: str) -> Literal:
+        moment = cast_literal(Literal(text, "string"), data_type, time_zone=self.shown_zone)
+        if moment is None or is_ambiguous(moment, self.shown_zone):
+            raise UnusableError(f"{data_type} {text} is one of two moments, or of no year here")
+        return moment
+
+    def _cast(self, node: _Operation) -> Expression:
+        operand, wanted = node.operands
+        text, child = _text(wanted), self.expression(operand)
+        decimal = _DECIMAL.fullmatch(text.replace(" ", ""))
+        data_type = f"decimal({decimal[1]},{decimal[2]})" if decimal else _TYPES.get(text)
+        if data_type is None:
+            raise UnusableError(f"a cast to {text}")
+        if (
+            isinstance(child, Column)
+            and data_type == type_of_path(self.schema, child.path).simpleString()
+        ):
+            return child  # as Spark writes the values of IN
+        return cast(child, data_type, is_try=node.name == "TRY_CAST", time_zone=self.time_zone)
+
+
+def _flattened(node: _Operation) -> tuple[_Part, ...]:
+    """The operands of a chain of one operator."""
+    found: list[_Part] = []
+    waiting: list[_Part] = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, _Operation) and part.name == node.name:
+            waiting += reversed(part.operands)
+        else:
+            found.append(part)
+    return tuple(found)
+
+
+def _number(text: str) -> Literal:
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        raise UnusableError(f"{text} is not supported")
+    digits, suffix = found.group(1), found.group(2) or ""
+    if suffix == "D":
+        return Literal(float(digits), "double")
+    if suffix == "BD":
+        return decimal_literal(Decimal(digits))
+    data_type = _INTEGER_TYPES.get(suffix)
+    if data_type is None or not digits.lstrip("-").isdigit():
+        raise UnusableError(f"{text} is not supported")
+    value, limit = int(digits), 1 << (INTEGER_BITS[data_type] - 1)
+    if not -limit <= value < limit:
+        raise UnusableError(f"{text} is out of range")
+    return Literal(value, data_type)
+
+
+def _text(part: _Part) -> str:
+    """A part as text for people."""
+    if isinstance(part, _Token):
+        return part.text.partition("`.")[2] if part.kind == "column" else part.text
+    if isinstance(part, _Operation):
+        texts = [f"({_text(p)})" if _is_infix(p) else _text(p) for p in part.operands]
+        if _is_infix(part):
+            return f"{texts[0]} {part.name.upper()} {texts[1]}"
+        if part.name in ("CAST", "TRY_CAST"):
+            return f"{part.name}({' AS '.join(texts)})"
+        return f"{part.name}({', '.join(texts)})"
+    inner = (f"({_text(each)})" if isinstance(each, list) else _text(each) for each in part)
+    return re.sub(r" ?([(,]) ?", r"\1", " ".join(inner))
+
+
+def _is_infix(part: _Part) -> bool:
+    return isinstance(part, _Operation) and part.name.upper() in (*_INFIX, "LIKE")
