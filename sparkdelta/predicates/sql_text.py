@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -70,9 +71,27 @@ def parse_expression(text: str, schema: StructType, *, time_zone: str) -> Expres
     return _Condition(schema, time_zone, text).expression(_parsed(text))
 
 
+_PLAIN = re.compile(
+    r"""(
+        \s
+        |'[^']*'(?!\s*['"])  # consecutive strings are joined, or one with a quote inside
+        |"[^"]*"(?!\s*['"])
+        |`([^`]|``)*`
+        |--[^\n\\]*(\n|$)
+        |(?<![\w.])([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?(BD|[LSYDF])?(?![\w.])
+        |(?<!\w)[a-z_]\w*(?!\w)
+        |(?!/\*|--)[][(),.<>=!+*/%&|^~:-]
+    )*""",
+    re.VERBOSE | re.ASCII | re.IGNORECASE,
+)
+"""A text of words that Spark and sqlglot read alike: in Spark, `0xAB` is a name, and so is `5a`."""
+
+
 def _parsed(text: str) -> exp.Expr:
     if "${" in text:
         raise UnusableError("it contains variables, which Spark substitutes")
+    if not _PLAIN.fullmatch(text):
+        raise UnusableError("a name, a number, a text or a comment in it is of an unusual form")
     try:
         return parse_one(text, dialect=_SparkText, into=exp.Condition)
     except (SqlglotError, ValueError, RecursionError) as error:
@@ -109,6 +128,11 @@ _ARITHMETIC: Mapping[type[exp.Expr], str] = {
     exp.Div: "/",
     exp.Mod: "%",
 }
+_GROUPED_OTHERWISE = (
+    *_COMPARISONS, *_MATCHES, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between, exp.Not, exp.And,
+    exp.Or, exp.Escape,
+)  # fmt: skip
+"""Operators that Spark and sqlglot let bind differently where one is an operand of another."""
 _TYPES = {
     exp.DType.BOOLEAN: "boolean",
     exp.DType.TINYINT: "tinyint",
@@ -163,6 +187,8 @@ class _Condition:
         return And((self.predicate(low), self.predicate(high)))
 
     def _atom(self, node: exp.Expr) -> Predicate:
+        if any(isinstance(operand, _GROUPED_OTHERWISE) for operand in node.iter_expressions()):
+            raise UnusableError(f"Spark may group {_shown(node)} in another way")
         if type(node) in _COMPARISONS:
             operator = _COMPARISONS[type(node)]
             return Comparison(
@@ -223,6 +249,8 @@ class _Condition:
         if isinstance(node, exp.Cast) and node.this.is_int and _data_type(node.to) in INTEGER_BITS:
             number, is_try = _number(f"-{node.this.this}"), isinstance(node, exp.TryCast)
             return cast(number, _data_type(node.to), is_try=is_try, time_zone=self._time_zone)
+        if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
+            raise UnusableError("the sign of a number that is cast")
         child = self.expression(node)
         if isinstance(child, Literal) and isinstance(child.value, Decimal):
             return Literal(child.value.copy_negate(), child.data_type)  # a minus would round it

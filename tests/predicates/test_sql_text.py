@@ -50,6 +50,8 @@ SCHEMA = StructType(
 )
 A, S, D, TS = (Column((name,)) for name in ("a", "s", "d", "ts"))
 
+FIVE, LONG, ONE = Literal(5, "int"), Literal(5, "bigint"), Literal(1.0, "double")
+
 
 def parsed(text: str, time_zone: str = "UTC") -> Predicate:
     return parse_condition(text, SCHEMA, time_zone=time_zone)
@@ -225,3 +227,50 @@ def test_a_condition_of_ten_thousand_terms() -> None:
 
 def test_deep_nesting_is_left_to_spark_or_understood() -> None:
     assert parsed("(" * 2_000 + "a = 1" + ")" * 2_000) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0xAB IS NULL",  # a name in Spark, bytes in sqlglot
+        "st.0xAB = 1",
+        "5a = 1",
+        "é = 1",
+        "s = 'a' 'b'",
+        "s = 'O''Brien'",
+        "a = 1 /* /* */ OR a = 2 */",
+        "a = 1 -- \\\n OR a = 2",
+        "s = 'x' LIKE 'tr%'",
+        "a < 2 = flag",
+        "flag = a < 2",
+        "a = 1 IN (true)",
+        "a IS NULL = flag",
+        "s LIKE 'a' IS NULL",
+        "a BETWEEN 1 AND 2 = flag",
+        "a <=> 1 = flag",
+        "a IS DISTINCT FROM 1 = flag",
+        "a + 1 || 'x' = s",
+        "a & 1 = 1",
+        "~a = 1",
+        "- 1::STRING = s",
+    ],
+)
+def test_what_spark_may_read_in_another_way(text: str) -> None:
+    columns = [StructField(name, IntegerType()) for name in ("0xAB", "5a", "é")]
+    schema = StructType([*SCHEMA.fields, *columns])
+    assert isinstance(parse_condition(text, schema, time_zone="UTC"), Unusable)
+
+
+@pytest.mark.parametrize(
+    ("text", "predicate"),
+    [
+        ("NOT a = 5", Not(Comparison("=", A, number(5)))),
+        ("! a = 5", Not(Comparison("=", A, number(5)))),
+        ("NOT a IS NULL", Not(IsNull(A))),
+        ("- a * 2 = 1", Comparison("=", Call("*", (Call("negative", (A,)), number(2))), number(1))),
+        ("a - 1 - 2 = 5", Comparison("=", Call("-", (Call("-", (A, number(1))), number(2))), FIVE)),
+        ("a = 1e0D AND a = 5L", And((Comparison("=", A, ONE), Comparison("=", A, LONG)))),
+    ],
+)
+def test_operators_that_bind_alike(text: str, predicate: Predicate) -> None:
+    assert parsed(text) == predicate
