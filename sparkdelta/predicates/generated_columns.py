@@ -59,6 +59,8 @@ _SPANS = {
     "week": timedelta(days=8), "day": timedelta(days=2), "hour": timedelta(days=1),
 }  # fmt: skip
 _GREATEST_OFFSET = timedelta(hours=18)
+_ZONES_APART = 2 * _GREATEST_OFFSET
+"""Between the zone of a writer that wrote moments without one, and the zone they are read in."""
 _MAX_ALTERNATIVES = 8
 
 
@@ -212,9 +214,18 @@ def _typed(
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """A constant of the source's type: as it is, and as what stands for it in any time zone."""
+    """A constant of the source's type.
 
-    exact: Literal
+    Attributes
+    ----------
+    moment
+        As a partition value of the source's type: of a moment, what a text that is read in another
+        time zone than it was written in may stand for.
+    local
+        As what functions of the source are applied to: of a moment, its local time in any zone.
+    """
+
+    moment: Literal
     local: Literal
 
 
@@ -235,9 +246,10 @@ def _limit(constants: Sequence[Literal | None], operator: str) -> _Limit | None:
     if exact.data_type != "timestamp":
         return _Limit(exact, exact)
     utc = value.astimezone(timezone.utc).replace(tzinfo=None)
-    away = -_GREATEST_OFFSET if operator == ">=" else _GREATEST_OFFSET
-    local = _moved(Literal(utc, "timestamp_ntz"), away)
-    return None if local is None else _Limit(exact, local)
+    sign = -1 if operator == ">=" else 1
+    local = _moved(Literal(utc, "timestamp_ntz"), sign * _GREATEST_OFFSET)
+    moment = _moved(exact, sign * _ZONES_APART)
+    return None if local is None or moment is None else _Limit(moment, local)
 
 
 def _moved(moment: Literal, span: timedelta) -> Literal | None:
@@ -254,9 +266,11 @@ def _single(
     """What one column that keeps the order of its source must be."""
     partition = Column((column.name,))
     expression = column.expression
+    if isinstance(expression, Column):
+        return [(partition, Comparison(operator, partition, limit.moment))]
     if isinstance(expression, Call) and expression.function == "date_trunc":
         unit, _ = expression.arguments
-        bound = _truncated(unit, operator, limit.exact)
+        bound = _truncated(unit, operator, limit.moment)
         return [] if bound is None else [(partition, Comparison(operator, partition, bound))]
     if not _keeps_order(expression):
         return []
@@ -276,8 +290,6 @@ def _single(
 
 
 def _keeps_order(expression: Expression) -> bool:
-    if isinstance(expression, Column):
-        return True
     if isinstance(expression, Cast):
         return expression.data_type == "date" and isinstance(expression.child, Column)
     if not isinstance(expression, Call):

@@ -360,11 +360,46 @@ NOT_IMPLIED: dict[str, tuple[str, str, str, dict[str, str], str, set[str]]] = {
         "timestamp_ntz", "DATE_TRUNC('DAY', src)", "timestamp",
         {"f": "2024-01-01T00:00:00Z"}, "src <= TIMESTAMP_NTZ'2024-01-01 05:00:00'", {"f"},
     ),
+    "days of moments, by the clocks of Tokyo": (
+        "timestamp", "DATE_TRUNC('DAY', src)", "timestamp",
+        {"f": "2024-01-02 00:00:00", "g": "2024-02-02 00:00:00"},
+        "src <= TIMESTAMP'2024-01-01 15:30:00Z'", {"f"},
+    ),
+    "hours of moments, by the clocks of Tokyo": (
+        "timestamp", "DATE_TRUNC('HOUR', src)", "timestamp",
+        {"f": "2024-01-02 00:00:00", "g": "2024-02-02 00:00:00", "h": "2023-12-02 00:00:00"},
+        "src = TIMESTAMP'2024-01-01 15:30:00Z'", {"f"},
+    ),
+    "moments by the clocks of Tokyo": (
+        "timestamp", "src", "timestamp",
+        {"f": "2024-01-02 00:30:00", "g": "2024-02-02 00:00:00", "h": "2023-12-02 00:00:00"},
+        "src = TIMESTAMP'2024-01-01 15:30:00Z'", {"f"},
+    ),
     "a day that clocks have left out": (
         "timestamp_ntz", "DATE_FORMAT(src, 'yyyy-MM-dd')", "string",
         {"f": "2011-12-31", "g": "2012-01-01"}, "src <= TIMESTAMP_NTZ'2011-12-30 10:00:00'", {"f"},
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", ["src", "DATE_TRUNC('MINUTE', src)"])
+def test_zones_of_writer_and_reader_are_a_day_apart(
+    spark: SparkSession, table: Path, expression: str
+) -> None:
+    """PROTOCOL.md#partition-value-serialization: written in Kiritimati, and read as if it were from
+    the other side of the date line, and the other way round.
+    """
+    part = field("part", "timestamp", metadata={"delta.generationExpression": expression})
+    texts = {"2024-06-02 02:00:00": "Etc/GMT+12", "2024-05-31 23:59:00": "Pacific/Kiritimati"}
+    files = [add(text, partitionValues={"part": text}) for text in (*texts, "2024-06-10 00:00:00")]
+    schema = metadata(field("src", "timestamp"), part, partitioned_by=["part"])
+    write_commit(table, 0, [protocol(1, 4), schema, *files])
+    for text, zone in texts.items():
+        snapshot = load_snapshot(spark, str(table), partition_time_zone=zone)
+        moment = "12:00:00" if zone == "Etc/GMT+12" else "11:59:00"
+        found = kept(snapshot, f"src = TIMESTAMP'2024-06-01 {moment}Z'")
+        assert text in found
+        assert "2024-06-10 00:00:00" not in found
 
 
 @pytest.mark.parametrize("name", NOT_IMPLIED)
