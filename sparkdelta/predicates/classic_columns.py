@@ -43,8 +43,7 @@ def parse_classic_filter(filtered: DataFrame, schema: StructType, *, time_zone: 
         raise ValueError(f"a filter's plan begins with {plan.nodeName()}")
     text, shown_zone = str(plan.condition().sql()), None
     if "TIMESTAMP '" in text:  # written in the zone of the thread's session, which may be another
-        jvm: Any = filtered.sparkSession._jvm
-        shown_zone = jvm.org.apache.spark.sql.internal.SQLConf.get().sessionLocalTimeZone()
+        shown_zone = str(plan.conf().sessionLocalTimeZone())
     predicate = parse_analyzed(text, schema, time_zone=time_zone, shown_zone=shown_zone)
     if not functions(predicate) <= _OPERATORS:
         _, nodes = plan_nodes(filtered)

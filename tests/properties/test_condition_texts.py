@@ -42,7 +42,7 @@ CONSTANTS = {
     "boolean": ["true", "false", "'true'", "null"],
     "date": ["DATE'2024-01-02'", "'2024-01-02'", "date '2024-1-3'", "date", "null"],
 }
-FILES, CONDITIONS = 20, 90
+FILES, CONDITIONS = 12, 40
 
 
 def test_no_file_is_left_out_that_spark_wants(spark: SparkSession) -> None:
