@@ -252,13 +252,13 @@ def columns(node: Predicate | Expression) -> frozenset[ColumnPath]:
     """Every column that the tree names."""
     if isinstance(node, Column):
         return frozenset((node.path,))
-    return frozenset().union(*(columns(child) for child in _children(node)))
+    return frozenset().union(*(columns(child) for child in children(node)))
 
 
 def functions(node: Predicate | Expression) -> frozenset[str]:
     """Every function that the tree calls."""
     own = frozenset((node.function,)) if isinstance(node, Call) else frozenset[str]()
-    return own.union(*(functions(child) for child in _children(node)))
+    return own.union(*(functions(child) for child in children(node)))
 
 
 def is_usable(predicate: Predicate) -> bool:
@@ -270,11 +270,12 @@ def unusable_parts(node: Predicate | Expression) -> Iterator[Unusable]:
     """The parts that say nothing about files."""
     if isinstance(node, Unusable):
         yield node
-    for child in _children(node):
+    for child in children(node):
         yield from unusable_parts(child)
 
 
-def _children(node: Predicate | Expression) -> Iterator[Predicate | Expression]:
+def children(node: Predicate | Expression) -> Iterator[Predicate | Expression]:
+    """The nodes right below one."""
     if isinstance(node, And | Or):
         yield from node.terms
     elif isinstance(node, Not):

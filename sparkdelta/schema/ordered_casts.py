@@ -111,7 +111,7 @@ def _ordered_column(path: ColumnPath, schema: StructType) -> Ordered | None:
 def _cast(child: Ordered, data_type: str) -> Ordered | None:
     if data_type == child.data_type:
         return child
-    if not _keeps_order(child.data_type, data_type):
+    if not keeps_order(child.data_type, data_type):
         return None
     spreads = child.data_type == "timestamp" and data_type == "date"
     return replace(
@@ -124,7 +124,8 @@ def _cast(child: Ordered, data_type: str) -> Ordered | None:
     )
 
 
-def _keeps_order(source: str, target: str) -> bool:
+def keeps_order(source: str, target: str) -> bool:
+    """Whether a cast from one type to another, by simple names, never fails and keeps the order."""
     if source in _INTEGERS and target in _INTEGERS:
         return _INTEGERS.index(source) < _INTEGERS.index(target)
     if family(source) == "number" and target in ("double", "float"):

@@ -9,7 +9,9 @@ PROTOCOL.md#per-file-statistics
 from __future__ import annotations
 
 import json
+import operator
 from decimal import Decimal
+from functools import reduce
 
 import pytest
 from pyspark.sql import SparkSession
@@ -95,6 +97,49 @@ def test_no_file_is_left_out_that_spark_wants(spark: SparkSession, name: str) ->
                 )
                 kept = skipping.keep(add, stored)
                 assert kept.count() == 1, text
+
+
+FAILING = [
+    "p + 1 >= 2147483648", "p - -1 > 0", "p * 2 > 0", "1 / (p - 2147483647) = 1", "-(p + 1) < 0",
+    "1 % (p - 2147483647) = 0", "CAST(p AS TINYINT) = 1", "coalesce(p + 1, 0) = 5",
+    "abs(p + 1) = 5", "(p + 1) IS NULL", "NOT (p + 1) IS NOT NULL", "p + 1 IN (1, 2)",
+    "CAST(q AS INT) = 1", "CAST(q AS DATE) = DATE'2024-01-01'", "to_date(q) = DATE'2024-01-01'",
+    "q = 1", "q IN (1, 2)", "p = 'x'", "year(q) = 2024", "q RLIKE '('", "i = 2147483647 + 1",
+    "i > CAST('x' AS INT)", "i > 'x'", "i < p + 1", "2147483647 + 1 > 0",
+]  # fmt: skip
+TOTAL = [
+    "p + 1 > 5", "p = '5'", "CAST(q AS INT) = 2", "q = '2'", "to_date(q) > DATE'2024-01-01'",
+    "coalesce(q, 'y') = 'z'", "substring(q, 1, 1) = '2'", "p IN ('7', '8')", "-p > 0",
+]  # fmt: skip
+
+
+def test_what_fails_in_spark_keeps_the_file(spark: SparkSession) -> None:
+    """Another term may keep Spark from computing it; a file without a failure is left out."""
+    schema = spark.createDataFrame([], "p INT, q STRING, i INT").schema
+    stats = json.dumps(
+        {"numRecords": 1, "minValues": {"i": 1}, "maxValues": {"i": 1}, "nullCount": {"i": 0}}
+    )
+    adds = spark.createDataFrame(
+        [({"p": p, "q": q}, stats) for p, q in (("2147483647", "x"), ("1", "2023-01-01"))],
+        "partitionValues MAP<STRING, STRING>, stats STRING",
+    )
+    columns = []
+    for text in (*FAILING, *TOTAL):
+        skipping = DataSkipping(
+            predicate=without_not(parse_condition(text, schema, time_zone="UTC")),
+            schema=schema,
+            partition_keys=[(name, schema[name]) for name in "pq"],
+            column_mapping=ColumnMappingMode.NONE,
+            statistics=statistics_schema(schema, "pq", ColumnMappingMode.NONE),
+            time_zone="UTC",
+        )
+        both = (skipping.by_partition(NOTHING_STORED), skipping.by_statistics(NOTHING_STORED))
+        keeps = [F.coalesce(F.expr(one), F.lit(False)) for one in both if one is not None]
+        columns.append(reduce(operator.and_, keeps, F.lit(True)))
+    failing, good = (row[0] for row in adds.select(F.array(*columns)).collect())
+    count = len(FAILING)
+    assert [text for text, kept in zip(FAILING, failing, strict=False) if not kept] == []
+    assert [text for text, kept in zip(TOTAL, good[count:], strict=True) if kept] == []
 
 
 def _zone(spark: SparkSession) -> str:

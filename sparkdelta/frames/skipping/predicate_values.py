@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from pyspark.sql.types import StructType
 
+from sparkdelta.frames.skipping.failing_values import TRIED
 from sparkdelta.protocol import predicates
 from sparkdelta.protocol.predicates import (
     And,
@@ -121,18 +122,24 @@ def truth(predicate: Predicate, column_of: ColumnOf) -> str:
 
 
 def value(expression: Expression, column_of: ColumnOf) -> str:
-    """The value of an expression."""
+    """The value of an expression; null where one of its `failing_parts` fails."""
     if isinstance(expression, predicates.Column):
         return column_of(expression.path)
     if isinstance(expression, Literal):
         return literal(expression)
     if isinstance(expression, Cast):
-        function = "TRY_CAST" if expression.is_try else "CAST"
-        child = value(expression.child, column_of)
-        return f"{function}({child} AS {simple_type_text(expression.data_type)})"
+        return _tried_cast(value(expression.child, column_of), expression.data_type)
     assert isinstance(expression, Call)
-    arguments = ", ".join(value(argument, column_of) for argument in expression.arguments)
-    return f"`{expression.function}`({arguments})"
+    name, arguments = expression.function, [value(a, column_of) for a in expression.arguments]
+    if name in ("date", "to_date") and len(arguments) == 1:
+        return _tried_cast(arguments[0], "date")
+    if name == "negative":
+        name, arguments = "-", ["0", *arguments]
+    return f"`{TRIED.get(name, name)}`({', '.join(arguments)})"
+
+
+def _tried_cast(child: str, data_type: str) -> str:
+    return f"TRY_CAST({child} AS {simple_type_text(data_type)})"
 
 
 def literal(constant: Literal) -> str:

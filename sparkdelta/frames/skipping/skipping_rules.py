@@ -24,6 +24,7 @@ from typing import TypeAlias
 
 from pyspark.sql.types import StructType
 
+from sparkdelta.frames.skipping.failing_values import failing_parts
 from sparkdelta.frames.skipping.predicate_values import literal, truth, value
 from sparkdelta.frames.skipping.text_prefixes import prefix_range
 from sparkdelta.protocol import predicates
@@ -144,13 +145,29 @@ class SkippingRules:
         known = self._partition_values(predicate)
         if known is None:
             return None
-        exact = truth(predicate, known.__getitem__)
+        exact = self._or_failed(truth(predicate, known.__getitem__), predicate)
+        if exact is None:
+            return None
         if not self.facts.is_pushed or not known or _is_null_column(predicate):
             return exact
         if not _is_simple(predicate):
             return None
         (leaf,) = known.values()
         return _any([_is_null(leaf), exact])
+
+    def _or_failed(self, condition: str, node: Predicate | Expression) -> Condition:
+        """A condition, or that a part of a constant cannot be computed."""
+        parts = failing_parts(node, self.schema)
+        if parts is None or (parts and self.facts.is_pushed):
+            return None
+        failed = []
+        for part in parts:
+            known = self._partition_values(part)
+            if known is None:
+                return None
+            given = [f"{leaf} IS NOT NULL" for leaf in known.values()]
+            failed.append(_all([_is_null(value(part, known.__getitem__)), *given]))
+        return _any([condition, *failed])
 
     def _partition_values(self, node: Predicate | Expression) -> dict[ColumnPath, str] | None:
         """The values of all columns of a constant; None where one is not known."""
@@ -226,7 +243,8 @@ class SkippingRules:
         ):
             limit = literal(replace(constant, value=_before_cut(str(constant.value))))
         in_range = self._range(operator, bound, against, limit)
-        return _all([in_range, self._has_values(bound.path)])
+        found = _all([in_range, self._has_values(bound.path)])
+        return None if found is None else self._or_failed(found, comparison)
 
     def _constant(self, expression: Expression) -> Condition:
         known = self._partition_values(expression)

@@ -1,0 +1,174 @@
+"""Parts of a predicate that may fail where Spark computes them, as under ANSI rules.
+
+Files are chosen before Spark decides which parts of the user's condition it computes: nothing may
+fail then. `predicate_values` computes null instead, and a file where a part has failed is kept.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql.types import StructType
+
+from sparkdelta.exceptions import InvalidPartitionValueError
+from sparkdelta.protocol.partition_values import parse_partition_value
+from sparkdelta.protocol.predicates import (
+    Call,
+    Cast,
+    Column,
+    Comparison,
+    Expression,
+    In,
+    Literal,
+    Predicate,
+    children,
+)
+from sparkdelta.schema.ordered_casts import family, keeps_order, type_of
+
+TRIED = {
+    "+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod",
+}  # fmt: skip
+"""Operators by the functions that give null where they would fail."""
+
+_TEMPORAL = ("date", "timestamp", "timestamp_ntz")
+_OF_MOMENTS = frozenset(
+    ("year", "quarter", "month", "day", "dayofmonth", "dayofweek", "dayofyear", "weekofyear",
+     "hour", "minute", "second", "last_day", "datediff")
+)  # fmt: skip
+_OF_TEXTS = frozenset(
+    ("length", "char_length", "ascii", "instr", "lower", "lcase", "upper", "ucase", "trim", "ltrim",
+     "rtrim", "concat", "replace", "reverse", "initcap", "startswith", "endswith", "contains")
+)  # fmt: skip
+_PARTS_OF_TEXTS = frozenset(("substring", "substr", "left", "right"))
+_OF_ONE_TYPE = frozenset(("coalesce", "ifnull", "nvl", "nullif", "greatest", "least"))
+_PATTERNS = ("like", "ilike")
+_SAFE_FORMAT = re.compile(r"[-yMdHms/:. ]*")
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+
+
+def failing_parts(
+    node: Predicate | Expression, schema: StructType
+) -> tuple[Expression, ...] | None:
+    """The parts that `predicate_values` computes as null where they fail; None if others may fail.
+
+    Parameters
+    ----------
+    node
+        No `And`, `Or` or `Unusable`.
+    schema
+        The table's columns.
+    """
+    inner = [failing_parts(child, schema) for child in children(node)]
+    known = [parts for parts in inner if parts is not None]
+    found = tuple(part for parts in known for part in parts)
+    if len(known) < len(inner):
+        return None
+    if isinstance(node, Cast):
+        may_fail = not node.is_try and _cast_may_fail(node, schema)
+    elif isinstance(node, Call):
+        may_fail = _call_may_fail(node, schema)
+    elif isinstance(node, Comparison):
+        may_fail = False if _is_comparable(node.left, node.right, schema) else None
+    elif isinstance(node, In):
+        are_all = all(_is_comparable(node.child, value, schema) for value in node.values)
+        may_fail = False if are_all else None
+    else:
+        return found
+    if may_fail is None:
+        return None
+    return (*found, node) if may_fail and isinstance(node, Cast | Call) else found
+
+
+def _cast_may_fail(node: Cast, schema: StructType) -> bool | None:
+    """None where no cast gives null instead, here and below."""
+    source, target = _type(node.child, schema), node.data_type
+    if source is None:
+        return None
+    if target == "string" or source in ("void", target):
+        return False
+    if source == "string":
+        return not _stands_for(node.child, target)
+    if source in _TEMPORAL and target in _TEMPORAL:
+        return False
+    if family(source) == family(target) == "number":
+        return not keeps_order(source, target)
+    return None
+
+
+def _call_may_fail(node: Call, schema: StructType) -> bool | None:
+    name, kinds = node.function, [_type(argument, schema) for argument in node.arguments]
+    families = [None if kind is None else family(kind) for kind in kinds]
+    if not kinds or None in kinds:
+        return None
+    if name in TRIED or name == "negative":
+        return True if set(families) == {"number"} else None
+    if name in ("date", "to_date") and len(kinds) == 1:
+        return kinds[0] == "string" if kinds[0] in ("string", *_TEMPORAL) else None
+    is_total = (
+        (name in _OF_MOMENTS and all(kind in _TEMPORAL for kind in kinds))
+        or (name in _OF_TEXTS and set(kinds) == {"string"})
+        or (name in _OF_ONE_TYPE and len(set(families) - {"void"}) <= 1)
+        or (name in _PARTS_OF_TEXTS and kinds[0] == "string" and set(families[1:]) <= {"number"})
+        or (name in ("date_add", "date_sub") and kinds[0] in _TEMPORAL and kinds[1] == "int")
+        or (name == "trunc" and kinds[0] in _TEMPORAL and kinds[1] == "string")
+        or (name == "date_trunc" and kinds[0] == "string" and kinds[1] in _TEMPORAL)
+        or (name == "date_format" and kinds[0] in _TEMPORAL and _matches(node, _SAFE_FORMAT))
+        or (name in _PATTERNS and kinds[0] == "string" and _matches(node, re.compile(r"[^\\]*")))
+        or (name == "isnan" and families == ["number"])
+        or (name == "abs" and kinds[0] in ("float", "double"))
+    )
+    return False if is_total else None
+
+
+def _matches(node: Call, pattern: re.Pattern[str]) -> bool:
+    """Whether the second argument is a constant of a form."""
+    constant = node.arguments[1] if len(node.arguments) == 2 else None
+    is_text = isinstance(constant, Literal) and isinstance(constant.value, str)
+    return is_text and pattern.fullmatch(str(constant.value)) is not None  # type: ignore[union-attr]
+
+
+def _is_comparable(left: Expression, right: Expression, schema: StructType) -> bool:
+    """Whether Spark compares two values without a conversion that may fail."""
+    one, other = _type(left, schema), _type(right, schema)
+    if one is None or other is None:
+        return False
+    if "void" in (one, other) or family(one) == family(other):
+        return True
+    if one in _TEMPORAL and other in _TEMPORAL:
+        return True
+    if one == "string":
+        return _stands_for(left, other)
+    return other == "string" and _stands_for(right, one)
+
+
+def _stands_for(expression: Expression, data_type: str) -> bool:
+    """Whether it is a constant text that can be converted to a type."""
+    if not isinstance(expression, Literal) or not isinstance(expression.value, str):
+        return False
+    text = expression.value
+    if data_type in _INTEGERS:
+        limit = 1 << (8 << _INTEGERS.index(data_type)) - 1
+        return _INTEGER.fullmatch(text) is not None and -limit <= int(text) < limit
+    try:
+        if data_type in _TEMPORAL:
+            return parse_partition_value(text, data_type) is not None
+        if data_type in ("float", "double"):
+            float(text)
+            return "_" not in text
+    except (InvalidPartitionValueError, ValueError, OverflowError):
+        return False
+    return False
+
+
+def _type(expression: Expression, schema: StructType) -> str | None:
+    """As `type_of`, also of functions whose arguments are all of one kind, and of CHAR columns."""
+    if isinstance(expression, Column | Literal | Cast):
+        kind = type_of(expression, schema)
+        return "string" if kind and kind.startswith(("char(", "varchar(")) else kind
+    if expression.function in _OF_ONE_TYPE:
+        kinds = [_type(argument, schema) for argument in expression.arguments]
+        known = {kind for kind in kinds if kind not in (None, "void")}
+        if None not in kinds and len({family(str(kind)) for kind in known}) == 1:
+            return sorted(map(str, known))[0]
+    return type_of(expression, schema)
