@@ -163,7 +163,10 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     ),
     "DELTA_COLUMN_NOT_FOUND": (
         "42703",
-        "There is no column {column}. The columns of this version of the table are: {available}.",
+        (
+            "There is no column {column}. The most similar names in this version of the table are: "
+            "{available}."
+        ),
     ),
     "DELTA_PARTITION_COLUMN_NOT_FOUND": (
         "42703",
@@ -444,6 +447,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         (
             "The condition {condition} of {operation} contains a subquery; only the columns of the"
             " row may be used. Run the subquery first, and use its result in the condition."
+        ),
+    ),
+    "DELTA_INVALID_CONDITION": (
+        "42000",
+        (
+            "Spark cannot use the condition {condition} ({spark_condition}): {problem} Write a "
+            "condition of type BOOLEAN in Spark SQL, on columns of the table."
         ),
     ),
     "DELTA_AGGREGATION_NOT_SUPPORTED": (

@@ -26,6 +26,7 @@ DeltaError
 │   ├── AggregateInGeneratedColumnError, AggregateInConstraintError
 │   ├── UnsupportedGeneratedColumnError, UnsupportedConstraintError
 │   ├── ConstraintDependentColumnError
+│   ├── InvalidConditionError
 │   └── NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
 ├── ConstraintError
 │   ├── NotNullViolatedError, MissingNotNullColumnError
@@ -60,6 +61,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from difflib import SequenceMatcher
 from typing import Any, ClassVar
 
 from sparkdelta.error_conditions import CONDITIONS
@@ -133,6 +135,7 @@ def from_message(text: str) -> DeltaError | None:
     return None
 
 
+_SHOWN_NAMES = 5
 _ERROR_TEXT = re.compile(
     r"\[(?P<error_class>DELTA_[A-Z0-9_]+)\] (?P<message>[^\n]*?)(?= SQLSTATE: \w{5}|\n|$)"
 )
@@ -160,6 +163,17 @@ def _text(value: object) -> str:
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
     return str(value)
+
+
+def _nearest(name: str, names: object) -> str:
+    """The few of some names that are most like another."""
+    if not isinstance(names, Sequence) or isinstance(names, str):
+        return _text(names)
+
+    def likeness(other: str) -> float:
+        return SequenceMatcher(None, name.casefold(), str(other).casefold()).ratio()
+
+    return ", ".join(map(str, sorted(names, key=likeness, reverse=True)[:_SHOWN_NAMES]))
 
 
 class TableError(DeltaError):
@@ -395,6 +409,12 @@ class ColumnNotFoundError(SchemaError):
     available: Sequence[str]
     error_class = "DELTA_COLUMN_NOT_FOUND"
 
+    def __post_init__(self) -> None:
+        fields = {"column": self.column, "available": self.available}
+        nearest = _nearest(str(self.column), self.available)
+        text = CONDITIONS[self.error_class][1].format(column=self.column, available=nearest)
+        DeltaError.__init__(self, text, **fields)
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PartitionColumnNotFoundError(SchemaError):
@@ -542,6 +562,22 @@ class SubqueryInConditionError(SchemaError):
     operation: str
     condition: str
     error_class = "DELTA_UNSUPPORTED_SUBQUERY"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidConditionError(SchemaError):
+    """Spark does not take a text or Column for a condition on the table's columns.
+
+    Attributes
+    ----------
+    spark_condition
+        Spark's own name of the error, such as ``PARSE_SYNTAX_ERROR``.
+    """
+
+    condition: str
+    problem: str
+    spark_condition: str
+    error_class = "DELTA_INVALID_CONDITION"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

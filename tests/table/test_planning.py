@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta import Snapshot, load_snapshot, read_delta
+from sparkdelta import Snapshot, load_snapshot, read_delta, write_delta
+from sparkdelta.exceptions import ColumnNotFoundError, InvalidConditionError
 from tests.support.log_writer import (
     ADD,
     METADATA,
@@ -246,17 +246,37 @@ def test_rows_are_those_of_the_condition(spark: SparkSession, table: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "where", ["idd = 5", "id = DATE'2024-01-01'", "id", "day.month = 1", "id ="]
+    ("where", "spark_condition"),
+    [
+        ("idd = 5", None),
+        ("id = DATE'2024-01-01'", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
+        ("id", "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"),
+        ("id =", "PARSE_SYNTAX_ERROR"),
+        ("idd(id) = 1", "UNRESOLVED_ROUTINE"),
+    ],
 )
-def test_a_wrong_condition_is_sparks_error(spark: SparkSession, table: Path, where: str) -> None:
+def test_a_wrong_condition(
+    spark: SparkSession, table: Path, where: str, spark_condition: str | None
+) -> None:
     make(table, "commits")
-    scan = load_snapshot(spark, str(table)).scan(where)
-    for use in (scan.files, scan.to_df):
-        with pytest.raises(AnalysisException) as raised:
+    snapshot, empty = load_snapshot(spark, str(table)), spark.range(0)
+    uses = [snapshot.scan(where).files, snapshot.scan(where).to_df]
+    if spark_condition is None:
+        uses.append(snapshot.scan(F.col("idd") == 5).files)
+        replaced = {"mode": "overwrite", "replace_where": where}
+        uses.append(lambda: write_delta(empty, str(table), **replaced))  # type: ignore[arg-type,return-value]
+    for use in uses:
+        with pytest.raises((ColumnNotFoundError, InvalidConditionError)) as raised:
             use()
-        if where == "idd = 5":
-            assert raised.value.getCondition() == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
-            assert "`id`" in str(raised.value)
+        found = raised.value
+        assert found.__cause__ is None
+        assert found.__suppress_context__
+        if isinstance(found, InvalidConditionError):
+            assert found.spark_condition == spark_condition
+            assert "\n" not in found.problem
+        else:
+            assert spark_condition is None
+            assert (found.column, found.available) == ("idd", ["id", "x", "day"])
 
 
 def test_statistics_have_physical_names(spark: SparkSession, table: Path) -> None:

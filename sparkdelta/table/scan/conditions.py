@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
@@ -9,16 +11,19 @@ from pyspark.sql.types import StructField, StructType
 from sparkdelta.engine.sessions import is_connect
 from sparkdelta.exceptions import (
     AggregateInConditionError,
+    ColumnNotFoundError,
+    InvalidConditionError,
     NondeterministicConditionError,
     SubqueryInConditionError,
 )
 from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.predicates.connect_columns import parse_connect_column
 from sparkdelta.predicates.generated_columns import generated_columns, with_implied
+from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.predicates.sql_text import parse_condition
 from sparkdelta.protocol.predicates import Predicate, Unusable, without_not
 from sparkdelta.protocol.table_features import TableFeature, is_supported
-from sparkdelta.schema.table_schema import as_nullable
+from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.table.configuration import TableConfiguration
 
 
@@ -29,11 +34,15 @@ def understand(
 
     Raises
     ------
-    AnalysisException
-        Spark's own, where the condition names a column that the table does not have (the error
-        tells which it has) or is not of type BOOLEAN.
+    ColumnNotFoundError
+        The condition names a column that the table does not have.
+    InvalidConditionError
+        Spark cannot parse it, or it is not of type BOOLEAN.
     """
-    filtered = _filtered(spark, where, configuration.schema)
+    try:
+        filtered = _filtered(spark, where, configuration.schema)
+    except AnalysisException as error:
+        raise _refusal(error, where, configuration.schema) from None
     return _understood(spark, where, configuration, filtered)
 
 
@@ -48,7 +57,7 @@ def understand_replaced(
     ------
     NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
         It depends on more than the row: the last one for window functions and generators, too.
-    AnalysisException
+    ColumnNotFoundError, InvalidConditionError
         As of `understand`.
     """
     from sparkdelta.predicates.classic_columns import plan_nodes  # needs the JVM
@@ -59,7 +68,7 @@ def understand_replaced(
     except AnalysisException as error:
         if str(error.getCondition()).startswith(_NOT_OF_A_ROW):
             raise AggregateInConditionError(**refusal) from error
-        raise
+        raise _refusal(error, where, configuration.schema) from None
     is_deterministic, nodes = plan_nodes(filtered)
     if not _SUBQUERIES.isdisjoint(node.rpartition(".")[2] for node in nodes):
         raise SubqueryInConditionError(**refusal)
@@ -75,6 +84,31 @@ _NOT_OF_A_ROW = (
     "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
 )
 _SUBQUERIES = frozenset(("Exists", "InSubquery", "LateralSubquery", "ListQuery", "ScalarSubquery"))
+
+
+def _refusal(
+    error: AnalysisException, where: str | Column, schema: StructType
+) -> ColumnNotFoundError | InvalidConditionError:
+    """What is wrong with a condition, without the plan that Spark adds."""
+    spark_condition = str(error.getCondition())
+    name = (error.getMessageParameters() or {}).get("objectName")
+    if name is not None and spark_condition.startswith("UNRESOLVED_COLUMN"):
+        return ColumnNotFoundError(column=_plain(name), available=schema.names)
+    found = _PROBLEM.search(str(error))
+    problem = str(error).strip().partition("\n")[0] if found is None else found["problem"]
+    problem = problem.replace(f"{quoted(qualifier_of(schema))}.", "")
+    shown = where if isinstance(where, str) else str(where).removeprefix("Column<'")[:-2]
+    return InvalidConditionError(condition=shown, problem=problem, spark_condition=spark_condition)
+
+
+_PROBLEM = re.compile(r"\[[A-Z0-9_.]+\] (?P<problem>.*?)(?= SQLSTATE: |\n|$)")
+
+
+def _plain(name: str) -> str:
+    try:
+        return ".".join(name_parts(name))
+    except UnusableError:
+        return name
 
 
 def _filtered(spark: SparkSession, where: str | Column, schema: StructType) -> DataFrame:

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructType
 
 from sparkdelta.engine.driver import read_rows, read_table
 from sparkdelta.engine.job_names import jobs_of
@@ -324,10 +325,26 @@ class Scan:
             elif name.lower() in by_name:
                 output.append(F.col(quoted(by_name[name.lower()])))
             elif _first_part(name) in by_name:
+                _check_fields(self._state.configuration.schema, name)
                 output.append(F.col(name))
             else:
                 raise ColumnNotFoundError(column=name, available=names)
         return output
+
+
+def _check_fields(schema: StructType, name: str) -> None:
+    """Refuse a name that leads to no field of a struct; Spark looks into arrays and maps."""
+    data_type: DataType = schema
+    path: list[str] = []
+    for part in name_parts(name):
+        if not isinstance(data_type, StructType):
+            return
+        found = next((f for f in data_type.fields if f.name.lower() == part.lower()), None)
+        if found is None:
+            available = [".".join((*path, field)) for field in data_type.names]
+            raise ColumnNotFoundError(column=name, available=available)
+        path.append(found.name)
+        data_type = found.dataType
 
 
 def _first_part(name: str) -> str:
