@@ -108,8 +108,9 @@ FAILING = [
     "i > CAST('x' AS INT)", "i > 'x'", "i < p + 1", "2147483647 + 1 > 0",
 ]  # fmt: skip
 TOTAL = [
-    "p + 1 > 5", "p = '5'", "CAST(q AS INT) = 2", "q = '2'", "to_date(q) > DATE'2024-01-01'",
-    "coalesce(q, 'y') = 'z'", "substring(q, 1, 1) = '2'", "p IN ('7', '8')", "-p > 0",
+    "p + 1 > 5", "p = '5'", "CAST(q AS DATE) = DATE'2024-01-01'", "q = '2'",
+    "to_date(q) > DATE'2024-01-01'", "coalesce(q, 'y') = 'z'", "substring(q, 1, 1) = '3'",
+    "p IN ('7', '8')", "-p > 0",
 ]  # fmt: skip
 
 

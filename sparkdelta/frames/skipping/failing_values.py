@@ -41,6 +41,7 @@ _OF_TEXTS = frozenset(
 )  # fmt: skip
 _PARTS_OF_TEXTS = frozenset(("substring", "substr", "left", "right"))
 _OF_ONE_TYPE = frozenset(("coalesce", "ifnull", "nvl", "nullif", "greatest", "least"))
+_OTHER_TEXTS = ("char(", "varchar(", "string collate")  # read without the collation
 _PATTERNS = ("like", "ilike")
 _SAFE_FORMAT = re.compile(r"[-yMdHms/:. ]*")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
@@ -162,10 +163,10 @@ def _stands_for(expression: Expression, data_type: str) -> bool:
 
 
 def _type(expression: Expression, schema: StructType) -> str | None:
-    """As `type_of`, also of functions whose arguments are all of one kind, and of CHAR columns."""
+    """As `type_of`, also of functions with arguments of one kind, and one for all kinds of text."""
     if isinstance(expression, Column | Literal | Cast):
         kind = type_of(expression, schema)
-        return "string" if kind and kind.startswith(("char(", "varchar(")) else kind
+        return "string" if kind and kind.startswith(_OTHER_TEXTS) else kind
     if expression.function in _OF_ONE_TYPE:
         kinds = [_type(argument, schema) for argument in expression.arguments]
         known = {kind for kind in kinds if kind not in (None, "void")}
