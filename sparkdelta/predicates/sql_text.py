@@ -249,8 +249,8 @@ class _Condition:
         if isinstance(node, exp.Cast) and node.this.is_int and _data_type(node.to) in INTEGER_BITS:
             number, is_try = _number(f"-{node.this.this}"), isinstance(node, exp.TryCast)
             return cast(number, _data_type(node.to), is_try=is_try, time_zone=self._time_zone)
-        if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
-            raise UnusableError("the sign of a number that is cast")
+        if isinstance(node, exp.Cast) and _data_type(node.to) == "string":
+            raise UnusableError("the sign of a number that is cast to a text")
         child = self.expression(node)
         if isinstance(child, Literal) and isinstance(child.value, Decimal):
             return Literal(child.value.copy_negate(), child.data_type)  # a minus would round it
