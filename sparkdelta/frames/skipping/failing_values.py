@@ -2,6 +2,10 @@
 
 Files are chosen before Spark decides which parts of the user's condition it computes: nothing may
 fail then. `predicate_values` computes null instead, and a file where a part has failed is kept.
+
+References
+----------
+PROTOCOL.md#per-file-statistics
 """
 
 from __future__ import annotations
