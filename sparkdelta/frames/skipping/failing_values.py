@@ -106,7 +106,7 @@ def _call_may_fail(node: Call, schema: StructType) -> bool | None:
     families = [None if kind is None else family(kind) for kind in kinds]
     if not kinds or None in kinds:
         return None
-    if name in TRIED or name == "negative":
+    if name in TRIED:
         return True if set(families) == {"number"} else None
     if name in ("date", "to_date") and len(kinds) == 1:
         return kinds[0] == "string" if kinds[0] in ("string", *_TEMPORAL) else None
@@ -121,7 +121,11 @@ def _call_may_fail(node: Call, schema: StructType) -> bool | None:
         or (name == "date_format" and kinds[0] in _TEMPORAL and _matches(node, _SAFE_FORMAT))
         or (name in _PATTERNS and kinds[0] == "string" and _matches(node, re.compile(r"[^\\]*")))
         or (name == "isnan" and families == ["number"])
-        or (name == "abs" and kinds[0] in ("float", "double"))
+        or (
+            name in ("abs", "negative")
+            and kinds[0] in ("float", "double")
+            and not isinstance(node.arguments[0], Call)  # its type is only that of some number
+        )
     )
     return False if is_total else None
 

@@ -133,8 +133,6 @@ def value(expression: Expression, column_of: ColumnOf) -> str:
     name, arguments = expression.function, [value(a, column_of) for a in expression.arguments]
     if name in ("date", "to_date") and len(arguments) == 1:
         return _tried_cast(arguments[0], "date")
-    if name == "negative":
-        name, arguments = "-", ["0", *arguments]
     return f"`{TRIED.get(name, name)}`({', '.join(arguments)})"
 
 
