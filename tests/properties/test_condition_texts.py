@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
-from sparkdelta.frames.data_skipping import NOTHING_STORED, DataSkipping
+from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping
 from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.predicates.classic_columns import parse_classic_filter
 from sparkdelta.predicates.sql_text import parse_condition
