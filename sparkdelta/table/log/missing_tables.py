@@ -76,6 +76,9 @@ def _is_table(spark: SparkSession, path: str) -> bool:
 def _holds_parquet(spark: SparkSession, path: str) -> bool:
     pattern = _GLOB_CHARACTERS.sub(r"\\\1", path) + "/*.parquet"
     try:
-        return bool(spark.read.format("binaryFile").load(pattern).inputFiles())
+        if open_log(spark, path).is_alone():
+            return False
+        # Of one path alone Spark logs that it is not the output of a stream, with a stack trace.
+        return bool(spark.read.format("binaryFile").load([pattern, pattern]).inputFiles())
     except Exception:  # noqa: BLE001 - as above
         return False
