@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta import Snapshot, load_snapshot, read_delta
-from sparkdelta.table.scan.scan import native_scan as file_scan
+from sparkdelta.table.scan import native_scan as file_scan
 from tests.benchmarks.checkpoints import checkpoints
 from tests.benchmarks.data import (
     PARTITION,

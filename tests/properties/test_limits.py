@@ -12,9 +12,9 @@ from random import Random
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from sparkdelta.frames.data_skipping import DataSkipping, StoredFacts
 
 from sparkdelta import load_snapshot, write_checkpoint, write_delta
+from sparkdelta.frames.skipping.data_skipping import DataSkipping, StoredFacts
 from sparkdelta.predicates.sql_text import parse_condition
 from sparkdelta.protocol.predicates import without_not
 from sparkdelta.table.snapshot import Snapshot

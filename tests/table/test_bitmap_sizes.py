@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import read_delta
+from sparkdelta.table.scan import native_scan as file_scan
 from sparkdelta.table.scan.deletion_vector_files import decoded_bytes
-from sparkdelta.table.scan.scan import native_scan as file_scan
 from tests.support.log_writer import write_commit
 from tests.support.snapshots import rows
 from tests.support.spark_jobs import plan

@@ -26,18 +26,11 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.last_checkpoint import parse_last_checkpoint
 from sparkdelta.protocol.sidecar_tags import parse_sidecar_tags
 from sparkdelta.storage.local import LocalLogStore
-from sparkdelta.table import (
-    checkpoint_contents,
-    checkpoint_files,
-    checkpointer,
-    clustering,
-    loading,
-    log_text,
-    sidecar_files,
-    sidecar_reuse,
-)
+from sparkdelta.table.checkpoint import contents, sidecar_files, sidecar_reuse, writing
 from sparkdelta.table.checkpoint.options import CheckpointOptions
 from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
+from sparkdelta.table.log import line_reader, loading
+from sparkdelta.table.write import clustering
 from tests.support.log_writer import (
     log_directory,
     write_checksum,
@@ -202,7 +195,7 @@ def test_files_are_in_order_and_in_small_row_groups(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """Of which predicates on bounds skip some. PROTOCOL.md#per-file-statistics"""
-    monkeypatch.setattr(checkpoint_contents, "ROW_GROUP_BYTES", 1024)
+    monkeypatch.setattr(contents, "ROW_GROUP_BYTES", 1024)
     numbers = list(range(400))
     Random(0).shuffle(numbers)
     stats = ({"numRecords": 1, "minValues": {"id": n}, "maxValues": {"id": n}} for n in numbers)
@@ -375,7 +368,7 @@ def test_the_kind_follows_the_number_of_sidecars(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, most: int, kind: str
 ) -> None:
     """PROTOCOL.md#v2-spec"""
-    monkeypatch.setattr(checkpointer, "MAX_JSON_SIDECARS", most)
+    monkeypatch.setattr(writing, "MAX_JSON_SIDECARS", most)
     write_kept_history(table, **{"delta.checkpointPolicy": "v2"})
     assert write(spark, table, version=LAST - 1).kind == "v2-classic"
     written = write(spark, table)
@@ -445,7 +438,7 @@ def test_nothing_of_the_log_passes_the_driver(
     gone = [remove(f"g{number}", deletionTimestamp=NOW) for number in range(500)]
     write_commit(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), *files, *gone])
     rows: list[int] = []
-    for module in (clustering, checkpoint_files, sidecar_files, sidecar_reuse, loading):
+    for module in (clustering, files, sidecar_files, sidecar_reuse, loading):
         original = module.read_rows
 
         def counted(*args: Any, read: Any = original, **named: Any) -> Any:
@@ -469,7 +462,7 @@ def test_sidecars_are_as_many_as_the_actions_need(
     """However long their lines are, and whether or not the driver looks through them."""
     if not is_searched:
         for bound in ("DRIVER_LOG_BYTES", "DRIVER_SCAN_BYTES"):
-            monkeypatch.setattr(log_text, bound, 0)
+            monkeypatch.setattr(line_reader, bound, 0)
     files = [add(f"f{number}", tags={"note": "n" * number}) for number in range(300)]
     write_commit(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), *files])
     write_commit(table, 1, [remove(f"g{number}", deletionTimestamp=NOW) for number in range(100)])

@@ -22,8 +22,8 @@ from sparkdelta.exceptions import (
     DeletionVectorFormatError,
     DeletionVectorSizeError,
 )
+from sparkdelta.table.scan import native_scan as file_scan
 from sparkdelta.table.scan.scan import Scan
-from sparkdelta.table.scan.scan import native_scan as file_scan
 from tests.support.log_writer import write_commit
 from tests.support.snapshots import raised_by, rows
 from tests.support.spark_jobs import plan

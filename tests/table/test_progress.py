@@ -19,7 +19,7 @@ from sparkdelta import DeltaTable, load_snapshot, read_delta
 from sparkdelta.engine import progress as module
 from sparkdelta.engine.progress import progress
 from sparkdelta.table import snapshot as loading
-from sparkdelta.table.scan.scan import scan as scanning
+from sparkdelta.table.scan import scan as scanning
 from tests.support.table_builder import create, ids, write_data
 
 pytest.importorskip("rich")

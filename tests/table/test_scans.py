@@ -25,8 +25,8 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     InvalidPartitionValueError,
 )
+from sparkdelta.table.scan import native_scan as file_scan
 from sparkdelta.table.scan.scan import Scan
-from sparkdelta.table.scan.scan import native_scan as file_scan
 from tests.support.log_writer import write_checkpoint, write_commit
 from tests.support.settings import settings
 from tests.support.snapshots import SPARK_ERRORS, raised_by, rows
