@@ -259,7 +259,8 @@ def test_a_wrong_condition(
     spark: SparkSession, table: Path, where: str, spark_condition: str | None
 ) -> None:
     make(table, "commits")
-    snapshot, empty = load_snapshot(spark, str(table)), spark.range(0)
+    snapshot = load_snapshot(spark, str(table))
+    empty = spark.createDataFrame([], snapshot.schema)
     uses = [snapshot.scan(where).files, snapshot.scan(where).to_df]
     if spark_condition is None:
         uses.append(snapshot.scan(F.col("idd") == 5).files)
