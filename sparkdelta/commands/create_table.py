@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
@@ -25,11 +26,9 @@ from sparkdelta.exceptions import (
     TableNotFoundError,
 )
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.iceberg_compatibility import check_iceberg_partitioning, iceberg_version
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.property_rules import requested_properties
-from sparkdelta.protocol.staged_commit import Operation, StagedActions
-from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_properties import COLUMN_MAPPING_MODE, is_append_only
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.column_ids import without_ids
@@ -40,18 +39,17 @@ from sparkdelta.schema.statistics_columns import check_statistics_columns
 from sparkdelta.schema.written_schema import check_columns, check_partition_columns
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.transaction import Transaction
+from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
-from sparkdelta.table.write.clustering import clustering_domain
-from sparkdelta.table.write.definition import TableDefinition, defined_table
-from sparkdelta.table.write.options import WriteOptions
-from sparkdelta.table.write.replacement import replacement
+from sparkdelta.table.write.rewriting import rewrite_all
 from sparkdelta.table.write.rule_expressions import check_expressions
+from sparkdelta.table.write.table_change import TableChange, created_table, replaced_table
 
 
 class Creation(Enum):
-    """What to do about a table that is there."""
+    """The ways to create a table, which differ by what happens to one that is there."""
 
     CREATE = "create"
     CREATE_IF_NOT_EXISTS = "create if not exists"
@@ -118,30 +116,18 @@ def create_table(
         raise TableAlreadyExistsError(path=store.table_root)
     if snapshot is not None and creation is Creation.CREATE_IF_NOT_EXISTS:
         return None
-    definition = _definition(description, snapshot)
+    change = _table_change(description, None if snapshot is None else snapshot.configuration)
     # What a table is asked to be from its first version on must be carried out by whoever makes it.
-    check_data_writable(definition.protocol, path=store.table_root)
-    _check_iceberg(definition, snapshot)
-    rules = row_rules(
-        definition.schema,
-        definition.protocol,
-        definition.metadata.configuration,
-        path=store.table_root,
-    )
-    if is_connect(spark) and (rules.generated or rules.constraints):
-        problem = (
-            "a Spark Connect client cannot check that an expression depends only on the row; "
-            "create the table from a classic session"
-        )
-        raise InvalidArgumentError(argument="generatedAlwaysAs", problem=problem)
-    check_expressions(spark, definition.schema, rules)
-    transaction = _transaction(spark, store, snapshot, definition, description, creation)
+    check_data_writable(change.after.protocol, path=store.table_root)
+    check_iceberg_types(change.after.schema, change.after.iceberg_version)
+    _check_rules(spark, change.after, path=store.table_root)
+    transaction = _transaction(spark, store, snapshot, change, description, creation)
     done = transaction.commit()
     run_commit_hooks(done)
     return done.version
 
 
-def _definition(description: TableDescription, snapshot: Snapshot | None) -> TableDefinition:
+def _table_change(description: TableDescription, before: TableConfiguration | None) -> TableChange:
     requested = requested_properties(description.properties)
     schema = without_ids(StructType(list(description.columns)))  # they may be another table's
     mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
@@ -150,68 +136,54 @@ def _definition(description: TableDescription, snapshot: Snapshot | None) -> Tab
     partition_columns = check_partition_columns(schema, description.partition_by)
     clustering = check_clustering_columns(schema, description.clustering_columns, partition_columns)
     check_declared(schema, partition_columns)
-    definition = defined_table(
+    define = created_table if before is None else partial(replaced_table, before)
+    return define(
         schema,
         requested,
         partition_columns=partition_columns,
-        clustering_columns=clustering or None,
+        clustering_columns=clustering,
         description=description.comment,
-        earlier=None if snapshot is None else snapshot.configuration,
     )
-    if (
-        snapshot is None
-        or clustering
-        or not is_supported(snapshot.protocol, TableFeature.CLUSTERING)
-    ):
-        return definition
-    if partition_columns:
-        problem = "a clustered table cannot be replaced by a partitioned one"
-        raise InvalidArgumentError(argument="partitionedBy", problem=problem)
-    nothing = clustering_domain(schema, (), snapshot.configuration.column_mapping)
-    return replace(definition, domains=(nothing,))
 
 
-def _check_iceberg(definition: TableDefinition, snapshot: Snapshot | None) -> None:
-    metadata = definition.metadata
-    version = iceberg_version(definition.protocol, metadata.configuration)
-    check_iceberg_types(definition.schema, version)
-    if snapshot is not None:
-        before = [field.name for field in snapshot.configuration.partition_fields]
-        check_iceberg_partitioning(version, before, metadata.partition_columns)
+def _check_rules(spark: SparkSession, table: TableConfiguration, *, path: str) -> None:
+    rules = row_rules(table.schema, table.protocol, table.properties, path=path)
+    if is_connect(spark) and (rules.generated or rules.constraints):
+        problem = (
+            "a Spark Connect client cannot check that an expression depends only on the row; "
+            "create the table from a classic session"
+        )
+        raise InvalidArgumentError(argument="generatedAlwaysAs", problem=problem)
+    check_expressions(spark, table.schema, rules)
 
 
 def _transaction(
     spark: SparkSession,
     store: LogStore,
     snapshot: Snapshot | None,
-    definition: TableDefinition,
+    change: TableChange,
     description: TableDescription,
     creation: Creation,
 ) -> Transaction:
-    replaced = None
+    rewrite = None
     if snapshot is not None:
         if is_append_only(snapshot.protocol, snapshot.properties):
             raise AppendOnlyTableError(path=snapshot.path)
-        replaced = replacement(snapshot, WriteOptions(mode="overwrite"))
-    is_changed = snapshot is None or definition.protocol != snapshot.protocol
+        rewrite = rewrite_all(snapshot)
     return Transaction(
         spark=spark,
         store=store,
         snapshot=snapshot,
         operation=Operation(
-            _OPERATIONS.get(creation, "CREATE TABLE"), _parameters(definition, description)
+            _OPERATIONS.get(creation, "CREATE TABLE"), _parameters(change.after, description)
         ),
-        staged=StagedActions(
-            protocols=(definition.protocol,) if is_changed else (),
-            metadata=(definition.metadata,),
-            domains=definition.domains,
-        ),
-        file_actions=None if replaced is None else replaced.removes,
-        read=ReadSet() if replaced is None else replaced.read,
+        staged=change.actions,
+        file_actions=None if rewrite is None else rewrite.removes,
+        read=ReadSet() if rewrite is None else rewrite.read,
     )
 
 
-def _parameters(definition: TableDefinition, description: TableDescription) -> dict[str, str]:
+def _parameters(table: TableConfiguration, description: TableDescription) -> dict[str, str]:
     def text(value: object) -> str:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
@@ -219,7 +191,7 @@ def _parameters(definition: TableDefinition, description: TableDescription) -> d
     return {
         "isManaged": "false",
         **comment,
-        "partitionBy": text(list(definition.metadata.partition_columns)),
+        "partitionBy": text(list(table.partition_columns)),
         "clusterBy": text(list(description.clustering_columns)),
         "properties": text(dict(description.properties)),
     }

@@ -16,42 +16,60 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.sessions import is_connect
 from sparkdelta.exceptions import (
+    AppendOnlyTableError,
     DataChangeFalseError,
     DeltaWarning,
     InvalidArgumentError,
     InvalidCommitError,
     MetadataChangedException,
+    MetadataMismatchError,
     TableAlreadyExistsError,
     TableNotFoundError,
 )
-from sparkdelta.frames.rows.conformed_rows import WrittenColumn
 from sparkdelta.protocol.actions import TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet
+from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.property_rules import requested_properties
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_features import TableFeature, is_supported
-from sparkdelta.protocol.table_properties import compression, target_file_size
+from sparkdelta.protocol.table_properties import (
+    COLUMN_MAPPING_MODE,
+    compression,
+    is_append_only,
+    target_file_size,
+)
+from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.column_mapping import physical_name
-from sparkdelta.schema.row_rules import with_marks
-from sparkdelta.schema.statistics_columns import string_prefix_length
+from sparkdelta.schema.statistics_columns import check_statistics_columns, string_prefix_length
+from sparkdelta.schema.written_schema import check_partition_columns, new_table_schema
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.log.listing import open_log_for_writing, read_options
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.scan.read_provenance import version_read
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.write.clustering import clustering_columns
+from sparkdelta.table.write.conforming import MatchedRows, match_rows
 from sparkdelta.table.write.data_files import DataFileWriter
 from sparkdelta.table.write.new_files import NewFiles
 from sparkdelta.table.write.options import MODES, WriteOptions
-from sparkdelta.table.write.orphans import orphans_are_told
-from sparkdelta.table.write.replacement import Replacement, replaced_partitions, replacement
+from sparkdelta.table.write.orphans import report_orphans
+from sparkdelta.table.write.rewriting import (
+    Rewrite,
+    rewrite_all,
+    rewrite_matching,
+    rewrite_partitions,
+)
 from sparkdelta.table.write.row_sessions import staged_rows, writing_rows
 from sparkdelta.table.write.rule_expressions import check_expressions
-from sparkdelta.table.write.target import Target, existing_table, new_table
+from sparkdelta.table.write.schema_changes import with_merged_schema, with_overwritten_schema
+from sparkdelta.table.write.table_change import TableChange, created_table, with_high_water_marks
 
 _MAX_REWRITES = 10
 
@@ -88,54 +106,47 @@ def _write(
     rows: DataFrame, spark: SparkSession, store: LogStore, options: WriteOptions
 ) -> WriteResult:
     start = time.monotonic_ns()
+    root = store.table_root
     if options.replace_where is not None and is_connect(spark):
         problem = (
             "on Spark Connect the condition would be evaluated with different session settings; "
             "write from a classic session"
         )
         raise InvalidArgumentError(argument="replace_where", problem=problem)
-    read = version_read(rows, store.table_root)
+    read = version_read(rows, root)
     for rewrites in range(_MAX_REWRITES + 1):
         snapshot = _snapshot(spark, store)
         if snapshot is None:
-            target = new_table(rows.schema, options, store)
-            if not rewrites and not store.is_alone():
-                _warn(
-                    f"Creating a new table at {store.table_root}, next to files that do not belong "
-                    "to it: the table contains only the new rows, and VACUUM may delete these "
-                    "files. Write to another path to keep them separate."
-                )
+            if not rewrites:
+                _warn_of_other_files(store)
         elif options.mode == "ignore" or _is_repeated(snapshot, options):
             return WriteResult(None)
         elif options.mode == "error":
-            raise TableAlreadyExistsError(path=store.table_root)
-        else:
-            if read is not None and read < snapshot.version:  # what came since may be a conflict
-                snapshot = open_snapshot(spark, store.table_root, version=read, store=store)
-            target = existing_table(rows.schema, options, snapshot)
-        check_expressions(spark, target.schema, target.rules)
-        if not options.data_change and (target.staged.metadata or target.numbered):
-            raise DataChangeFalseError(
-                path=store.table_root, what="it also changes the table metadata"
-            )
-        with jobs_of(store.table_root, None if snapshot is None else snapshot.version):
-            replaced = None
-            if snapshot is not None and options.mode == "overwrite":
-                replaced = replacement(snapshot, options)
+            raise TableAlreadyExistsError(path=root)
+        elif read is not None and read < snapshot.version:  # what came since may be a conflict
+            snapshot = open_snapshot(spark, root, version=read, store=store)
+        clustering = () if snapshot is None else clustering_columns(snapshot) or ()
+        change = _table_change(rows.schema, options, snapshot, clustering, path=root)
+        matched = match_rows(rows.schema, change.after, path=root)
+        check_expressions(spark, change.after.schema, matched.rules)
+        if not options.data_change and (change.changes_metadata or matched.identities):
+            raise DataChangeFalseError(path=root, what="it also changes the table metadata")
+        with jobs_of(root, None if snapshot is None else snapshot.version):
+            rewrite = _rewrite(snapshot, options)
             with staged_rows(rows, spark, store) as staged:
-                files = _data_files(staged, target, options, store, replaced)
-            if snapshot is not None and replaced is not None and replaced.removes is None:
-                replaced = replaced_partitions(snapshot, files.adds, options)
-        target = _with_marks(target, snapshot, files, path=store.table_root)
+                files = _data_files(staged, change, matched, clustering, options, store, rewrite)
+            if snapshot is not None and _replaces_partitions(snapshot, options):
+                rewrite = rewrite_partitions(snapshot, files.adds, data_change=options.data_change)
+        change = _with_used_identities(change, matched, files, path=root)
         transaction = _transaction(
-            spark, store, snapshot, target, files, replaced, options, reads_table=read is not None
+            spark, store, snapshot, change, files, rewrite, options, reads_table=read is not None
         )
         try:
-            with orphans_are_told(store.table_root, files.directory):
+            with report_orphans(root, files.directory):
                 done = transaction.commit()
         except MetadataChangedException:
             # Another write may have used the same identity values, which stand in the files.
-            if not target.numbered or rewrites == _MAX_REWRITES or read is not None:
+            if not matched.identities or rewrites == _MAX_REWRITES or read is not None:
                 raise
             continue
         run_commit_hooks(done)
@@ -150,8 +161,15 @@ def _write(
     raise AssertionError
 
 
-def _warn(text: str) -> None:
-    """Warn where the caller's own code, not this package's, is told as the place."""
+def _warn_of_other_files(store: LogStore) -> None:
+    """Warn of a new table among other files; as its place, name the caller's own code."""
+    if store.is_alone():
+        return
+    text = (
+        f"Creating a new table at {store.table_root}, next to files that do not belong "
+        "to it: the table contains only the new rows, and VACUUM may delete these "
+        "files. Write to another path to keep them separate."
+    )
     package, level = __name__.partition(".")[0], 1
     while str(sys._getframe(level).f_globals.get("__name__")).partition(".")[0] == package:
         level += 1
@@ -165,31 +183,88 @@ def _snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
         return None
 
 
-def _with_marks(target: Target, snapshot: Snapshot | None, files: NewFiles, *, path: str) -> Target:
-    """The target with metadata that tells which identity values are used up.
+def _table_change(
+    rows: StructType,
+    options: WriteOptions,
+    snapshot: Snapshot | None,
+    clustering: tuple[ColumnPath, ...],
+    *,
+    path: str,
+) -> TableChange:
+    """The table that the write creates, or the one that is there with the changes that it makes."""
+    if snapshot is None:
+        return _created_table(rows, options, path=path)
+    table = snapshot.configuration
+    if options.mode == "overwrite" and is_append_only(table.protocol, table.properties):
+        raise AppendOnlyTableError(path=path)
+    if options.properties:
+        problem = "they can only be set when the table is created, and it already exists"
+        raise InvalidArgumentError(argument="properties", problem=problem)
+    check_data_writable(table.protocol, path=path)
+    if options.overwrite_schema:
+        return with_overwritten_schema(table, rows, options.partition_by or (), clustering)
+    own, asked = table.partition_columns, options.partition_by
+    if asked is not None and [n.lower() for n in asked] != [n.lower() for n in own]:
+        problem = (
+            f"the table is partitioned by ({', '.join(own)}), not by ({', '.join(asked)}); to "
+            "change this, use mode overwrite with overwrite_schema"
+        )
+        raise MetadataMismatchError(path=path, problem=problem)
+    return (
+        with_merged_schema(table, rows, path=path)
+        if options.merge_schema
+        else TableChange(table, table)
+    )
+
+
+def _created_table(rows: StructType, options: WriteOptions, *, path: str) -> TableChange:
+    if options.replace_where is not None:
+        raise TableNotFoundError(path=path)
+    requested = requested_properties(options.properties)
+    mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
+    schema = new_table_schema(rows, any_names=mode != "none")
+    check_statistics_columns(schema, requested.configuration)
+    partition_columns = check_partition_columns(schema, options.partition_by or ())
+    return created_table(schema, requested, partition_columns=partition_columns)
+
+
+def _replaces_partitions(snapshot: Snapshot, options: WriteOptions) -> bool:
+    """True if the partitions that get new files are replaced, which these files tell."""
+    return options.is_dynamic and bool(snapshot.configuration.partition_fields)
+
+
+def _rewrite(snapshot: Snapshot | None, options: WriteOptions) -> Rewrite | None:
+    if snapshot is None or options.mode != "overwrite" or _replaces_partitions(snapshot, options):
+        return None
+    where, data_change = options.replace_where, options.data_change
+    if where is None:
+        return rewrite_all(snapshot, data_change=data_change)
+    return rewrite_matching(snapshot, where, operation="replace_where", data_change=data_change)
+
+
+def _with_used_identities(
+    change: TableChange, matched: MatchedRows, files: NewFiles, *, path: str
+) -> TableChange:
+    """The change with the highest identity values that the files use.
 
     References
     ----------
     PROTOCOL.md#identity-columns
     """
     marks = {}
-    for name, identity in target.numbered.items():
-        physical = physical_name(target.schema[name], target.column_mapping)
+    for name, identity in matched.identities.items():
+        physical = physical_name(change.after.schema[name], change.after.column_mapping)
         last = files.last_value(physical, is_highest=identity.step > 0)
         if last is not None:
             marks[name] = last
         elif files.num_rows:
             problem = f"the files have no statistics for identity column {name}"
             raise InvalidCommitError(path=path, problem=problem)
-    if not marks:
-        return target
-    (metadata,) = target.staged.metadata or ((snapshot.metadata,) if snapshot else ())
-    raised = replace(metadata, schema_string=with_marks(metadata.schema_string or "", marks))
-    return replace(target, staged=replace(target.staged, metadata=(raised,)))
+    return with_high_water_marks(change, marks) if marks else change
 
 
 def _is_repeated(snapshot: Snapshot, options: WriteOptions) -> bool:
-    """Whether the application's transaction was committed before.
+    """True if the application's transaction was committed before.
 
     References
     ----------
@@ -208,57 +283,63 @@ def _is_repeated(snapshot: Snapshot, options: WriteOptions) -> bool:
 
 def _data_files(
     rows: DataFrame,
-    target: Target,
+    change: TableChange,
+    matched: MatchedRows,
+    clustering: tuple[ColumnPath, ...],
     options: WriteOptions,
     store: LogStore,
-    replaced: Replacement | None,
+    rewrite: Rewrite | None,
 ) -> NewFiles:
-    writer_options = {"compression": options.compression or compression(target.configuration)}
+    table = change.after
+    writer_options = {"compression": options.compression or compression(table.properties)}
     if options.max_records_per_file is not None:
         writer_options["maxRecordsPerFile"] = str(options.max_records_per_file)
+    identities = (physical_name(table.schema[n], table.column_mapping) for n in matched.identities)
     writer = DataFileWriter(
         spark=rows.sparkSession,
         store=store,
-        columns=[WrittenColumn(field, source) for field, source in target.columns],
-        partition_columns=target.partition_columns,
-        statistics_columns=target.statistics_columns,
-        column_mapping=target.column_mapping,
-        prefix_length=string_prefix_length(target.configuration),
-        rules=target.rules,
+        columns=matched.columns,
+        partition_columns=table.partition_columns,
+        statistics_columns=tuple(
+            dict.fromkeys((*table.statistics_columns, *((n,) for n in identities), *clustering))
+        ),
+        column_mapping=table.column_mapping,
+        prefix_length=string_prefix_length(table.properties),
+        rules=matched.rules,
         data_change=options.data_change,
-        target_file_size=options.target_file_size or target_file_size(target.configuration),
+        target_file_size=options.target_file_size or target_file_size(table.properties),
         options={**read_options(store, {}), **writer_options},
-        iceberg=target.iceberg,
+        iceberg=table.iceberg_version,
     )
     where = options.replace_where
-    if replaced is None:
+    if rewrite is None:
         return writer.write(rows, where=where)
-    return writer.write(rows, where=where, copied=replaced.copied, kept=replaced.kept)
+    return writer.write(rows, where=where, copied=rewrite.survivors, kept=rewrite.row_id_columns)
 
 
 def _transaction(
     spark: SparkSession,
     store: LogStore,
     snapshot: Snapshot | None,
-    target: Target,
+    change: TableChange,
     files: NewFiles,
-    replaced: Replacement | None,
+    rewrite: Rewrite | None,
     options: WriteOptions,
     *,
     reads_table: bool,
 ) -> Transaction:
-    staged = replace(target.staged, adds=files.values or ())
+    staged = replace(change.actions, adds=files.values or ())
     app_ids = frozenset[str]()
     if options.txn_app_id is not None and options.txn_version is not None:
         now = time.time_ns() // 1_000_000
         identifier = TransactionIdentifier(options.txn_app_id, options.txn_version, now)
         staged = replace(staged, transactions=(identifier,))
         app_ids = frozenset((options.txn_app_id,))
-    read = ReadSet() if replaced is None else replaced.read
+    read = ReadSet() if rewrite is None else rewrite.read
     reads_table = reads_table and snapshot is not None
     parameters = {
         "mode": MODES[options.mode],
-        "partitionBy": json.dumps(list(target.partition_columns), separators=(",", ":")),
+        "partitionBy": json.dumps(list(change.after.partition_columns), separators=(",", ":")),
     }
     if isinstance(options.replace_where, str):
         parameters["predicate"] = options.replace_where
@@ -269,7 +350,7 @@ def _transaction(
         operation=Operation(
             "WRITE",
             parameters,
-            is_blind_append=replaced is None and not reads_table,
+            is_blind_append=rewrite is None and not reads_table,
             metrics={
                 "numFiles": str(files.count),
                 "numOutputRows": str(files.num_rows),
@@ -277,30 +358,30 @@ def _transaction(
             },
         ),
         staged=staged,
-        file_actions=_file_actions(files, replaced),
+        file_actions=_file_actions(files, rewrite),
         read=replace(read, app_ids=app_ids, whole_table=read.whole_table or reads_table),
-        tags=_tags(target, replaced),
+        tags=_tags(change, rewrite),
         user_metadata=options.user_metadata,
     )
 
 
-def _tags(target: Target, replaced: Replacement | None) -> Mapping[str, str] | None:
-    """What the commit says of itself: rows that are not copied keep their ids.
+def _tags(change: TableChange, rewrite: Rewrite | None) -> Mapping[str, str] | None:
+    """Tags of the commit: rows that are not written again keep their ids.
 
     References
     ----------
     PROTOCOL.md#writer-requirements-for-row-tracking
     """
-    tags = {} if replaced is None else replaced.tags
-    if not is_supported(target.protocol, TableFeature.ROW_TRACKING):
+    tags = {} if rewrite is None else rewrite.tags
+    if not is_supported(change.after.protocol, TableFeature.ROW_TRACKING):
         return tags or None
     return {"delta.rowTracking.preserved": "true", **tags}
 
 
-def _file_actions(files: NewFiles, replaced: Replacement | None) -> DataFrame | None:
-    """Those that are not staged as values."""
+def _file_actions(files: NewFiles, rewrite: Rewrite | None) -> DataFrame | None:
+    """The file actions that are not staged as values."""
     if files.values is not None:
-        return None if replaced is None else replaced.removes
-    if replaced is None or replaced.removes is None:
+        return None if rewrite is None else rewrite.removes
+    if rewrite is None:
         return files.adds
-    return files.adds.unionByName(replaced.removes, allowMissingColumns=True)
+    return files.adds.unionByName(rewrite.removes, allowMissingColumns=True)

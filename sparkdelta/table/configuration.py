@@ -1,4 +1,4 @@
-"""Protocol and metaData taken together and found readable: what every later layer may rely on."""
+"""Protocol and metaData of a table with the schema and the settings that follow from them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.exceptions import UnsupportedFormatError
 from sparkdelta.protocol.actions import Metadata, Protocol
+from sparkdelta.protocol.iceberg_compatibility import iceberg_version
+from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import check_readable
 from sparkdelta.protocol.table_properties import (
     ColumnMappingMode,
@@ -18,7 +20,8 @@ from sparkdelta.protocol.table_properties import (
     in_commit_timestamps,
     row_tracking,
 )
-from sparkdelta.schema.column_mapping import physical_name
+from sparkdelta.schema.column_mapping import physical_name, physical_path
+from sparkdelta.schema.statistics_columns import statistics_columns
 from sparkdelta.schema.statistics_schema import statistics_schema
 from sparkdelta.schema.table_schema import parse_table_schema, partition_fields
 from sparkdelta.schema.type_widening import check_type_changes
@@ -26,7 +29,7 @@ from sparkdelta.schema.type_widening import check_type_changes
 
 @dataclass(frozen=True, slots=True)
 class TableConfiguration:
-    """A table's validated protocol, metadata and schema at one version.
+    """A table's protocol, metadata and schema at one version, or as a commit will make them.
 
     Attributes
     ----------
@@ -63,6 +66,13 @@ class TableConfiguration:
             raise UnsupportedFormatError(path=path, provider=metadata.format.provider)
         schema = parse_table_schema(metadata.schema_string, path=path)
         check_type_changes(schema)
+        return cls.of(protocol, metadata, schema)
+
+    @classmethod
+    def of(cls, protocol: Protocol, metadata: Metadata, schema: StructType) -> TableConfiguration:
+        """The configuration of a table that a commit is about to make; `schema` is that of
+        `metadata.schema_string`.
+        """
         configuration = metadata.configuration
         return cls(
             protocol=protocol,
@@ -77,6 +87,27 @@ class TableConfiguration:
     @property
     def properties(self) -> Mapping[str, str]:
         return self.metadata.configuration
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The names of the partition columns as the schema spells them."""
+        return tuple(field.name for field in self.partition_fields)
+
+    @property
+    def is_mapped(self) -> bool:
+        """True if the columns of data files have names of their own."""
+        return self.column_mapping is not ColumnMappingMode.NONE
+
+    @property
+    def iceberg_version(self) -> int | None:
+        """The active version of Iceberg compatibility."""
+        return iceberg_version(self.protocol, self.properties)
+
+    @property
+    def statistics_columns(self) -> tuple[ColumnPath, ...]:
+        """The physical paths of the columns whose statistics the table's properties ask for."""
+        paths = statistics_columns(self.schema, self.partition_columns, self.properties)
+        return tuple(physical_path(self.schema, path, self.column_mapping) for path in paths)
 
     @property
     def partition_keys(self) -> list[tuple[str, StructField]]:

@@ -14,6 +14,7 @@ from sparkdelta import DeltaTable, load_snapshot, write_delta
 from sparkdelta.exceptions import (
     AppendOnlyTableError,
     ColumnNotFoundError,
+    DeltaWarning,
     DuplicateColumnsError,
     GeneratedTypeError,
     InvalidArgumentError,
@@ -136,7 +137,8 @@ def test_a_location_that_is_not_empty(spark: SparkSession, table_path: str) -> N
         with pytest.raises(NonEmptyLocationError):
             make(spark).location(table_path).addColumn("a", "INT").execute()
     assert not DeltaTable.isDeltaTable(spark, table_path)
-    write_delta(spark.range(1), table_path, mode="append")
+    with pytest.warns(DeltaWarning):
+        write_delta(spark.range(1), table_path, mode="append")
     assert rows(spark, table_path) == [(0,)]
     builders[-1](spark).location(table_path).addColumn("a", "INT").execute()
     assert rows(spark, table_path) == []

@@ -43,7 +43,7 @@ from sparkdelta.table.staging import staging
 from sparkdelta.table.write.few_files import MAX_DRIVER_FOOTERS, DriverFiles, describe_few_files
 from sparkdelta.table.write.job_failures import write_failures
 from sparkdelta.table.write.new_files import MAX_NEW_FILES, NewFiles
-from sparkdelta.table.write.orphans import orphans_are_told
+from sparkdelta.table.write.orphans import report_orphans
 from sparkdelta.table.write.row_sessions import (
     computed,
     meant_by_the_user,
@@ -178,7 +178,7 @@ class DataFileWriter:
                 )
 
         nested_ids = self._nested_ids()
-        with orphans_are_told(self.table_root, directory, self._driver_files().delete_directory):
+        with report_orphans(self.table_root, directory, self._driver_files().delete_directory):
             if nested_ids:
                 with staging(self.spark, self.store) as stage:
                     place = log_path(self.table_root, f"{stage.name}/data")

@@ -1,4 +1,4 @@
-"""Data files that no version refers to, and how whoever looks for them learns of them."""
+"""Reports of data files that no version refers to."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def orphans_are_told(
+def report_orphans(
     table_root: str, directory: str, delete: Callable[[str], None] | None = None
 ) -> Iterator[None]:
-    """Tell, with an error that leaves the block, what is left behind: in the log, and as a note of
-    the error where Python has notes.
+    """Report the files that are left behind when an error leaves the block: in the log, and as a
+    note of the error where Python has notes.
 
     Parameters
     ----------
     directory
-        Where new data files are that are about to be committed.
+        Holds the new data files.
     delete
         Deletes the directory, so that nothing is left; only for a block that commits nothing.
 
@@ -32,23 +32,23 @@ def orphans_are_told(
     try:
         yield
     except BaseException as error:
-        # Of a write that is interrupted, tasks may still run.
-        if delete is not None and isinstance(error, Exception) and _is_gone(delete, directory):
+        # Tasks of an interrupted write may still run.
+        if delete is not None and isinstance(error, Exception) and _is_deleted(delete, directory):
             raise
         if isinstance(error, CommitOutcomeUnknownError):
-            told = f"It is unknown whether the files in {directory} were committed to {table_root}."
+            text = f"It is unknown whether the files in {directory} were committed to {table_root}."
         else:
-            told = (
+            text = (
                 f"Nothing was committed to {table_root}; unreferenced files may remain "
                 f"in {directory}."
             )
-        log.warning(told)
+        log.warning(text)
         if hasattr(error, "add_note"):  # from Python 3.11 on
-            error.add_note(told)
+            error.add_note(text)
         raise
 
 
-def _is_gone(delete: Callable[[str], None], directory: str) -> bool:
+def _is_deleted(delete: Callable[[str], None], directory: str) -> bool:
     try:
         delete(directory)
     except (OSError, StorageError) as error:

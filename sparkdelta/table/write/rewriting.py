@@ -1,4 +1,4 @@
-"""What of a table an overwrite takes out, and which rows of the files it must write again.
+"""Rewrites: the files that an operation removes, and those of their rows that it writes again.
 
 References
 ----------
@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -39,7 +40,6 @@ from sparkdelta.protocol.table_properties import has_change_data_feed
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.scan.conditions import understand_replaced
 from sparkdelta.table.snapshot import Snapshot
-from sparkdelta.table.write.options import WriteOptions
 
 MAX_NAMED_PARTITIONS = 100
 """Up to this many partitions, a commit of others conflicts only with an overwrite of the same."""
@@ -48,49 +48,78 @@ _ADD = "sparkdelta:add"
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
-    """What an overwrite does to the table as it is.
+class Rewrite:
+    """Data files that leave a table, and those of their rows that are written again.
 
     Attributes
     ----------
     removes
-        A column `remove`; None where that is known only once the new rows are written.
-    copied
-        Rows of removed files that stay in the table, in its columns and `kept`.
-    kept
-        Columns of data files beside the table's: of what rows keep that are written again.
+        The remove actions in a column `remove`.
+    read
+        The data that the rewrite depends on, for conflict detection.
+    survivors
+        The rows to write again, in the table's columns and `row_id_columns`; None if there are
+        none.
+    row_id_columns
+        The columns of data files that hold the row ids and commit versions of `survivors`.
+    tags
+        Tags of the commit.
     """
 
-    removes: DataFrame | None
+    removes: DataFrame
     read: ReadSet
-    copied: DataFrame | None = None
-    kept: tuple[str, ...] = ()
+    survivors: DataFrame | None = None
+    row_id_columns: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-def replacement(snapshot: Snapshot, options: WriteOptions) -> Replacement:
-    """What is replaced: all of the table, or what fulfils a condition; partitions later."""
-    if options.is_dynamic and snapshot.configuration.partition_fields:
-        return Replacement(None, ReadSet())
-    where = options.replace_where
-    if where is None:
-        return Replacement(_removes(snapshot.add_files(), options), ReadSet(whole_table=True))
-    configuration = snapshot.configuration
-    predicate = understand_replaced(
-        snapshot.log.spark, where, configuration, operation="replace_where"
+def rewrite_all(snapshot: Snapshot, *, data_change: bool = True) -> Rewrite:
+    """Remove all files of the table."""
+    return Rewrite(
+        _removes(snapshot.add_files(), data_change=data_change), ReadSet(whole_table=True)
     )
-    partitions = {column.name for column in configuration.partition_fields}
+
+
+def rewrite_matching(
+    snapshot: Snapshot, where: str | SparkColumn, *, operation: str, data_change: bool = True
+) -> Rewrite:
+    """Remove the rows that match a condition: files of matching partitions if it uses no other
+    columns, else the files that hold such rows, whose other rows are written again.
+
+    Parameters
+    ----------
+    operation
+        As errors name it.
+
+    Raises
+    ------
+    NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+        The condition depends on more than the row.
+    WriteNotImplementedError
+        The table needs change data files.
+    InvalidArgumentError
+        Rows are removed without `data_change`.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    configuration = snapshot.configuration
+    predicate = understand_replaced(snapshot.log.spark, where, configuration, operation=operation)
+    partitions = set(configuration.partition_columns)
     if not is_usable(predicate) or {path[0] for path in columns(predicate)} - partitions:
-        return _replaced_rows(snapshot, options, predicate)
+        return _without_matching_rows(
+            snapshot, where, predicate, operation=operation, data_change=data_change
+        )
     # The condition as it was written, on the typed values, in columns of their own.
     values = [F.col("partitionValues_parsed")[name].alias(name) for name in sorted(partitions)]
     adds = snapshot.add_files().select(*values, F.struct("*").alias(_ADD))
     adds = adds.filter(where).select(f"{quoted(_ADD)}.*")
-    return Replacement(_removes(adds, options), ReadSet(predicates=(predicate,)))
+    return Rewrite(_removes(adds, data_change=data_change), ReadSet(predicates=(predicate,)))
 
 
-def replaced_partitions(snapshot: Snapshot, adds: DataFrame, options: WriteOptions) -> Replacement:
-    """The partitions that new files are in.
+def rewrite_partitions(snapshot: Snapshot, adds: DataFrame, *, data_change: bool = True) -> Rewrite:
+    """Remove all files of the partitions that new files are in.
 
     Parameters
     ----------
@@ -119,38 +148,42 @@ def replaced_partitions(snapshot: Snapshot, adds: DataFrame, options: WriteOptio
     for number, (_, column) in enumerate(keys):
         own = F.col("partitionValues_parsed")[column.name]
         is_same = is_same & own.eqNullSafe(F.col(f"p{number}"))
-    replaced = snapshot.add_files().join(F.broadcast(values), is_same, "left_semi")
-    named = _named(snapshot, texts)
-    read = ReadSet(whole_table=True) if named is None else ReadSet(predicates=named)
-    return Replacement(_removes(replaced, options), read)
+    removed = snapshot.add_files().join(F.broadcast(values), is_same, "left_semi")
+    predicates = _partition_predicates(snapshot, texts)
+    read = ReadSet(whole_table=True) if predicates is None else ReadSet(predicates=predicates)
+    return Rewrite(_removes(removed, data_change=data_change), read)
 
 
-def _replaced_rows(snapshot: Snapshot, options: WriteOptions, predicate: Predicate) -> Replacement:
-    """Files that hold matching rows go; their other rows are written again."""
+def _without_matching_rows(
+    snapshot: Snapshot,
+    where: str | SparkColumn,
+    predicate: Predicate,
+    *,
+    operation: str,
+    data_change: bool,
+) -> Rewrite:
     if has_change_data_feed(snapshot.protocol, snapshot.properties):
-        missing = "change data files for replace_where on data columns"
+        missing = f"change data files for {operation} on data columns"
         raise WriteNotImplementedError(path=snapshot.path, missing=(missing,))
-    if not options.data_change:
-        problem = "it cannot be False when replace_where uses data columns"
+    if not data_change:
+        problem = f"it cannot be False when {operation} uses data columns"
         raise InvalidArgumentError(argument="data_change", problem=problem)
-    where = options.replace_where
-    assert where is not None
-    kept = _kept_row_ids(snapshot)
-    columns = [*snapshot.schema.names, *(f"_metadata.{name}" for name in kept)]
-    found = snapshot.scan(where, columns).matching_files()
-    loses_ids = is_supported(snapshot.protocol, TableFeature.ROW_TRACKING) and not kept
-    return Replacement(
-        _removes(found.adds, options),
+    row_ids = _row_id_columns(snapshot)
+    columns = [*snapshot.schema.names, *(f"_metadata.{name}" for name in row_ids)]
+    matching = snapshot.scan(where, columns).matching_files()
+    loses_ids = is_supported(snapshot.protocol, TableFeature.ROW_TRACKING) and not row_ids
+    return Rewrite(
+        _removes(matching.adds, data_change=data_change),
         ReadSet(predicates=(predicate,)),
-        found.other_rows.withColumnsRenamed(kept),
-        tuple(kept.values()),
+        matching.other_rows.withColumnsRenamed(row_ids),
+        tuple(row_ids.values()),
         {"delta.rowTracking.preserved": "false"} if loses_ids else {},
     )
 
 
-def _kept_row_ids(snapshot: Snapshot) -> dict[str, str]:
-    """What a scan calls the rows' ids and commit versions, with the columns of data files that keep
-    them; none where there are none, or the names are taken.
+def _row_id_columns(snapshot: Snapshot) -> dict[str, str]:
+    """The columns of data files that hold row ids and commit versions, by the names that a scan
+    gives them; none if the table has none, or has columns of these names.
 
     References
     ----------
@@ -159,16 +192,16 @@ def _kept_row_ids(snapshot: Snapshot) -> dict[str, str]:
     tracking = snapshot.configuration.row_tracking
     if not tracking.enabled or not tracking.row_id_column or not tracking.row_commit_version_column:
         return {}
-    kept = {
+    names = {
         "row_id": tracking.row_id_column,
         "row_commit_version": tracking.row_commit_version_column,
     }
-    return {} if {name.lower() for name in snapshot.schema.names} & {*kept} else kept
+    return {} if {name.lower() for name in snapshot.schema.names} & {*names} else names
 
 
-def _named(snapshot: Snapshot, texts: DataFrame) -> tuple[Predicate, ...] | None:
-    """A condition for each of these partitions; None if they are too many, or of a kind that cannot
-    be compared here.
+def _partition_predicates(snapshot: Snapshot, texts: DataFrame) -> tuple[Predicate, ...] | None:
+    """A condition for each of these partitions; None if they are too many, or of types that cannot
+    be compared on the driver.
     """
     fields = snapshot.configuration.partition_fields
     types = [str(column.dataType.jsonValue()) for column in fields]
@@ -194,13 +227,13 @@ def _named(snapshot: Snapshot, texts: DataFrame) -> tuple[Predicate, ...] | None
     return tuple(partitions)
 
 
-def _removes(adds: DataFrame, options: WriteOptions) -> DataFrame:
+def _removes(adds: DataFrame, *, data_change: bool) -> DataFrame:
     now = time.time_ns() // 1_000_000
     return adds.select(
         F.struct(
             "path",
             F.lit(now).alias("deletionTimestamp"),
-            F.lit(options.data_change).alias("dataChange"),
+            F.lit(data_change).alias("dataChange"),
             F.lit(True).alias("extendedFileMetadata"),
             "partitionValues",
             "size",

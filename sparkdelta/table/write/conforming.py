@@ -1,0 +1,85 @@
+"""Conforming rows: the columns of rows matched with those of a table, cast, filled in and checked.
+
+References
+----------
+PROTOCOL.md#schema-serialization-format, PROTOCOL.md#check-constraints
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql.types import StructType
+
+from sparkdelta.exceptions import (
+    MissingNotNullColumnError,
+    PartitionColumnNotFoundError,
+)
+from sparkdelta.frames.rows.conformed_rows import WrittenColumn
+from sparkdelta.protocol.write_support import check_data_writable
+from sparkdelta.schema.iceberg_types import check_iceberg_types
+from sparkdelta.schema.row_rules import Identity, RowRules, row_rules
+from sparkdelta.schema.written_schema import (
+    check_columns,
+    matched_columns,
+)
+from sparkdelta.table.configuration import TableConfiguration
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedRows:
+    """The columns of rows matched with the columns of the table that they go into.
+
+    Attributes
+    ----------
+    columns
+        The table's columns, each with the column of the rows that it gets its values from.
+    rules
+        The constraints, defaults, generated and identity columns of the table.
+    """
+
+    columns: tuple[WrittenColumn, ...]
+    rules: RowRules
+
+    @property
+    def identities(self) -> dict[str, Identity]:
+        """The identity columns whose values are generated, as the rows have none."""
+        names = [column.field.name for column in self.columns if column.source is None]
+        return {
+            name: self.rules.identities[name] for name in names if name in self.rules.identities
+        }
+
+
+def match_rows(rows: StructType, table: TableConfiguration, *, path: str) -> MatchedRows:
+    """Match the columns of rows with those of the table, and check that rows can go into it.
+
+    Raises
+    ------
+    WriteNotImplementedError, IcebergCompatError, UnsupportedDataTypeError, InvalidColumnNameError
+        No rows can be written into the table.
+    MetadataMismatchError, MergeFieldsError, MissingNotNullColumnError, PartitionColumnNotFoundError
+        These cannot.
+
+    References
+    ----------
+    PROTOCOL.md#schema-serialization-format
+    """
+    check_data_writable(table.protocol, path=path)
+    check_iceberg_types(table.schema, table.iceberg_version)
+    check_columns(table.schema, any_names=table.is_mapped)
+    matched = matched_columns(table.schema, rows, path=path, any_names=table.is_mapped)
+    columns = tuple(WrittenColumn(field, source) for field, source in matched)
+    rules = row_rules(table.schema, table.protocol, table.properties, path=path)
+    filled = {*rules.defaults, *rules.generated, *rules.identities}
+    missing = [
+        column.field.name
+        for column in columns
+        if column.source is None and not column.field.nullable and column.field.name not in filled
+    ]
+    if missing:
+        raise MissingNotNullColumnError(columns=missing)
+    given = filled | {column.field.name for column in columns if column.source is not None}
+    for name in table.partition_columns:
+        if name not in given:
+            raise PartitionColumnNotFoundError(column=name, available=rows.names)
+    return MatchedRows(columns, rules)

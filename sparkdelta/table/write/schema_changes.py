@@ -1,0 +1,121 @@
+"""Schema changes that the rows of a write make: a merged schema, or the rows' own.
+
+References
+----------
+PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql.types import FloatType, StructType
+
+from sparkdelta.exceptions import (
+    InvalidArgumentError,
+    WriteNotImplementedError,
+)
+from sparkdelta.protocol.iceberg_compatibility import check_iceberg_partitioning
+from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.property_rules import CONSTRAINT
+from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION, upgraded_protocol
+from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.protocol.table_properties import is_type_widening_enabled
+from sparkdelta.schema.column_ids import with_ids_of
+from sparkdelta.schema.column_mapping import physical_name
+from sparkdelta.schema.needed_features import field_metadata, needed_features
+from sparkdelta.schema.schema_merging import merged_schema
+from sparkdelta.schema.written_schema import (
+    check_columns,
+    check_partition_columns,
+    new_table_schema,
+)
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.write.table_change import TableChange, with_mapping
+
+
+def with_overwritten_schema(
+    table: TableConfiguration,
+    rows: StructType,
+    partition_by: Sequence[str],
+    clustering_columns: Sequence[ColumnPath],
+) -> TableChange:
+    """The table with the schema of the rows in place of its own, and this partitioning.
+
+    Parameters
+    ----------
+    clustering_columns
+        The physical paths of the table's own.
+
+    Raises
+    ------
+    InvalidArgumentError
+        A clustering column would be lost, or become a partition column.
+    """
+    schema = new_table_schema(rows, any_names=table.is_mapped)
+    if table.is_mapped:
+        schema = with_ids_of(schema, table.schema)
+    partition_columns = check_partition_columns(schema, partition_by)
+    check_iceberg_partitioning(table.iceberg_version, table.partition_columns, partition_columns)
+    change = _with_schema(table, schema, partition_columns)
+    names = {physical_name(f, change.after.column_mapping) for f in change.after.schema.fields}
+    lost = not names.issuperset(path[0] for path in clustering_columns)
+    if lost or (partition_columns and is_supported(table.protocol, TableFeature.CLUSTERING)):
+        problem = "clustering columns of the table must be kept, and cannot be partition columns"
+        raise InvalidArgumentError(argument="overwrite_schema", problem=problem)
+    return change
+
+
+def with_merged_schema(table: TableConfiguration, rows: StructType, *, path: str) -> TableChange:
+    """The table with the columns that only the rows have and, if it allows that, wider types."""
+    check_columns(rows, any_names=table.is_mapped)
+    schema = merged_schema(table.schema, rows)
+    if is_type_widening_enabled(table.protocol, table.properties):
+        wider = merged_schema(table.schema, rows, widening=True)
+        _check_widened(table, schema, wider, path)
+        schema = wider
+    return _with_schema(table, schema, table.partition_columns)
+
+
+def _check_widened(
+    table: TableConfiguration, schema: StructType, wider: StructType, path: str
+) -> None:
+    """Refuse to widen a column that an expression of the table names, as its value for old rows
+    could change; and FLOAT partitions: their texts are short of the digits that DOUBLE needs.
+    """
+    widened = [a.name for a, b in zip(schema, wider, strict=True) if a.dataType != b.dataType]
+    expressions = [text for key, text in table.properties.items() if key.startswith(CONSTRAINT)] + [
+        str(metadata[GENERATION_EXPRESSION])
+        for metadata in field_metadata(table.schema).values()
+        if GENERATION_EXPRESSION in metadata
+    ]
+    for name in widened:
+        if name in table.partition_columns and isinstance(table.schema[name].dataType, FloatType):
+            raise WriteNotImplementedError(
+                path=path, missing=(f"changing partition column {name} to DOUBLE",)
+            )
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+        for text in filter(word.search, expressions):
+            missing = (f"widening the type of column {name}, which {text!r} uses",)
+            raise WriteNotImplementedError(path=path, missing=missing)
+
+
+def _with_schema(
+    table: TableConfiguration, schema: StructType, partition_columns: tuple[str, ...]
+) -> TableChange:
+    properties = table.properties
+    if table.is_mapped:
+        schema, properties = with_mapping(schema, table.protocol, properties, table)
+    if schema.json() == table.schema.json() and partition_columns == table.partition_columns:
+        return TableChange(table, table)
+    needed = needed_features(schema, properties)
+    protocol = upgraded_protocol(table.protocol, (feature.value for feature in needed))
+    metadata = replace(
+        table.metadata,
+        schema_string=schema.json(),
+        partition_columns=partition_columns,
+        configuration=properties,
+    )
+    return TableChange(table, TableConfiguration.of(protocol, metadata, schema))
