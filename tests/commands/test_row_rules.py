@@ -147,7 +147,7 @@ def test_not_null_at_every_level(spark, table_path, value, column) -> None:  # t
         return
     error = refused(spark, sql, table_path)
     assert isinstance(error, NotNullViolatedError)
-    assert f"Column {column}," in error.message
+    assert column in error.message
 
 
 def test_texts_of_bounded_length(spark: SparkSession, table_path: str) -> None:
@@ -163,7 +163,8 @@ def test_texts_of_bounded_length(spark: SparkSession, table_path: str) -> None:
     assert append(spark, rows.format("'äöü'", "string(null)"), table_path) == [("äöü", [(None,)])]
     assert isinstance(refused(spark, rows.format("'abcd'", "'ab'"), table_path), TextTooLongError)
     error = refused(spark, rows.format("'abc'", "'abc'"), table_path)
-    assert "Column a.element.c is char(2)" in error.message
+    assert "a.element.c" in error.message
+    assert "char(2)" in error.message
     path = f"{table_path}2"
     table(path, field("a", array_of("string"), metadata={
         "__CHAR_VARCHAR_TYPE_STRING": "array<varchar(3)>"}))  # fmt: skip
@@ -189,7 +190,7 @@ def test_generated_columns(spark: SparkSession, table_path: str) -> None:
         assert append(spark, "SELECT CAST(null AS DATE) AS day", table_path) == [(None,) * 4]
         error = refused(spark, rows.format("4L AS v, 9 AS twice"), table_path)
         assert isinstance(error, ConstraintViolatedError)
-        assert "Generated Column" in error.message
+        assert "generated column" in error.message.lower()
         assert isinstance(
             refused(spark, rows.format("4L AS v, int(null) AS twice"), table_path),
             ConstraintViolatedError,

@@ -350,7 +350,7 @@ def test_sidecars_that_are_not_as_their_checkpoint_says(
     ((name, problem),) = {(path, why) for kind, path, why in found(spark, table)
                           if kind == "checkpoint"}  # fmt: skip
     assert name == top.name
-    assert f"{lost.name} is gone" in problem
+    assert lost.name in problem
 
 
 @pytest.mark.usefixtures("commits")
@@ -369,7 +369,7 @@ def test_sidecars_of_a_checkpoint_that_cannot_be_replayed(
     sidecar.unlink()
     problems = found(spark, table)
     assert {kind for kind, *_ in problems} == {"checkpoint", "state"}
-    assert all(f"{sidecar.name} is gone" in problem for *_, problem in problems)
+    assert all(sidecar.name in problem for *_, problem in problems)
 
 
 @pytest.mark.usefixtures("commits")
