@@ -46,7 +46,7 @@ from sparkdelta.protocol.table_properties import (
 )
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.column_mapping import physical_name
-from sparkdelta.schema.statistics_columns import check_statistics_columns, string_prefix_length
+from sparkdelta.schema.statistics_columns import check_statistics_columns
 from sparkdelta.schema.written_schema import check_partition_columns, new_table_schema
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.transaction import Transaction
@@ -55,8 +55,16 @@ from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.scan.read_provenance import version_read
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.write.clustering import clustering_columns
-from sparkdelta.table.write.conforming import MatchedRows, match_rows
-from sparkdelta.table.write.data_files import DataFileWriter
+from sparkdelta.table.write.conforming import (
+    MatchedRows,
+    conform,
+    match_rows,
+    require,
+    with_survivors,
+)
+from sparkdelta.table.write.data_files import write_data_files
+from sparkdelta.table.write.file_descriptions import FileDescriber
+from sparkdelta.table.write.layout import lay_out
 from sparkdelta.table.write.new_files import NewFiles
 from sparkdelta.table.write.options import MODES, WriteOptions
 from sparkdelta.table.write.orphans import report_orphans
@@ -290,31 +298,40 @@ def _data_files(
     store: LogStore,
     rewrite: Rewrite | None,
 ) -> NewFiles:
-    table = change.after
-    writer_options = {"compression": options.compression or compression(table.properties)}
+    table, root, spark = change.after, store.table_root, rows.sparkSession
+    parquet = {"compression": options.compression or compression(table.properties)}
     if options.max_records_per_file is not None:
-        writer_options["maxRecordsPerFile"] = str(options.max_records_per_file)
+        parquet["maxRecordsPerFile"] = str(options.max_records_per_file)
+    hadoop = read_options(store, {})
+    conformed = conform(rows, matched, table, spark=spark, path=root)
+    if options.replace_where is not None:
+        conformed = require(conformed, options.replace_where, spark=spark)
+    row_id_columns: tuple[str, ...] = ()
+    if rewrite is not None and rewrite.survivors is not None:
+        row_id_columns = rewrite.row_id_columns
+        conformed = with_survivors(conformed, rewrite.survivors, table, row_id_columns)
+    laid_out = lay_out(
+        conformed,
+        table,
+        spark=spark,
+        file_columns=row_id_columns,
+        target_file_size=options.target_file_size or target_file_size(table.properties),
+        # A task that is run again could number its rows otherwise, which a shuffle would mix with
+        # those that the first run had sent.
+        is_shuffled=not matched.identities,
+    )
     identities = (physical_name(table.schema[n], table.column_mapping) for n in matched.identities)
-    writer = DataFileWriter(
-        spark=rows.sparkSession,
-        store=store,
-        columns=matched.columns,
-        partition_columns=table.partition_columns,
+    describer = FileDescriber(
+        spark=spark,
+        table_root=root,
+        table=table,
         statistics_columns=tuple(
             dict.fromkeys((*table.statistics_columns, *((n,) for n in identities), *clustering))
         ),
-        column_mapping=table.column_mapping,
-        prefix_length=string_prefix_length(table.properties),
-        rules=matched.rules,
         data_change=options.data_change,
-        target_file_size=options.target_file_size or target_file_size(table.properties),
-        options={**read_options(store, {}), **writer_options},
-        iceberg=table.iceberg_version,
+        options={**hadoop, **parquet},
     )
-    where = options.replace_where
-    if rewrite is None:
-        return writer.write(rows, where=where)
-    return writer.write(rows, where=where, copied=rewrite.survivors, kept=rewrite.row_id_columns)
+    return write_data_files(laid_out, store, describer, {**hadoop, **parquet})
 
 
 def _transaction(

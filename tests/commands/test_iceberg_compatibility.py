@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import IcebergCompatError
-from sparkdelta.table.write import data_files as data_file_writer
+from sparkdelta.table.write import file_descriptions
 from sparkdelta.workers.parquet_schema import Node, file_schema
 from tests.commands.test_write import commit, rows
 from tests.commands.test_write_schemas import fields, mapping
@@ -138,7 +138,7 @@ def test_many_files_with_nested_ids(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are copied once, however many they are."""
-    monkeypatch.setattr(data_file_writer, "MAX_NEW_FILES", 2)
+    monkeypatch.setattr(file_descriptions, "MAX_NEW_FILES", 2)
     with counted_jobs(spark) as jobs:
         write_delta(
             spark.sql(DEEP).repartition(4), table_path, properties={V2: "true"},

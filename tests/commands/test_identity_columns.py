@@ -19,7 +19,7 @@ from sparkdelta.exceptions import (
     MetadataChangedException,
     WriteFailedError,
 )
-from sparkdelta.table.write import data_files as data_file_writer
+from sparkdelta.table.write import file_descriptions
 from tests.support.log_writer import write_commit
 from tests.support.table_builder import field, metadata, protocol
 
@@ -76,8 +76,8 @@ def test_the_mark_of_many_files(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ "Identity Columns": told by executors, where the driver does not know the files."""
-    monkeypatch.setattr(data_file_writer, "describe_few_files", lambda *_: None)
-    monkeypatch.setattr(data_file_writer, "MAX_NEW_FILES", 1)
+    monkeypatch.setattr(file_descriptions, "describe_few_files", lambda *_: None)
+    monkeypatch.setattr(file_descriptions, "MAX_NEW_FILES", 1)
     table(table_path, 1, 1)
     rows = spark.range(6).selectExpr("id AS v").repartition(3)
     write_delta(rows, table_path, mode="append")

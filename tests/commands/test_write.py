@@ -39,7 +39,7 @@ from sparkdelta.exceptions import (
     WriteFailedError,
     WriteNotImplementedError,
 )
-from sparkdelta.table.write import data_files as data_file_writer
+from sparkdelta.table.write import file_descriptions
 from sparkdelta.workers.files import WorkerFiles
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
@@ -436,7 +436,7 @@ def test_executors_describe_what_the_driver_does_not(
     told = []
     for name, most in (("driver", 16), ("executors", 0), ("hadoop", 0)):
         with monkeypatch.context() as patched:
-            patched.setattr(data_file_writer, "MAX_DRIVER_FOOTERS", most)
+            patched.setattr(file_descriptions, "MAX_DRIVER_FOOTERS", most)
             patched.setattr(WorkerFiles, "is_near", lambda *_, near=name != "hadoop": near)
             path = f"{table_path}-{name}"
             write_delta(people(spark).coalesce(1), path, partition_by=["p"])
@@ -478,7 +478,7 @@ def test_a_failure_before_the_commit(
     write_delta(people(spark), table_path)
     there = set(Path(table_path).iterdir())
     with monkeypatch.context() as patched:
-        patched.setattr(data_file_writer, "describe_few_files", _fail)
+        patched.setattr(file_descriptions, "describe_few_files", _fail)
         with pytest.raises(ConnectionResetError):
             write_delta(people(spark), table_path, mode="append")
         assert set(Path(table_path).iterdir()) == there

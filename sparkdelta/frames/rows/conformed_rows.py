@@ -1,4 +1,4 @@
-"""Rows as a table wants them: its columns and types, filled in and checked in the same pass.
+"""Rows in the columns and types of a table, filled in and checked in the same pass.
 
 Expressions of the table mean what the session says that analyzes them; see
 `engine.sessions.computing_session`.
@@ -11,7 +11,7 @@ PROTOCOL.md#default-columns, PROTOCOL.md#identity-columns
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -37,19 +37,16 @@ _ROWS_OF_A_PARTITION = (1 << 33) - 1  # how `monotonically_increasing_id` number
 
 @dataclass(frozen=True, slots=True)
 class WrittenColumn:
-    """A column of the table and where its values come from.
+    """A column of the table and the column of the rows that it gets its values from.
 
     Attributes
     ----------
     source
-        The column of the rows to write; None if they have none.
-    directory
-        The name of its directories if it is a partition column, else None.
+        None if the rows have none.
     """
 
     field: StructField
     source: str | None
-    directory: str | None = None
 
 
 def conformed_rows(
@@ -57,6 +54,7 @@ def conformed_rows(
     columns: Sequence[WrittenColumn],
     rules: RowRules,
     *,
+    partition_columns: Collection[str],
     max_partitions: int,
     path: str,
 ) -> DataFrame:
@@ -68,7 +66,7 @@ def conformed_rows(
     Parameters
     ----------
     max_partitions
-        Of rows that are numbered: values of identity columns are dealt to so many in turn.
+        The partitions of rows that get identity values, which are dealt to them in turn.
 
     Raises
     ------
@@ -91,18 +89,25 @@ def conformed_rows(
             raise IdentityInsertError(column=name)
     if numbered:
         rows = rows.coalesce(max_partitions)
+    texts = {
+        column.field.name
+        for column in columns
+        if column.field.name in partition_columns and isinstance(column.field.dataType, StringType)
+    }
     typed = rows.select(
         *(
             _numbers(numbered[c.field.name], max_partitions).alias(c.field.name)
             if c.field.name in numbered
-            else _typed(c, rows.schema, rules)
+            else _typed(c, rows.schema, rules, texts)
             for c in columns
             if c.field.name not in generated
         )
     )
     filled = typed.select(
         *(
-            _stored(F.expr(generated[c.field.name]).cast(c.field.dataType), c).alias(c.field.name)
+            _stored(F.expr(generated[c.field.name]).cast(c.field.dataType), c.field, texts).alias(
+                c.field.name
+            )
             if c.field.name in generated
             else F.col(quoted(c.field.name))
             for c in columns
@@ -110,14 +115,15 @@ def conformed_rows(
     )
     given = {c.field.name for c in columns if c.source is not None}
     schema = StructType([column.field for column in columns])
-    texts = {c.field.name for c in columns if _is_partition_text(c)}
     broken = list(_broken(schema, rules, given, texts, path))
     return filled if not broken else _checked(filled, broken)
 
 
-def retyped_rows(rows: DataFrame, fields: Sequence[StructField], kept: Sequence[str]) -> DataFrame:
-    """Rows that were in the table before, in its columns as they are now, and the columns `kept`;
-    nothing else is asked of them.
+def retyped_rows(
+    rows: DataFrame, fields: Sequence[StructField], file_columns: Sequence[str]
+) -> DataFrame:
+    """Rows that are in the table already, cast to its columns as they will be, and the columns
+    `file_columns`; no rule is checked.
 
     References
     ----------
@@ -125,8 +131,8 @@ def retyped_rows(rows: DataFrame, fields: Sequence[StructField], kept: Sequence[
     """
     own = set(rows.columns)
     columns = [WrittenColumn(f, f.name if f.name in own else None) for f in fields]
-    typed = (_typed(column, rows.schema, RowRules()) for column in columns)
-    return rows.select(*typed, *(F.col(quoted(name)) for name in kept))
+    typed = (_typed(column, rows.schema, RowRules(), ()) for column in columns)
+    return rows.select(*typed, *(F.col(quoted(name)) for name in file_columns))
 
 
 def fulfilling(rows: DataFrame, where: str | Column) -> DataFrame:
@@ -142,7 +148,9 @@ def fulfilling(rows: DataFrame, where: str | Column) -> DataFrame:
     return _checked(rows, [(_is_not_true(condition), error)])
 
 
-def _typed(column: WrittenColumn, rows: StructType, rules: RowRules) -> Column:
+def _typed(
+    column: WrittenColumn, rows: StructType, rules: RowRules, texts: Collection[str]
+) -> Column:
     field = column.field
     if column.source is not None:
         source = quoted(column.source)
@@ -152,16 +160,18 @@ def _typed(column: WrittenColumn, rows: StructType, rules: RowRules) -> Column:
         value = F.expr(rules.defaults[field.name]).cast(field.dataType)
     else:
         value = F.expr(f"CAST(NULL AS {type_text(field.dataType)})")
-    return _stored(value, column).alias(field.name)
+    return _stored(value, field, texts).alias(field.name)
 
 
-def _stored(value: Column, column: WrittenColumn) -> Column:
-    """The value as the table will have it, which rules must see."""
-    return _without_empty(value) if _is_partition_text(column) else value
+def _stored(value: Column, field: StructField, texts: Collection[str]) -> Column:
+    """The value as the table will have it, which rules must see.
 
-
-def _is_partition_text(column: WrittenColumn) -> bool:
-    return column.directory is not None and isinstance(column.field.dataType, StringType)
+    Parameters
+    ----------
+    texts
+        The partition columns of type STRING.
+    """
+    return _without_empty(value) if field.name in texts else value
 
 
 def _without_empty(text: Column) -> Column:
@@ -175,7 +185,7 @@ def _without_empty(text: Column) -> Column:
 
 
 def _numbers(identity: Identity, max_partitions: int) -> Column:
-    """Values that no other row gets: the rows of a partition take every so manieth.
+    """Values that no other row gets: a partition takes every `max_partitions`-th.
 
     One out of the range of LONG fails the query.
 
@@ -191,7 +201,7 @@ def _numbers(identity: Identity, max_partitions: int) -> Column:
 def _broken(
     schema: StructType, rules: RowRules, given: set[str], texts: set[str], path: str
 ) -> Iterator[tuple[Column, DeltaError]]:
-    """What is true of a row that breaks a rule, and how that is told."""
+    """The conditions that rows which break a rule fulfil, each with its error."""
     for forbidden in forbidden_values(schema, path=path):
         yield F.expr(forbidden.condition), forbidden.error
     types = {field.name: field.dataType for field in schema.fields}
@@ -218,7 +228,7 @@ def _is_not_true(condition: Column) -> Column:
 
 
 def _checked(rows: DataFrame, broken: Sequence[tuple[Column, DeltaError]]) -> DataFrame:
-    """The rows; whatever is true of one is the error beside it."""
+    """The rows; each condition that is true of one raises the error beside it."""
     first = F.col(quoted(rows.columns[0]))
     # Not deterministic, so that no optimizer checks rows that a LIMIT below leaves out.
     is_row = F.spark_partition_id() >= 0

@@ -7,22 +7,22 @@ PROTOCOL.md#partition-value-serialization
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DateType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, DateType, StructField, TimestampNTZType, TimestampType
 
 from sparkdelta.exceptions import InvalidPartitionValueError
-from sparkdelta.frames.rows.conformed_rows import WrittenColumn
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.workers.footer_statistics import NO_VALUE
 
 
 def written_rows(
     rows: DataFrame,
-    columns: Sequence[WrittenColumn],
-    kept: Sequence[str] = (),
+    fields: Sequence[StructField],
+    directories: Mapping[str, str],
+    file_columns: Sequence[str] = (),
     *,
     with_partitions: bool = False,
 ) -> DataFrame:
@@ -31,37 +31,41 @@ def written_rows(
     Parameters
     ----------
     rows
-        In the table's columns and types, and `kept`.
+        The columns `fields`, of the table's schema, and `file_columns`.
+    directories
+        The name of the directories of each partition column.
     with_partitions
-        Whether files hold the partition columns, too.
+        True if files hold the partition columns, too.
 
     Returns
     -------
     DataFrame
-        The data columns, the partition columns if files hold them, those of `kept`, then a STRING
-        column named `directory` for each partition column.
+        The data columns, the partition columns if files hold them, `file_columns`, then a STRING
+        column for each partition column, named as its directories.
 
     References
     ----------
     PROTOCOL.md#partition-value-serialization
     """
-    held = [c for c in columns if c.directory is None]
+    held = [field for field in fields if field.name not in directories]
+    partitions = [field for field in fields if field.name in directories]
     if with_partitions:
-        held += [c for c in columns if c.directory is not None]
-    data = [F.col(quoted(c.field.name)) for c in held]
-    partitions = [_serialized(c).alias(c.directory) for c in columns if c.directory is not None]
-    return rows.select(*data, *(F.col(quoted(name)) for name in kept), *partitions)
+        held += partitions
+    return rows.select(
+        *(F.col(quoted(name)) for name in (*(field.name for field in held), *file_columns)),
+        *(_serialized(field).alias(directories[field.name]) for field in partitions),
+    )
 
 
-def _serialized(column: WrittenColumn) -> Column:
+def _serialized(field: StructField) -> Column:
     """The text that stands for a value in the log; null for null.
 
     References
     ----------
     PROTOCOL.md#partition-value-serialization
     """
-    name = column.field.name
-    text = _text(F.col(quoted(name)), column.field.dataType)
+    name = field.name
+    text = _text(F.col(quoted(name)), field.dataType)
     problem = F.lit(
         f"[{InvalidPartitionValueError.error_class}] Partition column {name} has the value "
         f"{NO_VALUE}, which stands for no value."

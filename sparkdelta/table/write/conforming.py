@@ -7,15 +7,23 @@ PROTOCOL.md#schema-serialization-format, PROTOCOL.md#check-constraints
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.sessions import parallelism
 from sparkdelta.exceptions import (
     MissingNotNullColumnError,
     PartitionColumnNotFoundError,
 )
-from sparkdelta.frames.rows.conformed_rows import WrittenColumn
+from sparkdelta.frames.rows.conformed_rows import (
+    WrittenColumn,
+    conformed_rows,
+    fulfilling,
+    retyped_rows,
+)
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.iceberg_types import check_iceberg_types
 from sparkdelta.schema.row_rules import Identity, RowRules, row_rules
@@ -24,6 +32,9 @@ from sparkdelta.schema.written_schema import (
     matched_columns,
 )
 from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.write.row_sessions import computed, meant_by_the_user, moved_back
+
+_TASKS_PER_CORE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +94,49 @@ def match_rows(rows: StructType, table: TableConfiguration, *, path: str) -> Mat
         if name not in given:
             raise PartitionColumnNotFoundError(column=name, available=rows.names)
     return MatchedRows(columns, rules)
+
+
+def conform(
+    rows: DataFrame,
+    matched: MatchedRows,
+    table: TableConfiguration,
+    *,
+    spark: SparkSession,
+    path: str,
+) -> DataFrame:
+    """The rows in the table's columns: cast, filled in, and checked where they are written.
+
+    References
+    ----------
+    PROTOCOL.md#check-constraints, PROTOCOL.md#generated-columns, PROTOCOL.md#default-columns
+    """
+    with computed(rows, spark) as ours:
+        conformed = conformed_rows(
+            ours,
+            matched.columns,
+            matched.rules,
+            partition_columns=table.partition_columns,
+            max_partitions=_TASKS_PER_CORE * parallelism(spark),
+            path=path,
+        )
+    return moved_back(conformed, spark)
+
+
+def require(rows: DataFrame, where: str | Column, *, spark: SparkSession) -> DataFrame:
+    """The conformed rows, each of which must fulfil a condition of the user's."""
+    with meant_by_the_user(rows, spark) as own:
+        return fulfilling(own, where)
+
+
+def with_survivors(
+    rows: DataFrame, survivors: DataFrame, table: TableConfiguration, row_id_columns: Sequence[str]
+) -> DataFrame:
+    """The conformed rows, and rows of the table that are written again.
+
+    Parameters
+    ----------
+    row_id_columns
+        LONG columns of `survivors` beside the table's, which are null for the other rows.
+    """
+    retyped = retyped_rows(survivors, table.schema.fields, row_id_columns)
+    return rows.unionByName(retyped, allowMissingColumns=True)

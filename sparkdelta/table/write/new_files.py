@@ -1,4 +1,4 @@
-"""Data files that were written and that nobody refers to yet.
+"""Data files that are written and not committed.
 
 References
 ----------
@@ -31,14 +31,14 @@ MAX_NEW_FILES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class NewFiles:
-    """Data files that nobody refers to yet.
+    """New data files and their add actions.
 
     Attributes
     ----------
     values
         Their add actions; None if they are many.
     directory
-        Where they are.
+        Holds them.
     """
 
     count: int
@@ -49,8 +49,14 @@ class NewFiles:
     directory: str = ""
 
     @classmethod
-    def known(cls, spark: SparkSession, table: pa.Table) -> NewFiles:
-        """Files by the columns of `ADDED`."""
+    def known(cls, spark: SparkSession, table: pa.Table, directory: str) -> NewFiles:
+        """Files that the driver knows one by one.
+
+        Parameters
+        ----------
+        table
+            The columns of `ADDED`.
+        """
 
         def described() -> DataFrame:
             return local_frame(spark, table, ADDED)
@@ -61,18 +67,19 @@ class NewFiles:
             pc.sum(table["size"], min_count=0).as_py(),
             described,
             tuple(map(_value, table.to_pylist())),
+            directory,
         )
 
     @classmethod
-    def many(cls, described: DataFrame) -> NewFiles:
-        """As `known`, of more files than the driver should know."""
+    def many(cls, described: DataFrame, directory: str) -> NewFiles:
+        """More files than the driver should know."""
         totals = described.agg(
             F.count("*").alias("count"),
             F.sum(NUM_RECORDS).alias("rows"),
             F.sum("size").alias("size"),
         )
         (row,) = read_rows(totals, what="totals of the new data files", bound=1)
-        return cls(row["count"], row["rows"], row["size"], lambda: described)
+        return cls(row["count"], row["rows"], row["size"], lambda: described, directory=directory)
 
     @property
     def adds(self) -> DataFrame:
@@ -81,8 +88,8 @@ class NewFiles:
         return self.described().select(F.struct(*fields).alias("add"))
 
     def last_value(self, column: str, *, is_highest: bool) -> int | None:
-        """The highest value of a LONG column, or the lowest; None without rows, and where the
-        statistics of a file do not tell.
+        """The highest value of a LONG column, or the lowest; None without rows, or if a file
+        has no statistics of it.
 
         References
         ----------

@@ -1,0 +1,127 @@
+"""The layout of rows in data files: partition values, physical names, and how tasks share them.
+
+References
+----------
+PROTOCOL.md#data-files, PROTOCOL.md#partition-value-serialization
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.frames.rows.physical_rows import physical_rows
+from sparkdelta.frames.rows.written_rows import written_rows
+from sparkdelta.schema.column_mapping import physical_name
+from sparkdelta.schema.table_schema import quoted
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.write.row_sessions import computed, moved_back
+
+_SHUFFLED_BYTES_PER_BYTE = 2  # rows that are shuffled are larger than in columns, by about so much
+_SHUFFLE_SETTINGS = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.coalescePartitions.enabled": "true",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    "spark.sql.adaptive.coalescePartitions.minPartitionSize": "1",
+    "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled": "true",
+}
+"""Spark measures what was shuffled, and cuts and joins tasks to the size that is asked for."""
+
+_PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOutRows:
+    """Rows as data files will hold them.
+
+    Attributes
+    ----------
+    rows
+        The columns of the files, then a STRING column for each level of directories.
+    directories
+        The names of these columns.
+    settings
+        Spark's settings for the write.
+    """
+
+    rows: DataFrame
+    directories: tuple[str, ...]
+    settings: Mapping[str, str]
+
+
+def lay_out(
+    rows: DataFrame,
+    table: TableConfiguration,
+    *,
+    spark: SparkSession,
+    file_columns: Sequence[str] = (),
+    target_file_size: int | None = None,
+    is_shuffled: bool = True,
+) -> LaidOutRows:
+    """Lay out conformed rows, with the rows of each partition in a directory of their own.
+
+    Parameters
+    ----------
+    rows
+        The table's columns and `file_columns`.
+    file_columns
+        Columns that the files hold beside those of the table.
+    target_file_size
+        In bytes, about: rows are shuffled so that each partition gets a file for so many; None to
+        write them where they are.
+    is_shuffled
+        False to leave the rows where they are in any case.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-column-mapping, PROTOCOL.md#partition-value-serialization
+    """
+    names = directory_names(table)
+    directories = tuple(names.values())
+    has_partitions = table.iceberg_version is not None  # in the files, too
+    laid_out = written_rows(
+        rows, table.schema.fields, names, file_columns, with_partitions=has_partitions
+    )
+    if target_file_size is not None and is_shuffled:
+        with computed(laid_out, spark) as ours:
+            shuffled = ours.hint("rebalance", *(F.col(quoted(name)) for name in directories))
+        laid_out = moved_back(shuffled, spark)
+    if table.is_mapped:
+        fields = table.data_fields
+        if has_partitions:  # after the others, as the first version asks for
+            fields = [*fields, *(field for field in table.schema.fields if field.name in names)]
+        laid_out = physical_rows(laid_out, fields, [*file_columns, *directories])
+    return LaidOutRows(laid_out, directories, _settings(table, target_file_size))
+
+
+def directory_names(table: TableConfiguration) -> dict[str, str]:
+    """The name of each partition column's directories: its own but where Spark would hide them, or
+    where it is that of another column of the rows or files.
+    """
+    data = table.schema.fields if table.iceberg_version is not None else table.data_fields
+    taken = {field.name.lower() for field in data}
+    taken |= {physical_name(field, table.column_mapping).lower() for field in data}
+    names: dict[str, str] = {}
+    for index, (name, field) in enumerate(table.partition_keys):
+        if name[0] not in _PLAIN:
+            name = f"p{index}"
+        while name.lower() in taken:
+            name += "_"
+        taken.add(name.lower())
+        names[field.name] = name
+    return names
+
+
+def _settings(table: TableConfiguration, target_file_size: int | None) -> Mapping[str, str]:
+    ids = {"spark.sql.parquet.fieldId.write.enabled": str(table.is_mapped).lower()}
+    if target_file_size is None:
+        return ids
+    size = target_file_size * _SHUFFLED_BYTES_PER_BYTE
+    return {
+        **ids,
+        **_SHUFFLE_SETTINGS,
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": str(size),
+    }
