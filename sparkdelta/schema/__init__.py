@@ -1,5 +1,5 @@
-"""What the log's actions, checkpoints, statistics and rows look like to Spark: their types, and
-what these ask of values, as SQL text.
+"""Spark types of the log's actions, checkpoints, statistics and table rows, and the checks and SQL
+expressions that follow from them.
 
-May import pyspark's type objects and `protocol`; never a session, a DataFrame or a Column.
+May import pyspark's type objects and `protocol`, but no session, DataFrame or Column.
 """

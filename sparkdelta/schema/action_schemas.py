@@ -1,4 +1,4 @@
-"""The Spark types of the protocol's actions, as they stand in commits and in checkpoints."""
+"""Spark types of the protocol's actions in commit files and checkpoints."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ REMOVE = _struct(
     baseRowId=LongType(),
     defaultRowCommitVersion=LongType(),
 )
-"""PROTOCOL.md#add-file-and-remove-file (without `stats` and `tags`, which a tombstone does not
-need)"""
+"""PROTOCOL.md#add-file-and-remove-file, without `stats` and `tags`, which replay does not need in a
+tombstone
+"""
 
 CDC = _struct(
     path=StringType(),
@@ -111,8 +112,9 @@ ACTIONS = _struct(
     domainMetadata=DOMAIN_METADATA,
     sidecar=SIDECAR,
 )
-"""Every action that takes part in replay, each in a column of its own as in a checkpoint.
-Actions and fields that are not named here are ignored (PROTOCOL.md#protocol-evolution)."""
+"""The actions that take part in log replay, each in its own column as in a checkpoint. Actions and
+fields not listed here are ignored (PROTOCOL.md#protocol-evolution).
+"""
 
 COMMIT_INFO = _struct(
     timestamp=LongType(),
@@ -138,9 +140,11 @@ COMMIT_INFO = _struct(
     userMetadata=StringType(),
     engineInfo=StringType(),
 )
-"""PROTOCOL.md#commit-provenance-information, the fields that delta-spark's history shows."""
+"""PROTOCOL.md#commit-provenance-information: the fields that delta-spark shows in the table's
+history.
+"""
 
 
 def actions(*names: str) -> StructType:
-    """Only the named columns of `ACTIONS`, in its order."""
+    """Return the named columns of `ACTIONS`, in its order."""
     return StructType([field for field in ACTIONS.fields if field.name in names])

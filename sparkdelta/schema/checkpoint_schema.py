@@ -1,4 +1,4 @@
-"""The Spark types of a checkpoint's rows, as a table's properties want them.
+"""Spark types of a checkpoint's rows, derived from the table's schema and properties.
 
 References
 ----------
@@ -38,8 +38,8 @@ from sparkdelta.schema.statistics_schema import leaves
 STATS_PARSED = "stats_parsed"
 PARTITION_VALUES_PARSED = "partitionValues_parsed"
 
-_OF_ONE_FILE = ("path", "size", "modificationTime", "stats", "baseRowId")
-_SELDOM_REPEATED = (
+_HIGH_CARDINALITY_FIELDS = ("path", "size", "modificationTime", "stats", "baseRowId")
+_HIGH_CARDINALITY_TYPES = (
     LongType,
     FloatType,
     DoubleType,
@@ -51,7 +51,7 @@ _SELDOM_REPEATED = (
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSchema:
-    """What a table's checkpoint holds of each file.
+    """The columns that a table's checkpoint stores for each file.
 
     Attributes
     ----------
@@ -60,7 +60,8 @@ class CheckpointSchema:
     partition_keys
         The physical name and the field of each partition column.
     with_json, with_struct
-        In which forms statistics are written.
+        True if statistics are written as JSON (`stats`) or as a struct (`stats_parsed`), from
+        `delta.checkpoint.writeStatsAsJson` and `delta.checkpoint.writeStatsAsStruct`.
     """
 
     statistics: StructType
@@ -80,7 +81,7 @@ class CheckpointSchema:
 
     @property
     def partition_values(self) -> StructType:
-        """The type of `partitionValues_parsed`: physical names."""
+        """The type of `partitionValues_parsed`, with physical names."""
         return StructType([StructField(key, f.dataType) for key, f in self.partition_keys])
 
     @property
@@ -90,7 +91,7 @@ class CheckpointSchema:
 
     @property
     def table_actions(self) -> StructType:
-        """The columns of a checkpoint's own file that are not file actions, but for V2's."""
+        """The columns of non-file actions, without those that only V2 checkpoints have."""
         return StructType(
             [
                 StructField("txn", TXN),
@@ -102,14 +103,15 @@ class CheckpointSchema:
 
     @property
     def classic_file(self) -> StructType:
-        """The columns of a classic checkpoint that follows the V1 spec."""
+        """The columns of a classic checkpoint file that follows the V1 spec."""
         return StructType([*self.table_actions.fields, *self.sidecar_file.fields])
 
     @property
     def v2_file(self) -> StructType:
         """The columns of the top-level file of a V2 checkpoint.
 
-        Those of the file actions are there, though empty: delta-spark refuses a file without them.
+        The columns of file actions are included although they are empty: delta-spark rejects a file
+        without them.
         """
         return StructType(
             [
@@ -121,26 +123,27 @@ class CheckpointSchema:
 
     @property
     def seldom_repeated(self) -> list[str]:
-        """The leaves of `add`, dotted as in Parquet, whose values differ from file to file: of them
-        a writer makes a dictionary in vain, and in each row group anew.
+        """The leaf columns of `add`, dotted as in Parquet, whose values are mostly distinct, so
+        that dictionary encoding does not pay off.
         """
         bounds = [
             ".".join((kind, *path))
             for kind in ("minValues", "maxValues")
             if self.with_struct and kind in self.statistics.names
             for path, data_type in leaves(self.statistics[kind].dataType)
-            if isinstance(data_type, _SELDOM_REPEATED)
+            if isinstance(data_type, _HIGH_CARDINALITY_TYPES)
         ]
-        present = [name for name in _OF_ONE_FILE if name in self.add.names]
+        present = [name for name in _HIGH_CARDINALITY_FIELDS if name in self.add.names]
         return [f"add.{name}" for name in present] + [f"add.{STATS_PARSED}.{p}" for p in bounds]
 
     def fingerprint(self, layout: str, columns: Sequence[tuple[str, ...]] = ()) -> str:
-        """What sidecars must have in common to be of one checkpoint: types, and their layout.
+        """Return a hash of the column types and the layout, which all sidecars of one checkpoint
+        must share.
 
         Parameters
         ----------
         columns
-            Physical names of those columns of the data that the layout follows.
+            Physical names of the data columns that the layout depends on.
         """
         types = f"{self.partition_values.json()} {self.sidecar_file.json()}"
         text = f"2 {layout} {json.dumps(columns)} {types}"

@@ -1,4 +1,4 @@
-"""Ids and physical names for the columns of a table that maps them.
+"""Column ids and physical names of a table with column mapping.
 
 References
 ----------
@@ -24,13 +24,13 @@ def with_column_ids(
     max_id: int,
     new_name: Callable[[], str] = lambda: f"col-{uuid4()}",
 ) -> tuple[StructType, int]:
-    """The schema with an id and a physical name for each column that has none yet, at every level,
-    and the highest id that was ever given.
+    """Assign an id and a physical name to every column without one, at every level; return the
+    schema and the highest id assigned so far.
 
     Parameters
     ----------
     max_id
-        The highest id given so far, to columns that are gone as well.
+        The highest id assigned so far, including ids of dropped columns.
 
     References
     ----------
@@ -53,18 +53,19 @@ def with_column_ids(
 
 
 def with_ids_of(schema: StructType, earlier: StructType) -> StructType:
-    """The schema with ids and physical names of the columns that had the same name and type.
+    """Copy the ids and physical names of columns that have the same name and type in an earlier
+    schema.
 
     References
     ----------
     PROTOCOL.md#writer-requirements-for-column-mapping
     """
     before = {field.name.lower(): field for field in earlier.fields}
-    return StructType([_as_before(f, before.get(f.name.lower())) for f in schema.fields])
+    return StructType([_with_earlier_ids(f, before.get(f.name.lower())) for f in schema.fields])
 
 
 def without_ids(schema: StructType) -> StructType:
-    """The schema without what column mapping keeps in it.
+    """Return the schema without the metadata of column mapping.
 
     References
     ----------
@@ -81,7 +82,7 @@ def without_ids(schema: StructType) -> StructType:
 _PREFIX = "delta.columnMapping."
 
 
-def _as_before(field: StructField, before: StructField | None) -> StructField:
+def _with_earlier_ids(field: StructField, before: StructField | None) -> StructField:
     if before is None:
         return field
     new, old = field.dataType, before.dataType

@@ -1,4 +1,4 @@
-"""Logical columns to the names and ids that data files use."""
+"""Column mapping: physical names and field ids of logical columns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ PARQUET_FIELD_ID = "parquet.field.id"
 
 
 def physical_name(field: StructField, mode: ColumnMappingMode) -> str:
-    """The name of a column in partition values, statistics and, but for `id` mode, in data files.
+    """Return the name of a column in partition values, statistics and, except in `id` mode, data
+    files.
 
     Raises
     ------
     ColumnMappingError
-        The mode asks for a physical name and the field has none.
+        The mode requires a physical name and the field has none.
 
     References
     ----------
@@ -41,7 +42,7 @@ def physical_name(field: StructField, mode: ColumnMappingMode) -> str:
 def physical_path(
     schema: StructType, path: tuple[str, ...], mode: ColumnMappingMode
 ) -> tuple[str, ...]:
-    """The physical names of a column and of the struct fields inside it."""
+    """Return the physical names along the path of a column or nested struct field."""
     names: list[str] = []
     data_type: DataType = schema
     for name in path:
@@ -53,33 +54,36 @@ def physical_path(
 
 
 def physical_type(data_type: DataType, mode: ColumnMappingMode) -> DataType:
-    """The type as a data file spells it: physical names at every level and, in `id` mode, field ids
-    under the metadata key that Spark's Parquet reader looks at. All of it is nullable: what a file
-    holds is the writer's promise, and an optimizer that trusts a broken one gives wrong rows.
+    """Return a type as data files store it: physical names at every level and, in `id` mode, field
+    ids under the metadata key that Spark's Parquet reader uses.
 
-    A field without an id in `id` mode is matched by its physical name, as no file can hold its id.
+    Everything is nullable: a file may contain nulls that the schema forbids, and an optimizer that
+    relies on non-nullability would return wrong rows. A field without an id in `id` mode is matched
+    by its physical name, since no file can contain its id.
     """
 
-    def spelled(field: StructField) -> StructField:
+    def physical(field: StructField) -> StructField:
         metadata = {}
         if mode is ColumnMappingMode.ID and COLUMN_ID in (field.metadata or {}):
             metadata[PARQUET_FIELD_ID] = field.metadata[COLUMN_ID]
         return StructField(physical_name(field, mode), field.dataType, True, metadata)
 
-    return transformed(data_type, field=spelled, nullable=True)
+    return transformed(data_type, field=physical, nullable=True)
 
 
 def physical_field(field: StructField, mode: ColumnMappingMode) -> StructField:
-    """One field as a data file spells it, see `physical_type`."""
+    """Return one field as data files store it, see `physical_type`."""
     schema = physical_type(StructType([field]), mode)
     assert isinstance(schema, StructType)
     return schema.fields[0]
 
 
 def named_by_file(field: StructField, names: Mapping[int, str]) -> StructField:
-    """A field of `physical_field` in `id` mode with the names that a file gives to its ids.
+    """Rename a field from `physical_field` in `id` mode, at every level, to the names that a file
+    uses for its ids.
 
-    An id that the file does not hold gets a name that no file holds, so that it reads as null.
+    An id that the file does not contain gets a name that does not exist in the file, so that the
+    column reads as null.
     """
 
     def renamed(inner: StructField) -> StructField:

@@ -1,4 +1,4 @@
-"""What the columns that a user declares must be like.
+"""Validation of the columns that a user declares when creating a table.
 
 References
 ----------
@@ -37,7 +37,7 @@ MAX_CLUSTERING_COLUMNS = 4
 
 
 def identity_metadata(start: int, step: int, *, takes_values: bool) -> dict[str, object]:
-    """What makes a column an identity column.
+    """Return the field metadata that defines an identity column.
 
     References
     ----------
@@ -47,7 +47,8 @@ def identity_metadata(start: int, step: int, *, takes_values: bool) -> dict[str,
 
 
 def bounded_text(field: StructField) -> StructField:
-    """A CHAR or VARCHAR column as a table's schema has it: a STRING that says its length.
+    """Return a CHAR or VARCHAR column as a table's schema stores it: a STRING with the declared
+    type in its metadata.
 
     References
     ----------
@@ -60,13 +61,13 @@ def bounded_text(field: StructField) -> StructField:
 
 
 def check_declared(schema: StructType, partition_columns: Sequence[str]) -> None:
-    """Refuse columns that could never get their values.
+    """Raise if an identity or generated column is declared incorrectly.
 
     Raises
     ------
     InvalidArgumentError
-        An identity column is no LONG, goes nowhere or names partitions; a column is generated in
-        two ways; no column is left that is not generated.
+        An identity column is not a LONG, has a step of 0 or is a partition column; a column is both
+        generated and an identity column; or every column is generated.
 
     References
     ----------
@@ -77,47 +78,51 @@ def check_declared(schema: StructType, partition_columns: Sequence[str]) -> None
         if IDENTITY_START in metadata:
             _check_identity(field, is_partition=field.name in partition_columns)
             if GENERATION_EXPRESSION in metadata:
-                raise _wrong(
+                raise _invalid(
                     "generatedAlwaysAs", f"{field.name} is both a generated and an identity column"
                 )
     if all(GENERATION_EXPRESSION in (field.metadata or {}) for field in schema.fields):
-        raise _wrong("generatedAlwaysAs", "at least one column must not be generated")
+        raise _invalid("generatedAlwaysAs", "at least one column must not be generated")
 
 
 def check_clustering_columns(
     schema: StructType, names: Sequence[str], partition_columns: Sequence[str]
 ) -> tuple[ColumnPath, ...]:
-    """The columns to cluster by, as the schema spells them.
+    """Return the clustering columns, spelled as in the schema.
 
     Raises
     ------
     InvalidArgumentError
-        They are too many, one of them twice or of a type without bounds, or the table is
-        partitioned.
+        There are too many columns, a duplicate, or a column whose type has no min/max values; or
+        the table is partitioned.
     ColumnNotFoundError
 
     References
     ----------
     PROTOCOL.md#writer-requirements-for-clustered-table
     """
-    paths = [found_column(schema, path) for name in names for path in column_list(_BY, name)]
+    paths = [
+        found_column(schema, path) for name in names for path in column_list(_CLUSTER_BY, name)
+    ]
     if paths and partition_columns:
-        raise _wrong(_BY, "a table cannot be both clustered and partitioned")
+        raise _invalid(_CLUSTER_BY, "a table cannot be both clustered and partitioned")
     if len(paths) > MAX_CLUSTERING_COLUMNS:
-        raise _wrong(_BY, f"there may be at most {MAX_CLUSTERING_COLUMNS} clustering columns")
+        raise _invalid(
+            _CLUSTER_BY, f"there may be at most {MAX_CLUSTERING_COLUMNS} clustering columns"
+        )
     for path in paths:
         data_type = type_of_path(schema, path)
         if paths.count(path) > 1:
-            raise _wrong(_BY, f"{'.'.join(path)} is listed more than once")
+            raise _invalid(_CLUSTER_BY, f"{'.'.join(path)} is listed more than once")
         if not _has_bounds(data_type):
-            raise _wrong(
-                _BY,
+            raise _invalid(
+                _CLUSTER_BY,
                 f"{'.'.join(path)} is {data_type.simpleString()}, a type without min/max values",
             )
     return tuple(paths)
 
 
-_BY = "clusterBy"
+_CLUSTER_BY = "clusterBy"
 
 
 def _has_bounds(data_type: DataType) -> bool:
@@ -131,12 +136,12 @@ def _check_identity(field: StructField, *, is_partition: bool) -> None:
         problem = (
             f"identity column {field.name} must be BIGINT, not {field.dataType.simpleString()}"
         )
-        raise _wrong(argument, problem)
+        raise _invalid(argument, problem)
     if field.metadata.get(IDENTITY_STEP) == 0:
-        raise _wrong(argument, f"the step of {field.name} must not be 0")
+        raise _invalid(argument, f"the step of {field.name} must not be 0")
     if is_partition:
-        raise _wrong(argument, f"identity column {field.name} cannot be a partition column")
+        raise _invalid(argument, f"identity column {field.name} cannot be a partition column")
 
 
-def _wrong(argument: str, problem: str) -> InvalidArgumentError:
+def _invalid(argument: str, problem: str) -> InvalidArgumentError:
     return InvalidArgumentError(argument=argument, problem=problem)

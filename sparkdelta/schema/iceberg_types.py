@@ -1,4 +1,4 @@
-"""The types of a table that can be converted to Iceberg.
+"""Column types that Iceberg compatibility allows.
 
 References
 ----------
@@ -41,12 +41,12 @@ _ATOMIC = (
 
 
 def check_iceberg_types(schema: StructType, version: int | None) -> None:
-    """Refuse types, and changes of types, that Iceberg does not have.
+    """Raise if the schema has a type or a recorded type change that Iceberg does not support.
 
     Parameters
     ----------
     version
-        Of Iceberg compatibility; None where nothing of it is active.
+        The version of Iceberg compatibility; None if it is not enabled.
 
     Raises
     ------

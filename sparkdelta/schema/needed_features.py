@@ -1,4 +1,4 @@
-"""The features that a table's types, columns and properties ask for.
+"""Table features required by a table's types, columns and properties.
 
 References
 ----------
@@ -22,7 +22,7 @@ _TYPE_FEATURES = {
 
 
 def needed_features(schema: StructType, configuration: Mapping[str, str]) -> set[TableFeature]:
-    """The features that a table must support to be what its schema and properties say.
+    """Return the features that a table with this schema and these properties must support.
 
     References
     ----------
@@ -30,10 +30,10 @@ def needed_features(schema: StructType, configuration: Mapping[str, str]) -> set
     PROTOCOL.md#variant-data-type
     """
     kinds = {type(data_type) for _, data_type in types_within(schema)}
-    of_types = {feature for kind, feature in _TYPE_FEATURES.items() if kind in kinds}
-    return of_types | metadata_features(configuration, field_metadata(schema))
+    type_features = {feature for kind, feature in _TYPE_FEATURES.items() if kind in kinds}
+    return type_features | metadata_features(configuration, field_metadata(schema))
 
 
 def field_metadata(data_type: DataType) -> dict[str, Mapping[str, object]]:
-    """The metadata of the columns at every level, by their names."""
+    """Return the metadata of the columns at every level, by dotted name."""
     return {".".join(path): field.metadata or {} for path, field, _ in fields_within(data_type)}

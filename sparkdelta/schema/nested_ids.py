@@ -1,4 +1,4 @@
-"""Ids of what has no field of its own: elements of arrays, keys and values of maps.
+"""Field ids of array elements, map keys and map values, which have no StructField.
 
 References
 ----------
@@ -18,31 +18,31 @@ from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.type_folds import fields_within, parts, with_fields
 
 NESTED_IDS = "delta.columnMapping.nested.ids"
-_AS_IN_PROTOCOL = "parquet.field.nested.ids"
+_PROTOCOL_KEY = "parquet.field.nested.ids"
 
 ParquetPath: TypeAlias = tuple[str, ...]
-"""The names of a field of a Parquet file and of those that it is in, from the root."""
+"""The names from the root of a Parquet schema to one of its fields."""
 
 
 def with_nested_ids(schema: StructType, *, max_id: int) -> tuple[StructType, int]:
-    """The schema with an id for each element, key and value that has none yet, in the metadata of
-    the nearest field above, and the highest id that was ever given.
+    """Assign an id to every element, key and value without one, in the metadata of the nearest
+    enclosing field; return the schema and the highest id assigned so far.
 
     Parameters
     ----------
     schema
-        With ids and physical names.
+        A schema with column ids and physical names.
 
     References
     ----------
     PROTOCOL.md#writer-requirements-for-icebergcompatv2
     """
-    known = (_known(field).values() for _, field, _ in fields_within(schema))
-    last = max([max_id, *(number for numbers in known for number in numbers)])
+    existing = (_assigned_ids(field).values() for _, field, _ in fields_within(schema))
+    last = max([max_id, *(number for numbers in existing for number in numbers)])
 
     def assigned(field: StructField) -> StructField:
         nonlocal last
-        ids = _known(field)
+        ids = _assigned_ids(field)
         for key in _keys(field):
             if key not in ids:
                 last += 1
@@ -54,12 +54,12 @@ def with_nested_ids(schema: StructType, *, max_id: int) -> tuple[StructType, int
 
 
 def nested_field_ids(schema: StructType) -> dict[ParquetPath, int]:
-    """The ids of elements, keys and values by where they are in data files.
+    """Return the ids of elements, keys and values by their path in data files.
 
     Raises
     ------
     ColumnMappingError
-        One of them has no id.
+        An element, key or value has no id.
 
     References
     ----------
@@ -71,25 +71,25 @@ def nested_field_ids(schema: StructType) -> dict[ParquetPath, int]:
 def _ids_of_fields(schema: StructType, path: ParquetPath) -> Iterator[tuple[ParquetPath, int]]:
     for field in schema.fields:
         name = physical_name(field, ColumnMappingMode.NAME)
-        yield from _ids(field.dataType, (*path, name), name, _known(field))
+        yield from _ids(field.dataType, (*path, name), name, _assigned_ids(field))
 
 
 def _ids(
-    data_type: DataType, path: ParquetPath, key: str, known: Mapping[str, int]
+    data_type: DataType, path: ParquetPath, key: str, ids: Mapping[str, int]
 ) -> Iterator[tuple[ParquetPath, int]]:
     if isinstance(data_type, StructType):
         yield from _ids_of_fields(data_type, path)
     group = "list" if isinstance(data_type, ArrayType) else "key_value"
     for name, inner in parts(data_type):
-        here, own = (*path, group, name), f"{key}.{name}"
-        if own not in known:
-            raise ColumnMappingError(problem=f"{own} has no field id")
-        yield here, known[own]
-        yield from _ids(inner, here, own, known)
+        inner_path, inner_key = (*path, group, name), f"{key}.{name}"
+        if inner_key not in ids:
+            raise ColumnMappingError(problem=f"{inner_key} has no field id")
+        yield inner_path, ids[inner_key]
+        yield from _ids(inner, inner_path, inner_key, ids)
 
 
 def _keys(field: StructField) -> Iterator[str]:
-    """What needs an id, down to the next fields."""
+    """Yield the keys of the nested ids of a field, without those of fields inside it."""
 
     def walked(data_type: DataType, key: str) -> Iterator[str]:
         for name, inner in parts(data_type):
@@ -99,7 +99,7 @@ def _keys(field: StructField) -> Iterator[str]:
     return walked(field.dataType, physical_name(field, ColumnMappingMode.NAME))
 
 
-def _known(field: StructField) -> dict[str, int]:
+def _assigned_ids(field: StructField) -> dict[str, int]:
     metadata = field.metadata or {}
-    found = {**(metadata.get(_AS_IN_PROTOCOL) or {}), **(metadata.get(NESTED_IDS) or {})}
-    return {str(key): int(number) for key, number in found.items()}
+    ids = {**(metadata.get(_PROTOCOL_KEY) or {}), **(metadata.get(NESTED_IDS) or {})}
+    return {str(key): int(number) for key, number in ids.items()}

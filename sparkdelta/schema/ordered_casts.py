@@ -1,5 +1,5 @@
-"""Columns that a file's bounds speak of, through casts that keep their order, and what they may be
-compared with.
+"""Columns with min/max statistics under order-preserving casts, and the comparisons that can use
+their bounds.
 
 References
 ----------
@@ -32,8 +32,8 @@ _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _MAX_DIGITS = 38
 _BINARY_COLLATION = "UTF8_BINARY"
 
-# What bounds of a family are comparable with, so that Spark either leaves the column as it is or
-# converts it in a way that keeps its order.
+# For each family of a column, the families of the other operand for which Spark compares the column
+# without a cast or with one that preserves its order.
 _COMPARABLE = {
     "number": {"number", "string"},
     "string": {"string"},
@@ -45,24 +45,24 @@ _COMPARABLE = {
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """A column with an order, as a comparison sees it.
+    """An orderable column as a comparison sees it, after casts.
 
     Attributes
     ----------
     path
-        The column.
+        The path of the column.
     data_type
-        The simple name of its type after the casts.
+        The simple name of the type after the casts.
     casts
-        The types that it is cast to, innermost first.
+        The simple names of the types that it is cast to, innermost first.
     is_float
-        Whether the column itself may hold NaN.
+        True if the column itself is FLOAT or DOUBLE and may contain NaN.
     is_inexact
-        Whether equal bounds do not prove that all rows are equal: timestamps are cut to
+        True if equal bounds do not prove that all rows are equal: timestamps are truncated to
         milliseconds.
     spreads_days
-        Whether the order holds but for a day: a moment's date, where clocks are set back at
-        midnight.
+        True if the order may be off by one day: the date of a timestamp where clocks are set back
+        at midnight.
     """
 
     path: ColumnPath
@@ -78,7 +78,9 @@ class Ordered:
 
 
 def ordered(expression: Expression, schema: StructType) -> Ordered | None:
-    """The column behind an expression that keeps its order; None where there is none."""
+    """Return the column under an order-preserving expression, or None if the expression is not
+    one.
+    """
     if isinstance(expression, Column):
         return _ordered_column(expression.path, schema)
     if isinstance(expression, Cast):
@@ -95,7 +97,8 @@ def ordered(expression: Expression, schema: StructType) -> Ordered | None:
 def _ordered_column(path: ColumnPath, schema: StructType) -> Ordered | None:
     data_type = type_of_path(schema, path)
     if isinstance(data_type, StringType):
-        # Bounds are in binary order; a collation has another one. CHAR and VARCHAR are texts too.
+        # Bounds are in binary order, which differs from that of a collation. CHAR and VARCHAR are
+        # StringType too.
         is_binary = getattr(data_type, "collation", _BINARY_COLLATION) == _BINARY_COLLATION
         return Ordered(path, "string") if is_binary else None
     if not isinstance(data_type, NumericType | DateType | TimestampType | TimestampNTZType):
@@ -118,14 +121,16 @@ def _cast(child: Ordered, data_type: str) -> Ordered | None:
         child,
         data_type=data_type,
         casts=(*child.casts, data_type),
-        # Different values may become one, but equal bounds still mean equal values after the cast.
+        # Distinct values may become equal, but equal bounds still mean equal values after the cast.
         is_inexact=(child.is_inexact and data_type != "date") or spreads,
         spreads_days=child.spreads_days or spreads,
     )
 
 
 def keeps_order(source: str, target: str) -> bool:
-    """Whether a cast from one type to another, by simple names, never fails and keeps the order."""
+    """True if a cast between two types, given by simple name, never fails and preserves the
+    order.
+    """
     if source in _INTEGERS and target in _INTEGERS:
         return _INTEGERS.index(source) < _INTEGERS.index(target)
     if family(source) == "number" and target in ("double", "float"):
@@ -142,31 +147,33 @@ def keeps_order(source: str, target: str) -> bool:
 
 
 def family(data_type: str) -> str:
-    """The kind of a type by its simple name: all numbers are one, others their own."""
+    """Return the type family of a simple name: "number" for all numeric types, otherwise the name
+    itself.
+    """
     is_number = data_type in (*_INTEGERS, "float", "double") or data_type.startswith("decimal")
     return "number" if is_number else data_type
 
 
 def is_comparable(bound: Ordered, data_type: str | None) -> bool:
-    """Whether a comparison with a value of a type can be made with the bounds instead."""
+    """True if a comparison with a value of this type can be evaluated on the column's bounds."""
     return data_type is not None and (
         data_type == "void" or family(data_type) in _COMPARABLE.get(bound.family, ())
     )
 
 
 def compares_each(data_type: str, value_types: Collection[str], *, negated: bool = False) -> bool:
-    """Whether IN finds nothing that `=` would not find with one of the values, and NOT IN nothing
-    that `<>` with each would not.
+    """True if IN selects no row that `=` with one of the values would not, and NOT IN no row that
+    `<>` with every value would not.
 
-    `=` brings two values to one type, IN all of them: one DOUBLE among them makes neighbours of
-    large numbers equal, and without ANSI rules one STRING makes texts of all.
+    `=` casts two operands to a common type, IN all of them: one DOUBLE among them makes large
+    neighbouring numbers equal, and without ANSI mode one STRING turns all of them into strings.
 
     Parameters
     ----------
     data_type
-        Of what is looked for.
+        The type of the left side of IN.
     value_types
-        Of the values, null ones included.
+        The types of the values, including those of nulls.
     """
     kinds = set(value_types) - {"void"}
     if (
@@ -174,23 +181,23 @@ def compares_each(data_type: str, value_types: Collection[str], *, negated: bool
         and not negated
         and (data_type in ("date", "timestamp_ntz") or _digits(data_type) is not None)
     ):
-        return True  # a value that is spelled like a text is what the text stands for
+        return True  # a value that formats to one of the strings also equals that string's value
     if any(family(kind) != family(data_type) for kind in kinds):
         return False
-    return len(kinds) == 1 or _have_room({data_type, *kinds})
+    return len(kinds) == 1 or _have_exact_common_type({data_type, *kinds})
 
 
 def compares_exactly(data_type: str, other: str) -> bool:
-    """Whether Spark compares values of two types without rounding one: DECIMAL as far as there are
-    digits, FLOAT with no whole number.
+    """True if Spark compares values of two types without rounding: DECIMAL as long as the common
+    type has enough digits, FLOAT never with an integer type.
     """
     if data_type == other or (_digits(data_type) is None and _digits(other) is None):
         return True
-    return _have_room({data_type, other}) or "double" in (data_type, other)
+    return _have_exact_common_type({data_type, other}) or "double" in (data_type, other)
 
 
-def _have_room(data_types: Collection[str]) -> bool:
-    """Whether one type holds all values of some types of exact numbers."""
+def _have_exact_common_type(data_types: Collection[str]) -> bool:
+    """True if all types are exact numbers and one DECIMAL type holds the values of all."""
     digits = [_digits(data_type) for data_type in data_types]
     exact = [pair for pair in digits if pair is not None]
     return len(exact) == len(digits) and (
@@ -199,7 +206,9 @@ def _have_room(data_types: Collection[str]) -> bool:
 
 
 def _digits(data_type: str) -> tuple[int, int] | None:
-    """The digits of an exact number before and after the point; None for other types."""
+    """Return the number of digits of an exact numeric type before and after the decimal point; None
+    for other types.
+    """
     if data_type in _INTEGER_DIGITS:
         return _INTEGER_DIGITS[data_type], 0
     decimal = _DECIMAL.fullmatch(data_type)
@@ -207,9 +216,9 @@ def _digits(data_type: str) -> tuple[int, int] | None:
 
 
 def type_of(expression: Expression, schema: StructType) -> str | None:
-    """The simple name of an expression's type; None where only Spark can tell.
+    """Return the simple name of an expression's type, or None if only Spark can determine it.
 
-    Any number's type may stand for another's: what matters is the family.
+    For numeric expressions only the family is reliable, not the exact type.
     """
     if isinstance(expression, Column):
         return type_of_path(schema, expression.path).simpleString()

@@ -1,4 +1,4 @@
-"""What the types of a table's columns forbid, at every level, as conditions in SQL.
+"""SQL conditions for values that the column types forbid, at every level.
 
 References
 ----------
@@ -21,18 +21,18 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.schema.table_schema import quoted
 
-CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's own, for texts of bounded length
+CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's metadata key for the declared type
 _BOUNDED = re.compile(r"(?:var)?char\((?P<length>\d+)\)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """What no row may have.
+    """A condition that no row may meet, and the error to raise if one does.
 
     Attributes
     ----------
     condition
-        In SQL: true of a row that has it.
+        A SQL expression that is true for an invalid row.
     """
 
     condition: str
@@ -40,24 +40,24 @@ class Forbidden:
 
 
 def forbidden_values(schema: StructType, *, path: str) -> list[Forbidden]:
-    """Nulls where a column, a field, an element or a value is not nullable, and texts that are
-    longer than their CHAR or VARCHAR.
+    """Return checks for nulls in non-nullable columns, fields, elements and values, and for strings
+    longer than their CHAR or VARCHAR length.
 
-    A struct that is null has no fields that could be.
+    The fields of a null struct are not checked.
 
     Raises
     ------
     WriteNotImplementedError
-        A text is bounded in a way that is not understood.
+        A length restriction cannot be parsed.
     """
     return [
         check
         for field in schema.fields
-        for check in _of_field(quoted(field.name), field, field.name, 0, path)
+        for check in _field_checks(quoted(field.name), field, field.name, 0, path)
     ]
 
 
-def _of_field(
+def _field_checks(
     value: str, field: StructField, name: str, depth: int, path: str
 ) -> Iterator[Forbidden]:
     if not field.nullable:
@@ -69,27 +69,27 @@ def _of_field(
             raise WriteNotImplementedError(path=path, missing=(f"{bounded} ({name})",))
         error = TextTooLongError(column=name, data_type=str(bounded))
         yield Forbidden(f"char_length({value}) > {match['length']}", error)
-    yield from _inside(value, field.dataType, name, depth, path)
+    yield from _nested_checks(value, field.dataType, name, depth, path)
 
 
-def _inside(
+def _nested_checks(
     value: str, data_type: DataType, name: str, depth: int, path: str
 ) -> Iterator[Forbidden]:
     if isinstance(data_type, StructType):
         for field in data_type.fields:
             inner, inner_name = f"{value}.{quoted(field.name)}", f"{name}.{field.name}"
-            for check in _of_field(inner, field, inner_name, depth, path):
+            for check in _field_checks(inner, field, inner_name, depth, path):
                 yield Forbidden(f"{value} IS NOT NULL AND {check.condition}", check.error)
     elif isinstance(data_type, ArrayType):
         element = StructField(f"{name}.element", data_type.elementType, data_type.containsNull)
-        yield from _of_elements(value, element, depth, path)
+        yield from _element_checks(value, element, depth, path)
     elif isinstance(data_type, MapType):
         key = StructField(f"{name}.key", data_type.keyType)
         item = StructField(f"{name}.value", data_type.valueType, data_type.valueContainsNull)
-        yield from _of_elements(f"map_keys({value})", key, depth, path)
-        yield from _of_elements(f"map_values({value})", item, depth, path)
+        yield from _element_checks(f"map_keys({value})", key, depth, path)
+        yield from _element_checks(f"map_values({value})", item, depth, path)
 
 
-def _of_elements(array: str, element: StructField, depth: int, path: str) -> Iterator[Forbidden]:
-    for check in _of_field(f"x{depth}", element, element.name, depth + 1, path):
+def _element_checks(array: str, element: StructField, depth: int, path: str) -> Iterator[Forbidden]:
+    for check in _field_checks(f"x{depth}", element, element.name, depth + 1, path):
         yield Forbidden(f"exists({array}, x{depth} -> {check.condition})", check.error)

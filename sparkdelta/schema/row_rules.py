@@ -1,4 +1,4 @@
-"""What a table says of its rows beyond types: constraints, and columns that compute themselves.
+"""Constraints, column defaults, generated columns and identity columns of a table.
 
 References
 ----------
@@ -31,7 +31,7 @@ HIGH_WATER_MARK = "delta.identity.highWaterMark"
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A condition in SQL that must be true of every row: not false, and not null."""
+    """A SQL condition that must be true for every row; false and null violate it."""
 
     name: str
     expression: str
@@ -39,14 +39,14 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """How the values of an identity column are made.
+    """The definition and state of an identity column.
 
     Attributes
     ----------
     mark
-        The value that was generated last; None before the first.
+        The last generated value (`delta.identity.highWaterMark`); None before the first.
     takes_values
-        Whether rows may bring their own.
+        True if writes may provide explicit values.
 
     References
     ----------
@@ -60,7 +60,7 @@ class Identity:
 
     @property
     def next_value(self) -> int:
-        """The next value that may be generated.
+        """The next value to generate.
 
         Examples
         --------
@@ -76,7 +76,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class RowRules:
-    """The rules of one table; expressions are texts in SQL, by the column's name."""
+    """The rules of one table; expressions are SQL text, keyed by column name."""
 
     constraints: tuple[Constraint, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
@@ -87,14 +87,16 @@ class RowRules:
 def row_rules(
     schema: StructType, protocol: Protocol, configuration: Mapping[str, str], *, path: str
 ) -> RowRules:
-    """The rules in force: what a column's metadata says counts where its feature is supported.
+    """Return the rules in force: a rule in column metadata applies only if its table feature is
+    supported.
 
     Raises
     ------
     InvalidSchemaError
-        A rule is not in the form that the protocol gives it.
+        A rule is not in the format of the protocol.
     WriteNotImplementedError
-        A rule stands where it is not carried out: inside a struct, an array or a map.
+        A rule is on a nested field for which it is not implemented: inside a struct (except for
+        invariants), an array or a map.
     """
     constraints, defaults = [], dict[str, str]()
     generated, identities = dict[str, str](), dict[str, Identity]()
@@ -122,7 +124,8 @@ def row_rules(
 
 
 def with_marks(schema_string: str, marks: Mapping[str, int]) -> str:
-    """A schema as the log has it, with the identity columns' new marks; all else as it is.
+    """Return a schema string with new high water marks for identity columns, and everything else
+    unchanged.
 
     References
     ----------

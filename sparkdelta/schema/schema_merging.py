@@ -1,4 +1,4 @@
-"""The schema of a table that takes in the columns and types of rows.
+"""Schema evolution: a table's schema merged with the columns and types of new rows.
 
 References
 ----------
@@ -33,15 +33,16 @@ _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 
 
 def merged_schema(table: StructType, rows: StructType, *, widening: bool = False) -> StructType:
-    """The table's schema with what only the rows have: their columns and fields after its own, all
-    nullable, and their wider types if these may be taken over.
+    """Merge the schema of rows into that of a table: new columns and fields are appended as
+    nullable, and types are widened if allowed.
 
-    Whether the rows then fit is for `matched_columns` to say.
+    `matched_columns` checks if the rows fit the merged schema.
 
     Parameters
     ----------
     widening
-        Whether the table's types may be widened; each change is recorded.
+        True if the table's types may be widened; each type change is recorded in the field
+        metadata.
 
     References
     ----------
@@ -80,8 +81,8 @@ def _merged_type(table: DataType, rows: DataType, *, widening: bool) -> DataType
 
 
 def _wider(table: DataType, rows: DataType) -> DataType:
-    """The type for both, of those that a schema may come to by itself, else the table's own: an
-    integer becomes no decimal or floating point number unless somebody says so.
+    """Return the wider of two types if automatic widening allows the change, otherwise the table's
+    type. Integers never become decimal or floating point types automatically.
 
     References
     ----------
@@ -103,7 +104,8 @@ def _wider(table: DataType, rows: DataType) -> DataType:
 def _changes(
     path: str, before: DataType, after: DataType
 ) -> Iterator[tuple[str, DataType, DataType]]:
-    """The types that changed, up to the next struct fields, which have metadata of their own.
+    """Yield the changed types with their field paths, without those in nested struct fields, which
+    record changes in their own metadata.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Which columns' statistics are kept with a new file.
+"""Selection of the columns with statistics in new files.
 
 References
 ----------
@@ -25,8 +25,8 @@ def statistics_columns(
     partition_columns: Sequence[str],
     configuration: Mapping[str, str],
 ) -> tuple[ColumnPath, ...]:
-    """The leaves of the data columns that have statistics: those that the table names, else the
-    first ones.
+    """Return the leaf data columns with statistics: those in `delta.dataSkippingStatsColumns`, or
+    else the first `delta.dataSkippingNumIndexedCols`.
 
     References
     ----------
@@ -44,7 +44,7 @@ def statistics_columns(
 
 
 def check_statistics_columns(schema: StructType, configuration: Mapping[str, str]) -> None:
-    """Refuse a new table that names columns for statistics that it does not have.
+    """Raise if `delta.dataSkippingStatsColumns` names a column that is not in the schema.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def check_statistics_columns(schema: StructType, configuration: Mapping[str, str
 
 
 def string_prefix_length(configuration: Mapping[str, str]) -> int:
-    """How much of a text its bounds keep.
+    """Return the number of characters that min/max values of strings are truncated to.
 
     References
     ----------
@@ -71,7 +71,7 @@ def string_prefix_length(configuration: Mapping[str, str]) -> int:
 
 
 def found_column(schema: StructType, path: ColumnPath) -> ColumnPath:
-    """The path as the schema spells it.
+    """Return the path spelled as in the schema, which it matches case-insensitively.
 
     Raises
     ------

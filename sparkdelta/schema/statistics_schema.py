@@ -1,4 +1,4 @@
-"""The Spark type of a file's statistics, derived from the table's schema."""
+"""Spark type of a file's statistics, derived from the table's schema."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _ORDERED_TYPES = (NumericType, StringType, DateType, TimestampType, TimestampNTZ
 def statistics_schema(
     schema: StructType, partition_columns: tuple[str, ...], mode: ColumnMappingMode
 ) -> StructType:
-    """The type of `stats_parsed`: physical names, bounds for types with an order, null counts for
-    all. A column that was widened from FLOAT has no bounds.
+    """Return the type of `stats_parsed` with physical names: min/max values for ordered types, null
+    counts for all. A column widened from FLOAT has no min/max values.
 
-    Columns without statistics in a file read as null, so every data column is listed, whatever
-    `delta.dataSkippingNumIndexedCols` was when the file was written.
+    Every data column is included, independent of `delta.dataSkippingNumIndexedCols` at the time a
+    file was written; statistics missing in a file read as null.
 
     References
     ----------
@@ -53,7 +53,7 @@ def _bound(field: StructField) -> DataType | None:
     data_type = field.dataType
     if isinstance(data_type, StringType):
         return StringType()
-    # Texts of bounds that were written as FLOAT are short of the digits that DOUBLE needs.
+    # Bounds serialized as FLOAT lack digits that DOUBLE needs.
     was_float = any(
         change.get("fromType") == "float" for change in (field.metadata or {}).get(TYPE_CHANGES, ())
     )
@@ -82,7 +82,7 @@ def _mirror(
 def leaves(
     data_type: DataType, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], DataType]]:
-    """The leaves of a struct, or of structs in it, by their names from outside in."""
+    """Yield the leaf fields of a struct at every level, each as its path and type."""
     if not isinstance(data_type, StructType):
         yield path, data_type
         return
@@ -93,7 +93,8 @@ def leaves(
 def narrowed_statistics(
     statistics: StructType, paths: Sequence[tuple[str, ...]]
 ) -> StructType | None:
-    """The part of a type of `stats_parsed` that speaks of some columns; None if nothing does.
+    """Return the part of a `stats_parsed` type that covers some columns, or None if there is no
+    such part.
 
     Parameters
     ----------
@@ -125,7 +126,9 @@ def _only(data_type: StructType, paths: Sequence[tuple[str, ...]]) -> StructType
 
 
 def spelled(statistics: DataType, kind: str) -> str:
-    """The appendix of the protocol spells nullCount as nullCounts, and some writers follow it."""
+    """Return the name of a statistics field in `statistics`: the protocol's appendix spells
+    nullCount as nullCounts, and some writers use that name.
+    """
     names = statistics.names if isinstance(statistics, StructType) else []
     return "nullCounts" if kind == "nullCount" and _only_plural(names) else kind
 
@@ -135,8 +138,8 @@ def _only_plural(names: Sequence[str]) -> bool:
 
 
 def reliable_statistics(stored: StructType, wanted: StructType) -> StructType:
-    """What a checkpoint has stored without the leaves whose conversion to the wanted type would ask
-    for a time zone: nobody can tell in which one they were meant.
+    """Return the type of a checkpoint's statistics without leaves whose conversion to the wanted
+    type needs a time zone, since the writer's time zone is unknown.
     """
     types = {spelled(stored, field.name): field.dataType for field in wanted.fields}
     fields = []
@@ -154,7 +157,7 @@ def _has_zone(*types: DataType) -> bool:
 
 
 def covers(stored: StructType, wanted: StructType) -> bool:
-    """Whether every leaf of the wanted type is stored, in whatever type."""
+    """True if every leaf of the wanted type is stored, of any type."""
     for field in wanted.fields:
         name = spelled(stored, field.name)
         if name not in stored.names:

@@ -1,7 +1,7 @@
-"""How values of one type go into columns of another: Spark's store assignment policy ANSI.
+"""Conversion of values to column types by Spark's ANSI store assignment policy.
 
-Structs are matched by the names of their fields. A value that does not fit is an error, never
-another value or null; nothing here depends on a setting of the session.
+Structs are matched by field name. A value that does not fit raises an error and is never replaced
+by null or another value. Nothing depends on session settings.
 
 References
 ----------
@@ -29,14 +29,15 @@ from sparkdelta.schema.sql_text import text_literal, type_text
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.schema.type_folds import parts_together
 
-_MOMENTS = (DateType, TimestampType, TimestampNTZType)
+_DATETIME_TYPES = (DateType, TimestampType, TimestampNTZType)
 
 
 def can_assign(given: DataType, wanted: DataType) -> bool:
-    """Whether values may be stored in a column, each of them if it fits.
+    """True if values of one type may be stored in a column of another, subject to overflow checks.
 
-    Numbers go into all kinds of numbers, dates and timestamps into each other, everything simple
-    into texts, and a text into nothing else. A struct may lack fields, and have none more.
+    Numeric types can be assigned to each other, and so can dates and timestamps. Every atomic type
+    can be assigned to STRING, but STRING to no other type. A struct may lack fields, but must not
+    have extra ones.
 
     Examples
     --------
@@ -58,21 +59,23 @@ def can_assign(given: DataType, wanted: DataType) -> bool:
     if isinstance(wanted, StringType):
         return isinstance(given, AtomicType)
     return any(
-        isinstance(given, kind) and isinstance(wanted, kind) for kind in (NumericType, _MOMENTS)
+        isinstance(given, kind) and isinstance(wanted, kind)
+        for kind in (NumericType, _DATETIME_TYPES)
     )
 
 
 def assigned(value: str, given: DataType, wanted: DataType, *, column: str, depth: int = 0) -> str:
-    """A value as the column's type has it, in SQL; an error where it does not fit.
+    """Return a SQL expression that converts a value to the column's type, or raises if it does not
+    fit.
 
     Parameters
     ----------
     value
-        An expression of type `given`, in SQL.
+        A SQL expression of type `given`.
     wanted
         A type that `can_assign` allows.
     column
-        For the error.
+        The column's name, for the error.
     """
     if as_nullable(given) == as_nullable(wanted):
         return value
@@ -110,7 +113,7 @@ def assigned(value: str, given: DataType, wanted: DataType, *, column: str, dept
     error = CastOverflowError(
         column=column, row_type=given.simpleString(), table_type=wanted.simpleString()
     )
-    # As an ordinary cast it would follow the session: without ANSI an overflow is another number.
+    # CAST depends on the session: without ANSI mode an overflow wraps around.
     return (
         f"IF({value} IS NOT NULL AND TRY_CAST({value} AS {name}) IS NULL, "
         f"raise_error({text_literal(str(error))}), TRY_CAST({value} AS {name}))"

@@ -1,4 +1,4 @@
-"""A table's `schemaString` as a Spark StructType."""
+"""Conversion of a table's `schemaString` to a Spark StructType."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ _UNREADABLE_TYPES = ("geometry", "geography", "interval", "timestamp_nanos", "ti
 
 
 def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
-    """The table's schema with nullability and metadata as declared at every level.
+    """Return the table's schema with nullability and metadata as declared at every level.
 
     Parameters
     ----------
     schema_string
         `metaData.schemaString`.
     path
-        The table's root, for messages.
+        The table's root, for error messages.
 
     Raises
     ------
     SchemaNotSetError
-        There is no schema.
+        The table has no schema.
     InvalidSchemaError
-        It is not a struct type in JSON, or two columns have the same name, ignoring case.
+        The schema is not a JSON struct type, or two columns have the same name, ignoring case.
     UnsupportedDataTypeError
-        A column has a type that this engine cannot read.
+        A column has an unsupported type.
 
     References
     ----------
@@ -65,7 +65,7 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
 
 
 def _reject_unreadable(document: Any, column: str) -> None:
-    """Name the column before Spark's parser gives up on the whole schema."""
+    """Raise for the column of an unsupported type, which Spark's parser would not name."""
     if isinstance(document, str):
         if document.startswith(_UNREADABLE_TYPES):
             raise UnsupportedDataTypeError(column=column, data_type=document)
@@ -91,7 +91,9 @@ def _reject_ambiguous_names(schema: StructType) -> None:
 
 
 def partition_fields(schema: StructType, partition_columns: tuple[str, ...]) -> list[StructField]:
-    """The schema's fields that `metaData.partitionColumns` names, in that order, in any case."""
+    """Return the fields of `metaData.partitionColumns` in that order, matched
+    case-insensitively.
+    """
     by_name = {field.name.lower(): field for field in schema.fields}
     fields = []
     for name in partition_columns:
@@ -102,7 +104,7 @@ def partition_fields(schema: StructType, partition_columns: tuple[str, ...]) -> 
 
 
 def type_of_path(schema: StructType, path: tuple[str, ...]) -> DataType:
-    """The type of a column, or of a field inside it, as the schema spells their names."""
+    """Return the type of a column or nested field, given by names spelled as in the schema."""
     data_type: DataType = schema
     for name in path:
         assert isinstance(data_type, StructType)
@@ -111,13 +113,13 @@ def type_of_path(schema: StructType, path: tuple[str, ...]) -> DataType:
 
 
 def quoted(name: str) -> str:
-    """A column's name as Spark resolves it whatever characters it has."""
+    """Return a column name in backticks."""
     return f"`{name.replace('`', '``')}`"
 
 
 def as_nullable(data_type: DataType) -> DataType:
-    """The same type, nullable at every level and without field metadata: what a Parquet scan
-    yields.
+    """Return the type nullable at every level and without field metadata, as a Parquet scan returns
+    it.
     """
     return transformed(data_type, field=_plain_field, leaf=_plain_leaf, nullable=True)
 
@@ -127,12 +129,13 @@ def _plain_field(field: StructField) -> StructField:
 
 
 def _plain_leaf(data_type: DataType) -> DataType:
-    # Without a collation: it decides comparisons, not what is stored.
+    # A collation affects comparisons but not the stored values.
     return StringType() if isinstance(data_type, StringType) else data_type
 
 
 def without_void(data_type: DataType) -> DataType | None:
-    """The part of a type that data files hold: `void` is never written, nor a struct of voids only.
+    """Return the part of a type that is stored in data files: without `void` fields, and without
+    structs that consist of them. None if nothing is left.
 
     References
     ----------

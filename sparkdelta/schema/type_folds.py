@@ -1,6 +1,7 @@
-"""Walks over nested types, and their copies with other fields or leaves.
+"""Traversal and transformation of nested types.
 
-A leaf is a type that holds no other: VARIANT, texts of any collation and user-defined types too.
+A leaf is a type that contains no other type, including VARIANT, strings of any collation and
+user-defined types.
 
 References
 ----------
@@ -20,15 +21,15 @@ _T = TypeVar("_T")
 
 
 class FieldWithin(NamedTuple):
-    """A field somewhere in a type.
+    """A field at any level of a type.
 
     Attributes
     ----------
     path
-        The names of the field and of those that it is in, from the outermost. Elements, keys and
-        values have no names.
+        The field names from the outermost to the field itself. Array elements, map keys and map
+        values do not add a name.
     repeated
-        Whether it is in an array or a map.
+        True if the field is inside an array or a map.
     """
 
     path: ColumnPath
@@ -37,7 +38,7 @@ class FieldWithin(NamedTuple):
 
 
 def parts(data_type: DataType) -> list[tuple[str, DataType]]:
-    """The types directly in an array or a map, by the names that the protocol has for them."""
+    """Return the types directly inside an array or a map, by the protocol's names for them."""
     if isinstance(data_type, ArrayType):
         return [("element", data_type.elementType)]
     if isinstance(data_type, MapType):
@@ -46,7 +47,9 @@ def parts(data_type: DataType) -> list[tuple[str, DataType]]:
 
 
 def parts_together(left: DataType, right: DataType) -> list[tuple[str, DataType, DataType]]:
-    """The `parts` of two arrays, or of two maps, side by side; of any other two types none."""
+    """Return the `parts` of two arrays or of two maps in pairs; an empty list for any other
+    types.
+    """
     ones, others = parts(left), parts(right)
     if len(ones) != len(others):
         return []
@@ -54,7 +57,7 @@ def parts_together(left: DataType, right: DataType) -> list[tuple[str, DataType,
 
 
 def with_parts(data_type: DataType, types: Sequence[DataType]) -> DataType:
-    """An array or a map with other types for its `parts`; any other type as it is."""
+    """Return an array or map type with other types for its `parts`; any other type unchanged."""
     if isinstance(data_type, ArrayType):
         return ArrayType(types[0], data_type.containsNull)
     if isinstance(data_type, MapType):
@@ -65,7 +68,7 @@ def with_parts(data_type: DataType, types: Sequence[DataType]) -> DataType:
 def types_within(
     data_type: DataType, path: ColumnPath = ()
 ) -> Iterator[tuple[ColumnPath, DataType]]:
-    """A type and all types in it, with the field that each is in; outer ones first."""
+    """Yield a type and all types inside it, outer types first, each with the path of its field."""
     yield path, data_type
     if isinstance(data_type, StructType):
         for field in data_type.fields:
@@ -77,7 +80,7 @@ def types_within(
 def fields_within(
     data_type: DataType, path: ColumnPath = (), *, repeated: bool = False
 ) -> Iterator[FieldWithin]:
-    """All fields of a type at every level, each before those that are in it."""
+    """Yield all fields of a type at every level, each before the fields inside it."""
     if isinstance(data_type, StructType):
         for field in data_type.fields:
             inner = (*path, field.name)
@@ -87,51 +90,52 @@ def fields_within(
         yield from fields_within(part, path, repeated=True)
 
 
-def _same(value: _T) -> _T:
+def _identity(value: _T) -> _T:
     return value
 
 
 def transformed(
     data_type: DataType,
     *,
-    field: Callable[[StructField], StructField] = _same,
-    leaf: Callable[[DataType], DataType] = _same,
+    field: Callable[[StructField], StructField] = _identity,
+    leaf: Callable[[DataType], DataType] = _identity,
     nullable: bool = False,
 ) -> DataType:
-    """A type with its fields and leaves changed at every level.
+    """Return a type with its fields and leaves transformed at every level.
 
     Parameters
     ----------
     field
-        Takes a field and returns it with another name, nullability or metadata. What its type
-        holds is changed afterwards: fields are visited as `fields_within` lists them.
+        A function that returns a field with another name, nullability or metadata. The type of the
+        returned field is transformed afterwards; fields are visited in the order of
+        `fields_within`.
     leaf
-        Takes a type that holds no other.
+        A function that returns the replacement of a leaf type.
     nullable
-        Whether elements of arrays and values of maps become nullable.
+        True if array elements and map values become nullable.
     """
 
-    def of_type(inner: DataType) -> DataType:
+    def transform_type(inner: DataType) -> DataType:
         if isinstance(inner, StructType):
-            return StructType([of_field(field(member)) for member in inner.fields])
+            return StructType([transform_field(field(member)) for member in inner.fields])
         if isinstance(inner, ArrayType):
-            return ArrayType(of_type(inner.elementType), nullable or inner.containsNull)
+            return ArrayType(transform_type(inner.elementType), nullable or inner.containsNull)
         if isinstance(inner, MapType):
-            key, value = of_type(inner.keyType), of_type(inner.valueType)
+            key, value = transform_type(inner.keyType), transform_type(inner.valueType)
             return MapType(key, value, nullable or inner.valueContainsNull)
         return leaf(inner)
 
-    def of_field(member: StructField) -> StructField:
-        data_type = of_type(member.dataType)
+    def transform_field(member: StructField) -> StructField:
+        data_type = transform_type(member.dataType)
         if data_type is member.dataType:
             return member
         return StructField(member.name, data_type, member.nullable, member.metadata)
 
-    return of_type(data_type)
+    return transform_type(data_type)
 
 
 def with_fields(schema: StructType, field: Callable[[StructField], StructField]) -> StructType:
-    """A schema with its fields changed at every level, see `transformed`."""
-    found = transformed(schema, field=field)
-    assert isinstance(found, StructType)
-    return found
+    """Return a schema with its fields transformed at every level, see `transformed`."""
+    result = transformed(schema, field=field)
+    assert isinstance(result, StructType)
+    return result

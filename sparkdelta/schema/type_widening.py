@@ -1,4 +1,4 @@
-"""The type changes a table's schema records, and whether this engine can read across them."""
+"""Validation of the type changes recorded in a table's schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TYPE_CHANGES = "delta.typeChanges"
 
 
 def check_type_changes(schema: DataType) -> None:
-    """Refuse a table whose history holds a type change that a reader does not know how to convert.
+    """Raise if the schema records a type change that cannot be read.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The schema of rows that are to be written: of a new table, or against a table's own.
+"""Schema of the rows of a write, for a new table or matched with an existing one.
 
 References
 ----------
@@ -56,13 +56,13 @@ _WRITABLE = (
 
 
 def new_table_schema(schema: StructType, *, any_names: bool = False) -> StructType:
-    """The schema of a table that begins with these rows: all nullable, as nothing is promised of
-    later ones. Of the metadata of columns, comments stay.
+    """Return the schema of a new table: all columns nullable, with their comments but no other
+    metadata.
 
     Parameters
     ----------
     any_names
-        Whether data files have names of their own, so that a column's may have any characters.
+        True if columns are mapped to physical names, so that their names may contain any character.
 
     Raises
     ------
@@ -77,8 +77,8 @@ def new_table_schema(schema: StructType, *, any_names: bool = False) -> StructTy
 
 
 def check_columns(schema: StructType, *, any_names: bool = False, with_void: bool = False) -> None:
-    """Refuse names that are the same but for case, names that Parquet's readers cannot take, and
-    types that are not written.
+    """Raise if names differ only in case, a name is invalid in Parquet, or a type cannot be
+    written.
     """
     for path, data_type in types_within(schema):
         if isinstance(data_type, StructType):
@@ -108,13 +108,13 @@ def _check_names(struct: StructType, path: ColumnPath, *, any_names: bool) -> No
 
 
 def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[str, ...]:
-    """The partition columns as the schema spells them.
+    """Return the partition columns, spelled as in the schema.
 
     Raises
     ------
     InvalidPartitionColumnError
-        One is not there, is named twice or has a type without text form; or no other column is
-        left.
+        A column does not exist, is listed twice or has a type without string representation, or no
+        data column is left.
 
     References
     ----------
@@ -146,22 +146,22 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
 def matched_columns(
     table: StructType, rows: StructType, *, path: str, any_names: bool = False
 ) -> list[tuple[StructField, str | None]]:
-    """The table's columns, each with the column of the rows that it gets its values from.
+    """Pair each column of the table with the name of the row column that it is filled from.
 
-    Names match in any case; a column that the rows lack is null.
+    Names match case-insensitively; None means that the rows lack the column, which is then null.
 
     Raises
     ------
     MetadataMismatchError
-        The rows have a column that the table does not have.
+        The rows have a column that is not in the table.
     MergeFieldsError
-        A column has a type that the table's is not assigned from.
+        A column of the rows cannot be assigned to the type of the table's column.
 
     References
     ----------
     PROTOCOL.md#schema-serialization-format
     """
-    check_columns(rows, any_names=any_names, with_void=True)  # a bare null goes into any type
+    check_columns(rows, any_names=any_names, with_void=True)  # NULL can be assigned to any type
     given = {field.name.lower(): field for field in rows.fields}
     own = {field.name.lower() for field in table.fields}
     more = [field.name for name, field in given.items() if name not in own]
@@ -184,12 +184,13 @@ def matched_columns(
 def _is_writable(data_type: DataType) -> bool:
     if isinstance(data_type, StringType):
         is_plain = not isinstance(data_type, CharType | VarcharType)
-        return is_plain and data_type == StringType()  # a collation is a feature of its own
+        return is_plain and data_type == StringType()  # collations are a separate table feature
     return type(data_type) in _WRITABLE
 
 
 def clean_field(field: StructField) -> StructField:
-    """A new column of a table: nullable at every level, with its comment and no other metadata.
+    """Return a field as a new column of a table: nullable at every level, with its comment as the
+    only metadata.
 
     References
     ----------
