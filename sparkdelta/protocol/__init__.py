@@ -1,6 +1,6 @@
-"""The rules of PROTOCOL.md over values: which files form a segment, what bytes and names mean.
+"""The rules of PROTOCOL.md as pure functions: log segments, actions, file formats, table features.
 
-Plain Python: no pyspark, no I/O, no clock, no session. What a rule needs comes in as an argument,
-and what it decides goes out as a value. Only `deletion_vectors` and `roaring_bitmaps` use numpy.
-May import `sparkdelta.exceptions` and nothing above it.
+Plain Python: no pyspark, no I/O, no clock, no session. Each rule gets its input as arguments and
+returns its result. Only `deletion_vectors` and `roaring_bitmaps` use numpy. Of the package, only
+`sparkdelta.exceptions` may be imported.
 """

@@ -1,4 +1,4 @@
-"""Actions as the JSON lines of a commit.
+"""Serialization of actions to the JSON lines of a commit.
 
 References
 ----------
@@ -42,12 +42,20 @@ def action_line(action: Action) -> str:
 
 
 def json_line(name: str, document: Mapping[str, object]) -> str:
-    """Return a named action as one line; JSON escapes line breaks in its texts."""
+    """Return an action as one line; JSON escapes the line breaks in its strings.
+
+    Parameters
+    ----------
+    name
+        The name of the action, such as ``commitInfo``.
+    document
+        The action in wire form.
+    """
     return json.dumps({name: document}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def wire_form(value: Any) -> dict[str, Any]:
-    """Return an action with the protocol's field names, without fields that are None."""
+    """Return an action as a dict of the protocol's field names, without fields that are None."""
     members = ((_camel_case(f.name), getattr(value, f.name)) for f in fields(value))
     return {name: _member(member) for name, member in members if member is not None}
 

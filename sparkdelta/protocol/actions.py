@@ -1,4 +1,4 @@
-"""The actions that are ever brought to the driver, as values.
+"""Value classes for the actions other than file actions, and for `Sidecar`.
 
 References
 ----------
@@ -18,7 +18,7 @@ _SHOWN_COLUMNS = 10
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The encoding of the data files.
+    """The file format of the data files.
 
     References
     ----------
@@ -30,7 +30,7 @@ class Format:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> Format:
-        """From the wire form; what is missing has its default."""
+        """Parse the wire form; missing fields get their defaults."""
         provider = document.get("provider")
         return cls(
             provider="parquet" if provider is None else str(provider),
@@ -38,7 +38,7 @@ class Format:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """The wire form."""
+        """Return the wire form."""
         return {"provider": self.provider, "options": dict(self.options)}
 
 
@@ -68,12 +68,17 @@ class Protocol:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object], *, path: str = "the table") -> Protocol:
-        """From the wire form.
+        """Parse the wire form.
+
+        Parameters
+        ----------
+        path
+            The path of the table, for error messages.
 
         Raises
         ------
         InvalidProtocolError
-            If a version is missing or no number.
+            If a version is missing or not a number.
         """
         return cls(
             min_reader_version=_protocol_version(document, "minReaderVersion", path),
@@ -83,7 +88,7 @@ class Protocol:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """The wire form; feature lists only where there are any."""
+        """Return the wire form, without feature lists that are None."""
         return _present(
             minReaderVersion=self.min_reader_version,
             minWriterVersion=self.min_writer_version,
@@ -96,7 +101,7 @@ class Protocol:
 class Metadata:
     """The identity, schema and properties of the table.
 
-    `schema_string` is None where the action has none: such a table has a log but no schema yet.
+    `schema_string` is None if the action has no schema: the table has a log but no columns yet.
 
     References
     ----------
@@ -130,7 +135,7 @@ class Metadata:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> Metadata:
-        """From the wire form; required fields that faulty writers left out have empty values."""
+        """Parse the wire form; required fields that a faulty writer left out become empty."""
         data_format = document.get("format")
         return cls(
             id=_optional_string(document.get("id")) or "",
@@ -144,7 +149,7 @@ class Metadata:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """The wire form, without the optional fields that are not set."""
+        """Return the wire form, without optional fields that are not set."""
         return _present(
             id=self.id,
             name=self.name,
@@ -159,7 +164,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class TransactionIdentifier:
-    """How far an application got with its own transactions.
+    """The version of an application's most recent transaction on the table.
 
     References
     ----------
@@ -172,7 +177,7 @@ class TransactionIdentifier:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> TransactionIdentifier:
-        """From the wire form."""
+        """Parse the wire form."""
         return cls(
             app_id=str(document["appId"]),
             version=_optional_integer(document.get("version")) or 0,
@@ -182,7 +187,7 @@ class TransactionIdentifier:
 
 @dataclass(frozen=True, slots=True)
 class DomainMetadata:
-    """The configuration of a named domain, or the end of it.
+    """The configuration of a metadata domain, or its removal.
 
     References
     ----------
@@ -195,7 +200,7 @@ class DomainMetadata:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> DomainMetadata:
-        """From the wire form."""
+        """Parse the wire form."""
         return cls(
             domain=str(document["domain"]),
             configuration=_optional_string(document.get("configuration")) or "",
@@ -203,12 +208,17 @@ class DomainMetadata:
         )
 
     def document(self, *, path: str, version: int | None) -> Mapping[str, object]:
-        """The configuration of a domain of Delta's own, which is a JSON object.
+        """Return the configuration as a JSON object, as system domains (``delta.*``) require.
+
+        Parameters
+        ----------
+        path, version
+            The path and version of the table, for error messages.
 
         Raises
         ------
         MalformedLogFileError
-            It is none.
+            If the configuration is not a JSON object.
         """
         try:
             found = json.loads(self.configuration)
@@ -225,7 +235,7 @@ class DomainMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """A file with file actions of a V2 checkpoint.
+    """A sidecar file, which holds file actions of a V2 checkpoint.
 
     References
     ----------
@@ -239,7 +249,7 @@ class Sidecar:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> Sidecar:
-        """From the wire form."""
+        """Parse the wire form."""
         return cls(
             path=str(document["path"]),
             size_in_bytes=_optional_integer(document.get("sizeInBytes")) or 0,
@@ -248,7 +258,7 @@ class Sidecar:
         )
 
     def to_dict(self) -> dict[str, object]:
-        """The wire form."""
+        """Return the wire form."""
         return {
             "path": self.path,
             "sizeInBytes": self.size_in_bytes,
@@ -258,7 +268,7 @@ class Sidecar:
 
 
 def _shown_columns(schema_string: str | None) -> str:
-    """The names of the first columns, and how many more there are."""
+    """Return the names of the first columns and the number of further ones."""
     try:
         names = [str(field["name"]) for field in json.loads(schema_string or "")["fields"]]
     except (ValueError, KeyError, TypeError):
@@ -299,5 +309,5 @@ def _strings_by_name(value: object) -> dict[str, str]:
 
 
 def _wire_text(value: object) -> str:
-    # Writers in dynamic languages leave booleans unquoted.
+    # Some writers store booleans without quotes.
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,7 +1,7 @@
-"""Arguments as callers give them: of a known name and the right type, or refused before anything
-is done.
+"""Validation of the arguments of public functions.
 
-Every check raises `InvalidArgumentError`.
+Each `checked_*` function returns a valid argument unchanged, or in its normal form, and raises
+`InvalidArgumentError` otherwise.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _OPTIONS = {
     "timestampAsOf": "timestamp",
     "optimizeWrite": "target_file_size",
 }
-"""Options of delta-spark whose argument here is more than another spelling."""
+"""Options of delta-spark whose argument here is not simply the snake_case spelling."""
 
 
 def named_arguments(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """A function that names the right argument where a caller uses another name for it.
+    """Decorate a function so that an unknown keyword argument raises an error with a suggestion.
 
     Raises
     ------
     UnknownArgumentError
-        By the function: it has no argument of a name.
+        Raised by the decorated function if it has no argument of that name.
     """
     known = inspect.signature(function).parameters
 
@@ -57,14 +57,14 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 
 
 def checked_version(version: int | None, argument: str = "version") -> Version | None:
-    """A version, if one is given."""
+    """Return a table version, or None."""
     if version is not None and type(version) is not int:
         raise InvalidArgumentError(argument=argument, problem=f"{version!r} is not an integer")
     return version
 
 
 def checked_count(count: int | None, argument: str, *, least: int = 1) -> int | None:
-    """A number of things, if one is given."""
+    """Return an integer of at least `least`, or None."""
     if count is not None and (type(count) is not int or count < least):
         problem = f"it must be an integer of at least {least}, not {count!r}"
         raise InvalidArgumentError(argument=argument, problem=problem)
@@ -72,21 +72,21 @@ def checked_count(count: int | None, argument: str, *, least: int = 1) -> int | 
 
 
 def checked_text(text: str | None, argument: str) -> str | None:
-    """A text, if one is given."""
+    """Return a string, or None."""
     if text is not None and not isinstance(text, str):
         raise InvalidArgumentError(argument=argument, problem=f"{text!r} is not a string")
     return text
 
 
-def checked_flag(flag: bool, argument: str) -> bool:  # noqa: FBT001 - what is to be checked
-    """A truth value: "false" is none, and would be true."""
+def checked_flag(flag: bool, argument: str) -> bool:  # noqa: FBT001 - the value to check
+    """Return a boolean. Strings are refused, because "false" would be truthy."""
     if not isinstance(flag, bool):
         raise InvalidArgumentError(argument=argument, problem=f"{flag!r} is neither True nor False")
     return flag
 
 
 def checked_choice(choice: str, argument: str, choices: Sequence[str]) -> str:
-    """One of several words."""
+    """Return a string that is one of `choices`."""
     if choice not in choices:
         problem = f"{choice!r} is not one of {', '.join(choices)}"
         raise InvalidArgumentError(argument=argument, problem=problem)
@@ -94,7 +94,7 @@ def checked_choice(choice: str, argument: str, choices: Sequence[str]) -> str:
 
 
 def checked_path(path: str | os.PathLike[str]) -> str:
-    """The path of a table."""
+    """Return the path of a table as a string."""
     found = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(found, str) or not found or "\0" in found:
         raise InvalidArgumentError(argument="path", problem=f"{path!r} is not a path")
@@ -102,7 +102,7 @@ def checked_path(path: str | os.PathLike[str]) -> str:
 
 
 def checked_names(names: Sequence[str] | None, argument: str) -> tuple[str, ...] | None:
-    """The names of columns, if any are given; one text is no list of names."""
+    """Return column names as a tuple, or None; a single string is refused."""
     if names is None:
         return None
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):

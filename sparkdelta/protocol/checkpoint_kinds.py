@@ -1,4 +1,4 @@
-"""The kinds of checkpoints that are written, and which of them a table gets.
+"""The kinds of checkpoints that are written, and the choice among them.
 
 References
 ----------
@@ -20,16 +20,20 @@ WRITE_STATS_AS_JSON = "delta.checkpoint.writeStatsAsJson"
 WRITE_STATS_AS_STRUCT = "delta.checkpoint.writeStatsAsStruct"
 
 CLASSIC_NAME_INTERVAL = 100
-"""Of the V2 checkpoints of this many versions at least one has the classic name, by which clients
-without the feature find the protocol and fail clearly."""
+"""Number of versions within which at least one V2 checkpoint gets the classic name.
+
+Clients that do not support V2 checkpoints find the table's protocol in it and fail with a clear
+error."""
 
 MAX_JSON_SIDECARS = 10_000
-"""A checkpoint with more sidecars is Parquet at the top level, which executors read; JSON is read
-by the driver, without a job."""
+"""Highest number of sidecars of a V2 checkpoint with a JSON top-level file.
+
+The driver reads JSON without a Spark job; with more sidecars the top-level file is Parquet, which
+executors read."""
 
 
 class CheckpointKind(Enum):
-    """Spec and name of a checkpoint.
+    """The spec (classic or V2) and naming scheme of a checkpoint.
 
     References
     ----------
@@ -54,7 +58,7 @@ class CheckpointKind(Enum):
         return self in (CheckpointKind.CLASSIC, CheckpointKind.V2_CLASSIC)
 
     def file_name(self, version: Version, uuid: str) -> str:
-        """The name of the checkpoint's own file."""
+        """Return the name of the checkpoint's top-level file."""
         if self.has_classic_name:
             return classic_checkpoint_name(version)
         return f"{version:020d}.checkpoint.{uuid}.{'json' if self.is_json else 'parquet'}"
@@ -63,12 +67,19 @@ class CheckpointKind(Enum):
 def checkpoint_kind(
     asked: str | None, protocol: Protocol, configuration: Mapping[str, str]
 ) -> CheckpointKind:
-    """The kind that is asked for, or else that the table's policy says; V2_JSON stands for V2.
+    """Return the requested kind of checkpoint, or the one of the table's checkpoint policy.
+
+    For the policy ``v2`` the kind is V2_JSON.
+
+    Parameters
+    ----------
+    asked
+        The value of a `CheckpointKind`; None to follow the policy.
 
     Raises
     ------
     InvalidArgumentError
-        There is no such kind, or the table does not have the feature that it needs.
+        If there is no such kind, or the table does not support the feature that it requires.
 
     References
     ----------
@@ -91,7 +102,13 @@ def checkpoint_kind(
 
 
 def needs_classic_name(files: Collection[LogFile], version: Version) -> bool:
-    """Whether a V2 checkpoint should have the classic name this time, given the log's files.
+    """True if the V2 checkpoint of `version` should have the classic name.
+
+    Parameters
+    ----------
+    files
+        A listing of the log.
+
 
     References
     ----------

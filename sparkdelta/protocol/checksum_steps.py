@@ -1,7 +1,7 @@
-"""The version checksum that follows another, by the commit's actions as values.
+"""Incremental version checksums: the next one from the previous one and a commit's actions.
 
-`frames.log.version_checksum.changed_bins` is the same rule for the totals of more files than the
-driver should hold; `tests/contracts/test_version_checksums.py` compares the two.
+`frames.log.version_checksum.changed_bins` implements the same rule for the totals of commits with
+too many files for the driver; `tests/contracts/test_version_checksums.py` compares the two.
 
 References
 ----------
@@ -36,20 +36,20 @@ from sparkdelta.protocol.version_checksum import (
 BEFORE_THE_FIRST = VersionChecksum(transactions=(), domain_metadata=(), all_files=()).with_totals(
     FileTotals.of((), SIZE_BOUNDARIES)
 )
-"""What there is before version 0."""
+"""The checksum of an empty log, before version 0."""
 
 
 def checksum_after(
     before: VersionChecksum, commit: WinningCommit, *, table_root: str
 ) -> VersionChecksum | None:
-    """The checksum of a commit's version; None where the two do not tell it exactly.
+    """Return the checksum of a commit's version, or None if it cannot be derived exactly.
 
     Parameters
     ----------
     before
-        Of the version before.
+        The checksum of the previous version.
     commit
-        With all its file actions.
+        The commit with all its file actions.
 
     References
     ----------
@@ -104,8 +104,9 @@ def _bin(file: AddFile | RemoveFile, boundaries: Sequence[int]) -> FileBin:
 
 
 def _is_plain(files: Iterable[AddFile | RemoveFile], table_root: str) -> bool:
-    """Whether each has a size, and a path has one action, or one remove and one add of another
-    deletion vector.
+    """True if every action has a size and no path has contradictory actions.
+
+    A path may have one action, or one remove and one add with different deletion vectors.
     """
     of_path = defaultdict(list)
     for file in files:

@@ -1,4 +1,4 @@
-"""Lists of columns in table properties: `a, s.b, c.``x.y``` with backticks around strange names.
+"""Lists of columns in table properties: `a, s.b, c.``x.y```, with backticks to quote names.
 
 References
 ----------
@@ -16,12 +16,12 @@ _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`.,\s](?:[^`.,]*[^`.,\s])?))\s*([
 
 
 def column_list(name: str, text: str) -> list[tuple[str, ...]]:
-    """The columns as paths of names.
+    """Parse a list of columns into paths of names.
 
     Parameters
     ----------
     name
-        The property, for the error.
+        The name of the property, for the error message.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def column_list(name: str, text: str) -> list[tuple[str, ...]]:
     Raises
     ------
     InvalidArgumentError
-        It is no such list.
+        If the text is not such a list.
     """
     columns: list[tuple[str, ...]] = []
     path: tuple[str, ...] = ()

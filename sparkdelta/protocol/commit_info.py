@@ -1,4 +1,4 @@
-"""The commitInfo action: where a commit came from, as history shows it.
+"""The commitInfo action: the provenance of a commit, as `history` shows it.
 
 References
 ----------
@@ -20,18 +20,19 @@ ENGINE_INFO = "sparkdelta/0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
-    """What delta-spark's history shows of a commit.
+    """The provenance of a commit, with the fields of delta-spark.
 
     Attributes
     ----------
     in_commit_timestamp
-        First among the fields, as readers look for it without reading the rest.
+        In milliseconds since the epoch; the first field, so that readers find it without parsing
+        the rest.
     read_version
         The version that the transaction read; None for the first commit of a table.
     operation_parameters, operation_metrics
-        Texts; whatever is no text is JSON.
+        Values are strings; those of other types are JSON.
     txn_id
-        Of this attempt to commit and no other, so that a writer knows its own commit again.
+        Unique to each commit attempt, so that a writer can recognize its own commit.
     """
 
     in_commit_timestamp: int | None = None
@@ -49,7 +50,7 @@ class CommitInfo:
 
 
 def commit_info_line(info: CommitInfo) -> str:
-    """The line that begins a commit.
+    """Return the first line of a commit.
 
     References
     ----------

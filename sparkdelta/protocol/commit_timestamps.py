@@ -1,4 +1,4 @@
-"""The times of commits, and the version that was the latest at a time.
+"""Timestamps of commits, and the latest version at a given time.
 
 References
 ----------
@@ -16,7 +16,7 @@ from sparkdelta.protocol.log_files import Version
 
 
 def utc_datetime(timestamp_ms: int) -> datetime:
-    """A time in milliseconds since the epoch as an aware datetime.
+    """Convert milliseconds since the epoch to a timezone-aware datetime in UTC.
 
     Examples
     --------
@@ -27,9 +27,15 @@ def utc_datetime(timestamp_ms: int) -> datetime:
 
 
 def strictly_increasing(pairs: Sequence[tuple[Version, int]]) -> list[tuple[Version, int]]:
-    """Versions with their file times in milliseconds, each at least 1 ms after the one before.
+    """Adjust modification times so that each is at least 1 ms after the previous one.
 
-    File times may go backwards, by clocks or by copying; delta-spark corrects them the same way.
+    Modification times of commit files can decrease because of clock skew or copying; delta-spark
+    corrects them in the same way.
+
+    Parameters
+    ----------
+    pairs
+        Versions in ascending order, with modification times in milliseconds since the epoch.
 
     Examples
     --------
@@ -44,25 +50,25 @@ def strictly_increasing(pairs: Sequence[tuple[Version, int]]) -> list[tuple[Vers
 
 
 def version_at_or_before(pairs: Sequence[tuple[Version, int]], timestamp_ms: int) -> Version | None:
-    """The last version committed at or before a time; None if all came later.
+    """Return the last version committed at or before a time, or None if all are later.
 
     Parameters
     ----------
     pairs
-        Versions with strictly increasing times.
+        Versions in ascending order, with strictly increasing times in milliseconds since the epoch.
     """
     index = bisect_right([timestamp for _, timestamp in pairs], timestamp_ms)
     return pairs[index - 1][0] if index else None
 
 
 def next_in_commit_timestamp(now_ms: int, previous_ms: int | None) -> int:
-    """The in-commit timestamp of a commit that is attempted now.
+    """Return the in-commit timestamp for a commit that is attempted now.
 
     Parameters
     ----------
     previous_ms
-        That of the commit before; where it has none, its file's modification time; None for the
-        first commit of a table.
+        The in-commit timestamp of the previous commit, or the modification time of its file if it
+        has none; None for the first commit of a table.
 
     Examples
     --------

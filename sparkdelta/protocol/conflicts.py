@@ -1,9 +1,9 @@
 """Conflict rules: the concurrent commits that make a transaction fail.
 
-A commit that another writer made first is compared with what the transaction read and writes. Each
-conflict found has a rule in `RULES`: the isolation levels at which it counts, and its error.
-The same comparison over many file actions is in `frames.commit.conflicts`;
-`tests/contracts/test_conflicts.py` compares the two.
+A winning commit (one that another writer committed first) is compared with what the transaction
+read and writes. `RULES` has the error of each kind of conflict and the isolation levels at which it
+is raised. `frames.commit.conflicts` implements the same comparison for commits with many file
+actions; `tests/contracts/test_conflicts.py` compares the two.
 
 References
 ----------
@@ -35,7 +35,7 @@ from sparkdelta.protocol.row_ids import ROW_TRACKING_DOMAIN
 
 
 class Conflict(Enum):
-    """A change by a winning commit that the transaction depends on."""
+    """A change by a winning commit that conflicts with what the transaction read or writes."""
 
     CHANGED_PROTOCOL = "changed the protocol"
     CHANGED_METADATA = "changed the schema, partitioning or properties"
@@ -49,7 +49,7 @@ class Conflict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConflictRule:
-    """The error of a conflict, and the isolation levels at which it is raised."""
+    """The error of a conflict and the isolation levels at which it is raised."""
 
     conflict: Conflict
     error: type[DeltaConcurrentModificationException]
@@ -70,7 +70,7 @@ RULES = (
     ConflictRule(Conflict.ADVANCED_APPLICATION, ConcurrentTransactionException, _ALWAYS),
     ConflictRule(Conflict.CHANGED_DOMAIN, ConcurrentTransactionException, _ALWAYS),
 )
-"""In the order in which they are checked."""
+"""The conflict rules, in the order in which they are checked."""
 
 _RECONCILED_DOMAINS = frozenset((ROW_TRACKING_DOMAIN,))
 
@@ -82,9 +82,9 @@ class ReadSet:
     Attributes
     ----------
     predicates
-        Conditions of its reads: a concurrent commit must not add a file that may match one.
+        The filters of its reads; a concurrent commit must not add a file that may match one.
     files
-        The logical files it read.
+        The logical files that it read.
     whole_table
         True if it read every file.
     app_ids
@@ -98,7 +98,7 @@ class ReadSet:
 
     @property
     def looks_at_files(self) -> bool:
-        """True if file actions of a concurrent commit can be a conflict."""
+        """True if file actions of a concurrent commit can conflict."""
         return bool(self.predicates or self.files or self.whole_table)
 
 
@@ -111,7 +111,7 @@ class WinningCommit:
     commit_info
         Its commitInfo in wire form; empty if it has none.
     adds, removes
-        Its file actions; empty where the detector did not need them.
+        Its file actions; empty if the conflict check does not need them.
     """
 
     version: Version
@@ -125,7 +125,7 @@ class WinningCommit:
 
     @property
     def is_blind_append(self) -> bool:
-        """True if its commitInfo says so; without that, the commit may have read any file."""
+        """True if commitInfo has `isBlindAppend`; otherwise the commit may have read any file."""
         return self.commit_info.get("isBlindAppend") is True
 
     @property
@@ -148,7 +148,7 @@ def table_conflicts(
     Returns
     -------
     dict
-        Each conflict with its subject, for the error message.
+        The conflicts, each with the action or name that causes it, for the error message.
     """
     conflicts = {}
     if winner.protocol is not None:
@@ -186,7 +186,7 @@ def file_conflicts(
         matches = (may_match(p, add.partition_values, partition_types) for p in read.predicates)
         if read.whole_table or any(matches):
             conflicts[conflict_of_added_file(is_blind_append=winner.is_blind_append)] = add.path
-    # By path alone: a new deletion vector for a file that was read is a conflict, too.
+    # Compare paths only: a new deletion vector for a file that was read is also a conflict.
     read_paths = {path for path, _ in read.files}
     removed_paths = {path for path, _ in removes}
     for remove in winner.removes:
@@ -199,7 +199,7 @@ def file_conflicts(
 
 
 def conflict_of_added_file(*, is_blind_append: bool) -> Conflict:
-    """Return the conflict of an added file that matches what was read."""
+    """Return the kind of conflict that an added file causes if it matches what was read."""
     return Conflict.APPENDED_WHERE_READ if is_blind_append else Conflict.ADDED_WHERE_READ
 
 
@@ -216,13 +216,13 @@ def check_conflicts(
     Parameters
     ----------
     changes_metadata
-        True if the transaction changes metaData: concurrent appends then conflict at any level, as
-        their files may not fit the new schema.
+        True if the transaction changes metaData. Concurrent blind appends then conflict at
+        WriteSerializable as well, because their files may not fit the new schema.
 
     Raises
     ------
     DeltaConcurrentModificationException
-        The subclass that the rule names.
+        The subclass that the rule specifies.
     """
     if changes_metadata and level is IsolationLevel.WRITE_SERIALIZABLE:
         level = IsolationLevel.SERIALIZABLE

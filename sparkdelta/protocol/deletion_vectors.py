@@ -1,6 +1,6 @@
-"""Deletion vectors: where one is, and what its bytes say.
+"""Deletion vectors: descriptors, and the encoding of files and inline vectors.
 
-Functions of this module run on Spark's workers, which need not have this package.
+Functions of this module run in Spark's Python workers, which may not have this package installed.
 
 References
 ----------
@@ -57,7 +57,7 @@ _Z85_PLACES = 85 ** np.arange(4, -1, -1, dtype=np.uint64)
 
 @dataclass(frozen=True, slots=True)
 class DeletionVectorDescriptor:
-    """Where a deletion vector is, how long it is, and how many rows it deletes.
+    """The location of a deletion vector, its size in bytes, and the number of rows it deletes.
 
     References
     ----------
@@ -72,7 +72,7 @@ class DeletionVectorDescriptor:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> DeletionVectorDescriptor:
-        """From the wire form."""
+        """Parse the wire form."""
         offset = document.get("offset")
         return cls(
             storage_type=str(document["storageType"]),
@@ -84,7 +84,7 @@ class DeletionVectorDescriptor:
 
     @property
     def unique_id(self) -> str:
-        """What tells the deletion vectors of one data file apart.
+        """The identifier that distinguishes the deletion vectors of one data file.
 
         References
         ----------
@@ -95,11 +95,16 @@ class DeletionVectorDescriptor:
 
     @property
     def is_inline(self) -> bool:
-        """Whether the log itself holds the bytes."""
+        """True if the descriptor itself contains the deletion vector."""
         return self.storage_type == "i"
 
     def absolute_path(self, table_root: str) -> str | None:
-        """Where the file is, decoded; None for an inline deletion vector.
+        """Return the decoded absolute path of the file, or None for an inline deletion vector.
+
+        Raises
+        ------
+        DeletionVectorFormatError
+            If the storage type or the encoded UUID is invalid.
 
         References
         ----------
@@ -122,22 +127,27 @@ def decode(
     *,
     offset: int | None = None,
 ) -> Chunks:
-    """The chunks of a deletion vector, verified against its descriptor.
+    """Decode a deletion vector and verify it against its descriptor.
 
     Parameters
     ----------
     content
-        All bytes of the deletion vector's file; None for an inline one.
+        The content of the deletion vector file; None for an inline deletion vector.
     offset
-        Where in `content` it is, if not where the descriptor says: for a reader that brings the
-        file's first byte and this vector alone.
+        The offset within `content`, if it differs from the descriptor's: `content` may consist of
+        the file's first byte and this deletion vector only.
+
+    Returns
+    -------
+    Chunks
+        See `roaring_bitmaps`.
 
     Raises
     ------
     DeletionVectorFormatError, DeletionVectorSizeError, DeletionVectorChecksumError
-        If the bytes are damaged.
+        If the bytes are corrupt.
     DeletionVectorCardinalityError
-        If they delete another number of rows than the descriptor says.
+        If the number of deleted rows differs from the descriptor's cardinality.
 
     References
     ----------
@@ -171,7 +181,7 @@ def decode(
 def read_stored(
     content: Bytes, offset: int | None, size_in_bytes: int, *, name: str = "in a file"
 ) -> bytes:
-    """The serialized bitmap at an offset of a deletion vector file, its checksum verified.
+    """Return the serialized bitmap at an offset of a deletion vector file, verifying its checksum.
 
     References
     ----------
@@ -183,7 +193,7 @@ def read_stored(
         raise DeletionVectorFormatError(
             deletion_vector=name, problem=f"the file's format version is {version}, not 1"
         )
-    # The file begins with its version, so that no offset at all means the first vector in it.
+    # Byte 0 is the format version; without an offset, the first deletion vector is meant.
     start = (offset or 1) + 4
     end = start + size_in_bytes
     if start < 5 or size_in_bytes < 0 or end + 4 > len(view):
@@ -207,7 +217,12 @@ def read_stored(
 
 
 def dv_file_name(path_or_inline_dv: str) -> str:
-    """The name, below the table's root, of a deletion vector file that is known by its UUID.
+    """Return the path of a deletion vector file, relative to the table's root.
+
+    Parameters
+    ----------
+    path_or_inline_dv
+        An optional directory prefix, followed by the UUID of the file in Base85 (Z85).
 
     Examples
     --------
@@ -229,7 +244,7 @@ def dv_file_name(path_or_inline_dv: str) -> str:
 
 
 def z85_encode(data: bytes) -> str:
-    """The Base85 text of bytes, filled up with zeros to a multiple of four.
+    """Encode bytes in Base85 (Z85), padded with zeros to a multiple of four bytes.
 
     References
     ----------
@@ -243,7 +258,7 @@ def z85_encode(data: bytes) -> str:
 
 
 def z85_decode(text: str) -> bytes:
-    """The bytes of a Base85 text, a multiple of four of them.
+    """Decode Base85 (Z85) text to bytes, whose number is a multiple of four.
 
     References
     ----------

@@ -1,6 +1,6 @@
-"""Add, remove and cdc actions as values: those that a transaction stages, or of one small commit.
+"""Value classes for add, remove and cdc actions: staged by a transaction, or of one small commit.
 
-The live files of a table are never held like this; `frames` has the rules over many actions.
+The live files of a table are rows of DataFrames instead; see `frames`.
 
 References
 ----------
@@ -18,12 +18,12 @@ from sparkdelta.protocol.file_paths import canonical_path
 from sparkdelta.protocol.log_files import Version
 
 FileKey: TypeAlias = tuple[str, str | None]
-"""A logical file: its canonical path, and the unique id of its deletion vector."""
+"""The key of a logical file: its canonical path and the unique id of its deletion vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddFile:
-    """A logical file that a commit adds; `path` is URI-encoded, `stats` JSON."""
+    """An add action: `path` is URI-encoded, `stats` is JSON."""
 
     path: str
     partition_values: Mapping[str, str | None]
@@ -39,7 +39,7 @@ class AddFile:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> AddFile:
-        """From the wire form."""
+        """Parse the wire form."""
         return cls(
             path=str(document["path"]),
             partition_values=_texts(document.get("partitionValues")) or {},
@@ -57,7 +57,7 @@ class AddFile:
 
 @dataclass(frozen=True, slots=True)
 class RemoveFile:
-    """A logical file that a commit takes out; what stays of it in the log is a tombstone."""
+    """A remove action, which remains in the log as a tombstone."""
 
     path: str
     deletion_timestamp: int | None
@@ -71,7 +71,7 @@ class RemoveFile:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> RemoveFile:
-        """From the wire form."""
+        """Parse the wire form."""
         extended = document.get("extendedFileMetadata")
         return cls(
             path=str(document["path"]),
@@ -88,9 +88,9 @@ class RemoveFile:
 
 @dataclass(frozen=True, slots=True)
 class AddCDCFile:
-    """A file of row changes that a commit adds; `path` is URI-encoded.
+    """A cdc action, which adds a change data file; `path` is URI-encoded.
 
-    `data_change` is always false: its rows are not part of the table's data.
+    `data_change` must be false, because the rows are not part of the table's data.
 
     References
     ----------
@@ -105,7 +105,7 @@ class AddCDCFile:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> AddCDCFile:
-        """From the wire form."""
+        """Parse the wire form."""
         return cls(
             path=str(document["path"]),
             partition_values=_texts(document.get("partitionValues")) or {},
@@ -116,7 +116,7 @@ class AddCDCFile:
 
 
 def file_key(action: AddFile | RemoveFile, table_root: str) -> FileKey:
-    """The logical file of an action.
+    """Return the key of the logical file that an action refers to.
 
     References
     ----------

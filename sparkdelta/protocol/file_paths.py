@@ -1,7 +1,7 @@
-"""The paths of files in the log: URIs, relative to the table's root or absolute.
+"""File paths in the log: URIs that are absolute or relative to the table's root.
 
-`frames.log.file_keys` has the same rules for columns; `tests/contracts/test_paths.py` compares the
-two.
+`frames.log.file_keys` implements the same rules for columns; `tests/contracts/test_paths.py`
+compares the two.
 
 References
 ----------
@@ -18,7 +18,7 @@ _LOCATION = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):(?://(?P<authority>
 
 
 def decode_path(uri_path: str) -> str:
-    """The path that a URI of the log stands for; a plus sign is a plus sign.
+    """Percent-decode a URI of the log; a plus sign is not a space.
 
     Examples
     --------
@@ -29,9 +29,10 @@ def decode_path(uri_path: str) -> str:
 
 
 def is_absolute(path: str) -> bool:
-    """Whether a path does not depend on the table's root.
+    """True if a path is absolute, that is, does not depend on the table's root.
 
-    A colon alone does not make a path absolute: directories of partitions hold times of day.
+    A colon alone does not make a path absolute, because partition directories can contain times of
+    day.
 
     Examples
     --------
@@ -42,12 +43,14 @@ def is_absolute(path: str) -> bool:
 
 
 def resolve(table_root: str, path: str) -> str:
-    """Where a file of the log is: its decoded path, below the table's root unless it is absolute.
+    """Return the decoded, absolute path of a file in the log.
 
     Parameters
     ----------
     table_root
-        The table's root as Spark names it, decoded.
+        The decoded path of the table as Spark spells it.
+    path
+        The path as in the log, URI-encoded.
 
     Examples
     --------
@@ -59,10 +62,10 @@ def resolve(table_root: str, path: str) -> str:
 
 
 def canonical_path(path: str, table_root: str) -> str:
-    """The key of a file: equal for all spellings of one path of the log.
+    """Return the canonical form of a path in the log, equal for all spellings of one path.
 
-    An absolute path has scheme and authority, those of the table's root where it names none, and no
-    empty authority; a relative one stays relative.
+    An absolute path without scheme gets the scheme and authority of the table's root, and empty
+    authorities are removed; a relative path stays relative.
 
     Examples
     --------
@@ -80,7 +83,7 @@ def canonical_path(path: str, table_root: str) -> str:
 
 
 def scheme_and_authority(table_root: str) -> str:
-    """What comes before the path of a location: ``s3a://bucket`` of ``s3a://bucket/table``."""
+    """Return the part of a location before its path: ``s3a://bucket`` of ``s3a://bucket/table``."""
     match = _LOCATION.match(table_root)
     if match is None:
         return ""
@@ -88,8 +91,9 @@ def scheme_and_authority(table_root: str) -> str:
 
 
 def plain_path(path: str) -> str:
-    """One spelling of a path or URI: Hadoop folds slashes, and its listings add an empty
-    authority.
+    """Return a URI with repeated slashes of its path collapsed and an empty authority removed.
+
+    Hadoop collapses slashes as well, and its listings add an empty authority.
     """
     scheme, colon, rest = path.partition(":")
     if not rest.startswith("//") or rest.startswith("///"):

@@ -1,4 +1,4 @@
-"""Totals of the live files: how many, how large, how many of their rows are deleted.
+"""Totals of the live files: numbers of files, bytes, deletion vectors and deleted rows.
 
 References
 ----------
@@ -30,11 +30,13 @@ SIZE_BOUNDARIES: tuple[int, ...] = (
     *_jumps(2304, 4096, 256),
     *(2**power for power in range(33, 39)),
 )
-"""Where the bins of file sizes begin unless the version before has others: those of delta-spark,
-which adds up histograms of equal boundaries only."""
+"""Lower bounds, in bytes, of the default bins of file sizes.
+
+They are those of delta-spark, which adds up only histograms with equal boundaries. A checksum keeps
+the boundaries of the previous version if these differ."""
 
 DELETED_BOUNDARIES: tuple[int, ...] = (0, *(10**power for power in range(8)), 2**31 - 1)
-"""Where the bins of deleted record counts begin.
+"""Lower bounds of the bins of deleted record counts.
 
 References
 ----------
@@ -44,7 +46,7 @@ PROTOCOL.md#deleted-record-counts-histogram-schema
 
 @dataclass(frozen=True, slots=True)
 class FileSizeHistogram:
-    """Files and bytes by size; each bin ends where the next begins.
+    """Numbers of files and bytes by file size; each bin ends at the next boundary.
 
     References
     ----------
@@ -57,7 +59,7 @@ class FileSizeHistogram:
 
     @classmethod
     def from_dict(cls, document: object) -> FileSizeHistogram | None:
-        """From the wire form; None where it is not a histogram."""
+        """Parse the wire form; None if it is not a valid histogram."""
         if not isinstance(document, Mapping):
             return None
         names = ("sortedBinBoundaries", "fileCounts", "totalBytes")
@@ -72,7 +74,7 @@ class FileSizeHistogram:
         return cls(boundaries, counts, sizes)
 
     def to_dict(self) -> dict[str, object]:
-        """The wire form."""
+        """Return the wire form."""
         return {
             "sortedBinBoundaries": list(self.boundaries),
             "fileCounts": list(self.file_counts),
@@ -82,12 +84,12 @@ class FileSizeHistogram:
 
 @dataclass(frozen=True, slots=True)
 class FileBin:
-    """What the files of one bin of each histogram come to; what a commit changes may be negative.
+    """Totals of the files in the same bin of both histograms; negative for files that are removed.
 
     Attributes
     ----------
     size_bin, deleted_bin
-        The index of the last boundary not above the file's size, and its deleted records.
+        The indexes of the bins of file sizes and of deleted record counts.
     """
 
     size_bin: int
@@ -100,7 +102,7 @@ class FileBin:
 
 @dataclass(frozen=True, slots=True)
 class FileTotals:
-    """Totals of the live files of a version, or of what a commit changes of them."""
+    """Totals of the live files of a version, or the changes of these totals by a commit."""
 
     num_files: int
     size_bytes: int
@@ -111,7 +113,7 @@ class FileTotals:
 
     @classmethod
     def of(cls, bins: Iterable[FileBin], boundaries: Sequence[int]) -> FileTotals:
-        """The totals of files that were counted by bins with these boundaries of sizes."""
+        """Sum up bins that were counted with these boundaries of file sizes."""
         counts, sizes = [0] * len(boundaries), [0] * len(boundaries)
         deleted = [0] * len(DELETED_BOUNDARIES)
         vectors = records = 0
@@ -131,9 +133,10 @@ class FileTotals:
         )
 
     def plus(self, change: FileTotals) -> FileTotals | None:
-        """The totals after a change of the same boundaries; None where that cannot be.
+        """Return the totals after a change, or None if the two do not fit together.
 
-        A bin that fell below zero tells that the two do not speak of the same table.
+        They do not fit if their boundaries differ, or if a total becomes negative, which means that
+        the change is not one of these files.
         """
         if change.sizes.boundaries != self.sizes.boundaries:
             return None
@@ -171,7 +174,7 @@ def _sums(left: Sequence[int], right: Sequence[int]) -> tuple[int, ...]:
 
 
 def whole_numbers(value: object) -> tuple[int, ...] | None:
-    """The numbers of a JSON array of nothing but whole numbers, else None."""
+    """Return the numbers of a JSON array that consists of integers, else None."""
     if not isinstance(value, list):
         return None
     is_whole = all(isinstance(item, int) and not isinstance(item, bool) for item in value)

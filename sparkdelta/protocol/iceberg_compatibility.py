@@ -1,4 +1,4 @@
-"""What a table that can be converted to Iceberg asks of its protocol and properties.
+"""Requirements of Iceberg compatibility on protocol, properties and type changes.
 
 References
 ----------
@@ -23,10 +23,10 @@ from sparkdelta.protocol.table_properties import (
 from sparkdelta.protocol.type_changes import is_supported_type_change
 
 ENABLE_ICEBERG = {1: "delta.enableIcebergCompatV1", 2: "delta.enableIcebergCompatV2"}
-"""The properties that make the versions of Iceberg compatibility active."""
+"""The property that enables each version of Iceberg compatibility."""
 
 NESTED_IDS_VERSION = 2
-"""The version in which elements, keys and values have field ids; the first has none of them."""
+"""The version that requires field ids of array elements, map keys and map values."""
 
 _ENABLE_DELETION_VECTORS = "delta.enableDeletionVectors"
 _INTEGERS = frozenset(("byte", "short", "integer", "long"))
@@ -34,17 +34,17 @@ _SCALE = re.compile(r"decimal\(\s*\d+\s*,\s*(\d+)\s*\)")
 
 
 def is_for_iceberg(configuration: Mapping[str, str]) -> bool:
-    """Whether properties ask for a table that can be converted to Iceberg."""
+    """True if the properties enable a version of Iceberg compatibility."""
     return any(is_on(configuration, name) for name in ENABLE_ICEBERG.values())
 
 
 def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int | None:
-    """The version of Iceberg compatibility that is active; None if there is none.
+    """Return the active version of Iceberg compatibility, or None.
 
     Raises
     ------
     IcebergCompatError
-        Both are, or the table has what they exclude.
+        If both versions are active, or the table violates the requirements of the active one.
 
     References
     ----------
@@ -78,7 +78,19 @@ def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int
 def check_iceberg_partitioning(
     version: int | None, before: Sequence[str], after: Sequence[str]
 ) -> None:
-    """Refuse other partition columns than those of the table that is replaced, if it had any.
+    """Raise if a replaced table with Iceberg compatibility gets other partition columns.
+
+    Parameters
+    ----------
+    version
+        The active version of Iceberg compatibility, or None.
+    before, after
+        The partition columns of the replaced table and of the new one.
+
+    Raises
+    ------
+    IcebergCompatError
+        If the replaced table is partitioned and the new one is partitioned differently.
 
     References
     ----------
@@ -92,7 +104,7 @@ def check_iceberg_partitioning(
 
 
 def is_iceberg_type_change(from_type: str, to_type: str) -> bool:
-    """Whether Iceberg, too, can read values of one type as the other.
+    """True if Iceberg also supports the type change.
 
     Examples
     --------

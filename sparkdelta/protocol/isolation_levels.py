@@ -1,4 +1,4 @@
-"""What a transaction may overlook of others that were committed before it.
+"""Isolation levels: the concurrent changes that a transaction may ignore.
 
 References
 ----------
@@ -16,12 +16,13 @@ ISOLATION_LEVEL = "delta.isolationLevel"
 
 
 class IsolationLevel(Enum):
-    """How commits of concurrent transactions relate.
+    """The isolation level of a commit.
 
-    `SERIALIZABLE`: as if one ran after the other, in the order of their versions.
-    `WRITE_SERIALIZABLE`: in some order; rows that were appended blindly may come later than they
-    stand in the log.
-    `SNAPSHOT`: only what both change counts; for commits that rearrange data without changing it.
+    `SERIALIZABLE`: as if transactions ran one after the other, in the order of their versions.
+    `WRITE_SERIALIZABLE`: as if they ran one after the other in some order; blind appends may take
+    effect later than their position in the log.
+    `SNAPSHOT`: only changes to the same files conflict; for commits that rearrange data without
+    changing it.
     """
 
     SERIALIZABLE = "Serializable"
@@ -30,12 +31,12 @@ class IsolationLevel(Enum):
 
 
 def table_isolation_level(configuration: Mapping[str, str]) -> IsolationLevel:
-    """The level that a table asks for.
+    """Return the isolation level of the table property, `SERIALIZABLE` by default.
 
     Raises
     ------
     InvalidArgumentError
-        The property names no level that a table can have.
+        If the property is not an isolation level of tables.
     """
     name = configuration.get(ISOLATION_LEVEL)
     for level in (IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE):
@@ -49,16 +50,21 @@ def table_isolation_level(configuration: Mapping[str, str]) -> IsolationLevel:
 def commit_isolation_level(
     table: IsolationLevel, *, only_files: bool, data_changes: bool, operation_changes_data: bool
 ) -> IsolationLevel:
-    """The level of one commit: nothing is lost if rearranged data overlooks what others append.
+    """Return the isolation level of a commit.
+
+    A commit that only rearranges data gets snapshot isolation, because concurrent appends do not
+    affect it.
 
     Parameters
     ----------
+    table
+        The isolation level of the table.
     only_files
-        Whether the commit has no other actions than those of files.
+        True if the commit has file actions only.
     data_changes
-        Whether one of these says `dataChange`.
+        True if a file action has `dataChange`.
     operation_changes_data
-        Whether the operation is of a kind that changes data, whatever its actions say.
+        True if the operation is of a kind that changes data, regardless of `dataChange`.
     """
     if not only_files or data_changes:
         return table

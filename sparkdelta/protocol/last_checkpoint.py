@@ -1,4 +1,4 @@
-"""The hint in `_last_checkpoint`: where to begin the listing. It may be stale or torn.
+"""The `_last_checkpoint` file, a hint where to start listing; it may be stale or corrupt.
 
 References
 ----------
@@ -22,7 +22,7 @@ _CHECKSUM = "checksum"
 
 @dataclass(frozen=True, slots=True)
 class LastCheckpointHint:
-    """What `_last_checkpoint` says of the newest checkpoint."""
+    """The description of the newest checkpoint in `_last_checkpoint`."""
 
     version: Version
     parts: int | None = None
@@ -32,14 +32,14 @@ class LastCheckpointHint:
 
 
 class _Number(str):
-    """A number as it was written: that is its canonical form."""
+    """A JSON number as it is spelled in the file, which is its canonical form."""
 
     __slots__ = ()
 
 
-@lru_cache(maxsize=64)  # it is read again with every load, and rarely another
+@lru_cache(maxsize=64)  # read with every load, but rarely changes
 def parse_last_checkpoint(data: bytes) -> LastCheckpointHint | None:
-    """The hint, or None where it cannot be relied on: empty, torn, or its checksum does not match.
+    """Parse the hint; None if it is empty, malformed or its checksum does not match.
 
     References
     ----------
@@ -72,15 +72,15 @@ def parse_last_checkpoint(data: bytes) -> LastCheckpointHint | None:
 
 
 def last_checkpoint_bytes(document: Mapping[str, object], *, optional: Sequence[str] = ()) -> bytes:
-    """The content of `_last_checkpoint`, with its checksum.
+    """Serialize the content of `_last_checkpoint` and add its checksum.
 
     Parameters
     ----------
     document
-        Without a checksum.
+        The fields without a checksum.
     optional
-        Fields to leave out, one after the other, for as long as delta-spark would compute another
-        checksum, which makes it try again for seconds before it lists the log.
+        Fields to drop, one after the other, until delta-spark computes the same checksum. It
+        otherwise retries for seconds before it lists the log.
 
     References
     ----------
@@ -95,7 +95,7 @@ def last_checkpoint_bytes(document: Mapping[str, object], *, optional: Sequence[
 
 
 def canonical_json(value: object) -> str:
-    """The canonical form of a JSON document, without its top level checksum.
+    """Return the canonical form of a JSON document, without its top-level checksum.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def canonical_json(value: object) -> str:
 
 
 def checksum(document: Mapping[str, object]) -> str:
-    """The MD5 digest of the document's canonical form.
+    """Return the MD5 digest of the document's canonical form, in hexadecimal.
 
     References
     ----------
@@ -126,13 +126,12 @@ def _is_intact(document: Mapping[str, object]) -> bool:
     expected = document.get(_CHECKSUM)
     try:
         return expected is None or expected in (checksum(document), _spark_checksum(document))
-    except UnicodeEncodeError:  # half a surrogate pair, of which no writer had a checksum
+    except UnicodeEncodeError:  # a lone surrogate, for which no writer can have computed a checksum
         return False
 
 
 def _spark_checksum(document: Mapping[str, object]) -> str:
-    # delta-spark sorts paths together with their values, which puts element 10 of an array before
-    # element 1.
+    # delta-spark sorts "path=value" strings, so that element 10 of an array precedes element 1.
     return _md5(",".join(sorted(f"{path}={leaf}" for path, leaf in _leaves(document))))
 
 

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TypeAlias
 
 Version: TypeAlias = int
-"""A version of a table: 0 is the first."""
+"""A version of a table, starting with 0."""
 
 LOG_DIRECTORY = "_delta_log"
 SIDECAR_DIRECTORY = "_sidecars"
@@ -27,7 +27,7 @@ _MAX_VERSION = 2**63 - 1
 
 
 class LogFileKind(Enum):
-    """What a file of the log is."""
+    """The kind of a log file."""
 
     COMMIT = "commit"
     CLASSIC_CHECKPOINT = "classic checkpoint"
@@ -38,7 +38,7 @@ class LogFileKind(Enum):
 
     @property
     def is_checkpoint(self) -> bool:
-        """Whether the file is a checkpoint or a part of one."""
+        """True if the file is a checkpoint or a part of one."""
         return self in _CHECKPOINTS
 
 
@@ -51,23 +51,29 @@ _CHECKPOINTS = (
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A file of the log, by what its name says.
+    """A log file, described by its name and listing entry.
 
     Attributes
     ----------
     name
-        The name without a directory.
+        The file name without directory.
+    kind
+        The kind of the file.
     version
         The version of the commit, checkpoint or checksum; the first version of a compaction.
+    size_bytes, modification_time_ms
+        As listed; 0 if not known. The time is in milliseconds since the epoch.
     is_empty
-        Whether a listing shows it with no bytes, as a crash may leave a file that is not written in
-        one step. Spark passes over such a file as if it were not there.
+        True if the file is listed with a size of 0 bytes, as a crash can leave it in a store
+        without atomic writes. Spark skips such a file without an error.
     end_version
         The last version of a compaction, else None.
     part, num_parts
-        The place of a multi-part checkpoint's file, from 1, else None.
+        The number of a part, from 1, and the number of parts of a multi-part checkpoint, else None.
     uuid
-        Of a UUID-named checkpoint, else None.
+        The UUID of a UUID-named checkpoint, else None.
+    extension
+        The file extension: ``json``, ``parquet`` or ``crc``.
     """
 
     name: str
@@ -104,7 +110,7 @@ _PATTERNS = tuple((kind, re.compile(pattern)) for kind, pattern in _NAMES.items(
 def parse_log_file(
     name: str, *, size_bytes: int | None = None, modification_time_ms: int = 0
 ) -> LogFile | None:
-    """The log file of this name, or None for a foreign file, which is never an error.
+    """Parse the name of a log file; None for any other file, which is not an error.
 
     Examples
     --------
@@ -145,7 +151,7 @@ def parse_log_file(
 
 
 def staged_commit_version(name: str) -> Version | None:
-    """The version of a file of `STAGED_COMMIT_DIRECTORY`; None for a foreign file.
+    """Return the version of a staged commit by its file name; None for any other file.
 
     References
     ----------
@@ -164,7 +170,7 @@ def _is_possible(
 
 
 def commit_name(version: Version) -> str:
-    """The name of a commit.
+    """Return the name of a commit file.
 
     Examples
     --------
@@ -175,24 +181,24 @@ def commit_name(version: Version) -> str:
 
 
 def classic_checkpoint_name(version: Version) -> str:
-    """The name of a classic checkpoint."""
+    """Return the name of a classic checkpoint."""
     return f"{version:020d}.checkpoint.parquet"
 
 
 def version_checksum_name(version: Version) -> str:
-    """The name of a version checksum."""
+    """Return the name of a version checksum."""
     return f"{version:020d}.crc"
 
 
 def compaction_name(start: Version, end: Version) -> str:
-    """The name of the log compaction of the commits from `start` to `end`."""
+    """Return the name of the log compaction of the commits from `start` to `end`."""
     return f"{start:020d}.{end:020d}.compacted.json"
 
 
 def staging_directory(uuid: str) -> str:
-    """The name, within the log directory, of where files of the log are made before they are named.
+    """Return the name of a directory in `_delta_log` where log files are prepared.
 
-    Engines and Spark's listings leave out names that begin with a dot.
+    Engines and Spark's listings ignore names that begin with a dot.
 
     Examples
     --------
@@ -205,12 +211,12 @@ def staging_directory(uuid: str) -> str:
 
 
 def is_staging_directory(name: str) -> bool:
-    """Whether a directory is one of `staging_directory`, which may be deleted with all it holds."""
+    """True if a name is one of `staging_directory`, which may be deleted with its content."""
     return re.fullmatch(re.escape(_STAGING) + _UUID, name) is not None
 
 
 def data_directory(uuid: str) -> str:
-    """The name, at the table's root, of the directory that one write puts its data files in.
+    """Return the name of a directory, below the table's root, for the data files of one write.
 
     Examples
     --------
@@ -223,15 +229,15 @@ def data_directory(uuid: str) -> str:
 
 
 def is_data_directory(name: str) -> bool:
-    """Whether a directory is one of `data_directory`, of this write or another."""
+    """True if a name is one of `data_directory`, for any write."""
     return re.fullmatch(_DATA + _UUID, name) is not None
 
 
 def is_temporary_file(name: str) -> bool:
-    """Whether a file is one that a store writes before it gets its name in the log."""
+    """True if a name is that of a temporary file of a store, written before the final log file."""
     return re.fullmatch(re.escape(_STAGING) + _UUID + r"\.tmp", name) is not None
 
 
 def listing_prefix(version: Version) -> str:
-    """The text from which a listing in order of names gives every file of `version` and later."""
+    """Return the prefix at which a listing in name order starts with the files of `version`."""
     return f"{version:020d}"

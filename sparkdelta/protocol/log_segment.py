@@ -1,4 +1,4 @@
-"""The log segment: the files of the log that together give one version of a table.
+"""The log segment: the log files from which one version of a table is reconstructed.
 
 References
 ----------
@@ -21,8 +21,8 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version
 
-# One version may have several checkpoints. A UUID-named one was written in one piece and is never
-# overwritten, a classic one was written in one piece, the parts may be of different attempts.
+# In ascending order, for versions with several checkpoints: parts may be of different attempts, a
+# classic checkpoint is one file but may be overwritten, a UUID-named one is never overwritten.
 _PREFERENCE = (
     LogFileKind.MULTI_PART_CHECKPOINT,
     LogFileKind.CLASSIC_CHECKPOINT,
@@ -35,7 +35,7 @@ class Checkpoint:
     """A complete checkpoint.
 
     Invariants: there is at least one file; all files are checkpoint files of one version and one
-    kind; there is one file, or the parts 1 to n of n in this order.
+    kind; there is either one file or the parts 1 to n of n, in this order.
     """
 
     version: Version
@@ -54,12 +54,12 @@ class Checkpoint:
 
     @property
     def kind(self) -> LogFileKind:
-        """The naming scheme."""
+        """The kind of its files, which is its naming scheme."""
         return self.files[0].kind
 
     @property
     def is_json(self) -> bool:
-        """Whether it is a UUID-named checkpoint in JSON form; others are Parquet."""
+        """True if it is a UUID-named checkpoint in JSON; all others are Parquet."""
         return self.files[0].extension == "json"
 
 
@@ -69,13 +69,13 @@ class LogSegment:
 
     Invariants
     ----------
-    - `checkpoint`, if any, is of `version` or older.
-    - `deltas` are commits and compactions in replay order that cover every version above the
-      checkpoint's (from 0 without a checkpoint) up to `version` once: no gap, no overlap.
+    - `checkpoint`, if any, is not newer than `version`.
+    - `deltas` are commits and compactions in replay order. They cover each version after the
+      checkpoint's (from 0 without a checkpoint) up to `version` exactly once.
     - There is a checkpoint or a delta.
-    - `commits` are the commits seen up to `version`, in order, one per version, among them all
+    - `commits` are the listed commits up to `version`, in order, one per version. They include all
       commits of `deltas`; timestamps and history come from them, never from a compaction.
-    - `version_checksum`, if any, is of exactly `version`.
+    - `version_checksum`, if any, has exactly `version`.
     """
 
     version: Version
@@ -125,7 +125,7 @@ class LogSegment:
 
 
 def _shown_files(files: Sequence[LogFile]) -> str:
-    """How many files there are, and the versions that they cover."""
+    """Return the number of files and the versions that they cover."""
     if not files:
         return "none"
     first, last = files[0].version, _last_version(files[-1])
@@ -136,7 +136,7 @@ def _shown_files(files: Sequence[LogFile]) -> str:
 _DELTAS = (LogFileKind.COMMIT, LogFileKind.COMPACTION)
 
 
-def _require(invariant: str, holds: bool) -> None:  # noqa: FBT001 - reads as a claim
+def _require(invariant: str, holds: bool) -> None:  # noqa: FBT001 - the condition
     if not holds:
         raise ValueError(f"not a log segment: {invariant}")
 
@@ -152,34 +152,34 @@ def select_log_segment(
     version: Version | None = None,
     without: Collection[str] = (),
 ) -> LogSegment:
-    """The segment that gives a version of the table with the fewest files.
+    """Select the segment of a version, with as few files as possible.
 
     Parameters
     ----------
     files
         A listing of the log, in any order.
     path
-        The table's, for errors.
+        The path of the table, for error messages.
     version
-        The latest that the listing shows by default.
+        The version; by default the latest in the listing.
     without
-        Names of compactions and checkpoint files that were found broken (those without a byte need
-        no mention), or of these and version checksums that are to be checked themselves.
+        Names of checkpoint files, compactions and version checksums that must not be used because
+        they are corrupt or are about to be verified. Empty files are never used.
 
     Raises
     ------
     MalformedLogFileError
-        If a commit has no bytes.
+        If a commit file is empty.
     TableNotFoundError
         If there is no log.
     MissingPartFilesError
-        If the log consists of parts of a checkpoint.
+        If the log consists only of an incomplete checkpoint.
     TruncatedTransactionLogError
         If there is neither version 0 nor a complete checkpoint.
     VersionNotFoundError
         If the version is newer than the latest or older than what can be reconstructed.
     VersionsNotContiguousError
-        If commits are missing in between.
+        If a commit is missing in between.
 
     References
     ----------
@@ -210,19 +210,24 @@ def select_log_segment(
 
 
 def extend_log_segment(segment: LogSegment, files: Iterable[LogFile], *, path: str) -> LogSegment:
-    """The segment of the latest version, given what was committed since, on the same checkpoint.
+    """Extend a segment by newer commits, keeping its checkpoint.
 
-    Its deltas begin with those of `segment`; without a new commit it is `segment`.
+    The deltas of the result begin with those of `segment`. Without a newer commit, `segment` is
+    returned.
 
     Parameters
     ----------
     files
-        A listing of the log that begins after the segment's version, or earlier.
+        A listing of the log that includes all files after the segment's version.
+    path
+        The path of the table, for error messages.
 
     Raises
     ------
+    MalformedLogFileError
+        If a new commit file is empty.
     VersionsNotContiguousError
-        If commits are missing in between.
+        If a commit is missing in between.
     """
     listing = _Listing.of((file for file in files if file.version > segment.version), without=())
     if not listing.commits:
@@ -242,7 +247,7 @@ def extend_log_segment(segment: LogSegment, files: Iterable[LogFile], *, path: s
 
 
 def refuse_empty(commits: Iterable[LogFile], *, path: str) -> None:
-    """`MalformedLogFileError` where a commit lost its actions: it has at least its provenance."""
+    """Raise `MalformedLogFileError` if a commit file is empty; each has at least a commitInfo."""
     for file in commits:
         if file.is_empty:
             problem = f"{file.name} has no bytes"
@@ -250,11 +255,12 @@ def refuse_empty(commits: Iterable[LogFile], *, path: str) -> None:
 
 
 def readable_commits(files: Iterable[LogFile], *, path: str) -> list[LogFile]:
-    """The commits, in order, of the versions that can still be reconstructed.
+    """Return the commits, in order, from the earliest version that can be reconstructed.
 
     Raises
     ------
-    TableNotFoundError, TruncatedTransactionLogError
+    TableNotFoundError, MissingPartFilesError, TruncatedTransactionLogError
+        As `select_log_segment`.
     """
     listing = _Listing.of(files, without=())
     latest = listing.latest(path, None)
@@ -265,10 +271,10 @@ def readable_commits(files: Iterable[LogFile], *, path: str) -> list[LogFile]:
 
 
 def missing_commits(files: Iterable[LogFile]) -> list[tuple[Version, Version]]:
-    """The gaps among the commits that the log should have: first and last version of each.
+    """Return the gaps among the commits, as the first and last missing version of each.
 
-    It should have all from version 0, or from the one after its oldest complete checkpoint, to the
-    latest; what metadata cleanup has left below is no matter.
+    A log should have all commits from version 0, or from the version after its oldest complete
+    checkpoint, to the latest. Older commits that metadata cleanup left behind are ignored.
 
     References
     ----------
@@ -328,7 +334,7 @@ class _Listing:
         raise TableNotFoundError(path=path)
 
     def earliest(self) -> Version | None:
-        """The first version that can be reconstructed, as far as the beginning of the log goes."""
+        """Return the first version that can be reconstructed if no later commit is missing."""
         if 0 in self.commits:
             return 0
         ends = (_last_version(file) for file in self.compactions if file.version == 0)
@@ -340,12 +346,12 @@ class _Listing:
 
 
 def complete_checkpoints(files: Iterable[LogFile]) -> dict[Version, Checkpoint]:
-    """The checkpoint to use of each version that has a complete one.
+    """Return the preferred checkpoint of each version that has a complete one.
 
     Parameters
     ----------
     files
-        Checkpoint files, in any order; one without a byte counts as missing.
+        Checkpoint files, in any order; empty files count as missing.
 
     References
     ----------
@@ -355,7 +361,7 @@ def complete_checkpoints(files: Iterable[LogFile]) -> dict[Version, Checkpoint]:
     for file in files:
         if file.is_empty:
             continue
-        # The parts of one attempt share their number of parts; any other checkpoint is one file.
+        # Parts of one attempt have the same number of parts; any other checkpoint is a single file.
         candidates.setdefault((file.version, file.num_parts or file.name), []).append(file)
     checkpoints: dict[Version, Checkpoint] = {}
     for group in candidates.values():
@@ -370,14 +376,14 @@ def complete_checkpoints(files: Iterable[LogFile]) -> dict[Version, Checkpoint]:
 
 
 def _preference(checkpoint: Checkpoint) -> tuple[int, int, str]:
-    # Number of parts and name settle what is left, so that the choice never depends on the order.
+    # The number of parts and the name make the choice independent of the order of the listing.
     return _PREFERENCE.index(checkpoint.kind), len(checkpoint.files), checkpoint.files[0].name
 
 
 def _fewest_files(
     commits: Mapping[Version, LogFile], compactions: Iterable[LogFile], start: Version, end: Version
 ) -> tuple[LogFile, ...] | None:
-    """The shortest sequence of files for exactly the versions from start to end."""
+    """Return the shortest sequence of files that covers the versions from start to end, or None."""
     starting: dict[Version, list[LogFile]] = {}
     for file in compactions:
         if start <= file.version and _last_version(file) <= end:
@@ -391,7 +397,7 @@ def _fewest_files(
         options = starting.get(v, []) + ([commits[v]] if v in commits else [])
         usable = [file for file in options if _last_version(file) + 1 in count]
         if usable:
-            # Of two equally long ways the one that begins with the widest file.
+            # Of equally short sequences, prefer the one whose first file covers the most versions.
             best = min(usable, key=lambda f: (count[_last_version(f) + 1], -_last_version(f)))
             choice[v], count[v] = best, count[_last_version(best) + 1] + 1
     if start <= end and start not in choice:

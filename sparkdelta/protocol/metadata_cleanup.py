@@ -1,4 +1,4 @@
-"""Which files of the log may be deleted: everything that no version within retention needs.
+"""Metadata cleanup: the log files that no version within the retention period requires.
 
 References
 ----------
@@ -24,7 +24,9 @@ _ORDER = (
 
 
 def cutoff_time(now_ms: int, retention_ms: int) -> int:
-    """The cutOffTimestamp: midnight UTC of the day before which nothing need be kept.
+    """Return the cutOffTimestamp: the end of the retention period, rounded down to midnight UTC.
+
+    All times are in milliseconds since the epoch.
 
     Examples
     --------
@@ -35,8 +37,10 @@ def cutoff_time(now_ms: int, retention_ms: int) -> int:
 
 
 def is_abandoned(modification_time_ms: int, now_ms: int) -> bool:
-    """Whether nothing in progress can still be about to name a file: at midnight UTC it was a day
-    old. So it is for sidecars, and here for files that got no name in the log.
+    """True if a file was at least a day old at the last midnight UTC.
+
+    By then, no write in progress can still refer to it. PROTOCOL.md defines the rule for sidecars;
+    it is also applied to temporary files.
 
     Examples
     --------
@@ -51,10 +55,10 @@ def _midnight(moment_ms: int) -> int:
 
 
 def cutoff_checkpoints(files: Iterable[LogFile], cutoff: Version) -> list[Checkpoint]:
-    """The complete checkpoints not newer than the cutoffCommit, the newest first.
+    """Return the complete checkpoints that are not newer than the cutoffCommit, newest first.
 
-    A multi-part checkpoint with a part missing is none. Whether the sidecars of one are there, its
-    name does not tell.
+    Multi-part checkpoints with a missing part are left out. The existence of sidecars cannot be
+    checked by names.
 
     Parameters
     ----------
@@ -68,14 +72,22 @@ def cutoff_checkpoints(files: Iterable[LogFile], cutoff: Version) -> list[Checkp
 
 
 def expired_files(files: Iterable[LogFile], checkpoint: Version) -> list[LogFile]:
-    """What may be deleted given the version of the cutOffCheckpoint, in the order of deletion.
+    """Return the files that may be deleted, in the order of deletion.
 
-    Commits, version checksums and checkpoints before it; compactions that begin with it or before.
-    The commit of its own version stays: no checkpoint holds the in-commit timestamp.
+    These are the commits, version checksums and checkpoints before the cutOffCheckpoint, and the
+    compactions that begin at its version or before. The commit of its version is kept, because
+    checkpoints do not contain the in-commit timestamp.
 
-    Wherever deletion stops, what is left is a log: compactions go first, since a reader may prefer
-    them to commits that are still there; then version by version, each commit before the
-    checkpoint that could stand in for it.
+    The order leaves a readable log if deletion stops at any point: first the compactions, because
+    readers may prefer them to commits; then version by version, each commit before the checkpoint
+    of its version.
+
+    Parameters
+    ----------
+    files
+        A listing of the log.
+    checkpoint
+        The version of the cutOffCheckpoint.
     """
     expired = [file for file in files if _is_expired(file, checkpoint)]
     return sorted(expired, key=_place)
@@ -94,7 +106,14 @@ def _place(file: LogFile) -> tuple[int, Version, int, str]:
 
 
 def expired_staged_commits(names: Iterable[str], checkpoint: Version) -> list[str]:
-    """Those of the files in `_staged_commits` whose version is not above the cutOffCheckpoint's.
+    """Return the staged commits whose version is not newer than the cutOffCheckpoint.
+
+    Parameters
+    ----------
+    names
+        The names of the files in `_staged_commits`.
+    checkpoint
+        The version of the cutOffCheckpoint.
 
     Examples
     --------

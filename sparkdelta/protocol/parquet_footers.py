@@ -1,7 +1,7 @@
-"""Field ids in the footer of a Parquet file: Thrift's compact form, as far as it must be read.
+"""Setting field ids in the footer of a Parquet file, which is in Thrift's compact protocol.
 
-A footer begins with the file's schema, a list of elements in depth-first order. All else stays as
-it is, byte for byte.
+The footer contains the file's schema as a list of elements in depth-first order. All other bytes
+are copied unchanged.
 
 References
 ----------
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 MAGIC = b"PAR1"
 TAIL_BYTES = 8
-"""What follows a footer: its length in 4 bytes, and `MAGIC`."""
+"""Number of bytes after the footer: its length in 4 bytes, and `MAGIC`."""
 
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 _SCHEMA = 2
@@ -24,7 +24,7 @@ _NAME, _NUM_CHILDREN, _FIELD_ID = 4, 5, 9
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A field of a struct; its value are the bytes from start to end."""
+    """A field of a Thrift struct; its value is in the bytes from start to end."""
 
     number: int
     kind: int
@@ -33,12 +33,17 @@ class _Field:
 
 
 def with_field_ids(footer: bytes, ids: Mapping[tuple[str, ...], int]) -> bytes:
-    """The footer with these ids, by the names from the root's columns on; others stay.
+    """Return the footer with field ids set.
+
+    Parameters
+    ----------
+    ids
+        The field ids by path of names below the schema's root; other fields keep their ids.
 
     Raises
     ------
     ValueError
-        It is no footer, or has no field of such a name.
+        If the bytes are not a footer, or if a field is missing.
 
     References
     ----------
@@ -51,13 +56,13 @@ def with_field_ids(footer: bytes, ids: Mapping[tuple[str, ...], int]) -> bytes:
     if kind != _STRUCT:
         raise ValueError("a Parquet schema that is no list of structs")
     start, missing = at, set(ids)
-    open_groups: list[tuple[str, int]] = []  # names, and how many children are to come
+    open_groups: list[tuple[str, int]] = []  # names, and numbers of remaining children
     elements = []
     for _ in range(count):
         fields = list(_fields(footer, at))
         end = fields[-1].end + 1 if fields else at + 1
         name, children = _named(footer, fields)
-        path = (*(group for group, _ in open_groups), name)[1:]  # the root has no part in it
+        path = (*(group for group, _ in open_groups), name)[1:]  # without the root
         if path in missing:
             missing.discard(path)
             elements.append(_element(footer, fields, ids[path]))
@@ -71,7 +76,7 @@ def with_field_ids(footer: bytes, ids: Mapping[tuple[str, ...], int]) -> bytes:
 
 
 def footer_bytes(tail: bytes) -> int:
-    """The length of a footer, from the end of its file."""
+    """Return the length of a footer in bytes, given the end of the file."""
     if len(tail) < TAIL_BYTES or tail[-4:] != MAGIC:
         raise ValueError("not a Parquet file, or an encrypted one")
     return int.from_bytes(tail[-8:-4], "little")
@@ -80,7 +85,7 @@ def footer_bytes(tail: bytes) -> int:
 def _descended(
     open_groups: list[tuple[str, int]], name: str, children: int
 ) -> list[tuple[str, int]]:
-    """The groups that the next element is in."""
+    """Return the groups that contain the next element, with their numbers of remaining children."""
     groups = [*open_groups]
     if groups:
         groups[-1] = (groups[-1][0], groups[-1][1] - 1)
@@ -102,18 +107,18 @@ def _named(data: bytes, fields: list[_Field]) -> tuple[str, int]:
 
 
 def _element(data: bytes, fields: list[_Field], field_id: int) -> bytes:
-    """A schema element with another id."""
+    """Return a schema element with its field id replaced."""
     parts = [(f.number, f.kind, data[f.start : f.end]) for f in fields if f.number != _FIELD_ID]
-    parts.append((_FIELD_ID, _I32, _as_varint(field_id << 1)))  # zigzag of what is not negative
+    parts.append((_FIELD_ID, _I32, _as_varint(field_id << 1)))  # zigzag encoding
     written, last = b"", 0
     for number, kind, value in sorted(parts):
-        written += bytes([(number - last) << 4 | kind]) + value  # numbers below 16: one byte
+        written += bytes([(number - last) << 4 | kind]) + value  # deltas below 16 fit into one byte
         last = number
     return written + b"\0"
 
 
 def _fields(data: bytes, at: int) -> Iterator[_Field]:
-    """The fields of the struct that begins here; a stop byte follows the last."""
+    """Yield the fields of the struct at an offset, up to its stop byte."""
     number = 0
     while data[at] != 0:
         kind, step = data[at] & 0x0F, data[at] >> 4
@@ -129,8 +134,8 @@ def _fields(data: bytes, at: int) -> Iterator[_Field]:
 
 
 def _after(data: bytes, at: int, kind: int) -> int:
-    """Where a value of a kind ends."""
-    if kind in (_TRUE, _FALSE, _BYTE):  # truths in lists take a byte
+    """Return the end offset of a value of a kind."""
+    if kind in (_TRUE, _FALSE, _BYTE):  # booleans in collections take a byte
         return at + 1
     if kind in (_I16, _I32, _I64):
         return _varint(data, at)[1]
