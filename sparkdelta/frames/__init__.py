@@ -1,6 +1,7 @@
-"""The protocol's rules over tables of actions and rows: `DataFrame -> DataFrame`, lazy.
+"""Protocol rules as lazy transformations of DataFrames of actions and rows.
 
-No session, no action, no storage. Nothing here depends on a setting of the session: formats, zones
-and null rules are spelled out, and whatever cannot be parsed is an error or a null by name, never
-by luck.
+Functions here take and return DataFrames or SQL expressions. They do not create sessions, trigger
+Spark jobs or access storage. Results do not depend on the session's settings: formats, time zones
+and null handling are explicit, and each function documents whether a value that cannot be parsed is
+an error or null.
 """

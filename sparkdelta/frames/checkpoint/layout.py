@@ -1,4 +1,4 @@
-"""In which order file actions stand in a checkpoint, and which of them stand together.
+"""Order and partitioning of file actions in checkpoint files.
 
 References
 ----------
@@ -44,9 +44,9 @@ from sparkdelta.schema.statistics_schema import leaves, narrowed_statistics
 from sparkdelta.schema.table_schema import quoted
 
 LEADING_COLUMNS = 2
-"""So many columns of the data order the files of a partition, unless the table is clustered."""
+"""The number of data columns that order the adds of a table without clustering columns."""
 
-# A range of them says nothing that can be relied on: NaN, no order, or a zone of the reader's.
+# Ranges of these types are unreliable: NaN, no order, or dependent on the reader's time zone.
 _NOT_RANGED = (BooleanType, BinaryType, FloatType, DoubleType)
 _ZONED = (TimestampType, TimestampNTZType)
 _SORT = "_sort_"
@@ -54,14 +54,16 @@ _SORT = "_sort_"
 
 @dataclass(frozen=True, slots=True)
 class FileOrder:
-    """The columns by which the rows of `checkpoint_rows.add_rows` are ordered.
+    """Sort order of the add actions of a checkpoint (rows of `checkpoint.rows.add_rows`).
 
     Attributes
     ----------
+    schema
+        The schema of the checkpoint.
     leading
-        Physical names of columns of the data.
+        Physical paths of the data columns whose minima are sort keys, after the partition values.
     time_zone
-        Of timestamp partition values that were written without one.
+        The time zone of timestamp partition values that were written without one.
     """
 
     schema: CheckpointSchema
@@ -70,24 +72,24 @@ class FileOrder:
 
     @property
     def ranged_partition_keys(self) -> list[tuple[str, StructField]]:
-        """The partition columns of which a range can be told."""
+        """The partition columns with reliable ranges, by physical name."""
         return ranged_keys(self.schema.partition_keys)
 
     @property
     def ranged_statistics(self) -> StructType:
-        """The type of the statistics of which a range is told."""
-        known = narrowed_statistics(self.schema.statistics, self.leading)
-        return StructType([self.schema.statistics["numRecords"]]) if known is None else known
+        """The type of the statistics whose ranges are recorded: those of the leading columns."""
+        narrowed = narrowed_statistics(self.schema.statistics, self.leading)
+        return StructType([self.schema.statistics["numRecords"]]) if narrowed is None else narrowed
 
     def partition_value(self, key: str, field: StructField) -> str:
-        """The typed partition value of a row, in SQL."""
+        """Return SQL for the typed partition value of an add action."""
         if self.schema.with_struct:
             return f"add.{PARTITION_VALUES_PARSED}.{quoted(key)}"
         text = partition_value("add.partitionValues", key)
         return typed_partition_value(text, field, time_zone=self.time_zone)
 
     def statistics(self) -> str:
-        """The statistics of a row, at least of the leading columns, in SQL."""
+        """Return SQL for the statistics of an add action, at least of the leading columns."""
         if self.schema.with_struct:
             return f"add.{STATS_PARSED}"
         if not self.schema.with_json:
@@ -95,14 +97,14 @@ class FileOrder:
         return parsed_statistics("add.stats", statistics=self.ranged_statistics)
 
     def clustered(self, rows: DataFrame, ranges: RowRanges | None) -> DataFrame:
-        """Rows in order: by partition values, by leading statistics, by path.
+        """Sort rows by partition values, then by leading statistics, then by path.
 
         Parameters
         ----------
         rows
-            A column `add`.
+            add STRUCT.
         ranges
-            Of `sampled_keys`, each in a partition; None for one of all.
+            Ranges of `sampled_keys`, one per partition of the result; None for a single partition.
         """
         keyed, names = _keyed(rows, self.sort_keys())
         if ranges is None:
@@ -113,18 +115,19 @@ class FileOrder:
         return spread.sortWithinPartitions(*names).drop(*names)
 
     def sort_keys(self) -> list[str]:
-        """By what the adds are sorted, in SQL."""
+        """Return the sort keys of add actions, in SQL."""
         values = [self.partition_value(key, field) for key, field in self.schema.partition_keys]
         return [*values, *self._leading_bounds(self.statistics()), "add.path"]
 
     def sampled_keys(self, adds: DataFrame, stored: StoredFacts) -> DataFrame:
-        """What tells the ranges that `clustered` is given.
+        """Return the range keys of add actions, from which the ranges of `clustered` are computed.
 
         Parameters
         ----------
         adds
-            path, partitionValues, stats, and the typed columns that `stored` names. They may be
-            dead, so what is no value of its type is null and no error.
+            path STRING, partitionValues MAP<STRING, STRING>, stats STRING, and the typed columns in
+            `stored`. Some may not be live, so a value that is not of its type is null, not an
+            error.
         """
         values = []
         for key, field in self.schema.partition_keys:
@@ -139,8 +142,8 @@ class FileOrder:
         if not self.schema.with_json and not self.schema.with_struct:
             statistics = self.statistics()
         elif stored.statistics is not None:
-            known = conformed(STATS_PARSED, stored=stored.statistics, wanted=ranged)
-            statistics = f"coalesce({known}, {statistics})"
+            typed = conformed(STATS_PARSED, stored=stored.statistics, wanted=ranged)
+            statistics = f"coalesce({typed}, {statistics})"
         keys = zip(
             [*values, *self._leading_bounds(statistics), "path"], self._key_types(), strict=True
         )
@@ -156,17 +159,17 @@ class FileOrder:
 
 
 def ranged_keys(partition_keys: Sequence[tuple[str, StructField]]) -> list[tuple[str, StructField]]:
-    """Those of the partition columns, by their keys, of which a range can be told."""
+    """Return the partition columns with reliable ranges, by physical name."""
     return [(key, field) for key, field in partition_keys if is_ranged(field.dataType)]
 
 
 def value_ranges_type(keys: Sequence[tuple[str, StructField]]) -> StructType:
-    """The type of the ranges of some partition columns, which looks like that of statistics.
+    """Return the type of the ranges of partition columns, which has the shape of file statistics.
 
     Parameters
     ----------
     keys
-        As `ranged_keys` gives them.
+        The result of `ranged_keys`.
     """
     bounds = StructType([StructField(key, field.dataType) for key, field in keys])
     counts = StructType([StructField(key, LongType()) for key, _ in keys])
@@ -176,32 +179,32 @@ def value_ranges_type(keys: Sequence[tuple[str, StructField]]) -> StructType:
 
 
 def is_ranged(data_type: DataType) -> bool:
-    """Whether a range of partition values of this type says what all readers agree on."""
+    """Return True if all readers order partition values of this type the same way."""
     is_collated = isinstance(data_type, StringType) and data_type != StringType()
     return not is_collated and not isinstance(data_type, (*_NOT_RANGED, *_ZONED))
 
 
 def hashed(rows: DataFrame, partitions: int) -> DataFrame:
-    """Rows of one column `add` spread by a hash of their path, in no order."""
+    """Distribute rows (add STRUCT) over partitions by a hash of their path, unsorted."""
     if partitions == 1:
         return rows.coalesce(1)
     return rows.repartition(partitions, F.xxhash64("add.path"))
 
 
 def by_deletion(rows: DataFrame, partitions: int) -> DataFrame:
-    """Rows of one column `remove` in order of their deletion, oldest first."""
+    """Sort rows (remove STRUCT) by deletion timestamp, oldest first."""
     return _sorted(rows, ["remove.deletionTimestamp", "remove.path"], partitions)
 
 
 def in_one_file(rows: DataFrame, order: FileOrder | None, *, is_small: bool) -> DataFrame:
-    """All rows of a classic checkpoint in one partition: what is not a file action, adds, removes.
+    """Sort the rows of a classic checkpoint in one partition: other actions, adds, removes.
 
     Parameters
     ----------
     order
-        Of the adds; None leaves them as they come.
+        The order of the adds; None leaves them unsorted.
     is_small
-        Whether one task is to do it all.
+        True to compute the rows in a single task, without a shuffle.
     """
     kind = "CASE WHEN add IS NOT NULL THEN 1 WHEN remove IS NOT NULL THEN 2 ELSE 0 END"
     keys = [kind, *(order.sort_keys() if order is not None else [])]
@@ -209,19 +212,21 @@ def in_one_file(rows: DataFrame, order: FileOrder | None, *, is_small: bool) -> 
 
 
 def leaf(statistics: str, kind: str, path: tuple[str, ...]) -> str:
-    """One leaf of a struct of statistics, in SQL."""
+    """Return SQL for one leaf of a statistics struct."""
     return ".".join((statistics, kind, *map(quoted, path)))
 
 
 def leading_paths(
     statistics: StructType, clustering: tuple[tuple[str, ...], ...]
 ) -> tuple[tuple[str, ...], ...]:
-    """The physical names of the columns that order files: clustering columns, else the first.
+    """Return the physical paths of the columns that order files.
+
+    These are the clustering columns, or else the first columns of the table with statistics.
 
     Parameters
     ----------
     clustering
-        Physical names; those without bounds are left out.
+        Physical paths of the clustering columns; those without statistics are ignored.
     """
     bounds = leaves(_bounds_type(statistics))
     paths = [path for path, data_type in bounds if not isinstance(data_type, _NOT_RANGED)]
@@ -235,13 +240,13 @@ def _bounds_type(statistics: StructType) -> DataType:
 
 def _sorted(rows: DataFrame, keys: list[str], partitions: int) -> DataFrame:
     keyed, names = _keyed(rows, keys)
-    # What fits one file is not worth an exchange.
+    # Rows that fit in one file do not need a shuffle.
     spread = keyed.repartitionByRange(partitions, *names) if partitions > 1 else keyed.coalesce(1)
     return spread.sortWithinPartitions(*names).drop(*names)
 
 
 def _keyed(rows: DataFrame, keys: list[str]) -> tuple[DataFrame, list[str]]:
-    """Rows with their keys, computed once and not for each comparison, and the names of these."""
+    """Add sort keys as columns, so that each is computed once per row, and return their names."""
     names = [f"{_SORT}{number}" for number in range(len(keys))]
     named = (f"{key} AS {name}" for key, name in zip(keys, names, strict=True))
     return rows.selectExpr("*", *named), names

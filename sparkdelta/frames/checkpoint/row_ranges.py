@@ -1,7 +1,7 @@
-"""Rows in partitions by ranges of their keys, whose bounds a sample of the keys has told.
+"""Range partitioning of rows, with bounds computed from a sample of the keys.
 
-`repartitionByRange` computes all rows twice, in full, to learn the bounds; here they are computed
-once, and of the sample nothing but the keys.
+`repartitionByRange` computes all rows twice, once to sample the bounds. Here the rows are computed
+once, and only the keys of the sample.
 
 References
 ----------
@@ -31,7 +31,7 @@ from sparkdelta.schema.sql_text import text_literal
 Bound: TypeAlias = "tuple[float | str, ...]"
 
 SAMPLES_PER_RANGE = 64
-"""So few that ranges differ by an eighth or so in how many rows they have."""
+"""The sampled keys per range, with which the sizes of ranges differ by about an eighth."""
 
 _KEY, _BOUNDS, _RANGE = "_key_", "_bounds_", "_range"
 _CANDIDATES_PER_RANGE = 20
@@ -39,26 +39,28 @@ _MOMENTS = (DateType, TimestampType, TimestampNTZType)
 
 
 def range_key(value: str, data_type: DataType) -> str:
-    """A key of ranges in SQL, DOUBLE or STRING, in the order of a value, of which it may tell less;
-    never null: null comes first.
+    """Return SQL for a range key: a DOUBLE or STRING that is never null and orders like the value.
+
+    Different values may have the same key. Null is ordered first.
     """
     if isinstance(data_type, (StringType, BinaryType)):
         return f"coalesce(CAST({value} AS STRING), '')"
-    # Neither dates nor timestamps without a zone become numbers.
+    # Spark does not cast DATE or TIMESTAMP_NTZ to a number.
     number = f"CAST({value} AS TIMESTAMP_LTZ)" if isinstance(data_type, _MOMENTS) else value
     return f"coalesce(CAST({number} AS DOUBLE), double('-Infinity'))"
 
 
 @dataclass(frozen=True, slots=True)
 class RowRanges:
-    """Ranges of keys, and where Spark is to put each.
+    """Ranges of keys and the partition of each.
 
     Attributes
     ----------
     bounds
-        The greatest keys of all ranges but the last, in order.
+        The upper bounds (inclusive) of all ranges but the last, in order.
     places
-        A number for each range; `repartition` by them gives each range a partition of its own.
+        One number per range. `repartition` by these numbers puts each range in a separate
+        partition.
     """
 
     bounds: tuple[Bound, ...]
@@ -66,7 +68,7 @@ class RowRanges:
 
     @classmethod
     def of(cls, told: Row) -> RowRanges:
-        """The row of `told_ranges`."""
+        """Create the ranges from the row of `told_ranges`."""
         hashed = {partition: number for number, partition in enumerate(told["partitions"])}
         count = len(told["bounds"]) + 1
         bounds = tuple(tuple(bound) for bound in told["bounds"] if bound is not None)
@@ -74,15 +76,20 @@ class RowRanges:
 
 
 def told_ranges(sample: DataFrame, count: int) -> DataFrame:
-    """One row: bounds ARRAY<STRUCT>, and partitions ARRAY<INT>, those that Spark gives numbers from
-    0 on when rows are repartitioned by them.
+    """Compute the bounds of ranges of about equal size.
 
     Parameters
     ----------
     sample
-        Columns of `range_key`s, in their order.
+        One column per `range_key`, in their order.
     count
-        Of the ranges, at least two.
+        The number of ranges, at least two.
+
+    Returns
+    -------
+    DataFrame
+        One row: bounds ARRAY<STRUCT>, partitions ARRAY<INT> (the partition to which Spark
+        repartitions each of the numbers 0, 1, ...).
     """
     keys = sample.agg(F.sort_array(F.collect_list(F.struct("*"))).alias("keys"))
     numbers = f"sequence(0, {_CANDIDATES_PER_RANGE * count})"
@@ -94,36 +101,36 @@ def told_ranges(sample: DataFrame, count: int) -> DataFrame:
 
 
 def in_ranges(rows: DataFrame, keys: Sequence[str], ranges: RowRanges) -> DataFrame:
-    """The rows, each range in a partition of its own.
+    """Repartition rows so that each range is in a separate partition.
 
     Parameters
     ----------
     keys
-        The `range_key`s of a row.
+        The `range_key`s of a row, in SQL.
     """
     bounds = (
         f"array({', '.join(_literal(bound[number]) for bound in ranges.bounds)})"
         for number in range(len(keys))
     )
-    known = {
+    added = {
         **{f"{_KEY}{number}": key for number, key in enumerate(keys)},
         **{f"{_BOUNDS}{number}": values for number, values in enumerate(bounds)},
         _RANGE: "0",
     }
-    found = rows.selectExpr("*", *(f"{value} AS {name}" for name, value in known.items()))
-    # A binary search, a step each: Spark joins by ranges only by trying all.
+    searched = rows.selectExpr("*", *(f"{value} AS {name}" for name, value in added.items()))
+    # Binary search, one column per step: a range join in Spark would compare all pairs.
     step = 1 << max(0, len(ranges.bounds).bit_length() - 1)
     while step:
         is_above = _is_above(f"{_RANGE} + {step - 1}", len(keys))
-        found = found.withColumn(_RANGE, F.expr(f"{_RANGE} + IF({is_above}, {step}, 0)"))
+        searched = searched.withColumn(_RANGE, F.expr(f"{_RANGE} + IF({is_above}, {step}, 0)"))
         step >>= 1
     places = f"array({', '.join(map(str, ranges.places))})"
-    spread = found.repartition(len(ranges.places), F.expr(f"get({places}, {_RANGE})"))
+    spread = searched.repartition(len(ranges.places), F.expr(f"get({places}, {_RANGE})"))
     return spread.select(*rows.columns)
 
 
 def _is_above(bound: str, keys: int, number: int = 0) -> str:
-    """Whether a row's keys are greater than a bound; null where there is no such bound."""
+    """Return SQL that is true if a row's keys are greater than a bound; null without a bound."""
     key, value = f"{_KEY}{number}", f"get({_BOUNDS}{number}, {bound})"
     if number + 1 == keys:
         return f"{key} > {value}"

@@ -1,4 +1,4 @@
-"""From the reconciled state to the rows of a checkpoint.
+"""Rows of a checkpoint, computed from the reconciled state of a table.
 
 References
 ----------
@@ -29,17 +29,17 @@ from sparkdelta.schema.table_schema import quoted
 def add_rows(
     adds: DataFrame, *, schema: CheckpointSchema, stored: StoredFacts, time_zone: str
 ) -> DataFrame:
-    """The live files as rows of a checkpoint: one column `add`.
+    """Return the live files as rows of a checkpoint (add STRUCT).
 
-    Statistics that are there in one form only are converted to the other, so that a checkpoint
-    without the one loses nothing.
+    Statistics that exist only as JSON or only as a struct are converted to the form that the
+    checkpoint stores, so that none are lost.
 
     Parameters
     ----------
     adds
-        The fields of the add action, and the typed columns that `stored` names.
+        The fields of the add action and the typed columns in `stored`.
     time_zone
-        Of timestamp partition values that were written without one.
+        The time zone of timestamp partition values that were written without one.
 
     References
     ----------
@@ -62,7 +62,7 @@ def _parsed(schema: CheckpointSchema, stored: StoredFacts) -> str:
     in_struct = conformed(STATS_PARSED, stored=stored.statistics, wanted=schema.statistics)
     if schema.with_json and covers(stored.statistics, schema.statistics):
         return f"coalesce({in_struct}, {in_json})"
-    return f"coalesce({in_json}, {in_struct})"  # the text may say more, and may be lost otherwise
+    return f"coalesce({in_json}, {in_struct})"  # the JSON may have more fields
 
 
 def _text(schema: CheckpointSchema, stored: StoredFacts) -> str:
@@ -78,21 +78,21 @@ def _partition_values(schema: CheckpointSchema, stored: StoredFacts, time_zone: 
         text = partition_value("partitionValues", key)
         value = typed_partition_value(text, field, time_zone=time_zone)
         if field.name in stored.partition_values:
-            known = PARTITION_VALUES_PARSED
-            typed = f"{known}.{quoted(stored.partition_values[field.name])}"
-            value = f"CASE WHEN {known} IS NOT NULL THEN {typed} ELSE {value} END"
+            parsed = PARTITION_VALUES_PARSED
+            typed = f"{parsed}.{quoted(stored.partition_values[field.name])}"
+            value = f"CASE WHEN {parsed} IS NOT NULL THEN {typed} ELSE {value} END"
         values.append(f"{value} AS {quoted(key)}")
     return f"struct({', '.join(values)})"
 
 
 def remove_rows(removes: DataFrame, *, expired_at_ms: int) -> DataFrame:
-    """The tombstones that are not expired: one column `remove`, without statistics and tags.
+    """Return the unexpired tombstones (remove STRUCT), without statistics and tags.
 
     Parameters
     ----------
     expired_at_ms
-        Files deleted then or before have been kept long enough; so have those of which nobody
-        knows when they were deleted.
+        Milliseconds since the epoch. Tombstones deleted at or before this time, or without a
+        deletion timestamp, are dropped.
 
     References
     ----------
@@ -100,17 +100,18 @@ def remove_rows(removes: DataFrame, *, expired_at_ms: int) -> DataFrame:
     """
     facts = {"dataChange": "FALSE"}
     fields = ", ".join(f"{facts.get(name, name)} AS {name}" for name in REMOVE.names)
-    kept = removes.filter(f"deletionTimestamp > {expired_at_ms}")
-    return kept.selectExpr(f"struct({fields}) AS remove")
+    unexpired = removes.filter(f"deletionTimestamp > {expired_at_ms}")
+    return unexpired.selectExpr(f"struct({fields}) AS remove")
 
 
 def transaction_rows(transactions: DataFrame, *, expired_at_ms: int | None) -> DataFrame:
-    """The transaction identifiers that are not expired: one column `txn`.
+    """Return the unexpired transaction identifiers (txn STRUCT).
 
     Parameters
     ----------
     expired_at_ms
-        Those last updated then or before are dropped; one without a time is kept. None keeps all.
+        Milliseconds since the epoch. Identifiers last updated at or before this time are dropped;
+        those without a time are kept. None keeps all.
 
     References
     ----------
@@ -122,17 +123,17 @@ def transaction_rows(transactions: DataFrame, *, expired_at_ms: int | None) -> D
 
 
 def domain_rows(domains: DataFrame) -> DataFrame:
-    """The live domains: one column `domainMetadata`."""
+    """Return the active domains as rows of a checkpoint (domainMetadata STRUCT)."""
     return domains.selectExpr("struct(*) AS domainMetadata")
 
 
 def checkpoint_rows(*frames: DataFrame, columns: StructType) -> DataFrame:
-    """One frame of all rows, with exactly these columns; what a frame lacks is null.
+    """Return the union of DataFrames with exactly these columns; missing columns are null.
 
     Parameters
     ----------
     frames
-        Each has some of the columns.
+        DataFrames with some of the columns.
 
     References
     ----------

@@ -1,8 +1,8 @@
-"""Sidecars that may describe matching files, by the ranges in their tags: the rules of
-`frames.skipping.skipping_rules`, with a whole sidecar in the place of a file.
+"""Skipping of sidecar files by the ranges in their tags.
 
-Its rows are all rows of its files, so a partition column is no constant of it, but a column with a
-range like any other.
+The rules of `frames.skipping.skipping_rules` are applied to a sidecar as if it were one data file
+with the rows of all its files. A partition column is not constant in it, but has a range like any
+other column.
 
 References
 ----------
@@ -28,18 +28,23 @@ _RECORDS = "numRecords"
 
 @dataclass(frozen=True, slots=True)
 class SidecarSkipping:
-    """Chooses sidecars by the predicate of a `DataSkipping`."""
+    """Selection of sidecar files by the predicate of a `DataSkipping`."""
 
     skipping: DataSkipping
 
     def keep(self, tags: DataFrame) -> DataFrame | None:
-        """name STRING of the sidecars that may describe a matching file; None for all.
+        """Return the sidecars that may contain an add action of a matching file.
 
         Parameters
         ----------
         tags
-            name STRING, partition_values STRING, statistics STRING, as `protocol.sidecar_tags` has
-            them.
+            name STRING, partition_values STRING, statistics STRING: the tags of
+            `protocol.sidecar_tags`.
+
+        Returns
+        -------
+        DataFrame or None
+            name STRING; None if no sidecar can be skipped.
         """
         facts = FileFacts(
             partition=lambda _: None,
@@ -70,13 +75,16 @@ class SidecarSkipping:
         return ".".join([_STATISTICS, kind, *map(quoted, self.skipping.physical(path))])
 
     def _null_count(self, path: ColumnPath) -> Condition:
-        """Of rows; where some of the files are in the null partition, it is not known."""
+        """Return the number of rows that are null.
+
+        For a partition column, it is unknown if only some of the files are in the null partition.
+        """
         key = self._partition_key(path)
         if key is None:
             return self._fact("nullCount", path)
         files, nulls = f"{_VALUES}.{_RECORDS}", f"{_VALUES}.nullCount.{quoted(key)}"
-        known = f"WHEN {nulls} = 0 THEN 0 WHEN {nulls} = {files} THEN {_STATISTICS}.{_RECORDS}"
-        return f"CASE {known} END"
+        cases = f"WHEN {nulls} = 0 THEN 0 WHEN {nulls} = {files} THEN {_STATISTICS}.{_RECORDS}"
+        return f"CASE {cases} END"
 
     def _partition_key(self, path: ColumnPath) -> str | None:
         keys = ranged_keys(self.skipping.partition_keys)

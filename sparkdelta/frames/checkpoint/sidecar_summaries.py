@@ -1,4 +1,4 @@
-"""What the written files of a checkpoint hold, a row for each file.
+"""Summaries of written checkpoint files, one row per file.
 
 References
 ----------
@@ -19,53 +19,59 @@ from sparkdelta.schema.action_schemas import ADD, REMOVE
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.schema.table_schema import quoted
 
-_ALWAYS = "dataChange"  # as `frames.checkpoint.rows` writes it
-_IS_ADD = f"add.{_ALWAYS} IS NOT NULL"
+_NEVER_NULL = "dataChange"  # never null: `frames.checkpoint.rows` writes it in every file action
+_IS_ADD = f"add.{_NEVER_NULL} IS NOT NULL"
 _COUNTS = (
     "count(1) AS num_rows",
-    f"count(add.{_ALWAYS}) AS num_adds",
-    f"count(remove.{_ALWAYS}) AS num_removes",
+    f"count(add.{_NEVER_NULL}) AS num_adds",
+    f"count(remove.{_NEVER_NULL}) AS num_removes",
 )
 
 MAX_TEXT = 128
-"""A bound of more characters is left out of a tag."""
+"""The maximum length in characters of a bound in a tag; longer bounds are omitted."""
 
 
 def counted_type() -> StructType:
-    """What of a file must be read for `counts`: the cheapest field that every action has."""
-    add, remove = StructType([ADD[_ALWAYS]]), StructType([REMOVE[_ALWAYS]])
+    """Return the columns to read from a file for `counts`: a small field that is never null."""
+    add, remove = StructType([ADD[_NEVER_NULL]]), StructType([REMOVE[_NEVER_NULL]])
     return StructType([StructField("add", add), StructField("remove", remove)])
 
 
 def summarized_type(order: FileOrder) -> StructType:
-    """What of a sidecar file must be read for `sidecar_summaries`."""
+    """Return the columns to read from a sidecar file for `sidecar_summaries`."""
     schema = order.schema
-    fields = [ADD[_ALWAYS], ADD["size"]]
+    fields = [ADD[_NEVER_NULL], ADD["size"]]
     if not schema.with_struct:
         fields += [ADD["partitionValues"], *([ADD["stats"]] if schema.with_json else [])]
     elif schema.partition_keys:
         fields.append(StructField(PARTITION_VALUES_PARSED, schema.partition_values))
     if schema.with_struct:
         fields.append(StructField(STATS_PARSED, order.ranged_statistics))
-    remove = StructType([REMOVE[_ALWAYS], REMOVE["deletionTimestamp"]])
+    remove = StructType([REMOVE[_NEVER_NULL], REMOVE["deletionTimestamp"]])
     return StructType([StructField("add", StructType(fields)), StructField("remove", remove)])
 
 
 def counts() -> list[Column]:
-    """num_rows LONG, num_adds LONG, num_removes LONG: aggregates of rows of type `counted_type`."""
+    """Return the aggregates num_rows LONG, num_adds LONG, num_removes LONG over `counted_type`."""
     return [F.expr(count) for count in _COUNTS]
 
 
 def sidecar_summaries(rows: DataFrame, file_name: Column, order: FileOrder) -> DataFrame:
-    """file STRING, `counts`, add_bytes LONG (of the data files), partition_values STRING and
-    statistics STRING (JSON as in `protocol.sidecar_tags`), first_deletion LONG, last_deletion LONG.
+    """Summarize sidecar files.
 
-    A bound is that of all adds, and missing where one add of the file lacks it.
+    A bound covers all adds of the sidecar. It is omitted if one of them lacks the bound.
 
     Parameters
     ----------
     rows
-        The files' rows, of type `summarized_type`.
+        The rows of the files, of type `summarized_type`.
+
+    Returns
+    -------
+    DataFrame
+        file STRING, `counts`, add_bytes LONG (total size of the data files), partition_values
+        STRING and statistics STRING (JSON, see `protocol.sidecar_tags`), first_deletion LONG and
+        last_deletion LONG (milliseconds since the epoch).
     """
     keys = order.ranged_partition_keys
     values = (f"{order.partition_value(key, field)} AS {quoted(key)}" for key, field in keys)
@@ -93,7 +99,7 @@ def sidecar_summaries(rows: DataFrame, file_name: Column, order: FileOrder) -> D
 
 
 def _value_ranges(keys: Sequence[tuple[str, StructField]]) -> str:
-    fields = [f"count(add.{_ALWAYS}) AS numRecords"]
+    fields = [f"count(add.{_NEVER_NULL}) AS numRecords"]
     if keys:
         named = [(quoted(key), f"of_row.{quoted(key)}", field.dataType) for key, field in keys]
         least = (f"{_short(f'min({value})', kind)} AS {key}" for key, value, kind in named)
@@ -130,14 +136,16 @@ def _range(kind: str, data_type: DataType, path: tuple[str, ...]) -> str:
     if kind == "nullCount":
         return _if_all(f"sum({value})", value)
     bound = f"min({value})" if kind == "minValues" else f"max({value})"
-    # Every add has the bound, or nothing but nulls.
-    has_none = f"coalesce({leaf('statistics', 'nullCount', path)} = statistics.numRecords, FALSE)"
-    missing = f"count_if({_IS_ADD} AND {value} IS NULL AND NOT {has_none})"
+    # An add without the bound is allowed only if all its values are null.
+    is_all_null = (
+        f"coalesce({leaf('statistics', 'nullCount', path)} = statistics.numRecords, FALSE)"
+    )
+    missing = f"count_if({_IS_ADD} AND {value} IS NULL AND NOT {is_all_null})"
     return f"CASE WHEN {missing} = 0 THEN {_short(bound, data_type)} END"
 
 
 def _if_all(total: str, value: str) -> str:
-    """A sum, where every add has a value."""
+    """Return SQL for a sum that is null unless every add has a value."""
     return f"CASE WHEN count_if({_IS_ADD} AND {value} IS NULL) = 0 THEN {total} END"
 
 

@@ -1,4 +1,4 @@
-"""Which sidecars of a checkpoint the commits after it may speak of, by the sidecars' tags.
+"""Sidecars of a checkpoint that later commits may affect, according to the sidecars' tags.
 
 References
 ----------
@@ -22,17 +22,16 @@ from sparkdelta.schema.table_schema import quoted
 
 
 def sidecars_in_range(sidecars: DataFrame, keyed: DataFrame, order: FileOrder) -> DataFrame:
-    """name STRING: the sidecars whose partition values include those of a file action.
+    """Return the sidecars (name STRING) whose ranges include the partition values of an action.
 
-    A file action that does not say all its partition values, or not as values of their types, may
-    be of any sidecar.
+    A file action may belong to any sidecar if a partition value is missing or is not of its type.
 
     Parameters
     ----------
     sidecars
         name STRING, partition_values STRING (the tag).
     keyed
-        As `reconciliation.keyed_file_actions` gives them.
+        The file actions, from `reconciliation.keyed_file_actions`.
     """
     keys = order.ranged_partition_keys
     if not keys:
@@ -44,7 +43,7 @@ def sidecars_in_range(sidecars: DataFrame, keyed: DataFrame, order: FileOrder) -
     wrong = (is_no_partition_value(text, field, time_zone=zone) for text, field in texts)
     are_values = [f"NOT coalesce({is_wrong}, FALSE)" for is_wrong in wrong]
     typed = (partition_value_or_null(text, field, time_zone=zone) for text, field in texts)
-    found = keyed.selectExpr(
+    values_of_actions = keyed.selectExpr(
         f"coalesce({' AND '.join([*has_keys, *are_values])}, FALSE) AS is_complete",
         *(f"{value} AS value_{number}" for number, value in enumerate(typed)),
     ).distinct()
@@ -52,11 +51,11 @@ def sidecars_in_range(sidecars: DataFrame, keyed: DataFrame, order: FileOrder) -
     ranged = sidecars.selectExpr("name", f"{ranges} AS ranges")
     inside = (_inside(f"value_{number}", quoted(key)) for number, (key, _) in enumerate(keys))
     condition = F.expr(f"NOT is_complete OR ({' AND '.join(inside)})")
-    return found.join(F.broadcast(ranged), condition, "inner").select("name").distinct()
+    return values_of_actions.join(F.broadcast(ranged), condition, "inner").select("name").distinct()
 
 
 def _inside(value: str, key: str) -> str:
-    """Whether a value may be within the ranges of a sidecar: what they do not tell may be."""
+    """Return SQL that is true if a value may be in the ranges of a sidecar; so it is by default."""
     nulls = f"ranges.nullCount.{key}"
     in_range = (
         f"coalesce({nulls} < ranges.numRecords, TRUE) "

@@ -1,1 +1,1 @@
-"""The rows of a commit: its lines, fresh row ids, and conflicts with another commit."""
+"""Actions of a commit: log lines, fresh row ids, and conflicts with other commits."""

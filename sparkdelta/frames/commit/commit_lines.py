@@ -1,4 +1,4 @@
-"""The lines of file actions in a commit, and their totals.
+"""Log lines and totals of the file actions in a commit.
 
 References
 ----------
@@ -18,14 +18,14 @@ LINE = "line"
 
 
 def conformed_actions(actions: DataFrame, stored: StructType) -> DataFrame:
-    """Return file actions with every field of the protocol, in its order and type.
+    """Return file actions with all fields of the protocol, in its order and types.
 
     Parameters
     ----------
     actions
-        add STRUCT, remove STRUCT, cdc STRUCT or some of them; one is not null in each row.
+        add STRUCT, remove STRUCT, cdc STRUCT, or some of them; one is not null in each row.
     stored
-        The type of its rows; missing columns and fields become nulls.
+        The schema of `actions`; missing columns and fields are null in the result.
 
     Returns
     -------
@@ -43,7 +43,9 @@ def conformed_actions(actions: DataFrame, stored: StructType) -> DataFrame:
 
 
 def file_action_lines(actions: DataFrame) -> DataFrame:
-    """Return a JSON line per file action, without fields that are null; null partition values stay.
+    """Return one JSON line per file action.
+
+    Null fields are omitted; null partition values are kept.
 
     Parameters
     ----------
@@ -64,7 +66,7 @@ def file_action_lines(actions: DataFrame) -> DataFrame:
 
 
 def action_totals(actions: DataFrame) -> DataFrame:
-    """Return what the checks and metrics of a commit need of its file actions.
+    """Aggregate file actions for the checks and metrics of a commit.
 
     Parameters
     ----------
@@ -84,8 +86,8 @@ def action_totals(actions: DataFrame) -> DataFrame:
     has_vector = F.col("add.deletionVector.storageType").isNotNull()
     return actions.agg(
         *(
-            F.coalesce(F.bool_or(claim), F.lit(False)).alias(name)
-            for name, claim in (
+            F.coalesce(F.bool_or(condition), F.lit(False)).alias(name)
+            for name, condition in (
                 ("adds_data", _is_data("add")),
                 ("removes_data", _is_data("remove")),
                 ("has_vectors", has_vector),
@@ -98,7 +100,7 @@ def action_totals(actions: DataFrame) -> DataFrame:
 
 
 def repeated_files(actions: DataFrame, *, table_root: str) -> DataFrame:
-    """path STRING of the logical files with more than one add or remove.
+    """Return the paths (path STRING) of logical files with more than one add or remove.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Conflicts with the file actions of a large winning commit.
 
-The same rules as `protocol.conflicts.file_conflicts`, for more actions than the driver should hold;
-`tests/contracts/test_conflicts.py` compares the two.
+`protocol.conflicts.file_conflicts` implements the same rules in Python for actions that fit on the
+driver; `tests/contracts/test_conflicts.py` compares the two.
 
 References
 ----------
@@ -33,21 +33,26 @@ def conflicting_files(
     is_blind_append: bool,
     table_root: str,
 ) -> DataFrame:
-    """Return the conflicts with file actions of a commit, each with the path of one file.
+    """Return the conflicts with the file actions of a commit, each with the path of one file.
 
     Parameters
     ----------
     actions
-        add STRUCT, remove STRUCT of one commit.
+        add STRUCT, remove STRUCT: the file actions of one commit.
+    reads_whole_table
+        True if the transaction read the whole table: any added or removed file is a conflict.
     skipping
-        The predicates of the transaction's reads: an added file that may match is a conflict.
+        The predicates of the transaction's reads. An added file that may match is a conflict.
     read_files, removed_files
-        key STRING: canonical paths of the files that the transaction read and removes, or None.
+        key STRING: canonical paths of the files that the transaction read or removes; None if it
+        has none.
+    is_blind_append
+        True if the commit is a blind append.
 
     Returns
     -------
     DataFrame
-        conflict STRING (unique, the name of a `Conflict`), subject STRING.
+        conflict STRING (unique, the name of a `Conflict`), subject STRING (a path).
 
     References
     ----------
@@ -57,20 +62,23 @@ def conflicting_files(
     removes = actions.filter("remove.path IS NOT NULL").select("remove.path")
     keyed = removes.withColumn(KEY, F.expr(canonical_path("path", table_root=table_root)))
     added = conflict_of_added_file(is_blind_append=is_blind_append)
-    found = []
+    conflicts = []
     if reads_whole_table:
-        found += [_as_conflict(adds, added), _as_conflict(removes, Conflict.REMOVED_WHAT_WAS_READ)]
+        conflicts += [
+            _as_conflict(adds, added),
+            _as_conflict(removes, Conflict.REMOVED_WHAT_WAS_READ),
+        ]
     else:
-        found += [_as_conflict(each.keep(adds, NOTHING_STORED), added) for each in skipping]
+        conflicts += [_as_conflict(each.keep(adds, NOTHING_STORED), added) for each in skipping]
     for files, conflict in (
         (read_files, Conflict.REMOVED_WHAT_WAS_READ),
         (removed_files, Conflict.REMOVED_WHAT_IS_REMOVED),
     ):
         if files is not None:
-            found.append(_as_conflict(keyed.join(files, KEY, "left_semi"), conflict))
+            conflicts.append(_as_conflict(keyed.join(files, KEY, "left_semi"), conflict))
     nothing = _as_conflict(removes.filter(F.lit(False)), Conflict.REMOVED_WHAT_WAS_READ)
     return (
-        reduce(DataFrame.unionAll, found, nothing)
+        reduce(DataFrame.unionAll, conflicts, nothing)
         .groupBy(CONFLICT)
         .agg(F.min(SUBJECT).alias(SUBJECT))
     )

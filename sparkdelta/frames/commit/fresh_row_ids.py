@@ -1,7 +1,7 @@
-"""Fresh row ids of new files that are too many to be values.
+"""Assignment of fresh row ids to new files, for large commits.
 
-`protocol.row_ids` is the same rule for few files; `tests/contracts/test_row_ids.py` compares the
-two.
+`protocol.row_ids` implements the same rules in Python for small commits;
+`tests/contracts/test_row_ids.py` compares the two.
 
 References
 ----------
@@ -18,7 +18,7 @@ from sparkdelta.protocol.log_files import Version
 from sparkdelta.schema.sql_text import from_json_text
 
 GROUPS = 1_000
-"""Files are put into so many groups, by a hash of their paths."""
+"""The number of groups into which files are divided, by a hash of their paths."""
 
 GROUP, FIRST_ROW_ID = "group", "firstRowId"
 FIRST_ROW_IDS = StructType([StructField(GROUP, LongType()), StructField(FIRST_ROW_ID, LongType())])
@@ -27,7 +27,7 @@ _STATS = StructType([StructField("numRecords", LongType())])
 
 
 def new_row_totals(actions: DataFrame, *, groups: int = GROUPS) -> DataFrame:
-    """Return the number of rows that need row ids, by a deterministic grouping of files.
+    """Return the number of rows that need row ids, per group of files.
 
     Parameters
     ----------
@@ -37,7 +37,8 @@ def new_row_totals(actions: DataFrame, *, groups: int = GROUPS) -> DataFrame:
     Returns
     -------
     DataFrame
-        group LONG, num_rows LONG, uncounted STRING: the path of a new file without `numRecords`.
+        group LONG, num_rows LONG, uncounted STRING (the path of a new file without `numRecords`,
+        null if there is none).
 
     References
     ----------
@@ -56,8 +57,9 @@ def new_row_totals(actions: DataFrame, *, groups: int = GROUPS) -> DataFrame:
 def with_row_ids(
     actions: DataFrame, first_row_ids: DataFrame, *, version: Version, groups: int = GROUPS
 ) -> DataFrame:
-    """Return the actions with row ids and the commit version for adds without: within a group, in
-    the order of paths.
+    """Return the actions with row ids and the commit version in adds that have no row ids.
+
+    Within a group, row ids are assigned in the order of paths.
 
     Parameters
     ----------
@@ -65,7 +67,9 @@ def with_row_ids(
         add STRUCT, remove STRUCT, cdc STRUCT, see `commit_lines.conformed_actions`; no two adds of
         the same file.
     first_row_ids
-        The columns of `FIRST_ROW_IDS`, a row for each group of `new_row_totals`.
+        The columns of `FIRST_ROW_IDS`, one row per group of `new_row_totals`.
+    version
+        The version of the commit.
 
     References
     ----------

@@ -1,1 +1,1 @@
-"""Rules over rows of actions: parsing, reconciliation, file keys, typed values, checksums."""
+"""Actions of the log: parsing, reconciliation, file keys, typed values, checksums."""

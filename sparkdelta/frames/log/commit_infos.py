@@ -1,4 +1,4 @@
-"""The provenance that commits carry."""
+"""Commit provenance: the `commitInfo` actions of the log."""
 
 from __future__ import annotations
 
@@ -13,17 +13,22 @@ _RAW = StructType([StructField("commitInfo", StringType())])
 
 
 def commit_infos(lines: DataFrame, *, few: bool = False) -> DataFrame:
-    """version LONG, commitInfo STRUCT (`schema.action_schemas.COMMIT_INFO`), one row per commit.
+    """Return the commitInfo actions, one row per commit that has one.
 
-    Any JSON is allowed in a commitInfo: a field of another type than expected is null, or the text
-    of its JSON where a text is expected. Commits without a commitInfo have no row.
+    A commitInfo may contain any JSON. A field of an unexpected type is null, or its JSON text if a
+    string is expected.
 
     Parameters
     ----------
     lines
         version LONG, line STRING.
     few
-        As for `parse_log_lines`.
+        See `parse_log_lines`.
+
+    Returns
+    -------
+    DataFrame
+        version LONG, commitInfo STRUCT (`schema.action_schemas.COMMIT_INFO`).
 
     References
     ----------

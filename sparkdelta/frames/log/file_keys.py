@@ -1,7 +1,7 @@
-"""The identity of a logical file: its canonical path and the unique id of its deletion vector.
+"""SQL for the identity of a logical file: canonical path and unique id of the deletion vector.
 
-`protocol.file_paths` has the same rules for values; `tests/contracts/test_paths.py` compares the
-two.
+`protocol.file_paths` implements the same rules in Python; `tests/contracts/test_paths.py` compares
+the two.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from sparkdelta.schema.sql_text import text_literal
 
 
 def canonical_path(path: str, *, table_root: str) -> str:
-    """Equal for all spellings of one path in the log; see `protocol.file_paths.canonical_path`.
+    """Return SQL for a path that is equal for all spellings of one path in the log.
+
+    See `protocol.file_paths.canonical_path`.
 
     Parameters
     ----------
     path
-        STRING, in SQL, as what is returned.
+        SQL expression of type STRING; so is the result.
 
     References
     ----------
@@ -33,18 +35,18 @@ def canonical_path(path: str, *, table_root: str) -> str:
 
 
 def decoded_path(path: str) -> str:
-    """The path that a URI of the log stands for; see `protocol.file_paths.decode_path`.
+    """Return SQL for the decoded path of a URI in the log; see `protocol.file_paths.decode_path`.
 
     Parameters
     ----------
     path
-        STRING, in SQL, as what is returned.
+        SQL expression of type STRING; so is the result.
 
     References
     ----------
     PROTOCOL.md#add-file-and-remove-file
     """
-    # url_decode is for forms: it takes "+" for a blank. A malformed escape stays as it is.
+    # url_decode decodes "+" to a space, as in forms. A path with a malformed escape is unchanged.
     return (
         f"CASE WHEN contains({path}, '%') "
         f"THEN coalesce(try_url_decode(replace({path}, '+', '%2B')), {path}) ELSE {path} END"
@@ -52,12 +54,12 @@ def decoded_path(path: str) -> str:
 
 
 def deletion_vector_id(deletion_vector: str) -> str:
-    """`deletionVector.uniqueId`, and an empty string where there is no deletion vector.
+    """Return SQL for `deletionVector.uniqueId` (STRING); empty without a deletion vector.
 
     Parameters
     ----------
     deletion_vector
-        STRUCT, in SQL, as what is returned.
+        SQL expression of type STRUCT.
 
     References
     ----------
@@ -73,12 +75,12 @@ def deletion_vector_id(deletion_vector: str) -> str:
 
 
 def absolute_path(path: str, *, table_root: str) -> str:
-    """Where a file of the log is: its path, decoded, under the table's root unless it is absolute.
+    """Return SQL for the absolute, decoded path of a file; relative paths are below the table root.
 
     Parameters
     ----------
     path
-        STRING, in SQL, as what is returned.
+        SQL expression of type STRING; so is the result.
 
     References
     ----------

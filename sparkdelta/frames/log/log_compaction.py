@@ -1,4 +1,4 @@
-"""The lines of a range of commits that a log compaction file keeps.
+"""Lines of a log compaction file, from the commits of its range.
 
 References
 ----------
@@ -32,34 +32,35 @@ _KEYS = _with(
     StructField("txn", _with(StructField("appId", StringType()))),
     StructField("domainMetadata", _with(StructField("domain", StringType()))),
 )
-"""What tells which actions speak of the same thing."""
+"""The fields that identify the subject of each action."""
 
 
 def compacted_lines(lines: DataFrame, *, table_root: str, is_local: bool) -> DataFrame:
-    """The lines whose actions are the newest of their range: Action Reconciliation of it alone.
+    """Return the lines with the newest actions of a range of commits (Action Reconciliation).
 
-    The state before the range is not known, so every remove stays, however old, and every
-    `domainMetadata` with `removed=true`, and every transaction. What is no part of reconciliation,
-    as commitInfo and cdc, goes. A line stays as it was written, with fields unknown here.
+    The state before the range is unknown, so all removes, all transaction identifiers and every
+    `domainMetadata` with `removed=true` are kept, regardless of their age. Actions that are not
+    reconciled, such as commitInfo and cdc, are dropped. Lines are copied verbatim, with unknown
+    fields.
 
     Parameters
     ----------
     lines
         version LONG, line STRING.
     is_local
-        Whether it is one partition already.
+        True if `lines` has a single partition.
 
     Returns
     -------
     DataFrame
-        line STRING, in no order; a line of more than one action fails the query.
+        line STRING, unordered. A line with more than one action fails the query.
 
     References
     ----------
     PROTOCOL.md#log-compaction-files, PROTOCOL.md#action-reconciliation
     """
     parsed = parse_log_lines(lines, actions=_KEYS, keep_line=True)
-    # What is not an add is superseded by the next of its key, as a remove is.
+    # Every other action is superseded by the next one with its key, like a remove.
     is_add = F.col("add.path").isNotNull()
     line = _checked_line().alias("line")
     other = F.struct(F.col("remove.path"), F.col("remove.deletionVector"), line)
@@ -78,7 +79,7 @@ def compacted_lines(lines: DataFrame, *, table_root: str, is_local: bool) -> Dat
 
 
 def _key(table_root: str) -> Column:
-    """Null for what is no part of Action Reconciliation."""
+    """Return the key of an action; null if it is not part of Action Reconciliation."""
     file = F.expr(canonical_path("coalesce(add.path, remove.path)", table_root=table_root))
     return F.coalesce(
         F.concat(F.lit("file "), file),

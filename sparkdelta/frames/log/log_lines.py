@@ -1,4 +1,4 @@
-"""Lines of commits to actions."""
+"""Parsing of log lines into actions."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ _HAS_TEXT = f"trim(LEADING {text_literal(_BLANKS)} FROM line) != ''"
 def parse_log_lines(
     lines: DataFrame, *, actions: StructType, few: bool = False, keep_line: bool = False
 ) -> DataFrame:
-    """One row per line of the log, with each of the wanted actions in a column of its own.
+    """Parse the lines of the log, one row per line and one column per requested action.
 
-    A line that is not exactly one JSON object of the right types fails the query, whatever columns
-    the query asks for. Other actions and unknown fields are ignored.
+    A line that is not exactly one JSON object of the expected types fails the query, regardless of
+    the columns that the query selects. Other actions and unknown fields are ignored.
 
     Parameters
     ----------
     lines
-        version LONG (of the commit, or the last one of a compaction), line STRING.
+        version LONG (of the commit, or the last version of a log compaction), line STRING.
     actions
-        The wanted columns, of `schema.action_schemas.ACTIONS`.
+        The requested columns of `schema.action_schemas.ACTIONS`.
     few
-        Whether to parse in projections and filters alone, which Spark evaluates without a job where
-        the lines are local data, but each filter anew.
+        True to use only projections and filters. Spark evaluates these without a job if the lines
+        are local data, but parses the lines again for each filter.
     keep_line
-        Whether to return the line too; not with `few`.
+        True to return the line too; ignored with `few`.
 
     Returns
     -------
     DataFrame
-        version LONG, and the columns of `actions`; blank lines are left out.
+        version LONG, line STRING if `keep_line`, and the columns of `actions`. Blank lines are
+        skipped.
 
     References
     ----------
@@ -50,34 +51,34 @@ def parse_log_lines(
             StructField(_CORRUPT, StringType()),
         ]
     )
-    # Spark's parser stops after the first object. Inside an array, with a key to come, a line that
-    # is cut short or followed by anything else is not valid JSON or not one element.
+    # Spark's parser stops after the first object. Inside an array that is followed by another key,
+    # a truncated line or one with trailing text is invalid JSON or not exactly one element.
     document = """concat('{"action":[', line, '],"whole":true}')"""
     json = from_json_text(
         document, parsed, mode="PERMISSIVE", columnNameOfCorruptRecord=_CORRUPT, timeZone="UTC"
     )
-    # A check in a filter would be skipped for lines that an earlier condition rejects. Here no
-    # column can be had without it, and the parse is evaluated once.
+    # A filter would not check lines that an earlier condition rejects. Every column is derived from
+    # this expression, so it is always evaluated, and the line is parsed once.
     action = f"transform(array({json}), parsed -> {_checked('parsed')})"
     lines = lines.filter(_HAS_TEXT)
     if few:
         return lines.selectExpr("version", f"get({action}, 0) AS action").select(
             "version", "action.*"
         )
-    # The generator keeps filters above it, and is not pruned away by count().
+    # Filters are not pushed below a generator, and count() does not prune it.
     line = ["line"] if keep_line else []
     return lines.selectExpr("version", *line, f"inline({action})")
 
 
 def may_name(*actions: str) -> str:
-    """Whether a line may hold an action of some kinds, in SQL: it names one, or is cut short.
+    """Return SQL that is true if a line may contain one of these actions, or is truncated.
 
     References
     ----------
     PROTOCOL.md#delta-log-entries
     """
     named = (f"contains(line, '\"{action}\"')" for action in actions)
-    # One cut short inside an action's name has no closing brace.
+    # A line truncated within an action's name has no closing brace.
     return " OR ".join((*named, "NOT endswith(rtrim(line), '}')"))
 
 
@@ -91,5 +92,5 @@ def _checked(parsed: str) -> str:
     action = f"get({parsed}.action, 0)"
     is_one = f"{parsed}.{_CORRUPT} IS NULL AND {parsed}.whole AND size({parsed}.action) = 1"
     is_whole = f"coalesce({is_one} AND {action} IS NOT NULL AND is_valid_utf8(line), FALSE)"
-    # Blank lines are left out before, but a filter above may be evaluated before that.
+    # Spark may evaluate another filter before the one that removes blank lines.
     return f"CASE WHEN {is_whole} THEN {action} WHEN {_HAS_TEXT} THEN raise_error({problem}) END"

@@ -1,7 +1,7 @@
-"""Partition values from the log's strings to their types.
+"""SQL that converts partition values from the strings of the log to their types.
 
-`protocol.partition_values` is the same rule for values; `tests/contracts/test_partition_values.py`
-compares the two.
+`protocol.partition_values` implements the same rules in Python;
+`tests/contracts/test_partition_values.py` compares the two.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from sparkdelta.schema.table_schema import as_nullable, quoted
 
 _HAS_ZONE = r":\d{2}(\.\d+)?\s*(Z|UTC|[+-]\d{1,2}(:?\d{2}){0,2})$"
 _DATE_ONLY = r"^[+-]?\d{4,6}-\d{1,2}-\d{1,2}$"
-_HAS_DATE = r"^\s*[+-]?\d{4,6}-"  # a time alone would be cast to that time of today
+_HAS_DATE = r"^\s*[+-]?\d{4,6}-"  # Spark casts a time without a date to today's date
 _ESCAPE = r"\u00"
 _ESCAPED_BYTES = r"^(\\u00[0-9A-Fa-f]{2})+$"
 
 
 def partition_value(partition_values: str, key: str) -> str:
-    """The text of one partition column, in SQL.
+    """Return SQL for the serialized value (STRING) of one partition column.
 
     Parameters
     ----------
     partition_values
-        MAP<STRING, STRING> of an add or remove action, in SQL.
+        SQL for the MAP<STRING, STRING> of an add or remove action.
     key
         The column's physical name.
     """
@@ -45,16 +45,17 @@ def partition_value(partition_values: str, key: str) -> str:
 def typed_partition_values(
     partition_values: str, fields: Sequence[tuple[str, StructField]], *, time_zone: str
 ) -> str:
-    """A struct with a typed field for every partition column, in SQL.
+    """Return SQL for a struct with a typed field per partition column.
 
     Parameters
     ----------
     partition_values
-        MAP<STRING, STRING> of an add or remove action, in SQL.
+        SQL for the MAP<STRING, STRING> of an add or remove action.
     fields
-        The key in the map (the physical name) and the table's field, whose name the field gets.
+        The key in the map (the physical name) and the table's field. Fields of the struct have the
+        names of the table's fields.
     time_zone
-        The zone of timestamps written without one.
+        The time zone of timestamps written without one.
 
     References
     ----------
@@ -69,15 +70,17 @@ def typed_partition_values(
 
 
 def typed_partition_value(text: str, field: StructField, *, time_zone: str) -> str:
-    """The value of one partition column, in SQL; null for null and the empty string.
+    """Return SQL for the typed value of a partition column; null for null and the empty string.
 
-    A text that is no value of the type fails the query (`InvalidPartitionValueError`). A collation
-    is left out, as it is where rows are read.
+    A string that is not a value of the type fails the query (`InvalidPartitionValueError`). The
+    type of a collated column is a plain STRING, as in the rows of a scan.
 
     Parameters
     ----------
     text
-        STRING, in SQL.
+        SQL expression of type STRING.
+    time_zone
+        The time zone of timestamps written without one.
     """
     value = value_of_text(text, field.dataType, time_zone=time_zone)
     problem = text_literal(
@@ -93,8 +96,9 @@ def typed_partition_value(text: str, field: StructField, *, time_zone: str) -> s
 
 
 def partition_value_or_null(text: str, field: StructField, *, time_zone: str) -> str:
-    """As `typed_partition_value`, but null for a text that is no value: for files that may be dead,
-    which are nobody's problem.
+    """Return SQL for the typed value of a partition column; null if it is not of the type.
+
+    Unlike `typed_partition_value`, this does not fail: the file may no longer be live.
     """
     value = value_of_text(text, field.dataType, time_zone=time_zone)
     typed = f"CASE WHEN {text} <> '' THEN {value} END"
@@ -102,20 +106,20 @@ def partition_value_or_null(text: str, field: StructField, *, time_zone: str) ->
 
 
 def is_no_partition_value(text: str, field: StructField, *, time_zone: str) -> str:
-    """Whether a text is no value of a partition column, in SQL; null for null."""
+    """Return SQL that is true if a string is not a value of a partition column; null for null."""
     value = value_of_text(text, field.dataType, time_zone=time_zone)
     return f"({text} <> '' AND {value} IS NULL)"
 
 
 def value_of_text(text: str, data_type: DataType, *, time_zone: str) -> str:
-    """A text of the log as a value of a type, in SQL; null where it is none.
+    """Return SQL that converts a string of the log to a type; null if it is not of the type.
 
     Parameters
     ----------
     text
-        STRING, in SQL.
+        SQL expression of type STRING.
     time_zone
-        The zone of timestamps written without one.
+        The time zone of timestamps written without one.
 
     References
     ----------
@@ -130,7 +134,7 @@ def value_of_text(text: str, data_type: DataType, *, time_zone: str) -> str:
             f"ELSE CAST({text} AS binary) END"
         )
     if isinstance(data_type, TimestampType):
-        # A zone in the text makes the cast independent of the session's zone.
+        # With an explicit time zone, the cast does not depend on the session's.
         midnight = f"CASE WHEN {_matches(text, _DATE_ONLY)} THEN ' 00:00:00' ELSE '' END"
         zoned = f"concat({text}, {midnight}, {text_literal(f' {time_zone}')})"
         whole = f"CASE WHEN {_matches(text, _HAS_ZONE)} THEN {text} ELSE {zoned} END"
@@ -145,7 +149,7 @@ def value_of_text(text: str, data_type: DataType, *, time_zone: str) -> str:
 
 
 def is_time_zone(zone: str) -> str:
-    """Whether Spark knows a time zone, in SQL."""
+    """Return SQL that is true if Spark supports a time zone."""
     moment = text_literal("2000-01-01 00:00:00")
     return f"({value_of_text(moment, TimestampType(), time_zone=zone)}) IS NOT NULL"
 

@@ -1,4 +1,4 @@
-"""Action Reconciliation: what of a checkpoint and the commits after it is the state of the table.
+"""Action Reconciliation: the state of a table from a checkpoint and the commits after it.
 
 ::
 
@@ -6,8 +6,8 @@
     UNION ALL
     SELECT c.action FROM checkpoint c LEFT ANTI JOIN commits k ON c.file = k.file
 
-Only the commits are grouped. The checkpoint is reconciled in itself, so it is only filtered by the
-commits' keys: it is never grouped, and not shuffled where the keys can be broadcast.
+Only the commits are grouped. A checkpoint is already reconciled, so it is only filtered by the keys
+of the commits. It is never grouped, and not shuffled if the keys can be broadcast.
 
 References
 ----------
@@ -27,24 +27,24 @@ _SUPERSEDED_REMOVE = f"{_DV} = c{_DV}"
 
 
 def keyed_file_actions(actions: DataFrame, *, table_root: str, is_local: bool) -> DataFrame:
-    """The file actions of a range of commits, with the keys that say which file they speak of.
+    """Return the file actions of a range of commits with the keys of their files.
 
-    What must be together is brought together here, whole and once: `newest_file_actions` and
-    `superseding_keys` of one such frame share the exchange, and the log is parsed once for both.
+    The result is partitioned by path: `newest_file_actions` and `superseding_keys` of the same
+    result reuse one exchange, so the log is parsed once for both.
 
     Parameters
     ----------
     actions
         version LONG, add STRUCT, remove STRUCT; other columns are ignored.
     is_local
-        Whether it is one partition already.
+        True if `actions` has a single partition.
     """
     path = canonical_path("coalesce(add.path, remove.path)", table_root=table_root)
     return keyed_actions(actions, path, is_local=is_local)
 
 
 def keyed_actions(actions: DataFrame, key: str, *, is_local: bool) -> DataFrame:
-    """As `keyed_file_actions`, by any key, in SQL: what has none is left out."""
+    """Return the actions whose key (SQL) is not null, with it and partitioned by it."""
     keyed = actions.selectExpr("version", "add", "remove", f"{key} AS {_PATH}").filter(
         f"{_PATH} IS NOT NULL"
     )
@@ -52,21 +52,21 @@ def keyed_actions(actions: DataFrame, key: str, *, is_local: bool) -> DataFrame:
 
 
 def newest_file_actions(keyed: DataFrame) -> DataFrame:
-    """The newest reference to each logical file in a range of commits.
+    """Return the newest action of each logical file in a range of commits.
 
-    Inside one commit the protocol allows one action of a kind per file; where a real table breaks
-    that, the add wins over the remove of the same logical file, and equal adds count once.
+    Within one commit, the protocol allows one action per logical file. If a table violates that, an
+    add takes precedence over a remove of the same logical file, and repeated adds count once.
 
     Parameters
     ----------
     keyed
-        As `keyed_file_actions` gives them.
+        The result of `keyed_file_actions`.
 
     Returns
     -------
     DataFrame
         One row per logical file: version, add, remove, and key columns. Adds that a later add of
-        the same path with another deletion vector replaced are kept, as keys only.
+        the same path with another deletion vector replaced are included; `newest_adds` drops them.
     """
     of_file = f"PARTITION BY {_PATH}, {_DV} ORDER BY version DESC, {_IS_ADD} DESC"
     last_add = f"max(CASE WHEN {_IS_ADD} THEN version END) OVER (PARTITION BY {_PATH})"
@@ -79,19 +79,19 @@ def newest_file_actions(keyed: DataFrame) -> DataFrame:
 
 
 def superseding_keys(keyed: DataFrame) -> DataFrame:
-    """The keys of all file actions of a range of commits: what they say replaces what was before.
+    """Return the keys of all file actions of a range of commits, which supersede earlier actions.
 
     Parameters
     ----------
     keyed
-        As `keyed_file_actions` gives them.
+        The result of `keyed_file_actions`.
     """
     return _identified(keyed).selectExpr(_PATH, _DV, _IS_ADD, f"xxhash64({_PATH}) AS {_HASH}")
 
 
 def _identified(keyed: DataFrame) -> DataFrame:
-    # Users of one frame share its exchange only if they ask for the same columns of it: hence both
-    # actions as a whole, and the version, although they could be known not to be null.
+    # Spark reuses an exchange only for the same columns. Whole actions and the version are
+    # referenced here so that column pruning does not make the exchanges differ.
     vector = deletion_vector_id(
         "CASE WHEN remove IS NULL THEN add.deletionVector ELSE remove.deletionVector END"
     )
@@ -102,7 +102,7 @@ def _identified(keyed: DataFrame) -> DataFrame:
 
 
 def doubled_files(actions: DataFrame, *, table_root: str) -> DataFrame:
-    """version LONG: the versions that hold an add and a remove of the same logical file.
+    """Return the versions (version LONG) with an add and a remove of the same logical file.
 
     Parameters
     ----------
@@ -120,34 +120,34 @@ def doubled_files(actions: DataFrame, *, table_root: str) -> DataFrame:
 
 
 def newest_adds(newest: DataFrame) -> DataFrame:
-    """The add actions of `newest_file_actions` that are live after it: one row per path."""
+    """Return the live add actions of `newest_file_actions`, one row per path."""
     return newest.filter(f"{_IS_ADD} AND version = {_PATH_ADDED}").select("add.*")
 
 
 def newest_actions(newest: DataFrame) -> DataFrame:
-    """add STRUCT, remove STRUCT: `newest_adds` and `newest_removes` in one, a row for each."""
+    """Return the union of `newest_adds` and `newest_removes` (add STRUCT, remove STRUCT)."""
     live = f"NOT {_IS_ADD} OR version = {_PATH_ADDED}"
     return newest.filter(live).select("add", "remove")
 
 
 def newest_removes(newest: DataFrame) -> DataFrame:
-    """The remove actions of `newest_file_actions`: its tombstones."""
+    """Return the remove actions (tombstones) of `newest_file_actions`."""
     return newest.filter(f"NOT {_IS_ADD}").select("remove.*")
 
 
 def surviving_adds(
     checkpoint_adds: DataFrame, keys: DataFrame, *, table_root: str, broadcast_keys: bool
 ) -> DataFrame:
-    """The adds of a checkpoint that the commits after it say nothing about.
+    """Return the adds of a checkpoint that no later commit supersedes.
 
     Parameters
     ----------
     checkpoint_adds
         The fields of the add action, at least path and deletionVector.
     keys
-        `superseding_keys` of the commits after the checkpoint.
+        The `superseding_keys` of the commits after the checkpoint.
     broadcast_keys
-        Whether the keys are known to be few enough; else Spark chooses.
+        True to broadcast the keys; False to let Spark choose the join.
     """
     return _surviving(
         checkpoint_adds, keys, _SUPERSEDED_ADD, table_root=table_root, broadcast_keys=broadcast_keys
@@ -157,7 +157,7 @@ def surviving_adds(
 def surviving_removes(
     checkpoint_removes: DataFrame, keys: DataFrame, *, table_root: str, broadcast_keys: bool
 ) -> DataFrame:
-    """The tombstones of a checkpoint that the commits after it say nothing about."""
+    """Return the tombstones of a checkpoint that no later commit supersedes."""
     return _surviving(
         checkpoint_removes,
         keys,
@@ -175,7 +175,7 @@ def superseded_actions(
     table_root: str,
     broadcast_keys: bool,
 ) -> DataFrame:
-    """The adds or removes of a checkpoint that do not survive the commits after it."""
+    """Return the adds or removes of a checkpoint that later commits supersede."""
     return _surviving(
         checkpoint_actions,
         keys,
@@ -200,8 +200,8 @@ def _surviving(
         f"{canonical_path('path', table_root=table_root)} AS c{_PATH}",
         f"{deletion_vector_id('deletionVector')} AS c{_DV}",
     )
-    # Most of a checkpoint meets no key, and a hash tells so in half the time that a path takes.
-    # What follows says that the paths are equal, in a way that makes them no key of the join.
+    # Most rows of a checkpoint match no key, and comparing hashes takes half the time of comparing
+    # paths. The equality of paths is written so that Spark does not make it a join key.
     same_path = f"startswith(c{_PATH}, {_PATH}) AND length(c{_PATH}) <= length({_PATH})"
     return keyed.join(
         F.broadcast(keys) if broadcast_keys else keys,
@@ -211,13 +211,14 @@ def _surviving(
 
 
 def newest_by_key(actions: DataFrame, *, action: str, key: str) -> DataFrame:
-    """The newest action of each key: `txn` by appId, `domainMetadata` by domain, tombstones
-    included.
+    """Return the newest action of each key: `txn` by appId, or `domainMetadata` by domain.
+
+    Domain metadata with `removed=true` is included.
 
     Parameters
     ----------
     actions
-        version LONG and a struct column named `action`; a checkpoint's rows have version -1.
+        version LONG and a struct column named `action`; rows of a checkpoint have version -1.
 
     Returns
     -------

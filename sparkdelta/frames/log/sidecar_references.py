@@ -1,4 +1,4 @@
-"""Which sidecar files the checkpoints of a log name.
+"""References from checkpoints to sidecar files.
 
 References
 ----------
@@ -11,19 +11,19 @@ from pyspark.sql import DataFrame
 
 from sparkdelta.frames.log.file_keys import decoded_path
 
-# They always reside in the log's own directory, so only the name counts.
+# Sidecars are always in the log's `_sidecars` directory, so the file name identifies them.
 _NAME = f"substring_index({decoded_path('path')}, '/', -1) AS name"
 
 
 def unreferenced(stored: DataFrame, sidecars: DataFrame) -> DataFrame:
-    """name STRING of the stored files that no checkpoint names.
+    """Return the stored sidecar files (name STRING) that no checkpoint references.
 
     Parameters
     ----------
     stored
-        name STRING of files in the directory of sidecars.
+        name STRING: the files in the `_sidecars` directory.
     sidecars
-        path STRING of `sidecar` actions.
+        path STRING: the paths of `sidecar` actions.
     """
     named = sidecars.selectExpr(_NAME)
     return stored.select("name").join(named, "name", "left_anti")

@@ -1,5 +1,7 @@
-"""Where two ways to one version of a table disagree: a checkpoint, and replay of the log before it;
-or a log compaction, and the commits of its range.
+"""Comparison of two sources of the same table state.
+
+A checkpoint is compared with a replay of the commits before it, and a log compaction with the
+commits of its range.
 
 References
 ----------
@@ -28,17 +30,17 @@ _RECONCILED = ("add", "remove", "txn", "domainMetadata", "metaData", "protocol")
 
 
 def add_facts(adds: DataFrame, *, table_root: str, with_records: bool) -> DataFrame:
-    """What a checkpoint may not change of live files, as `disagreements` takes it.
+    """Return the fields of live files that a checkpoint must preserve, for `disagreements`.
 
-    It may change `dataChange`, and the form of the statistics: of these only `numRecords` must be
-    the same, see `narrower_statistics` for the others.
+    A checkpoint may change `dataChange` and the form of the statistics. Of the statistics, only
+    `numRecords` is compared here; see `narrower_statistics` for the others.
 
     Parameters
     ----------
     adds
-        As `Snapshot.add_files` gives them.
+        The rows of `Snapshot.add_files`.
     with_records
-        Whether the checkpoint has statistics.
+        True if the checkpoint has statistics.
     """
     records = F.col("stats_parsed.numRecords") if with_records else F.lit(None).cast("long")
     path, facts = _of_add("", table_root)
@@ -46,25 +48,28 @@ def add_facts(adds: DataFrame, *, table_root: str, with_records: bool) -> DataFr
 
 
 def remove_facts(removes: DataFrame, *, table_root: str, expired_at_ms: int) -> DataFrame:
-    """Which logical files tombstones are of, and since when; expired ones may be left out."""
+    """Return the logical files and deletion timestamps of tombstones, for `disagreements`.
+
+    Expired tombstones may be missing.
+    """
     path, facts = _of_remove("", table_root)
     is_expired = F.coalesce("deletionTimestamp", F.lit(0)) <= expired_at_ms
     return _facts(removes, "remove", path, facts, may_be_missing=is_expired)
 
 
 def transaction_facts(transactions: DataFrame, *, may_expire: bool) -> DataFrame:
-    """The versions of transaction identifiers."""
+    """Return the versions of transaction identifiers, for `disagreements`."""
     version = [F.col("version")]
     return _facts(transactions, "txn", F.col("appId"), version, may_be_missing=F.lit(may_expire))
 
 
 def domain_facts(domains: DataFrame) -> DataFrame:
-    """The configurations of domain metadata."""
+    """Return the configurations of domain metadata, for `disagreements`."""
     return _facts(domains, "domainMetadata", F.col("domain"), [F.col("configuration")])
 
 
 def line_facts(lines: DataFrame, *, table_root: str) -> DataFrame:
-    """What a log compaction may not change of the actions of reconciliation.
+    """Return the fields of actions that a log compaction must preserve, for `disagreements`.
 
     Parameters
     ----------
@@ -138,14 +143,19 @@ def _keyed(kind: str, name: Column, facts: list[Column], *, may_be_missing: Colu
 
 
 def disagreements(checked: DataFrame, replay: DataFrame, *, of: str) -> DataFrame:
-    """path STRING, problem STRING: the keys whose facts the two do not have equally often.
+    """Return the keys whose fields do not occur equally often in both sources.
 
     Parameters
     ----------
     checked, replay
-        key STRING, facts STRING, may_be_missing BOOLEAN, as the functions above give them.
+        key STRING, facts STRING, may_be_missing BOOLEAN: results of the functions above.
     of
-        What is checked, for the text.
+        The name of the checked file in `problem`.
+
+    Returns
+    -------
+    DataFrame
+        path STRING (the key), problem STRING.
 
     References
     ----------
@@ -167,15 +177,20 @@ def disagreements(checked: DataFrame, replay: DataFrame, *, of: str) -> DataFram
 def narrower_statistics(
     checkpoint: DataFrame, replay: DataFrame, *, statistics: StructType, table_root: str
 ) -> DataFrame:
-    """path STRING, problem STRING: the files whose statistics would leave them out wrongly.
+    """Return the files whose statistics in a checkpoint could skip them wrongly.
 
-    A checkpoint may leave out bounds, and cut moments to milliseconds; but its bounds must include
-    those of the log, and its null counts be the same.
+    A checkpoint may omit bounds and truncate timestamps to milliseconds. Otherwise its bounds must
+    include those of the log, and its null counts must be equal.
 
     Parameters
     ----------
     checkpoint, replay
-        As `Snapshot.add_files` gives them, with `stats_parsed` of the type `statistics`.
+        The rows of `Snapshot.add_files`, with `stats_parsed` of the type `statistics`.
+
+    Returns
+    -------
+    DataFrame
+        path STRING, problem STRING.
 
     References
     ----------
@@ -193,30 +208,38 @@ def narrower_statistics(
         if names[0] not in _COMPARED:
             continue
         name = ".".join(map(quoted, names))
-        one, other = F.col(f"a.{name}"), F.col(f"b.{name}")
+        value, expected = F.col(f"a.{name}"), F.col(f"b.{name}")
         if names[0] == "maxValues" and isinstance(data_type, TimestampType | TimestampNTZType):
-            one = one + F.expr("INTERVAL '1' MILLISECOND")
-        is_wrong = {"minValues": one > other, "maxValues": one < other}.get(names[0], one != other)
+            value = value + F.expr("INTERVAL '1' MILLISECOND")
+        is_wrong = {"minValues": value > expected, "maxValues": value < expected}.get(
+            names[0], value != expected
+        )
         text = F.lit(f"{name} of the checkpoint does not match the log")
         problem = F.coalesce(F.when(is_wrong, text), problem)
-    found = stored.join(logged, "key").select("path", problem.alias("problem"))
-    return found.filter(F.col("problem").isNotNull())
+    compared = stored.join(logged, "key").select("path", problem.alias("problem"))
+    return compared.filter(F.col("problem").isNotNull())
 
 
 def other_partition_values(
     adds: DataFrame, typed: str, partition_values: Mapping[str, str]
 ) -> DataFrame:
-    """path STRING, problem STRING: the files whose typed partition values are not those of the
-    text.
+    """Return the files with a `partitionValues_parsed` that differs from `partitionValues`.
+
+    A null in `partitionValues_parsed` is not compared.
 
     Parameters
     ----------
     adds
-        As in a checkpoint.
+        The add actions of a checkpoint.
     typed
-        A struct of what `partitionValues` says, in SQL.
+        SQL for a struct of the values parsed from `partitionValues`.
     partition_values
-        Which fields of `partitionValues_parsed` hold which partition column; a null says nothing.
+        The field of `partitionValues_parsed` of each partition column, by column name.
+
+    Returns
+    -------
+    DataFrame
+        path STRING, problem STRING.
 
     References
     ----------
@@ -228,5 +251,5 @@ def other_partition_values(
         is_wrong = stored.isNotNull() & ~stored.eqNullSafe(F.expr(typed)[column])
         text = F.lit(f"{PARTITION_VALUES_PARSED}.{column} does not match partitionValues")
         problem = F.coalesce(F.when(is_wrong, text), problem)
-    found = adds.select("path", problem.alias("problem"))
-    return found.filter(F.col("problem").isNotNull())
+    compared = adds.select("path", problem.alias("problem"))
+    return compared.filter(F.col("problem").isNotNull())

@@ -1,4 +1,4 @@
-"""File statistics: JSON text or a checkpoint's struct to one typed struct."""
+"""Conversion of file statistics between JSON and structs."""
 
 from __future__ import annotations
 
@@ -24,23 +24,29 @@ _TEMPORAL = (DateType, TimestampType, TimestampNTZType)
 
 
 def parsed_statistics(stats: str, *, statistics: StructType) -> str:
-    """`add.stats` as a struct of type `statistics`, in SQL; null where there is none or it does not
-    parse.
+    """Return SQL for `add.stats` parsed into a struct; null if it is missing or invalid JSON.
+
+    Parameters
+    ----------
+    stats
+        SQL expression of type STRING.
+    statistics
+        The type of the result.
 
     References
     ----------
     PROTOCOL.md#per-file-statistics
     """
-    if not _has_moments(statistics):
+    if not _has_temporal_leaves(statistics):
         return from_json_text(stats, statistics, **_JSON_OPTIONS)
-    # Moments are taken as texts: how Spark parses them in JSON is a setting of the session. Inside
-    # a lambda, so that the text is parsed once.
-    texts = from_json_text(stats, transformed(statistics, leaf=_text_of_moment), **_JSON_OPTIONS)
+    # Dates and timestamps are read as strings, because their parsing in JSON depends on settings of
+    # the session. The lambda ensures that the JSON is parsed once.
+    texts = from_json_text(stats, transformed(statistics, leaf=_read_as_string), **_JSON_OPTIONS)
     values = _leaf_by_leaf("texts", statistics, _value)
     return f"get(transform(array({texts}), texts -> {values}), 0)"
 
 
-def _text_of_moment(data_type: DataType) -> DataType:
+def _read_as_string(data_type: DataType) -> DataType:
     return StringType() if isinstance(data_type, _TEMPORAL) else data_type
 
 
@@ -51,28 +57,27 @@ def _value(text: str, data_type: DataType) -> str:
 
 
 def statistics_text(column: str, *, statistics: StructType) -> str:
-    """A struct of statistics as the JSON text that `add.stats` holds, exact to the microsecond, in
-    SQL.
+    """Return SQL for a statistics struct as the JSON of `add.stats`, exact to the microsecond.
 
     References
     ----------
     PROTOCOL.md#per-file-statistics
     """
     options = "map('ignoreNullFields', 'true', 'timeZone', 'UTC')"
-    if not _has_moments(statistics):
+    if not _has_temporal_leaves(statistics):
         return f"to_json({column}, {options})"
-    # Moments become texts before, by means that know neither a time zone nor a format of the
-    # session. Inside a lambda, so that the struct is computed once.
+    # Dates and timestamps are converted to strings first, independent of the session's time zone
+    # and formats. The lambda ensures that the struct is computed once.
     texts = f"transform(array({column}), value -> {_leaf_by_leaf('value', statistics, _text)})"
     return f"CASE WHEN {column} IS NOT NULL THEN to_json(get({texts}, 0), {options}) END"
 
 
-def _has_moments(statistics: StructType) -> bool:
+def _has_temporal_leaves(statistics: StructType) -> bool:
     return any(isinstance(data_type, _TEMPORAL) for _, data_type in leaves(statistics))
 
 
 def _leaf_by_leaf(value: str, data_type: DataType, convert: Callable[[str, DataType], str]) -> str:
-    """A struct with every leaf converted, and null where it is null."""
+    """Return SQL for a struct with every leaf converted; null if the struct is null."""
     if not isinstance(data_type, StructType):
         return convert(value, data_type)
     fields = (
@@ -95,10 +100,10 @@ def _text(value: str, data_type: DataType) -> str:
 
 
 def conformed(column: str, *, stored: DataType, wanted: DataType) -> str:
-    """A struct column of a checkpoint with the fields of `wanted`, matched by name, in SQL.
+    """Return SQL for a struct column of a checkpoint with the fields of `wanted`, matched by name.
 
-    A field that was not stored is null; a leaf of another type, as from before a type change, is
-    cast, and null where it does not fit: statistics may be missing, but never wrong.
+    A field that is not stored is null. A leaf of another type (stored before a type change) is cast
+    and null if the cast fails, because statistics may be missing but must not be wrong.
     """
     return quoted(column) if stored == wanted else _conformed(quoted(column), stored, wanted)
 

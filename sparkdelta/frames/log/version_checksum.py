@@ -1,6 +1,6 @@
-"""Totals of the files of a version, or of one commit: the numbers of a version checksum.
+"""Totals of the files of a version or a commit, for version checksums.
 
-`protocol.checksum_steps` is the same rule for the few files of a small commit;
+`protocol.checksum_steps` implements the same rules in Python for small commits;
 `tests/contracts/test_version_checksums.py` compares the two.
 
 References
@@ -24,7 +24,7 @@ _SIGN, _PATH, _DV = "sign", "_path", "_dv"
 
 
 def file_bins(files: DataFrame, *, size_boundaries: Sequence[int]) -> DataFrame:
-    """Live files counted by bins of both histograms, in one aggregate.
+    """Count live files by the bins of both histograms, in one aggregation.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def file_bins(files: DataFrame, *, size_boundaries: Sequence[int]) -> DataFrame:
     Returns
     -------
     DataFrame
-        One row per pair of bins, see `protocol.file_totals.FileBin`: size_bin INT, deleted_bin INT,
-        files LONG, size_bytes LONG, deletion_vectors LONG, deleted_records LONG.
+        One row per pair of bins (see `protocol.file_totals.FileBin`): size_bin INT,
+        deleted_bin INT, files LONG, size_bytes LONG, deletion_vectors LONG, deleted_records LONG.
     """
     return _binned(files.select("size", "deletionVector", F.lit(1).alias(_SIGN)), size_boundaries)
 
@@ -43,10 +43,10 @@ def file_bins(files: DataFrame, *, size_boundaries: Sequence[int]) -> DataFrame:
 def changed_bins(
     actions: DataFrame, *, table_root: str, size_boundaries: Sequence[int]
 ) -> DataFrame:
-    """What one commit changes of `file_bins`, and whether it tells that exactly.
+    """Return the changes that one commit makes to `file_bins`.
 
-    It does where every remove has a size, and a path has one action, or one remove and one add of
-    another deletion vector.
+    The changes are exact (`is_plain`) if every remove has a size and every path has either one
+    action, or one remove and one add with different deletion vectors.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ def changed_bins(
     Returns
     -------
     DataFrame
-        As `file_bins`, and is_plain BOOLEAN.
+        The columns of `file_bins` and is_plain BOOLEAN.
     """
     path = canonical_path("coalesce(add.path, remove.path)", table_root=table_root)
     vector = "coalesce(add.deletionVector, remove.deletionVector)"
     of_path = Window.partitionBy(_PATH)
-    one = F.count("*").over(of_path) == 1
-    replaced = (
+    is_single = F.count("*").over(of_path) == 1
+    is_replaced = (
         (F.count("*").over(of_path) == 2)
         & (F.sum(_SIGN).over(of_path) == 0)
         & (F.min(_DV).over(of_path) != F.max(_DV).over(of_path))
@@ -76,13 +76,13 @@ def changed_bins(
             F.when(F.col("add.path").isNotNull(), 1).otherwise(-1).alias(_SIGN),
         )
         .filter(F.col(_PATH).isNotNull())
-        .select("size", "deletionVector", _SIGN, (one | replaced).alias(IS_PLAIN))
+        .select("size", "deletionVector", _SIGN, (is_single | is_replaced).alias(IS_PLAIN))
     )
     has_size = F.col("size").isNotNull()
     return _binned(signed, size_boundaries, F.bool_and(F.col(IS_PLAIN) & has_size).alias(IS_PLAIN))
 
 
-def _binned(files: DataFrame, size_boundaries: Sequence[int], *more: Column) -> DataFrame:
+def _binned(files: DataFrame, size_boundaries: Sequence[int], *aggregates: Column) -> DataFrame:
     deleted = F.coalesce("deletionVector.cardinality", F.lit(0).cast("long"))
     sign = F.col(_SIGN)
     return (
@@ -98,13 +98,13 @@ def _binned(files: DataFrame, size_boundaries: Sequence[int], *more: Column) -> 
                 "deletion_vectors"
             ),
             F.sum(sign * F.col("deleted")).alias("deleted_records"),
-            *more,
+            *aggregates,
         )
     )
 
 
 def _bin(column: str, boundaries: Sequence[int], first: int = 0) -> str:
-    """SQL for the index of the last boundary not above a number, by bisection."""
+    """Return SQL for the index of the last boundary not greater than a number, by bisection."""
     if len(boundaries) == 1:
         return str(first)
     middle = len(boundaries) // 2
@@ -114,9 +114,9 @@ def _bin(column: str, boundaries: Sequence[int], first: int = 0) -> str:
 
 
 def wire_text(action: StructType) -> Column:
-    """STRING: a row's fields of an action as the JSON that the log would hold.
+    """Return the JSON (STRING) of an action in the log, from a row with the action's fields.
 
-    Fields that are null are left out; null partition values are not.
+    Null fields are omitted; null partition values are kept.
 
     References
     ----------
