@@ -78,7 +78,7 @@ def show_visits(spark: SparkSession, path: str) -> None:
     snapshot = sparkdelta.load_snapshot(spark, path)
     say("2. From files to a log segment", describe_segment(snapshot))
     say("3. The actions", "The commits after the checkpoint, a row per action, with their version:")
-    actions = snapshot.log.commit_actions("add", "remove")
+    actions = snapshot.log.commits.actions("add", "remove")
     actions.selectExpr(
         "version",
         "IF(add IS NULL, 'remove', 'add') AS action",

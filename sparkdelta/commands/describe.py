@@ -11,7 +11,6 @@ from pyspark.sql.types import BooleanType, DataType, LongType, NullType, StructF
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.local_frames import local_frame
-from sparkdelta.frames.log.commit_infos import commit_infos
 from sparkdelta.protocol.arguments import checked_count
 from sparkdelta.protocol.commit_timestamps import strictly_increasing
 from sparkdelta.protocol.log_segment import readable_commits
@@ -19,6 +18,7 @@ from sparkdelta.protocol.table_features import supported_features
 from sparkdelta.protocol.table_properties import ColumnMappingMode, has_in_commit_timestamp
 from sparkdelta.schema.action_schemas import COMMIT_INFO
 from sparkdelta.schema.column_mapping import physical_name
+from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import file_times
 from sparkdelta.table.log.listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot
@@ -72,7 +72,7 @@ def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = N
             ),
         }
     ).slice(len(times) - len(shown))
-    infos = commit_infos(log.lines_of(shown))
+    infos = CommitRange.read(log.reader, shown).commit_infos()
     infos = infos.groupBy("version").agg(F.any_value("commitInfo").alias("commitInfo"))
     milliseconds = F.when(
         F.col("in_commit"), F.coalesce("commitInfo.inCommitTimestamp", "file_time")

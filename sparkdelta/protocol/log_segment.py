@@ -270,6 +270,27 @@ def readable_commits(files: Iterable[LogFile], *, path: str) -> list[LogFile]:
     return [listing.commits[v] for v in sorted(listing.commits) if v >= earliest]
 
 
+def commits_between(
+    files: Iterable[LogFile], start: Version, end: Version, *, path: str
+) -> list[LogFile]:
+    """The commits of all versions from `start` to `end`, in order.
+
+    Raises
+    ------
+    VersionsNotContiguousError
+        One is not there.
+
+    References
+    ----------
+    PROTOCOL.md#delta-log-entries
+    """
+    commits = {f.version: f for f in files if f.kind is LogFileKind.COMMIT}
+    found = [commits[version] for version in range(start, end + 1) if version in commits]
+    if len(found) != end - start + 1:
+        raise _gap([file.version for file in found], start, end, path)
+    return found
+
+
 def missing_commits(files: Iterable[LogFile]) -> list[tuple[Version, Version]]:
     """Return the gaps among the commits, as the first and last missing version of each.
 

@@ -350,7 +350,7 @@ def _marked(loaded: LoadedLog) -> LoadedLog:
     """With reads that say that they are of the latest version."""
     log = loaded.log
     mark = read_mark(log.store.table_root, log.segment.version)
-    return replace(loaded, log=replace(log, options={**log.options, **mark}))
+    return replace(loaded, log=log.with_options({**log.options, **mark}))
 
 
 def check_time_zone(spark: SparkSession, zone: str) -> None:

@@ -168,7 +168,7 @@ def test_who_reads_the_log_does_not_matter(
         for bound in ("DRIVER_LOG_BYTES", "DRIVER_SCAN_BYTES"):
             monkeypatch.setattr(log_text, bound, limit)
         snapshot = open_snapshot(spark, str(case.table), without=[checksum])
-        assert snapshot.log.is_local == (limit > 0)
+        assert snapshot.log.commits.is_local == (limit > 0)
         found.append((snapshot.protocol, snapshot.metadata, keys(snapshot.add_files())))
     by_driver, by_executors = found
     assert by_executors == by_driver

@@ -18,7 +18,7 @@ from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.table.checkpoint import writing as checkpointer
 from sparkdelta.table.checkpoint.options import CheckpointOptions
 from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
-from sparkdelta.table.log.log_reader import LogReader
+from sparkdelta.table.log.checkpoint_reader import CheckpointReader
 from tests.support.log_writer import (
     Action,
     json_lines,
@@ -92,14 +92,14 @@ def test_only_touched_sidecars_are_rewritten(
         file(30, 1, dataChange=True),
     ]
     write_commit(table, 1, commit)
-    looked, keys_of = [], LogReader.sidecar_keys
+    looked, keys_of = [], CheckpointReader.sidecar_keys
 
-    def recorded(log: LogReader, action: str, files: Sequence[Sidecar]) -> DataFrame:
-        keys = keys_of(log, action, files)
+    def recorded(reader: CheckpointReader, action: str, files: Sequence[Sidecar]) -> DataFrame:
+        keys = keys_of(reader, action, files)
         looked.append((action, [one.path for one in files], keys.columns))
         return keys
 
-    monkeypatch.setattr(LogReader, "sidecar_keys", recorded)
+    monkeypatch.setattr(CheckpointReader, "sidecar_keys", recorded)
     second = write(spark, table)
     after = sidecars(spark, table)
     touched = [
@@ -336,7 +336,7 @@ def test_a_scan_opens_the_sidecars_that_matter(spark: SparkSession, table: Path)
     start(table, remove("gone", deletionTimestamp=NOW))
     write(spark, table)
     snapshot = load_snapshot(spark, str(table))
-    assert snapshot.log.stored_add_type() is not None  # from any of them
+    assert snapshot.log.checkpoint.stored_add_type() is not None  # from any of them
     for name, tags in sidecars(spark, table).items():
         if DAYS[2] not in tags.get("sparkdelta.partitionValues", ""):
             (log_directory(table) / "_sidecars" / name).unlink()

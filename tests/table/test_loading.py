@@ -132,7 +132,7 @@ def test_who_reads_the_log_does_not_matter(
     write_compaction(table, 3, 4, compaction([COMMITS[3], COMMITS[4]]))
     with settings(spark, HOSTILE.get(group or "", {})):
         snapshot = load_snapshot(spark, str(table))
-        assert snapshot.log.is_local == (where == "driver")
+        assert snapshot.log.commits.is_local == (where == "driver")
         assert replayed(snapshot) == expected(replay(COMMITS))
 
 

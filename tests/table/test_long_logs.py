@@ -23,7 +23,7 @@ spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "fal
     .config("spark.sql.shuffle.partitions", "2").getOrCreate())
 spark.sparkContext.setLogLevel("OFF")
 snapshot = load_snapshot(spark, sys.argv[1])
-assert not snapshot.log.is_local
+assert not snapshot.log.commits.is_local
 print(snapshot.version, snapshot.metadata.id, snapshot.add_files().count())
 spark.stop()
 """

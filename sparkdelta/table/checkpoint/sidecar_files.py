@@ -24,7 +24,7 @@ from sparkdelta.protocol.sidecar_reuse import Reuse
 from sparkdelta.protocol.sidecar_tags import SidecarTags
 from sparkdelta.storage.log_store import FileEntry, LogStore
 from sparkdelta.table.checkpoint.contents import CheckpointContents
-from sparkdelta.table.log.log_reader import SMALL_CHECKPOINT_BYTES
+from sparkdelta.table.log.checkpoint_reader import SMALL_CHECKPOINT_BYTES
 from sparkdelta.table.log.state import TableState
 from sparkdelta.table.staging import Staging
 

@@ -59,7 +59,8 @@ def _touched(contents: CheckpointContents, known: KnownSidecars) -> tuple[set[st
     """The names of the sidecars that hold what a commit since supersedes, and how many more live
     files there are since.
     """
-    log = contents.snapshot.log
+    log, checkpoint = contents.snapshot.log, contents.snapshot.log.checkpoint
+    assert checkpoint is not None
     keyed = contents.snapshot.state.keyed_commits
     near = _near(contents, known.adds, keyed) if known.adds else set()
     candidates = {"add": [one for one in known.adds if one.path in near], "remove": known.removes}
@@ -67,11 +68,11 @@ def _touched(contents: CheckpointContents, known: KnownSidecars) -> tuple[set[st
     added = newest_adds(newest_file_actions(keyed)).selectExpr("'' AS file", "1L AS more_live")
     changes = [
         superseded_actions(
-            log.sidecar_keys(action, sidecars),
+            checkpoint.sidecar_keys(action, sidecars),
             keys,
             are_adds=action == "add",
             table_root=log.store.table_root,
-            broadcast_keys=log.broadcasts_keys,
+            broadcast_keys=log.commits.broadcasts_keys,
         ).selectExpr("file", f"{-1 if action == 'add' else 0}L AS more_live")
         for action, sidecars in candidates.items()
         if sidecars

@@ -26,6 +26,7 @@ from sparkdelta.protocol.log_files import LogFile
 from sparkdelta.schema.action_schemas import COMMIT_INFO as COMMIT_INFO_TYPE
 from sparkdelta.schema.action_schemas import actions
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
+from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.line_reader import DRIVER_LOG_BYTES
 from sparkdelta.table.log.log_reader import LogReader
 
@@ -64,7 +65,7 @@ class SparkConflictDetector:
         has_frames = self.read_files is not None or self.removed_files is not None
         if file.size_bytes <= DRIVER_LOG_BYTES and not has_frames:
             return self.small(file)
-        lines = self.log.lines_of([file])
+        lines = CommitRange.read(self.log.reader, [file]).lines
         winner = self._table_actions(lines, file)
         read, domains = self.small.read, self.small.domains
         conflicts = table_conflicts(winner, app_ids=read.app_ids, domains=domains)

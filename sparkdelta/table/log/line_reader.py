@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from sparkdelta.engine.file_readers import read_files
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
 from sparkdelta.protocol.log_files import LogFile
-from sparkdelta.storage.log_store import LogStore, log_path
+from sparkdelta.storage.log_store import LogStore
 
 DRIVER_LOG_BYTES = 4 * 1024 * 1024
 """Up to this many bytes of commits are read by the driver and parsed without a Spark job; more are
@@ -25,14 +24,6 @@ is not about files, and nothing else of them is kept; it is a matter of millisec
 job is not."""
 
 _FIRST_LINE_BYTES = 1 << 16
-
-_TEXT_OPTIONS = {
-    "__globPaths__": "false",
-    "lineSep": "\n",
-    "wholetext": "false",
-    "ignoreMissingFiles": "false",
-    "ignoreCorruptFiles": "false",
-}
 
 
 def fits_the_driver(files: Sequence[LogFile]) -> bool:
@@ -110,33 +101,6 @@ def first_line(store: LogStore, name: str) -> bytes:
 def local_lines(spark: SparkSession, table: pa.Table) -> DataFrame:
     """The lines of `read_lines` as a frame that costs no job."""
     return local_frame(spark, table, _LINE)
-
-
-# The version a file's actions belong to is the last number of its name, of twenty digits each. Not
-# by a regular expression, which takes as long for each line as to split the text into lines.
-_NAME = "_metadata.file_name"
-_VERSION = (
-    f"CASE WHEN endswith({_NAME}, '.compacted.json') THEN substring({_NAME}, 22, 20) "
-    f"ELSE left({_NAME}, 20) END"
-)
-
-
-def executor_lines(
-    spark: SparkSession, store: LogStore, files: Sequence[LogFile], options: Mapping[str, str]
-) -> DataFrame:
-    """version LONG, line STRING of commits or compactions, read when the query runs."""
-    paths = [log_path(store.table_root, file.name) for file in files]
-    text = read_files(spark, "text", paths, options={**options, **_TEXT_OPTIONS})
-    return text.selectExpr(f"CAST({_VERSION} AS long) AS version", "value AS line")
-
-
-def lines_of(
-    spark: SparkSession, store: LogStore, files: Sequence[LogFile], options: Mapping[str, str]
-) -> DataFrame:
-    """version LONG, line STRING of any commits or compactions, read by whom their size suits."""
-    if not fits_the_driver(files):
-        return executor_lines(spark, store, files, options)
-    return local_lines(spark, read_lines(store, files))
 
 
 def total_size(files: Sequence[LogFile]) -> int:

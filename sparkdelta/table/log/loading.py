@@ -37,9 +37,12 @@ from sparkdelta.schema.action_schemas import (
     SIDECAR,
 )
 from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.log.checkpoint_reader import SMALL_CHECKPOINT_BYTES, CheckpointReader
+from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.file_reader import LogFileReader
 from sparkdelta.table.log.line_reader import total_size
 from sparkdelta.table.log.listing import find_log_segment, read_checksum, read_options
-from sparkdelta.table.log.log_reader import SMALL_CHECKPOINT_BYTES, LogReader
+from sparkdelta.table.log.log_reader import LogReader
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -111,7 +114,7 @@ def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
     checksum = _checksum_of(log.store, segment)
     protocol, metadata = _in_checksum(checksum)
     if protocol is None or metadata is None:
-        protocol, metadata = _in_commits(log)
+        protocol, metadata = _in_commits(log.commits)
     return LoadedLog(log, protocol or loaded.protocol, metadata or loaded.metadata, checksum)
 
 
@@ -123,21 +126,22 @@ def _load(
     without: Collection[str],
 ) -> LoadedLog:
     segment = find_log_segment(store, version=version, without=without)
-    options = read_options(store, options)  # only now does every store know its root
-    log = LogReader.open(spark, store, segment, options)
+    # Only now does every store know its root.
+    reader = LogFileReader(spark, store, read_options(store, options))
+    log = LogReader.open(reader, segment)
     broken = [*without]
-    while found := _broken_compactions(log):
+    while found := _broken_compactions(log.commits):
         broken += found
         segment = find_log_segment(store, version=segment.version, without=broken)
-        log = LogReader.open(spark, store, segment, options)
-    checksum = None if log.lacks_a_schema else _checksum_of(store, segment)
+        log = LogReader.open(reader, segment)
+    checksum = None if log.commits.lacks_a_schema() else _checksum_of(store, segment)
     protocol, metadata = _in_checksum(checksum)
     if protocol is None or metadata is None:
-        protocol, metadata = _in_commits(log)
-    if _needs_checkpoint(log, protocol, metadata):
+        protocol, metadata = _in_commits(log.commits)
+    if log.checkpoint is not None and _needs_checkpoint(log, protocol, metadata):
         try:
-            rows = _checkpoint_rows(log)
-            log = _with_sidecars(log, rows)
+            rows = _checkpoint_rows(log.checkpoint)
+            log = replace(log, checkpoint=_with_sidecars(log.checkpoint, rows))
         except StorageError as error:
             raise _BrokenCheckpoint(segment, error) from error
         protocol = protocol or _one(rows, "protocol", Protocol.from_dict)
@@ -148,24 +152,24 @@ def _load(
     return LoadedLog(log, protocol, metadata, checksum)
 
 
-def _broken_compactions(log: LogReader) -> list[str]:
-    """Compactions of the segment that hold an add and a remove of the same logical file.
+def _broken_compactions(commits: CommitRange) -> list[str]:
+    """Compactions that hold an add and a remove of the same logical file.
 
     References
     ----------
     PROTOCOL.md#log-compaction-files
     """
-    compactions = [file for file in log.segment.deltas if file.kind is LogFileKind.COMPACTION]
+    compactions = [file for file in commits.files if file.kind is LogFileKind.COMPACTION]
     if not compactions:
         return []
     doubled = doubled_files(
-        log.commit_actions("add", "remove"), table_root=log.store.table_root
+        commits.actions("add", "remove"), table_root=commits.reader.store.table_root
     ).filter(F.col("version").isin([file.end_version for file in compactions]))
     rows = read_rows(
         doubled,
         what="invalid log compactions",
         bound=_MAX_TABLE_ACTIONS,
-        version=log.segment.version,
+        version=commits.last_version,
     )
     versions = {row["version"] for row in rows}
     return [file.name for file in compactions if file.end_version in versions]
@@ -181,13 +185,12 @@ def _in_checksum(checksum: VersionChecksum | None) -> tuple[Protocol | None, Met
     return checksum.protocol, checksum.metadata
 
 
-def _in_commits(log: LogReader) -> tuple[Protocol | None, Metadata | None]:
-    if not log.has_commits:
+def _in_commits(commits: CommitRange) -> tuple[Protocol | None, Metadata | None]:
+    if not commits.files:
         return None, None
-    actions = log.table_actions()
-    if (
-        not log.is_searched
-    ):  # one row instead of one per change, at the price of a shuffle of few rows
+    actions = commits.table_actions()
+    if not commits.is_searched:
+        # One row instead of one per change, at the price of a shuffle of few rows.
         actions = actions.groupBy().agg(
             F.max("version").alias("version"),
             *(
@@ -196,7 +199,10 @@ def _in_commits(log: LogReader) -> tuple[Protocol | None, Metadata | None]:
             ),
         )
     rows = read_rows(
-        actions, what="protocol and metaData", bound=_MAX_TABLE_ACTIONS, version=log.segment.version
+        actions,
+        what="protocol and metaData",
+        bound=_MAX_TABLE_ACTIONS,
+        version=commits.last_version,
     )
     rows.sort(key=lambda row: row["version"] or 0)
     return (
@@ -218,11 +224,12 @@ def _needs_checkpoint(log: LogReader, protocol: Protocol | None, metadata: Metad
         return True
     if checkpoint.kind is LogFileKind.MULTI_PART_CHECKPOINT:
         return False
-    return is_supported(protocol, TableFeature.V2_CHECKPOINT) or log.may_hold("protocol")
+    return is_supported(protocol, TableFeature.V2_CHECKPOINT) or log.commits.may_hold("protocol")
 
 
-def _checkpoint_rows(log: LogReader) -> list[Row]:
-    """protocol, metaData, sidecar, checkpointMetadata: what of a checkpoint is not about files.
+def _checkpoint_rows(reader: CheckpointReader) -> list[Row]:
+    """protocol, metaData, sidecar, checkpointMetadata: the rows of a checkpoint's own files that
+    hold one of these.
 
     Raises
     ------
@@ -233,8 +240,7 @@ def _checkpoint_rows(log: LogReader) -> list[Row]:
     ----------
     PROTOCOL.md#v2-spec
     """
-    checkpoint = log.segment.checkpoint
-    assert checkpoint is not None
+    checkpoint = reader.checkpoint
     fields = {"protocol": PROTOCOL, "metaData": METADATA, "sidecar": SIDECAR}
     fields |= {"checkpointMetadata": CHECKPOINT_METADATA}
     # Leaves, so that row groups of nothing but file actions are skipped by their statistics.
@@ -246,22 +252,22 @@ def _checkpoint_rows(log: LogReader) -> list[Row]:
     if is_small:
         fields |= {"add": _ONLY_PATH, "remove": _ONLY_PATH}
         is_wanted = f"{is_wanted} OR {_IS_OF_A_FILE}"
-    actions = log.checkpoint_actions(*(StructField(name, fields[name]) for name in fields))
+    actions = reader.actions(*(StructField(name, fields[name]) for name in fields))
     rows = read_rows(
         actions.filter(is_wanted),
         what="protocol, metaData and sidecars",
         bound=_MAX_SIDECARS,
-        version=log.segment.version,
+        version=reader.version,
     )
     if any(row["sidecar"] is not None for row in rows) and (
-        any(row["add"] or row["remove"] for row in rows) if is_small else _has_file_actions(log)
+        any(row["add"] or row["remove"] for row in rows) if is_small else _has_file_actions(reader)
     ):
         name = checkpoint.files[0].name
-        raise _malformed(log, f"{name} names sidecars and has file actions beside them")
+        raise _malformed(reader, f"{name} names sidecars and has file actions beside them")
     if checkpoint.is_json:  # of which lines may be lost; Parquet is read whole or not at all
         for name in ("checkpointMetadata", "protocol", "metaData"):
             if all(row[name] is None for row in rows):
-                raise _malformed(log, f"{checkpoint.files[0].name} has no {name}")
+                raise _malformed(reader, f"{checkpoint.files[0].name} has no {name}")
     return rows
 
 
@@ -269,21 +275,19 @@ _ONLY_PATH = StructType([ADD["path"]])
 _IS_OF_A_FILE = "add.path IS NOT NULL OR remove.path IS NOT NULL"
 
 
-def _has_file_actions(log: LogReader) -> bool:
-    """Whether the checkpoint's own files hold a file action."""
-    actions = log.checkpoint_actions(
-        StructField("add", _ONLY_PATH), StructField("remove", _ONLY_PATH)
-    )
+def _has_file_actions(reader: CheckpointReader) -> bool:
+    """True if the checkpoint's own files hold a file action."""
+    actions = reader.actions(StructField("add", _ONLY_PATH), StructField("remove", _ONLY_PATH))
     found = read_rows(
         actions.filter(_IS_OF_A_FILE).limit(1),
         what="file actions beside sidecars",
         bound=1,
-        version=log.segment.version,
+        version=reader.version,
     )
     return bool(found)
 
 
-def _with_sidecars(log: LogReader, rows: Sequence[Row]) -> LogReader:
+def _with_sidecars(reader: CheckpointReader, rows: Sequence[Row]) -> CheckpointReader:
     """The reader with the sidecars that a checkpoint names; they are there, and have content.
 
     Raises
@@ -296,22 +300,21 @@ def _with_sidecars(log: LogReader, rows: Sequence[Row]) -> LogReader:
     """
     sidecars = tuple(_sidecar(row["sidecar"]) for row in rows if row["sidecar"] is not None)
     if not sidecars:
-        return log
-    stored = {file.name: file.size_bytes for file in log.store.list_directory(SIDECAR_DIRECTORY)}
+        return reader
+    store = reader.reader.store
+    stored = {file.name: file.size_bytes for file in store.list_directory(SIDECAR_DIRECTORY)}
     for sidecar in sidecars:
         name = f"{SIDECAR_DIRECTORY}/{sidecar.path}"
         if sidecar.path not in stored:
-            raise LogFileNotFoundError(
-                path=log.store.table_root, version=log.segment.version, file=name
-            )
+            raise LogFileNotFoundError(path=store.table_root, version=reader.version, file=name)
         if not stored[sidecar.path]:  # Spark passes over such a file
-            raise _malformed(log, f"{name} has no bytes")
-    return replace(log, sidecars=sidecars, sidecar_schema=_sidecar_schema(rows))
+            raise _malformed(reader, f"{name} has no bytes")
+    return replace(reader, sidecars=sidecars, sidecar_schema=_sidecar_schema(rows))
 
 
-def _malformed(log: LogReader, problem: str) -> MalformedLogFileError:
-    version = log.segment.version
-    return MalformedLogFileError(path=log.store.table_root, version=version, problem=problem)
+def _malformed(checkpoint: CheckpointReader, problem: str) -> MalformedLogFileError:
+    root = checkpoint.reader.store.table_root
+    return MalformedLogFileError(path=root, version=checkpoint.version, problem=problem)
 
 
 def _sidecar(row: Row) -> Sidecar:

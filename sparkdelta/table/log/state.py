@@ -36,8 +36,8 @@ from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.schema.statistics_schema import narrowed_statistics
 from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.log.checkpoint_reader import CheckpointReader
 from sparkdelta.table.log.log_reader import LogReader
-from sparkdelta.table.log.sidecar_pruning import possible_sidecars
 
 NUM_RECORDS = "numRecords"
 _FROM_CHECKPOINT = -1
@@ -82,11 +82,10 @@ class TableState:
         """Whether there are clearly no more live files than a bound, without looking for them."""
         if self.num_files is not None:
             return self.num_files <= bound
-        lines, segment = self.log.local_lines, self.log.segment
+        lines, checkpoint = self.log.commits.local_lines, self.log.checkpoint
         if lines is None or self.log.sidecars:
             return False
-        checkpoint = segment.checkpoint.files if segment.checkpoint is not None else ()
-        stored = sum(file.size_bytes for file in checkpoint) // _LEAST_BYTES_PER_FILE
+        stored = 0 if checkpoint is None else checkpoint.size_bytes // _LEAST_BYTES_PER_FILE
         return int(lines.num_rows) + stored <= bound
 
     def scan_files(
@@ -124,8 +123,7 @@ class TableState:
         """The live adds as in the log, with the typed columns that the checkpoint has; and which
         these are.
         """
-        has_checkpoint = self.log.segment.checkpoint is not None
-        return self._live_adds(), self._stored() if has_checkpoint else NOTHING_STORED
+        return self._live_adds(), self._stored()
 
     def sampled_adds(
         self, fraction: float, columns: Sequence[tuple[str, ...]]
@@ -134,39 +132,40 @@ class TableState:
         partition values and statistics of some columns: costs no replay.
         """
         fields = [ADD[name] for name in ("path", "partitionValues", "stats")]
-        new = self.log.commit_actions("add").filter("add.path IS NOT NULL")
+        new = self.log.commits.actions("add").filter("add.path IS NOT NULL")
         new = new.select(*(f"add.{field.name}" for field in fields))
-        if self.log.segment.checkpoint is None:
+        checkpoint = self.log.checkpoint
+        if checkpoint is None:
             return new.sample(fraction, _SEED), NOTHING_STORED
         stored = self._stored()
         if stored.statistics is not None and NUM_RECORDS in stored.statistics.names:
             stored = replace(stored, statistics=narrowed_statistics(stored.statistics, columns))
-        adds = self.log.checkpoint_file_actions(self._add_field(fields, stored))
+        adds = checkpoint.file_actions(_add_field(checkpoint, stored, fields))
         if self.log.has_commits:
             adds = adds.unionByName(new, allowMissingColumns=True)
         return adds.sample(fraction, _SEED), stored
 
     def with_sidecars(self, chosen: Sequence[Sidecar]) -> TableState:
         """What replay would give if the checkpoint had these sidecars alone."""
-        return replace(self, log=replace(self.log, chosen=tuple(chosen)), cached=None)
+        return replace(self, log=self.log.with_sidecars(chosen), cached=None)
 
     def removes(self) -> DataFrame:
         """The tombstones, expired ones included."""
         new = (
             newest_removes(self._newest)
-            if self.log.may_hold("remove")
+            if self.log.commits.may_hold("remove")
             else empty_frame(self.log.spark, REMOVE)
         )
-        if self.log.segment.checkpoint is None:
+        if self.log.checkpoint is None:
             return new
-        removes = self.log.checkpoint_file_actions(StructField("remove", REMOVE))
+        removes = self.log.checkpoint.file_actions(StructField("remove", REMOVE))
         if not self.log.has_commits:
             return removes
         survivors = surviving_removes(
             removes,
             self._superseding,
             table_root=self.log.store.table_root,
-            broadcast_keys=self.log.broadcasts_keys,
+            broadcast_keys=self.log.commits.broadcasts_keys,
         )
         return survivors.unionByName(new)
 
@@ -197,9 +196,9 @@ class TableState:
     def _keyed_above(self, above: Version | None) -> DataFrame:
         """The file actions of the commits above a version."""
         return keyed_file_actions(
-            self.log.commit_actions("add", "remove", above=above),
+            self.log.commits.actions("add", "remove", above=above),
             table_root=self.log.store.table_root,
-            is_local=self.log.is_local,
+            is_local=self.log.commits.is_local,
         )
 
     @cached_property
@@ -210,21 +209,18 @@ class TableState:
     def _live_adds(self, skipping: DataSkipping | FileMarks | None = None) -> DataFrame:
         """As `_all_adds`, but for those that are left out."""
         new = _kept(newest_adds(self._newest), skipping, NOTHING_STORED)
-        if self.log.segment.checkpoint is None:
+        checkpoint = self.log.checkpoint
+        if checkpoint is None:
             return new
-        adds = self._log_of(skipping).checkpoint_file_actions(self._add_field())
-        adds = _kept(adds, skipping, self._stored())
+        if isinstance(skipping, DataSkipping):
+            checkpoint = checkpoint.matching(skipping)
+        stored = self._stored()
+        adds = checkpoint.file_actions(_add_field(checkpoint, stored))
+        adds = _kept(adds, skipping, stored)
         if not self.log.has_commits:
             return adds
         survivors = self._surviving(adds, self._superseding)
         return survivors.unionByName(new, allowMissingColumns=True)
-
-    def _log_of(self, skipping: DataSkipping | FileMarks | None) -> LogReader:
-        """The log without the sidecars that cannot matter."""
-        log = self.log
-        if not isinstance(skipping, DataSkipping) or not log.sidecars or log.chosen is not None:
-            return log
-        return replace(log, chosen=tuple(possible_sidecars(log, skipping)))
 
     def _adds_since_cached(
         self, cached: CachedAdds, skipping: DataSkipping | FileMarks | None
@@ -242,24 +238,15 @@ class TableState:
             adds,
             keys,
             table_root=self.log.store.table_root,
-            broadcast_keys=self.log.broadcasts_keys,
+            broadcast_keys=self.log.commits.broadcasts_keys,
         )
 
-    def _add_field(
-        self, fields: Sequence[StructField] = tuple(ADD.fields), stored: StoredFacts | None = None
-    ) -> StructField:
-        """`add` with the typed columns that the checkpoint holds, as far as they are of use."""
-        stored = self._stored() if stored is None else stored
-        typed = [StructField(STATS_PARSED, stored.statistics)] if stored.statistics else []
-        add = self.log.stored_add_type()
-        if add is not None and stored.partition_values:
-            typed.append(add[PARTITION_VALUES_PARSED])
-        return StructField("add", StructType([*fields, *typed]))
-
     def _stored(self) -> StoredFacts:
-        """What the checkpoint has stored."""
+        """The typed columns of the checkpoint."""
+        if self.log.checkpoint is None:
+            return NOTHING_STORED
         return stored_in_checkpoint(
-            self.log.stored_add_type(),
+            self.log.checkpoint.stored_add_type(),
             self.configuration.partition_keys,
             self.configuration.statistics,
         )
@@ -302,16 +289,29 @@ class TableState:
         return F.coalesce(F.col(STATS_PARSED)[NUM_RECORDS].cast("long"), in_json)
 
     def _newest_by_key(self, action: str, fields: StructType, *, key: str) -> DataFrame:
-        has_checkpoint = self.log.segment.checkpoint is not None
-        if not has_checkpoint and not self.log.may_hold(action):
+        commits, checkpoint = self.log.commits, self.log.checkpoint
+        if checkpoint is None and not commits.may_hold(action):
             return empty_frame(self.log.spark, fields)
-        rows = self.log.commit_actions(action)
-        if has_checkpoint:
-            stored = self.log.checkpoint_actions(StructField(action, fields))
-            checkpoint = stored.selectExpr(f"{_FROM_CHECKPOINT}L AS version", action)
-            rows = checkpoint.unionByName(rows)
+        rows = commits.actions(action)
+        if checkpoint is not None:
+            stored = checkpoint.actions(StructField(action, fields))
+            stored = stored.selectExpr(f"{_FROM_CHECKPOINT}L AS version", action)
+            rows = stored.unionByName(rows)
             rows = rows.coalesce(1) if self.log.is_small else rows
         return newest_by_key(rows, action=action, key=key)
+
+
+def _add_field(
+    checkpoint: CheckpointReader,
+    stored: StoredFacts,
+    fields: Sequence[StructField] = tuple(ADD.fields),
+) -> StructField:
+    """`add` with the typed columns of the checkpoint, as far as they are of use."""
+    typed = [StructField(STATS_PARSED, stored.statistics)] if stored.statistics else []
+    add = checkpoint.stored_add_type()
+    if add is not None and stored.partition_values:
+        typed.append(add[PARTITION_VALUES_PARSED])
+    return StructField("add", StructType([*fields, *typed]))
 
 
 def _kept(

@@ -34,12 +34,13 @@ from sparkdelta.frames.log.state_differences import (
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.checkpoint_kinds import WRITE_STATS_AS_JSON, WRITE_STATS_AS_STRUCT
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version
-from sparkdelta.protocol.log_segment import Checkpoint, complete_checkpoints
+from sparkdelta.protocol.log_segment import Checkpoint, commits_between, complete_checkpoints
 from sparkdelta.protocol.retention import deleted_file_retention_ms, transaction_retention_ms
 from sparkdelta.protocol.table_properties import is_off
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.checkpoint.sidecar_files import damaged_sidecars
-from sparkdelta.table.log.line_reader import lines_of
+from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.file_reader import LogFileReader
 from sparkdelta.table.log.listing import read_options
 from sparkdelta.table.maintenance.log_compaction import compacted_commits
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
@@ -166,16 +167,14 @@ class LogChecks:
         PROTOCOL.md#log-compaction-files
         """
         assert file.end_version is not None
-        versions = range(file.version, file.end_version + 1)
-        commits = [f for f in self.files if f.kind is LogFileKind.COMMIT and f.version in versions]
-        commits.sort(key=lambda commit: commit.version)
         root = self.store.table_root
+        commits = commits_between(self.files, file.version, file.end_version, path=root)
         try:
-            wanted = compacted_commits(self._lines(commits), commits, root).selectExpr(
+            wanted = compacted_commits(self._read(commits)).selectExpr(
                 f"{file.end_version}L AS version", "line"
             )
             differing = disagreements(
-                line_facts(self._lines([file]), table_root=root),
+                line_facts(self._read([file]).lines, table_root=root),
                 line_facts(wanted, table_root=root),
                 of="compaction",
             )
@@ -183,8 +182,9 @@ class LogChecks:
         except DeltaError as error:
             return [Problem(file.name, error.message)]
 
-    def _lines(self, files: Sequence[LogFile]) -> DataFrame:
-        return lines_of(self.spark, self.store, files, read_options(self.store, {}))
+    def _read(self, files: Sequence[LogFile]) -> CommitRange:
+        reader = LogFileReader(self.spark, self.store, read_options(self.store, {}))
+        return CommitRange.read(reader, files)
 
     def _listed(self, file: str, problems: DataFrame) -> list[Problem]:
         bound = self.max_problems + 1

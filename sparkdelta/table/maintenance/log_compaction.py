@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from pyspark.sql import DataFrame
 
-from sparkdelta.exceptions import VersionsNotContiguousError
 from sparkdelta.frames.log.log_compaction import compacted_lines
-from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, compaction_name
-from sparkdelta.table.log.line_reader import fits_the_driver
+from sparkdelta.protocol.log_files import Version, compaction_name
+from sparkdelta.protocol.log_segment import commits_between
+from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import staging
@@ -65,8 +64,8 @@ def compact(snapshot: Snapshot, start: Version, end: Version) -> CompactionResul
     name = compaction_name(start, end)
     if any(file.name == name for file in files):
         return CompactionResult(start, end, name)
-    commits = _commits(files, start, end, snapshot.path)
-    compacted = compacted_commits(snapshot.log.lines_of(commits), commits, snapshot.path)
+    commits = commits_between(files, start, end, path=snapshot.path)
+    compacted = compacted_commits(CommitRange.read(snapshot.log.reader, commits))
     with staging(snapshot.log.spark, store) as directory:
         (file,) = directory.write_lines(compacted.repartition(1), "compacted")
         try:
@@ -77,23 +76,8 @@ def compact(snapshot: Snapshot, start: Version, end: Version) -> CompactionResul
     return CompactionResult(start, end, name, written=True, size_bytes=file.size_bytes)
 
 
-def compacted_commits(lines: DataFrame, commits: Sequence[LogFile], table_root: str) -> DataFrame:
-    """line STRING: what a compaction of the commits keeps of their lines."""
-    is_local = fits_the_driver(commits)
-    lines = lines.coalesce(1) if is_local else lines
-    return compacted_lines(lines, table_root=table_root, is_local=is_local)
-
-
-def _commits(files: list[LogFile], start: Version, end: Version, path: str) -> list[LogFile]:
-    found = [f for f in files if f.kind is LogFileKind.COMMIT and start <= f.version <= end]
-    versions = sorted(file.version for file in found)
-    if len(versions) != end - start + 1:
-        first_missing = next(v for v in range(start, end + 1) if v not in set(versions))
-        raise VersionsNotContiguousError(
-            versions=versions,
-            start=first_missing - 1,
-            end=next((v for v in versions if v > first_missing), end),
-            version_to_load=end,
-            path=path,
-        )
-    return sorted(found, key=lambda file: file.version)
+def compacted_commits(commits: CommitRange) -> DataFrame:
+    """line STRING: the lines of the commits that a compaction of them keeps."""
+    lines = commits.lines.coalesce(1) if commits.is_local else commits.lines
+    root = commits.reader.store.table_root
+    return compacted_lines(lines, table_root=root, is_local=commits.is_local)

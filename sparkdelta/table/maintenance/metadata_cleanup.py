@@ -8,9 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import DeltaError
+from sparkdelta.frames.log.log_lines import parse_log_lines
 from sparkdelta.frames.log.sidecar_references import unreferenced
 from sparkdelta.protocol.log_files import (
     SIDECAR_DIRECTORY,
@@ -31,8 +35,10 @@ from sparkdelta.protocol.metadata_cleanup import (
 )
 from sparkdelta.protocol.retention import log_retention_ms
 from sparkdelta.protocol.table_properties import is_off
+from sparkdelta.schema.action_schemas import SIDECAR
 from sparkdelta.storage.log_store import FileEntry
 from sparkdelta.table.checkpoint.sidecar_files import damaged_sidecars
+from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.listing import list_log_files
 from sparkdelta.table.log.loading import load_log
 from sparkdelta.table.log.time_travel import newest_commit_at
@@ -167,6 +173,24 @@ def _whole(
     return None
 
 
+def _named_sidecars(snapshot: Snapshot, checkpoints: Sequence[LogFile]) -> DataFrame:
+    """path STRING of the sidecars that checkpoint files name; V1 checkpoints name none."""
+    fields = StructType([StructField("sidecar", SIDECAR)])
+    texts = [file for file in checkpoints if file.extension == "json"]
+    names = [
+        file.name
+        for file in checkpoints
+        if file.extension != "json" and file.kind is not LogFileKind.MULTI_PART_CHECKPOINT
+    ]
+    lines = CommitRange.read(snapshot.log.reader, texts).lines
+    rows = parse_log_lines(lines, actions=fields).select("sidecar")
+    if names:
+        rows = rows.unionByName(
+            snapshot.log.reader.parquet(names, fields, version=snapshot.version)
+        )
+    return rows.filter(F.col("sidecar.path").isNotNull()).select("sidecar.path")
+
+
 def _unused(snapshot: Snapshot, old: list[str], expired: set[str]) -> list[str]:
     """Those of the sidecars that no checkpoint names that is left; none where one of these cannot
     be read.
@@ -179,7 +203,7 @@ def _unused(snapshot: Snapshot, old: list[str], expired: set[str]) -> list[str]:
     stored = snapshot.log.spark.createDataFrame(pa.table({"name": pa.array(old, pa.string())}))
     try:
         rows = read_rows(
-            unreferenced(stored, snapshot.log.named_sidecars(left)),
+            unreferenced(stored, _named_sidecars(snapshot, left)),
             what="sidecars to delete",
             bound=len(old),
         )

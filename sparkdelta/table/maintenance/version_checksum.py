@@ -29,6 +29,7 @@ from sparkdelta.protocol.version_checksum import (
     serialize_version_checksum,
 )
 from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, TXN, actions
+from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.listing import read_checksum
 from sparkdelta.table.snapshot import Snapshot
 
@@ -132,7 +133,7 @@ def checksum_after_commit(snapshot: Snapshot) -> VersionChecksum | None:
     totals = None if before is None else before.totals
     if commit is None or before is None or totals is None:
         return None
-    lines = snapshot.log.lines_of([commit])
+    lines = CommitRange.read(snapshot.log.reader, [commit]).lines
     table_root, boundaries = snapshot.path, totals.sizes.boundaries
     file_actions = parse_log_lines(lines.coalesce(1), actions=actions("add", "remove"))
     rows = read_rows(
@@ -174,7 +175,7 @@ def _known(snapshot: Snapshot) -> VersionChecksum:
     checksum = VersionChecksum(protocol=snapshot.protocol, metadata=snapshot.metadata)
     commit = _commit(snapshot)
     if commit is not None:
-        info = _commit_info(snapshot.log.lines_of([commit]))
+        info = _commit_info(CommitRange.read(snapshot.log.reader, [commit]).lines)
         checksum = replace(checksum, txn_id=info["txnId"])
     if not has_in_commit_timestamp(snapshot.configuration.in_commit_timestamps, snapshot.version):
         return checksum

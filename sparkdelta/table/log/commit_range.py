@@ -1,0 +1,189 @@
+"""A range of commits of a log: their files, their lines, and the actions in these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.frames.log.commit_infos import commit_infos
+from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
+from sparkdelta.protocol.log_files import LogFile, Version
+from sparkdelta.schema.action_schemas import actions
+from sparkdelta.table.log.file_reader import LogFileReader
+from sparkdelta.table.log.line_reader import (
+    fits_the_driver,
+    is_searched_by_driver,
+    lines_that_name,
+    local_lines,
+    read_lines,
+    total_size,
+)
+
+BROADCAST_LOG_BYTES = 64 * 1024 * 1024
+"""Up to this many bytes of commits after a checkpoint, their keys are broadcast to filter it."""
+
+_NOT_OF_FILES = frozenset({"protocol", "metaData", "txn", "domainMetadata"})
+
+
+@dataclass(frozen=True)
+class CommitRange:
+    """Commits of a log in order, or compactions in place of some of them.
+
+    The lines of few commits are in the driver's memory, and frames of them cost no Spark job;
+    those of more are read by executors when the query runs, see `line_reader.DRIVER_LOG_BYTES`.
+    """
+
+    reader: LogFileReader
+    files: tuple[LogFile, ...]
+    _lines: pa.Table | DataFrame = field(repr=False)
+    _not_of_files: list[pa.Table] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def read(cls, reader: LogFileReader, files: Sequence[LogFile]) -> CommitRange:
+        """Read commits, or arrange for the executors to do it."""
+        is_local = fits_the_driver(files)
+        lines = read_lines(reader.store, files) if is_local else reader.lines(files)
+        return cls(reader, tuple(files), lines)
+
+    def extended(self, files: Sequence[LogFile]) -> CommitRange:
+        """The range that has further commits; reads only them."""
+        files = (*self.files, *files)
+        if self.local_lines is None or not fits_the_driver(files):
+            return CommitRange(self.reader, files, self.reader.lines(files))
+        new = read_lines(self.reader.store, files[len(self.files) :])
+        return CommitRange(self.reader, files, pa.concat_tables([self.local_lines, new]))
+
+    def in_session(self, reader: LogFileReader) -> CommitRange:
+        """The same commits with their DataFrames in the session of another reader."""
+        lines = self._lines if self.is_local else reader.lines(self.files)
+        return replace(self, reader=reader, _lines=lines)
+
+    @property
+    def local_lines(self) -> pa.Table | None:
+        """version LONG, line STRING in the driver's memory; None where executors read them."""
+        return self._lines if isinstance(self._lines, pa.Table) else None
+
+    @property
+    def is_local(self) -> bool:
+        """True if the lines are in the driver's memory."""
+        return self.local_lines is not None
+
+    @property
+    def is_searched(self) -> bool:
+        """True if the driver finds the actions that are not about files."""
+        return self.is_local or is_searched_by_driver(self.files)
+
+    @property
+    def broadcasts_keys(self) -> bool:
+        """True if the keys of the file actions are surely few enough to be sent to every
+        executor.
+        """
+        return total_size(self.files) <= BROADCAST_LOG_BYTES
+
+    @property
+    def last_version(self) -> Version | None:
+        """The last version in the range; None in an empty one."""
+        if not self.files:
+            return None
+        last = self.files[-1]
+        return last.version if last.end_version is None else last.end_version
+
+    # Built at the first use: an append to a table with a version checksum has none.
+    @cached_property
+    def lines(self) -> DataFrame:
+        """version LONG, line STRING."""
+        if self.local_lines is None:
+            return self._lines
+        return local_lines(self.reader.spark, self.local_lines)
+
+    def may_hold(self, action: str) -> bool:
+        """True if a commit may hold an action of this kind."""
+        lines = self._lines_with(action)
+        return bool(self.files) if lines is None else lines.num_rows > 0
+
+    def actions(self, *names: str, above: Version | None = None) -> DataFrame:
+        """version LONG and the named actions of the commits above a version; a row per action, the
+        others included where they are read all the same.
+        """
+        # Of one kind there are few lines or none, where Spark has nothing to do.
+        found = self._lines_with(*names) if len(names) == 1 else None
+        if found is not None:
+            lines = local_lines(self.reader.spark, found)
+        elif _NOT_OF_FILES.issuperset(names):
+            lines = self.lines.filter(may_name(*names))
+        else:
+            lines = self.lines
+        if found is not None or self.is_local:
+            # In one partition, what groups the actions by file needs no shuffle.
+            lines = lines.coalesce(1)
+        if above is not None:
+            lines = lines.filter(F.col("version") > above)
+        return parse_log_lines(lines, actions=actions(*names))
+
+    def table_actions(self) -> DataFrame:
+        """version, protocol, metaData: the rows of the commits that hold one of the two.
+
+        Costs no Spark job where the commits are small, see `line_reader.DRIVER_SCAN_BYTES`.
+        """
+        names = ("protocol", "metaData")
+        found = self._lines_with(*names)
+        if found is None:
+            lines = self.lines.filter(may_name(*names))
+        else:
+            lines = local_lines(self.reader.spark, found)
+        rows = parse_log_lines(lines, actions=actions(*names), few=found is not None)
+        return rows.filter("protocol IS NOT NULL OR metaData IS NOT NULL")
+
+    def commit_infos(self) -> DataFrame:
+        """version LONG, commitInfo STRUCT: one row per commit that has one."""
+        return commit_infos(self.lines)
+
+    def count_file_actions(self) -> tuple[int, int]:
+        """The number of lines that name an add, and of those that name a remove.
+
+        Costs a Spark job where the driver does not search the commits.
+        """
+        names = ("add", "remove")
+        if self.is_searched:
+            lines = self.local_lines
+            if lines is None:
+                lines = read_lines(self.reader.store, self.files)
+            adds, removes = (lines_that_name(lines, name).num_rows for name in names)
+        else:
+            named = (F.count_if(F.expr(may_name(name))) for name in names)
+            ((adds, removes),) = read_rows(
+                self.lines.agg(*named),
+                what="size of the commits",
+                bound=1,
+                version=self.last_version,
+            )
+        return adds, removes
+
+    def lacks_a_schema(self) -> bool:
+        """True if a metaData action in the driver's memory has no schema, which no version checksum
+        may hide.
+        """
+        if self.local_lines is None:
+            return False
+        lines = pc.match_substring_regex(self.local_lines["line"], r'"schemaString"\s*:\s*""')
+        return bool(pc.any(lines).as_py())
+
+    def _lines_with(self, *names: str) -> pa.Table | None:
+        """The lines that may hold an action of these kinds; None where the driver does not search
+        for them.
+        """
+        if self.local_lines is not None:
+            return lines_that_name(self.local_lines, *names)
+        if not self.is_searched or not _NOT_OF_FILES.issuperset(names):
+            return None
+        if not self._not_of_files:
+            lines = read_lines(self.reader.store, self.files)
+            self._not_of_files.append(lines_that_name(lines, *sorted(_NOT_OF_FILES)))
+        return lines_that_name(self._not_of_files[0], *names)

@@ -1,0 +1,83 @@
+"""Reads files of a table's log as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sparkdelta.engine.driver import our_errors
+from sparkdelta.engine.file_readers import read_files
+from sparkdelta.engine.job_names import named_jobs
+from sparkdelta.engine.local_frames import empty_frame
+from sparkdelta.exceptions import DataFileNotReadError
+from sparkdelta.protocol.log_files import LogFile, Version
+from sparkdelta.storage.log_store import LogStore, log_path
+from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
+
+_TEXT_OPTIONS = {
+    "__globPaths__": "false",
+    "lineSep": "\n",
+    "wholetext": "false",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+}
+
+# The version a file's actions belong to is the last number of its name, of twenty digits each. Not
+# by a regular expression, which takes as long for each line as to split the text into lines.
+_NAME = "_metadata.file_name"
+_VERSION = (
+    f"CASE WHEN endswith({_NAME}, '.compacted.json') THEN substring({_NAME}, 22, 20) "
+    f"ELSE left({_NAME}, 20) END"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFileReader:
+    """Reads files of one log by executors, when the query runs.
+
+    Attributes
+    ----------
+    options
+        The Hadoop settings that every read carries, see `listing.read_options`.
+    """
+
+    spark: SparkSession
+    store: LogStore
+    options: Mapping[str, str]
+
+    def lines(self, files: Sequence[LogFile]) -> DataFrame:
+        """version LONG, line STRING of commits, compactions or a JSON checkpoint."""
+        paths = [self._path(file.name) for file in files]
+        text = read_files(self.spark, "text", paths, options={**self.options, **_TEXT_OPTIONS})
+        return text.selectExpr(f"CAST({_VERSION} AS long) AS version", "value AS line")
+
+    def parquet(self, names: Sequence[str], schema: StructType, *, version: Version) -> DataFrame:
+        """The rows of Parquet files of the log; a missing column is null.
+
+        Parameters
+        ----------
+        version
+            The version that is read, for errors.
+        """
+        if not names:
+            return empty_frame(self.spark, schema)
+        paths = [self._path(name) for name in names]
+        hidden = [path for path in paths if is_hidden(path)]
+        if hidden:
+            raise DataFileNotReadError(files=hidden, version=version)
+        options = {**self.options, **PARQUET_OPTIONS}
+        with our_errors(version):
+            return read_files(self.spark, "parquet", paths, options=options, schema=schema)
+
+    def parquet_schema(self, name: str, *, version: Version) -> StructType:
+        """The schema of a Parquet file of the log, by its footer. Starts a Spark job."""
+        options = {**self.options, **PARQUET_OPTIONS}
+        what = "schema of a checkpoint"
+        with our_errors(version), named_jobs(self.spark, what, version=version):
+            return self.spark.read.options(**options).parquet(self._path(name)).schema
+
+    def _path(self, name: str) -> str:
+        return log_path(self.store.table_root, name)
