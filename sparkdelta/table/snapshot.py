@@ -78,7 +78,7 @@ class Snapshot:
 
     @property
     def _knows_timestamp(self) -> bool:
-        """Whether no commit must be read for `timestamp`."""
+        """True if `timestamp` is known without reading a commit."""
         in_commit, checksum = self.configuration.in_commit_timestamps, self._loaded.checksum
         return (
             not has_in_commit_timestamp(in_commit, self.version)
@@ -117,7 +117,7 @@ class Snapshot:
 
     @property
     def state(self) -> TableState:
-        """What replay of the segment gives."""
+        """The result of replaying the segment."""
         return self._state
 
     @property
@@ -300,7 +300,9 @@ class Snapshot:
 def _keeps_cache(
     new: TableConfiguration, old: TableConfiguration, loaded: LoadedLog, cached: CachedAdds
 ) -> bool:
-    """Whether cached files fit the new version: same columns, and every commit since is at hand."""
+    """True if cached files fit the new version: same columns, and every commit since is in the
+    segment.
+    """
     checkpoint = loaded.log.segment.checkpoint
     covered = checkpoint is None or checkpoint.version <= cached.version
     return covered and new.statistics == old.statistics and new.partition_keys == old.partition_keys
@@ -322,7 +324,7 @@ def open_snapshot(
     Parameters
     ----------
     without
-        Checkpoints, compactions and version checksums that are taken for not there.
+        Names of checkpoints, compactions and version checksums to ignore.
     store
         Of the log, where it is open already; one that can write, for who is about to.
     """

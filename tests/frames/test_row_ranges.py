@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
-from sparkdelta.frames.checkpoint.row_ranges import RowRanges, in_ranges, range_key, told_ranges
+from sparkdelta.frames.checkpoint.row_ranges import RowRanges, in_ranges, range_bounds, range_key
 
 NAN, INFINITY = float("nan"), float("inf")
 
@@ -20,7 +20,7 @@ NAN, INFINITY = float("nan"), float("inf")
 def spread(rows: DataFrame, keys: list[str], count: int) -> list[list[Any]]:
     """The rows of each partition."""
     sample = rows.selectExpr(*(f"{key} AS k{number}" for number, key in enumerate(keys)))
-    ranges = RowRanges.of(told_ranges(sample, count).collect()[0])
+    ranges = RowRanges.of(range_bounds(sample, count).collect()[0])
     found = in_ranges(rows, keys, ranges).withColumn("partition", F.spark_partition_id())
     parts: list[list[Any]] = [[] for _ in range(count)]
     for row in found.collect():
@@ -79,7 +79,7 @@ def test_ranges_of_nothing_and_of_equal_rows(spark: SparkSession) -> None:
 def test_rows_are_computed_once_and_bounds_do_not_travel(spark: SparkSession) -> None:
     rows = spark.range(1000).selectExpr("id AS a")
     key = range_key("a", _type(rows))
-    ranges = RowRanges.of(told_ranges(rows.selectExpr(key), 20).collect()[0])
+    ranges = RowRanges.of(range_bounds(rows.selectExpr(key), 20).collect()[0])
     plan = in_ranges(rows, [key], ranges)._jdf.queryExecution().executedPlan().toString()
     assert "rangepartitioning" not in plan
     (exchange,) = [line for line in plan.splitlines() if "Exchange hashpartitioning" in line]

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.frames.checkpoint.layout import FileOrder, by_deletion, hashed, leading_paths
-from sparkdelta.frames.checkpoint.row_ranges import RowRanges, told_ranges
+from sparkdelta.frames.checkpoint.row_ranges import RowRanges, range_bounds
 from sparkdelta.frames.checkpoint.rows import add_rows, checkpoint_rows, remove_rows
 from sparkdelta.frames.checkpoint.sidecar_skipping import SidecarSkipping
 from sparkdelta.frames.checkpoint.sidecar_summaries import sidecar_summaries
@@ -92,7 +92,7 @@ def test_clustered_rows_are_in_order(spark: SparkSession, form: str) -> None:
     if not schema.with_json:
         adds = adds.withColumn("stats", F.lit(None).cast("string"))
     keys = order(form).sampled_keys(adds, stored)
-    ranges = RowRanges.of(told_ranges(keys, 4).collect()[0])
+    ranges = RowRanges.of(range_bounds(keys, 4).collect()[0])
     clustered = order(form).clustered(frame, ranges)
     ordered = clustered.select("add.path", F.spark_partition_id().alias("p"))
     found = [(row["p"], int(row["path"][1:])) for row in ordered.collect()]

@@ -26,6 +26,7 @@ from sparkdelta.protocol.log_files import (
 from sparkdelta.protocol.log_segment import (
     Checkpoint,
     LogSegment,
+    commits_between,
     extend_log_segment,
     missing_commits,
     readable_commits,
@@ -289,6 +290,15 @@ def test_readable_commits():
     assert names(readable_commits(files(*commits(0, 1)), path="/t")) == commits(0, 1)
     with pytest.raises(TruncatedTransactionLogError):
         readable_commits(files(*commits(1)), path="/t")
+
+
+def test_commits_between():
+    """PROTOCOL.md#delta-log-entries"""
+    log = [*commits(5, 2, 3, 4, 6, 8), classic_checkpoint_name(4), compaction_name(2, 4)]
+    assert names(commits_between(files(*log), 3, 5, path="/t")) == commits(3, 4, 5)
+    with pytest.raises(VersionsNotContiguousError) as raised:
+        commits_between(files(*log), 5, 8, path="/t")
+    assert (raised.value.start, raised.value.end) == (6, 8)
 
 
 def _checkpoint(*log):

@@ -341,7 +341,7 @@ def test_a_scan_opens_the_sidecars_that_matter(spark: SparkSession, table: Path)
         if DAYS[2] not in tags.get("sparkdelta.partitionValues", ""):
             (log_directory(table) / "_sidecars" / name).unlink()
     with no_jobs(spark):
-        kept = snapshot.state._log_of(snapshot.scan(f"day = DATE'{DAYS[2]}'")._skipping)
+        kept = snapshot.log.checkpoint.matching(snapshot.scan(f"day = DATE'{DAYS[2]}'")._skipping)
     assert len(kept.chosen or ()) == 1
     for where in (f"day = DATE'{DAYS[2]}'", "id BETWEEN 11 AND 13"):
         files = snapshot.scan(where).files()

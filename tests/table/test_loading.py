@@ -371,17 +371,17 @@ def test_commits_that_vanish_while_the_executors_read_them(
     write_history(table)
     in_commits, calls = loading._in_commits, []
 
-    def clean_first(log: Any) -> Any:
-        calls.append(log.segment)
+    def clean_first(commits: Any) -> Any:
+        calls.append(commits.files)
         if len(calls) == 1:
             write_checkpoint(table, 5, replay(COMMITS, until=5).checkpoint())
             for version in range(5):
                 (table / "_delta_log" / f"{version:020d}.json").unlink()
-        return in_commits(log)
+        return in_commits(commits)
 
     monkeypatch.setattr(loading, "_in_commits", clean_first)
     snapshot = load_snapshot(spark, str(table))
-    assert [segment.checkpoint is None for segment in calls] == [True, False]
+    assert [files[0].version for files in calls] == [0, 6]
     assert replayed(snapshot) == expected(replay(COMMITS))
 
 

@@ -68,14 +68,14 @@ class RowRanges:
 
     @classmethod
     def of(cls, told: Row) -> RowRanges:
-        """Create the ranges from the row of `told_ranges`."""
+        """Create the ranges from the row of `range_bounds`."""
         hashed = {partition: number for number, partition in enumerate(told["partitions"])}
         count = len(told["bounds"]) + 1
         bounds = tuple(tuple(bound) for bound in told["bounds"] if bound is not None)
         return cls(bounds, tuple(hashed.get(number, 0) for number in range(count)))
 
 
-def told_ranges(sample: DataFrame, count: int) -> DataFrame:
+def range_bounds(sample: DataFrame, count: int) -> DataFrame:
     """Compute the bounds of ranges of about equal size.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What a checkpoint of a version holds, as frames; nothing of it passes through the driver."""
+"""The contents of a checkpoint as DataFrames; no file action passes through the driver."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class CheckpointContents:
 
     @property
     def fingerprint(self) -> str:
-        """What sidecars must have been written with to be of this checkpoint."""
+        """Identifies the schema and layout; only sidecars written with the same can be reused."""
         columns = self.order.leading if self.layout == "clustered" else ()
         return self.schema.fingerprint(self.layout, columns)
 
@@ -95,7 +95,7 @@ class CheckpointContents:
         return self.now_ms - deleted_file_retention_ms(self.snapshot.properties)
 
     def parquet_options(self, compression: str) -> dict[str, str]:
-        """How Spark writes files with adds."""
+        """The options with which Spark writes files with adds."""
         options = {
             f"parquet.enable.dictionary#{leaf}": "false" for leaf in self.schema.seldom_repeated
         }
@@ -115,7 +115,7 @@ class CheckpointContents:
     def table_actions(
         self, columns: StructType, more: Sequence[Mapping[str, object]] = ()
     ) -> DataFrame:
-        """All that are not file actions, in a frame with these columns.
+        """All actions but those of files, in a DataFrame with these columns.
 
         Parameters
         ----------

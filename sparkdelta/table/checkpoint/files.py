@@ -51,7 +51,7 @@ class StagedCheckpoint:
     num_adds, num_removes
         Of the checkpoint.
     more
-        What the hint says of its kind.
+        The fields of `_last_checkpoint` that only this kind has.
     """
 
     kind: CheckpointKind
@@ -82,7 +82,7 @@ class StagedCheckpoint:
         stage.publish(_PART, self.file.name, self.name, is_new_name=is_new_name)
 
     def hint(self, version: Version) -> dict[str, object]:
-        """What `_last_checkpoint` says of it.
+        """The contents of `_last_checkpoint` for it.
 
         References
         ----------
@@ -186,7 +186,7 @@ def stage_top_level(
 def _repeated(
     stage: Staging, contents: CheckpointContents, file: FileEntry, num_rows: int, *, is_json: bool
 ) -> dict[str, object]:
-    """What the hint repeats of a V2 checkpoint's own file."""
+    """The actions of a V2 checkpoint's own file that `_last_checkpoint` repeats."""
     if num_rows > 2 * MAX_EMBEDDED or file.size_bytes > MAX_EMBEDDED_BYTES:
         return {}
     if is_json:

@@ -1,4 +1,4 @@
-"""How a checkpoint is to be written, as the caller said it.
+"""Options of a checkpoint.
 
 References
 ----------
@@ -22,7 +22,7 @@ task, and for one that is rewritten to be a small part; enough for their number 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointOptions:
-    """How a checkpoint is written; see `sparkdelta.write_checkpoint`.
+    """Options of a checkpoint, see `sparkdelta.write_checkpoint`.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Observation
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import CheckpointMismatchError
 from sparkdelta.frames.checkpoint.layout import by_deletion, hashed
-from sparkdelta.frames.checkpoint.row_ranges import SAMPLES_PER_RANGE, RowRanges, told_ranges
+from sparkdelta.frames.checkpoint.row_ranges import SAMPLES_PER_RANGE, RowRanges, range_bounds
 from sparkdelta.frames.checkpoint.rows import checkpoint_rows
 from sparkdelta.frames.checkpoint.sidecar_summaries import (
     counts,
@@ -120,7 +120,7 @@ def verify(
     num_adds: int,
     num_removes: int,
 ) -> None:
-    """Refuse to publish what is not the version.
+    """Refuse to publish a checkpoint that differs from its version.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def verify(
     given
         The `counts` of what replay gave, taken as it was written.
     num_adds, num_removes
-        What is found in the files.
+        The number of actions in the files.
     """
     replayed = given.get
     for what, wanted, found in (
@@ -163,13 +163,13 @@ def _adds(contents: CheckpointContents, state: TableState, count: int) -> DataFr
 def _ranges(contents: CheckpointContents, state: TableState, files: int, count: int) -> RowRanges:
     """So many that each file gets one."""
     order, fraction = contents.order, min(1.0, files * SAMPLES_PER_RANGE / count)
-    (told,) = read_rows(
-        told_ranges(order.sampled_keys(*state.sampled_adds(fraction, order.leading)), files),
+    (bounds,) = read_rows(
+        range_bounds(order.sampled_keys(*state.sampled_adds(fraction, order.leading)), files),
         what="ranges of new sidecars",
         bound=1,
         version=contents.snapshot.version,
     )
-    return RowRanges.of(told)
+    return RowRanges.of(bounds)
 
 
 def _files(rows: int, per_file: int) -> int:
@@ -225,7 +225,7 @@ def delete_sidecars(store: LogStore, staged: Sequence[StagedSidecar]) -> None:
 
 
 def damaged_sidecars(store: LogStore, sidecars: Sequence[Sidecar]) -> dict[str, str]:
-    """What is wrong with those that are not there in their full size, by their names in the log."""
+    """The problems of sidecars that are missing or not of their full size, by names in the log."""
     found = {entry.name: entry.size_bytes for entry in store.list_directory(SIDECAR_DIRECTORY)}
     return {
         _name(one): _damage(found.get(one.path), one.size_in_bytes)

@@ -30,7 +30,7 @@ found out what has touched them."""
 
 
 def plan_reuse(contents: CheckpointContents) -> Reuse | None:
-    """What a new checkpoint takes over; None where a full one is to be written."""
+    """The sidecars that a new checkpoint reuses; None where a full one is to be written."""
     log = contents.snapshot.log
     if not log.sidecars or log.broken or not _is_newest(contents):
         return None
@@ -49,7 +49,7 @@ def plan_reuse(contents: CheckpointContents) -> Reuse | None:
 
 
 def _is_newest(contents: CheckpointContents) -> bool:
-    """Whether no checkpoint is newer: what an older one names may be about to be deleted."""
+    """True if no checkpoint is newer: the sidecars of an older one may be about to be deleted."""
     version = contents.snapshot.version
     later = list_log_files(contents.snapshot.log.store, listing_prefix(version + 1))
     return not any(file.kind.is_checkpoint for file in later)

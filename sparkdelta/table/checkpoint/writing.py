@@ -85,14 +85,14 @@ class WrittenCheckpoint:
 
     @property
     def is_written(self) -> bool:
-        """Whether anything was written: a classic checkpoint that is there is never replaced, and
+        """True if anything was written: a classic checkpoint that is there is never replaced, and
         nothing is done where the last checkpoint is of this very version and as good.
         """
         return self.file is not None
 
 
 class ReuseFailed(Exception):  # noqa: N818 - it never reaches the user
-    """What was to be taken over is gone, or does not add up: a full checkpoint must be written.
+    """Sidecars to reuse are missing or do not add up: a full checkpoint must be written.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Checkpointer:
         Raises
         ------
         CheckpointMismatchError
-            What was written is not the version; nothing was published.
+            The files written differ from the version; nothing was published.
         ReuseFailed
             A full checkpoint is to be written, of a snapshot that is loaded anew.
         """
@@ -164,7 +164,7 @@ class Checkpointer:
         )
 
     def _is_there(self, plan: Reuse | None) -> bool:
-        """Whether the last checkpoint is of this version, and a new one would be no better."""
+        """True if the last checkpoint is of this version, and a new one would be no better."""
         log = self.contents.snapshot.log
         checkpoint = log.segment.checkpoint
         if self.options.kind is not None:

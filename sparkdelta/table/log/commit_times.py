@@ -1,4 +1,4 @@
-"""When commits were made: in-commit timestamps where they are enabled, file times elsewhere."""
+"""Timestamps of commits: in-commit timestamps where they are enabled, file times elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of commits: in the driver's memory, or read by executors."""
+"""Lines of commits in the driver's memory."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _FIRST_LINE_BYTES = 1 << 16
 
 
 def fits_the_driver(files: Sequence[LogFile]) -> bool:
-    """Whether the lines of commits are local data, in one partition at most, see
-    `DRIVER_LOG_BYTES`.
-    """
+    """True if the lines of commits become local data, see `DRIVER_LOG_BYTES`."""
     return total_size(files) <= DRIVER_LOG_BYTES
 
 
 def is_searched_by_driver(files: Sequence[LogFile]) -> bool:
-    """Whether the driver looks through commits, see `DRIVER_SCAN_BYTES`."""
+    """True if the driver searches commits for actions that are not about files, see
+    `DRIVER_SCAN_BYTES`.
+    """
     return total_size(files) <= DRIVER_SCAN_BYTES
 
 

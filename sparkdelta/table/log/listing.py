@@ -1,4 +1,4 @@
-"""From a path to the log's store, and from its listing to a log segment and what lies beside it."""
+"""The store of a table's log, its listing, and the log segment of a version."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def find_log_segment(
 
 
 def read_hint(store: LogStore) -> LastCheckpointHint | None:
-    """What `_last_checkpoint` says, if it can be relied on."""
+    """The contents of `_last_checkpoint`; None where it is missing or not valid."""
     try:
         return parse_last_checkpoint(store.read([LAST_CHECKPOINT])[0])
     except FileNotFoundError:
@@ -165,7 +165,7 @@ def read_hint(store: LogStore) -> LastCheckpointHint | None:
 
 
 def read_checksum(store: LogStore, version: Version) -> VersionChecksum | None:
-    """What the version checksum of a version says, if there is one that parses."""
+    """The version checksum of a version; None where it is missing or does not parse."""
     try:
         return parse_version_checksum(store.read([version_checksum_name(version)])[0])
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""From a log segment to the protocol, the metaData and a reader of the rest."""
+"""Loads a log segment: its protocol, its metaData and a reader of its other actions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _MAX_SIDECARS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class LoadedLog:
-    """A log segment with what was needed of its contents."""
+    """A log segment that is loaded: what every use of it needs, and a reader of the rest."""
 
     log: LogReader
     protocol: Protocol
@@ -71,7 +71,7 @@ def load_log(
 ) -> LoadedLog:
     """Find and load the segment of a version, the latest by default.
 
-    Files named in `without` are taken for not there.
+    Files named in `without` are ignored.
 
     Where a file of the segment vanishes meanwhile, as when log cleanup runs, the log is listed once
     more. A checkpoint that cannot be read is then left out, as long as the rest of the log gives
@@ -138,10 +138,11 @@ def _load(
     protocol, metadata = _in_checksum(checksum)
     if protocol is None or metadata is None:
         protocol, metadata = _in_commits(log.commits)
-    if log.checkpoint is not None and _needs_checkpoint(log, protocol, metadata):
+    checkpoint = log.checkpoint
+    if checkpoint is not None and _must_be_read(checkpoint, log.commits, protocol, metadata):
         try:
-            rows = _checkpoint_rows(log.checkpoint)
-            log = replace(log, checkpoint=_with_sidecars(log.checkpoint, rows))
+            rows = _checkpoint_rows(checkpoint)
+            log = replace(log, checkpoint=_with_sidecars(checkpoint, rows))
         except StorageError as error:
             raise _BrokenCheckpoint(segment, error) from error
         protocol = protocol or _one(rows, "protocol", Protocol.from_dict)
@@ -211,20 +212,23 @@ def _in_commits(commits: CommitRange) -> tuple[Protocol | None, Metadata | None]
     )
 
 
-def _needs_checkpoint(log: LogReader, protocol: Protocol | None, metadata: Metadata | None) -> bool:
-    """Whether the checkpoint's own files must be read: they may name sidecars.
+def _must_be_read(
+    reader: CheckpointReader,
+    commits: CommitRange,
+    protocol: Protocol | None,
+    metadata: Metadata | None,
+) -> bool:
+    """True if the checkpoint's own files must be read: they may name sidecars.
 
     A classic name does not tell the spec. Only a table with v2Checkpoint has V2 checkpoints, and
     the checkpoint's protocol is the table's unless a commit after it changed that.
     """
-    checkpoint = log.segment.checkpoint
-    if checkpoint is None:
-        return False
-    if protocol is None or metadata is None or checkpoint.kind is LogFileKind.UUID_CHECKPOINT:
+    kind = reader.checkpoint.kind
+    if protocol is None or metadata is None or kind is LogFileKind.UUID_CHECKPOINT:
         return True
-    if checkpoint.kind is LogFileKind.MULTI_PART_CHECKPOINT:
+    if kind is LogFileKind.MULTI_PART_CHECKPOINT:
         return False
-    return is_supported(protocol, TableFeature.V2_CHECKPOINT) or log.commits.may_hold("protocol")
+    return is_supported(protocol, TableFeature.V2_CHECKPOINT) or commits.may_hold("protocol")
 
 
 def _checkpoint_rows(reader: CheckpointReader) -> list[Row]:
@@ -318,20 +322,20 @@ def _malformed(checkpoint: CheckpointReader, problem: str) -> MalformedLogFileEr
 
 
 def _sidecar(row: Row) -> Sidecar:
-    """They always reside in the log's own directory, so only the name counts."""
+    """The action of a row. All sidecars are in the log's own directory, so only the name counts."""
     sidecar = Sidecar.from_dict(row.asDict(recursive=True))
     return replace(sidecar, path=decode_path(sidecar.path).rpartition("/")[2])
 
 
 def _sidecar_schema(rows: Sequence[Row]) -> StructType | None:
-    """What the checkpoint says of the columns of its sidecars, if that can be read.
+    """The columns of the sidecars by the checkpoint's tags; None where they do not tell.
 
     References
     ----------
     PROTOCOL.md#checkpoint-metadata-tags
     """
-    said = next((row["checkpointMetadata"] for row in rows if row["checkpointMetadata"]), None)
-    text = None if said is None else (said["tags"] or {}).get("sidecarFileSchema")
+    metadata = next((row["checkpointMetadata"] for row in rows if row["checkpointMetadata"]), None)
+    text = None if metadata is None else (metadata["tags"] or {}).get("sidecarFileSchema")
     try:
         return None if text is None else StructType.fromJson(json.loads(text))
     except (ValueError, TypeError, KeyError, PySparkException):

@@ -55,16 +55,16 @@ class CachedAdds:
 
 @dataclass(frozen=True)
 class TableState:
-    """What replay of a log segment gives, as lazy DataFrames.
+    """The result of replaying a log segment, as lazy DataFrames.
 
     Attributes
     ----------
     num_files
-        How many live files there are, where the version checksum tells.
+        The number of live files, where the version checksum tells.
     cached
-        Kept files, which stand in for the checkpoint.
+        The live files of this version or an earlier one; used instead of the checkpoint.
     shows_progress
-        Whether a bar is shown where a query over it takes long, see `engine.progress`.
+        True to show a progress bar for a long query, see `engine.progress`.
 
     References
     ----------
@@ -79,7 +79,7 @@ class TableState:
     shows_progress: bool = False
 
     def has_few_files(self, bound: int) -> bool:
-        """Whether there are clearly no more live files than a bound, without looking for them."""
+        """True if there are surely no more live files than a bound, without reading the log."""
         if self.num_files is not None:
             return self.num_files <= bound
         lines, checkpoint = self.log.commits.local_lines, self.log.checkpoint
@@ -110,7 +110,7 @@ class TableState:
         Parameters
         ----------
         with_json
-            Whether to carry the text `stats` too, most of an action's bytes.
+            False to leave out the text `stats`, most of an action's bytes.
         skipping
             Leaves out the files that it finds to hold no matching row.
         """
@@ -146,7 +146,7 @@ class TableState:
         return adds.sample(fraction, _SEED), stored
 
     def with_sidecars(self, chosen: Sequence[Sidecar]) -> TableState:
-        """What replay would give if the checkpoint had these sidecars alone."""
+        """The state if the checkpoint had these sidecars alone."""
         return replace(self, log=self.log.with_sidecars(chosen), cached=None)
 
     def removes(self) -> DataFrame:

@@ -1,4 +1,4 @@
-"""From a moment to the version that was the latest then."""
+"""The version of a table that was the latest at a moment."""
 
 from __future__ import annotations
 

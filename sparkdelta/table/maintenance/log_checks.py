@@ -1,4 +1,4 @@
-"""Whether checkpoints and log compactions say what the commits say.
+"""Checks that checkpoints and log compactions agree with the commits.
 
 References
 ----------
@@ -51,7 +51,7 @@ _STATISTICS = (WRITE_STATS_AS_JSON, WRITE_STATS_AS_STRUCT)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a file of the log."""
+    """A problem of a file of the log."""
 
     file: str
     problem: str
@@ -59,7 +59,7 @@ class Problem:
 
 @dataclass(slots=True)
 class LogChecks:
-    """Checks of the files that stand in for commits, none of which is taken for true.
+    """Checks the files that are read instead of commits.
 
     Attributes
     ----------
@@ -68,9 +68,9 @@ class LogChecks:
     now_ms
         The time by which tombstones are expired.
     max_problems
-        Of so many the driver is told, for each file.
+        The most problems that are reported for one file.
     broken
-        The names of checkpoints that were found wrong: nothing is replayed from them.
+        The names of checkpoints with problems: nothing is replayed from them.
     """
 
     spark: SparkSession
@@ -81,7 +81,7 @@ class LogChecks:
     broken: list[str] = field(default_factory=list)
 
     def state(self, version: Version | None) -> Snapshot:
-        """A version by what is known to be sound, or else by what there is.
+        """A version from checked files, or else from what there is.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class LogChecks:
         ]
 
     def of_checkpoint(self, checkpoint: Checkpoint) -> list[Problem] | None:
-        """What is wrong with it; None where the log before it cannot be replayed.
+        """The problems of a checkpoint; None where the log before it cannot be replayed.
 
         References
         ----------
@@ -160,7 +160,7 @@ class LogChecks:
         return found + self._listed(shown, _differing(stored, replay, self.now_ms))
 
     def of_compaction(self, file: LogFile) -> list[Problem]:
-        """What is wrong with one of `compactions`.
+        """The problems of one of `compactions`.
 
         References
         ----------

@@ -20,14 +20,14 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """What came of `sparkdelta.compact_log`.
+    """The result of `sparkdelta.compact_log`.
 
     Attributes
     ----------
     name
         The compaction file; None where there was nothing to compact.
     written
-        Whether it is new; one that was there is never touched.
+        True if it is new; an existing file is never changed.
     """
 
     start: Version

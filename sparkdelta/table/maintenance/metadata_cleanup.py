@@ -1,4 +1,4 @@
-"""Metadata cleanup: deletes what of the log no version within retention needs."""
+"""Metadata cleanup: deletes the files of the log that no version within retention needs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ENABLED = "delta.enableExpiredLogCleanup"
 
 @dataclass(frozen=True, slots=True)
 class CleanupResult:
-    """What came of `sparkdelta.clean_log`.
+    """The result of `sparkdelta.clean_log`.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ def _clean(
 
 
 def _abandoned(entries: list[FileEntry], is_ours: Callable[[str], bool], now_ms: int) -> list[str]:
-    """What a process left that died before it gave its files their names in the log."""
+    """Entries of a process that died before it gave its files their names in the log."""
     return [
         entry.name
         for entry in entries
@@ -192,8 +192,8 @@ def _named_sidecars(snapshot: Snapshot, checkpoints: Sequence[LogFile]) -> DataF
 
 
 def _unused(snapshot: Snapshot, old: list[str], expired: set[str]) -> list[str]:
-    """Those of the sidecars that no checkpoint names that is left; none where one of these cannot
-    be read.
+    """The old sidecars that none of the remaining checkpoints names; none of them where one of
+    these checkpoints cannot be read.
     """
     left = [
         file

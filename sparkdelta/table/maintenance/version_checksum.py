@@ -39,14 +39,14 @@ _MOST_ACTIONS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ChecksumResult:
-    """What came of writing a version checksum.
+    """The result of writing a version checksum.
 
     Attributes
     ----------
     written
-        Whether the file is new; one that was there is never touched.
+        True if the file is new; an existing file is never changed.
     incremental
-        Whether it was computed from the version before and one commit.
+        True if it was computed from the version before and one commit.
     """
 
     version: Version
@@ -70,8 +70,8 @@ def add_version_checksum(snapshot: Snapshot, *, from_state: bool = True) -> Chec
     Parameters
     ----------
     from_state
-        Whether the state is replayed where the version before and the commit do not tell it; else
-        nothing is written then.
+        False to write nothing where the version before and the commit do not tell it, instead of
+        replaying the state.
 
     References
     ----------
@@ -112,7 +112,7 @@ def checksum_of_state(
     transactions = snapshot.transactions().limit(MAX_TRANSACTIONS + 1)
     domains = snapshot.domain_metadata().limit(MAX_DOMAINS + 1)
     return (
-        _known(snapshot)
+        _from_snapshot(snapshot)
         .with_totals(totals)
         .with_actions(
             transactions=_wire_actions(transactions, TXN, bound=MAX_TRANSACTIONS + 1),
@@ -151,7 +151,7 @@ def checksum_after_commit(snapshot: Snapshot) -> VersionChecksum | None:
         return None
     domains = _named(lines, "domainMetadata")
     return (
-        _known(snapshot)
+        _from_snapshot(snapshot)
         .with_totals(after)
         .with_actions(
             transactions=latest_by_key(before.transactions, _named(lines, "txn"), key="appId"),
@@ -170,8 +170,8 @@ def _commit(snapshot: Snapshot) -> LogFile | None:
     return commits[-1] if commits and commits[-1].version == snapshot.version else None
 
 
-def _known(snapshot: Snapshot) -> VersionChecksum:
-    """What the snapshot and its commit alone tell."""
+def _from_snapshot(snapshot: Snapshot) -> VersionChecksum:
+    """The fields that the snapshot and its commit alone tell."""
     checksum = VersionChecksum(protocol=snapshot.protocol, metadata=snapshot.metadata)
     commit = _commit(snapshot)
     if commit is not None:
