@@ -1,4 +1,4 @@
-"""Spark itself: sessions, the way of rows to the driver, names of jobs and progress bars.
+"""Access to Spark: sessions, reading rows on the driver, job descriptions and progress bars.
 
-Nothing here knows what a row of the log means.
+Independent of the contents of the log.
 """

@@ -1,7 +1,7 @@
-"""The one door by which rows reach the driver, and by which Spark's errors become ours.
+"""Collection of rows on the driver, and translation of Spark errors to `DeltaError`.
 
-What may come through, and nothing else, is listed in ARCHITECTURE.md with the bound of each; a test
-holds the list against the code.
+All rows that reach the driver pass through this module. ARCHITECTURE.md lists each kind with its
+bound; a test compares the list with the code.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _TOO_LARGE = "spark.driver.maxResultSize"
 def read_rows(
     frame: DataFrame, *, what: str, bound: int, version: Version | None = None
 ) -> list[Row]:
-    """The rows of a small frame; a frame of local data costs no Spark job.
+    """Collect the rows of a small DataFrame; local data takes no Spark job.
 
     Parameters
     ----------
     version
-        The table's version, for messages.
+        The table's version, for error messages.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def read_rows(
 def read_table(
     frame: DataFrame, *, what: str, bound: int, version: Version | None = None
 ) -> pa.Table:
-    """As `read_rows`, in columns: for many rows."""
+    """Collect a DataFrame as an Arrow table, for many rows; otherwise like `read_rows`."""
     with (
         our_errors(version, what=what, bound=bound),
         named_jobs(frame.sparkSession, what, version=version),
@@ -73,7 +73,7 @@ def read_table(
 
 @contextmanager
 def our_errors(version: Version | None, *, what: str = "files", bound: int = 0) -> Iterator[None]:
-    """Raise what a query found wrong with the table as the `DeltaError` that says it."""
+    """Raise Spark errors that are about the table as `DeltaError`, and all others unchanged."""
     try:
         yield
     except SPARK_ERRORS as error:

@@ -1,4 +1,6 @@
-"""Files that Spark reads by a public source: of the log, deletion vectors, and new data files."""
+"""Reading files with Spark's public data sources: log files, deletion vectors and new data
+files.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,10 @@ def read_files(
     options: Mapping[str, str],
     schema: StructType | None = None,
 ) -> DataFrame:
-    """Whatever a source of Spark's makes of these files, lazily.
+    """Return a lazy DataFrame of files read by a Spark data source.
 
-    On classic Spark they are listed by two tasks per core; a session asks for each by a task of its
-    own from 33 files on, which takes seconds for a thousand.
+    On classic Spark the files are listed with two tasks per core. By default Spark uses one task
+    per file from 33 files on, which takes seconds for a thousand files.
 
     Parameters
     ----------

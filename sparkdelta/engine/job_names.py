@@ -1,6 +1,4 @@
-"""Names of the Spark jobs that we start, for whoever looks at Spark's user interface: what is done,
-and to which version of which table.
-"""
+"""Descriptions of Spark jobs for the Spark UI: the step, the table and the version."""
 
 from __future__ import annotations
 
@@ -19,12 +17,12 @@ _table: ContextVar[tuple[str, Version | None] | None] = ContextVar("sparkdelta t
 
 @contextmanager
 def jobs_of(table: str, version: Version | None = None) -> Iterator[None]:
-    """Say which table the jobs of a block are about; an inner block has the last word.
+    """Set the table of the jobs that are started in a block; an inner block takes precedence.
 
     Parameters
     ----------
     version
-        What is read, or written after; None if it is not known yet.
+        The version that is read or that a write is based on; None if it is not known yet.
     """
     token = _table.set((table, version))
     try:
@@ -35,13 +33,15 @@ def jobs_of(table: str, version: Version | None = None) -> Iterator[None]:
 
 @contextmanager
 def named_jobs(spark: SparkSession, step: str, *, version: Version | None = None) -> Iterator[None]:
-    """Name the jobs that this thread starts in a block; what the user named comes back after it.
+    """Describe the Spark jobs that this thread starts in a block, and restore the user's
+    description afterwards.
 
-    Classic Spark shows it as the description of jobs, of any group; on Spark Connect it is a tag.
+    On classic Spark this is the job description, independent of the job group; on Spark Connect it
+    is a tag.
     """
     name = job_name(step, version)
     if is_connect(spark):
-        tag = name.replace(",", ";")  # what a tag must not hold
+        tag = name.replace(",", ";")  # tags must not contain commas
         is_new = tag not in spark.getTags()
         if is_new:
             spark.addTag(tag)
@@ -57,12 +57,12 @@ def named_jobs(spark: SparkSession, step: str, *, version: Version | None = None
     try:
         yield
     finally:
-        # PySpark passes a null on, which takes the property away.
+        # None removes the property.
         context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
 
 
 def job_name(step: str, version: Version | None = None) -> str:
-    """What jobs are called here.
+    """Return the description of the jobs of a step.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Frames of no rows, or of few that the driver has: they cost no Spark job.
+"""DataFrames of local data, which take no Spark job.
 
-One that Spark makes of an empty list is an RDD, which is read.
+`createDataFrame` of an empty list would create an RDD, which takes a job.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from sparkdelta.schema.table_schema import quoted
 
 
 def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
-    """No rows, in columns of these names and types."""
+    """Return an empty DataFrame of a schema."""
     columns = (f"CAST(NULL AS {type_text(f.dataType)}) AS {quoted(f.name)}" for f in schema.fields)
     return spark.sql(f"SELECT {', '.join(columns)} WHERE FALSE")
 
 
 def local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
-    """The rows of a table of these columns: local data, which Spark Connect does not take as an
-    Arrow table where it has no rows.
+    """Return a DataFrame of an Arrow table with the given columns. Spark Connect does not accept an
+    Arrow table without rows.
     """
     return spark.createDataFrame(table) if table.num_rows else empty_frame(spark, schema)

@@ -1,4 +1,4 @@
-"""Data files to a Parquet scan that holds every one of them, or an error."""
+"""Parquet scans that read every given data file or fail."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class DataFiles:
     rows
         The stored columns, then the partition columns.
     metadata
-        STRUCT<file_path STRING, row_index LONG, ...> of each row.
+        STRUCT<file_path STRING, row_index LONG, ...> for each row.
     uris
-        For every file, the URI by which `_metadata.file_path` names it.
+        The URI of each file as in `_metadata.file_path`.
     stamps
-        For every file, its size and modification time (ms) as `metadata` says them; None where
-        that is not known.
+        The size in bytes and modification time in milliseconds of each file, as in `metadata`; None
+        if they are not known.
     """
 
     rows: DataFrame
@@ -56,30 +56,30 @@ def scan_data_files(
     options: Mapping[str, str],
     version: Version,
 ) -> DataFiles:
-    """A scan of exactly the given files.
+    """Return a scan of exactly the given files.
 
     Parameters
     ----------
     files
-        Absolute, decoded paths; all with names that Spark's file sources hide, or none.
+        Absolute, decoded paths; Spark's file sources must ignore the names of all of them or of
+        none.
     schema
-        The columns to read, as data files spell them.
+        The columns to read, with physical names.
     partitions
-        Partition values to attach by directory; classic Spark only.
+        Partition values by directory; classic Spark only.
     size_bytes
         The sum of the files' sizes in the log.
     version
-        The table's version, for messages.
+        The table's version, for error messages.
 
     Raises
     ------
     DataFileNotFoundError
-        A file is gone.
+        A file does not exist.
     StorageError
-        A file has no bytes.
+        A file is empty.
     DataFileNotReadError
-        The names begin with ``_`` or ``.``, and on Spark Connect there is no way to read such
-        files.
+        File names begin with ``_`` or ``.``, which Spark Connect cannot read.
     """
     try:
         with our_errors(version):

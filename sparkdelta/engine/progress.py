@@ -1,7 +1,6 @@
-"""A bar on the driver while a query takes long, where a person looks.
+"""Progress bar on the driver for long-running queries.
 
-It only ever looks on: no setting and no local property is touched, and whatever fails in it stays
-in it.
+It only observes: no setting or local property is changed, and its own errors are suppressed.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 DELAY_SECONDS = 1.0
-"""What takes no longer than this shows nothing."""
+"""Time after which a progress bar is shown."""
 
-_EVERY_SECONDS = 0.25
+_REFRESH_SECONDS = 0.25
 _JOB_GROUP = "spark.jobGroup.id"
-_SPARKS_OWN_BAR = "spark.ui.showConsoleProgress"
+_SPARK_PROGRESS_BAR = "spark.ui.showConsoleProgress"
 
 
 @contextmanager
 def progress(spark: SparkSession, what: str, *, is_on: bool) -> Iterator[None]:
-    """Show what is being done, once it takes longer than DELAY_SECONDS: the time elapsed and, on
-    classic Spark, how many tasks are finished.
+    """Show a progress bar once a block takes longer than DELAY_SECONDS, with the elapsed time and,
+    on classic Spark, the number of finished tasks.
 
-    Nothing is shown without rich, where standard error is neither a terminal nor a notebook's, and
-    in a terminal where Spark shows a bar of its own.
+    Nothing is shown if rich is missing, if standard error is neither a terminal nor a notebook, or
+    if Spark shows its own bar in the terminal.
 
     Parameters
     ----------
     is_on
-        Whether a bar is wanted at all.
+        True if the bar is enabled.
     """
     watcher = _start(spark, what) if is_on and is_watched() else None
     try:
@@ -52,21 +51,21 @@ def progress(spark: SparkSession, what: str, *, is_on: bool) -> Iterator[None]:
 
 
 def is_watched() -> bool:
-    """Whether a person is likely to look on: at a terminal, or in a notebook."""
+    """True if output is shown to a user, in a terminal or a notebook."""
     return _in_notebook() or bool(sys.stderr and sys.stderr.isatty())
 
 
 def _in_notebook() -> bool:
-    # Another thread may be importing it now, so that its names are not there yet.
+    # Another thread may be importing IPython, so that its names are not defined yet.
     get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
     return get_ipython is not None and getattr(get_ipython(), "kernel", None) is not None
 
 
 def _start(spark: SparkSession, what: str) -> _Watcher | None:
-    with suppress(Exception):  # here and below: a picture never fails a query
+    with suppress(Exception):  # here and below: an error of the bar must not fail the query
         tasks = None
         if not is_connect(spark):
-            if not _in_notebook() and spark.conf.get(_SPARKS_OWN_BAR, "false") == "true":
+            if not _in_notebook() and spark.conf.get(_SPARK_PROGRESS_BAR, "false") == "true":
                 return None
             tasks = _Tasks.from_now_on(spark)
         watcher = _Watcher(what, tasks)
@@ -76,7 +75,7 @@ def _start(spark: SparkSession, what: str) -> _Watcher | None:
 
 
 class _Watcher:
-    """A thread that waits, then draws until it is told to stop."""
+    """A thread that draws the bar after the delay until it is stopped."""
 
     def __init__(self, what: str, tasks: _Tasks | None) -> None:
         self._what = what
@@ -95,7 +94,7 @@ class _Watcher:
                 self._draw()
 
     def _draw(self) -> None:
-        from rich.console import Console  # an extra: where it is missing, there is no bar
+        from rich.console import Console  # optional dependency: no bar without it
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         columns = (
@@ -109,7 +108,7 @@ class _Watcher:
             console=Console(stderr=True, force_jupyter=False),
             transient=True,
             auto_refresh=False,
-            redirect_stdout=False,  # they are the user's
+            redirect_stdout=False,  # leave the user's streams alone
             redirect_stderr=False,
         )
         bar.add_task(self._what, total=None, tasks="")
@@ -118,7 +117,7 @@ class _Watcher:
             self._draw_in_notebook(bar)
             return
         with bar:
-            while self._moves(bar):
+            while self._update(bar):
                 bar.refresh()
 
     def _draw_in_notebook(self, bar: Progress) -> None:
@@ -127,34 +126,34 @@ class _Watcher:
         table = bar.make_tasks_table(bar.tasks)
         handle = display(table, display_id=True)  # type: ignore[no-untyped-call]  # IPython's
         try:
-            while self._moves(bar):
+            while self._update(bar):
                 handle.update(bar.make_tasks_table(bar.tasks))
         finally:
             handle.update({"text/plain": ""}, raw=True)
 
-    def _moves(self, bar: Progress) -> bool:
-        """Wait a little and bring the bar up to date; False once there is nothing to wait for."""
+    def _update(self, bar: Progress) -> bool:
+        """Update the bar after a short wait; return False once the watcher is stopped."""
         if self._tasks is not None:
             finished, total = self._tasks.counts()
             if total:
                 text = f"{finished:,} of {total:,} tasks"
                 bar.update(bar.tasks[0].id, completed=finished, total=total, tasks=text)
-        return not self._is_done.wait(_EVERY_SECONDS)
+        return not self._is_done.wait(_REFRESH_SECONDS)
 
 
 @dataclass(slots=True)
 class _Tasks:
-    """The tasks of the jobs that were started since; of other threads, too, unless jobs run in a
-    group.
+    """The tasks of the jobs started since a point in time, including those of other threads unless
+    the thread has a job group.
 
     Attributes
     ----------
     others
-        Jobs that ran before.
+        Ids of jobs that were already running.
     group
-        The job group of the thread that asked.
+        The job group of the calling thread.
     stages
-        Tasks finished and all, of each stage that was seen.
+        The number of finished tasks and of all tasks, by stage id.
     """
 
     tracker: StatusTracker
@@ -170,7 +169,7 @@ class _Tasks:
         return cls(tracker, others, context.getLocalProperty(_JOB_GROUP))
 
     def counts(self) -> tuple[int, int]:
-        """Tasks finished, and all that are known of so far."""
+        """Return the number of finished tasks and of all known tasks."""
         jobs = set(self.tracker.getActiveJobsIds()) - self.others
         if self.group is not None:
             jobs &= set(self.tracker.getJobIdsForGroup(self.group))

@@ -1,4 +1,4 @@
-"""Which kind of Spark session this is, how its failures look, and the sessions of our own."""
+"""Kinds of Spark sessions, the errors they raise, and sessions with this library's own settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 SPARK_ERRORS: tuple[type[Exception], ...]
-"""What a failed query raises: PySpark leaves some of the JVM's exceptions as py4j brings them."""
+"""Exceptions of a failed query: PySpark does not convert all Py4J errors."""
 
 try:
     from py4j.protocol import Py4JJavaError
@@ -25,7 +25,7 @@ _PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether the session is a client of Spark Connect, which has no JVM at hand."""
+    """True if the session is a Spark Connect client, which has no JVM."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
@@ -35,7 +35,7 @@ _WRITING = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.unionOutputPartitioning": "false",  # else adds and removes meet in one partition
+    "spark.sql.unionOutputPartitioning": "false",  # else adds and removes share partitions
     "spark.sql.parquet.writeLegacyFormat": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
@@ -49,7 +49,9 @@ _WRITING = {
         "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
     ),
 }
-"""What files of the log depend on and Spark's writers take from nowhere but a session."""
+"""Settings that the contents of log files depend on and that Spark's writers read only from the
+session.
+"""
 
 
 _Siblings: TypeAlias = "weakref.WeakKeyDictionary[SparkSession, SparkSession]"
@@ -58,8 +60,8 @@ _writing: _Siblings = weakref.WeakKeyDictionary()
 
 @contextmanager
 def session_of_one_write(spark: SparkSession) -> Iterator[SparkSession]:
-    """A session of Spark Connect beside the user's, where expressions of a table mean the same
-    whatever the user has set; gone afterwards.
+    """Yield a Spark Connect session in which a table's SQL expressions do not depend on the user's
+    settings; it is released afterwards.
     """
     with _remote_session(spark, _COMPUTING) as session:
         yield session
@@ -67,7 +69,9 @@ def session_of_one_write(spark: SparkSession) -> Iterator[SparkSession]:
 
 @contextmanager
 def _remote_session(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Another session on the same server, which is left in order: a program would not end."""
+    """Yield another session on the same server and release it afterwards; an open session would
+    keep the program from ending.
+    """
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
     connection: Any = spark.client._builder
@@ -81,7 +85,7 @@ def _remote_session(spark: SparkSession, settings: Mapping[str, str]) -> Iterato
 
 
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks run at once, about."""
+    """Return the approximate number of tasks that run in parallel."""
     if is_connect(spark):
         return int(str(spark.conf.get(_PARTITIONS)))
     return spark.sparkContext.defaultParallelism
@@ -89,9 +93,9 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def writing_session(spark: SparkSession) -> Iterator[SparkSession]:
-    """A session beside the user's that writes the same files whatever the user has set.
+    """Yield a session that writes the same files independent of the user's settings.
 
-    It has the user's settings of Hadoop and of the number of partitions.
+    It has the user's Hadoop settings and number of shuffle partitions.
     """
     if is_connect(spark):
         with _remote_session(spark, _WRITING) as sibling:
@@ -106,7 +110,7 @@ def writing_session(spark: SparkSession) -> Iterator[SparkSession]:
     try:
         yield sibling
     finally:
-        if before is not None:  # PySpark makes the session active that makes a frame
+        if before is not None:  # createDataFrame makes its session the active one
             before.createDataFrame([], "nothing INT")
         else:
             from sparkdelta.storage.hadoop import clear_active_session
@@ -121,10 +125,10 @@ _INTERPRETED = {
 
 
 def compile_plans(sibling: SparkSession, *, wanted: bool) -> None:
-    """Say whether plans of a session of `writing_session` are compiled.
+    """Enable or disable code generation in a session of `writing_session`.
 
-    For few rows that takes longer than to interpret them. Writers of one session may undo each
-    other's wish, which costs time alone.
+    For few rows, compiling a plan takes longer than interpreting it. Concurrent writers share the
+    session and may override each other's choice, which only affects speed.
     """
     for key, value in _INTERPRETED.items():
         if wanted:
@@ -141,34 +145,32 @@ _COMPUTING = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
-    "spark.sql.adaptive.enabled": "true",  # or a hint to shuffle by size is none
+    "spark.sql.adaptive.enabled": "true",  # else the hint REBALANCE has no effect
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
 }
-"""What the expressions of a table depend on."""
+"""Settings that the results of a table's SQL expressions depend on."""
 
 _computing: _Siblings = weakref.WeakKeyDictionary()
 
 
 def computing_session(spark: SparkSession) -> SparkSession:
-    """A session beside the user's in which expressions of a table mean the same whatever the user
-    has set.
-    """
+    """Return a session in which a table's SQL expressions do not depend on the user's settings."""
     return _sibling(spark, _computing, _COMPUTING)
 
 
-def _sibling(spark: SparkSession, known: _Siblings, settings: Mapping[str, str]) -> SparkSession:
-    sibling = known.get(spark)
+def _sibling(spark: SparkSession, cache: _Siblings, settings: Mapping[str, str]) -> SparkSession:
+    sibling = cache.get(spark)
     if sibling is None:
         sibling = spark.newSession()
         _set(sibling, settings)
-        known[spark] = sibling
+        cache[spark] = sibling
     return sibling
 
 
 def _set(sibling: SparkSession, settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         sibling.conf.set(key, value)
-    if sibling.conf.get(_ESCAPED_LITERALS) != "false":  # setting it logs that it is deprecated
+    if sibling.conf.get(_ESCAPED_LITERALS) != "false":  # setting it logs a deprecation warning
         sibling.conf.set(_ESCAPED_LITERALS, "false")
 
 

@@ -1,4 +1,4 @@
-"""The Python that workers run functions of this library in."""
+"""The Python interpreter of workers that run functions of this library."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ _lock = threading.RLock()
 
 @contextmanager
 def worker_python(spark: SparkSession) -> Iterator[None]:
-    """Python functions of frames that are made meanwhile run in a Python that has what they need.
+    """Ensure that Python functions in DataFrames created in the block run in an interpreter with
+    the required packages.
 
-    On a local master that is the driver's own: PySpark would take the ``python3`` of the PATH,
-    which is another one in a virtual environment that is not activated. Elsewhere one task per
-    session looks for the packages before the first such function.
+    A local master uses the driver's interpreter; by default PySpark would use ``python3`` from the
+    PATH, which differs in a virtual environment that is not activated. On other masters one task
+    per session checks that the packages are installed.
 
     Raises
     ------
     PythonWorkerError
-        The workers have no such Python.
+        A required package is missing on the workers.
     """
     if is_connect(spark) or not (spark.sparkContext.master or "").startswith("local"):
         _check(spark)
         yield
         return
     context = spark.sparkContext
-    with _lock:  # PySpark copies the name when a frame with a function is made
+    with _lock:  # PySpark reads the name when a DataFrame with a function is created
         before = context.pythonExec
         context.pythonExec = sys.executable or before
         try:
@@ -61,7 +62,7 @@ def _check(spark: SparkSession) -> None:
         return f"{sys.executable} has no {', '.join(absent)}" if absent else ""
 
     packages = F.lit(" ".join(_PACKAGES))
-    look = F.udf(missing, "string", useArrow=False)  # which takes neither pandas nor pyarrow
+    look = F.udf(missing, "string", useArrow=False)  # needs neither pandas nor pyarrow
     try:
         (row,) = read_rows(
             spark.range(1).select(look(packages).alias("problem")),

@@ -1,4 +1,4 @@
-"""The files of a table as Python workers reach them."""
+"""Access to a table's files from Python workers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparkdelta.workers.files import WorkerFiles, setting_names
 
 
 def worker_files(spark: SparkSession, table_root: str, options: Mapping[str, str]) -> WorkerFiles:
-    """The reader of a table's storage for workers, set up as Hadoop is on the driver."""
+    """Return a file reader for workers with the driver's Hadoop settings."""
     names = setting_names(table_root)
     if is_connect(spark) or not names:
         known = connect.hadoop_settings(spark, names) if names else {}

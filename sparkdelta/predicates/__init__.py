@@ -1,5 +1,4 @@
-"""Conditions as users write them, SQL text or a Column, to the tree of `protocol.predicates`.
+"""Parsers of filter conditions, as SQL text or a Column, into the tree of `protocol.predicates`.
 
-Nothing else in the package parses a condition. Each parser gives up on a part by making it
-`Unusable`, never by guessing.
+All conditions are parsed here. A part that a parser does not support becomes `Unusable`.
 """

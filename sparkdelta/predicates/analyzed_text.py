@@ -1,8 +1,7 @@
-"""A condition that Spark has analyzed, in the text of `Expression.sql`, to the predicate tree.
+"""Predicates from the text that Spark's `Expression.sql` returns for an analyzed condition.
 
-This text leaves nothing to interpret: columns are qualified, types of constants and casts are
-written out, and operators stand in parentheses with their operands. The user's own text is in a
-language with many more rules.
+This text is unambiguous: columns are qualified, the types of constants and casts are explicit, and
+nested operators are in parentheses. The user's SQL text has many more syntax rules.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ class _Token:
 
 @dataclass(frozen=True, slots=True)
 class _Operation:
-    """An operator or a function, with its operands."""
+    """An operator or function call with its operands."""
 
     name: str
     operands: tuple[_Part, ...]
 
 
 _Part: TypeAlias = "_Token | _Operation | list[_Part]"
-"""A list is what stands between parentheses, commas, or an operation that is not supported."""
+"""A list holds the tokens inside parentheses, between commas, or of an unsupported operation."""
 
 _TEXT = r"""
     (?P<space>\s+)
@@ -58,7 +57,7 @@ _NAME_PART = re.compile(r"\.(?:`((?:[^`]|``)*)`|([A-Za-z0-9_]+))")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _NUMBER = re.compile(r"(-?[\d.]+(?:E[+-]?\d+)?)(BD|[YSLDF])?")
 _INTEGER_TYPES = {"Y": "tinyint", "S": "smallint", "": "int", "L": "bigint"}
-_MOMENTS = {"DATE": "date", "TIMESTAMP": "timestamp", "TIMESTAMP_NTZ": "timestamp_ntz"}
+_DATETIME_KEYWORDS = {"DATE": "date", "TIMESTAMP": "timestamp", "TIMESTAMP_NTZ": "timestamp_ntz"}
 _WORDS: dict[str, tuple[bool | None, str]] = {
     "NULL": (None, "void"), "TRUE": (True, "boolean"), "FALSE": (False, "boolean"),
 }  # fmt: skip
@@ -72,7 +71,7 @@ _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 
 def qualifier_of(schema: StructType) -> str:
-    """A name of a table's rows that no column has."""
+    """Return an alias for the table's rows that is not the name of a column."""
     names, name = {field.name.lower() for field in schema.fields}, "sparkdelta rows"
     while name in names:
         name += "_"
@@ -82,18 +81,18 @@ def qualifier_of(schema: StructType) -> str:
 def parse_analyzed(
     text: str, schema: StructType, *, time_zone: str, shown_zone: str | None = None
 ) -> Predicate:
-    """The predicate of an analyzed condition.
+    """Return the predicate of an analyzed condition.
 
     Parameters
     ----------
     text
-        As Spark writes it where the rows are named `qualifier_of(schema)`.
+        The SQL text of a condition on rows with the alias `qualifier_of(schema)`.
     schema
         The table's columns.
     time_zone
-        The session's, for texts that stand for timestamps.
+        The session time zone, for strings that are cast to timestamps.
     shown_zone
-        The zone in which Spark writes timestamps; by default the same.
+        The time zone in which Spark formatted timestamps; `time_zone` by default.
     """
     try:
         part = _operand(_nested(_tokens(text, quoted(qualifier_of(schema)))))
@@ -113,7 +112,7 @@ def _tokens(text: str, qualifier: str) -> Iterator[_Token]:
 
 
 def _nested(tokens: Iterator[_Token]) -> list[_Part]:
-    """Tokens with a list in the place of each pair of parentheses."""
+    """Nest tokens into lists by their parentheses."""
     levels: list[list[_Part]] = [[]]
     for token in tokens:
         if token == _Token("symbol", "("):
@@ -130,7 +129,7 @@ def _nested(tokens: Iterator[_Token]) -> list[_Part]:
 
 
 def _operand(parts: list[_Part]) -> _Part:
-    """A token or an operation; the parts themselves where they are not looked into."""
+    """Return a token or an operation, or the parts unchanged if they are not supported."""
     if not parts:
         return parts
     if len(parts) == 1:
@@ -211,8 +210,8 @@ class _AnalyzedTree(ColumnTree):
             return self._token(node)
         if len(node) == 2 and all(isinstance(part, _Token) for part in node):
             word, string = node
-            if string.kind == "string" and word.text in _MOMENTS:
-                return self._moment(string.text[1:-1], _MOMENTS[word.text])
+            if string.kind == "string" and word.text in _DATETIME_KEYWORDS:
+                return self._datetime_literal(string.text[1:-1], _DATETIME_KEYWORDS[word.text])
             if string.kind == "string" and word.text == "X":
                 return Literal(bytes.fromhex(string.text[1:-1]), "binary")
         raise UnusableError(f"{_text(node)} is not supported")
@@ -231,11 +230,11 @@ class _AnalyzedTree(ColumnTree):
             return Literal(*_WORDS[token.text.upper()])
         raise UnusableError(f"{token.text} is not supported")
 
-    def _moment(self, text: str, data_type: str) -> Literal:
-        moment = cast_literal(Literal(text, "string"), data_type, time_zone=self.shown_zone)
-        if moment is None or is_ambiguous(moment, self.shown_zone):
+    def _datetime_literal(self, text: str, data_type: str) -> Literal:
+        literal = cast_literal(Literal(text, "string"), data_type, time_zone=self.shown_zone)
+        if literal is None or is_ambiguous(literal, self.shown_zone):
             raise UnusableError(f"{data_type} {text} is one of two moments, or of no year here")
-        return moment
+        return literal
 
     def _cast(self, node: _Operation) -> Expression:
         operand, wanted = node.operands
@@ -248,12 +247,12 @@ class _AnalyzedTree(ColumnTree):
             isinstance(child, Column)
             and data_type == type_of_path(self.schema, child.path).simpleString()
         ):
-            return child  # as Spark writes the values of IN
+            return child  # Spark adds such casts to the operands of IN
         return cast(child, data_type, is_try=node.name == "TRY_CAST", time_zone=self.time_zone)
 
 
 def _flattened(node: _Operation) -> tuple[_Part, ...]:
-    """The operands of a chain of one operator."""
+    """Return the operands of a chain of the same operator."""
     found: list[_Part] = []
     waiting: list[_Part] = [node]
     while waiting:
@@ -284,7 +283,7 @@ def _number(text: str) -> Literal:
 
 
 def _text(part: _Part) -> str:
-    """A part as text for people."""
+    """Return a part as text for messages."""
     if isinstance(part, _Token):
         return part.text.partition("`.")[2] if part.kind == "column" else part.text
     if isinstance(part, _Operation):

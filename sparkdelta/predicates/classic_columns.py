@@ -1,6 +1,6 @@
-"""A condition as Spark's analyzer reads it: in a classic session, where plans can be looked into.
+"""Predicates from conditions that the analyzer of classic Spark has resolved.
 
-Beside `storage` the only module that looks behind a DataFrame into the JVM.
+Apart from `storage`, only this module accesses the JVM objects of a DataFrame.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _CLASS = re.compile(r'"class":"([^"]+)"')
 
 
 def parse_classic_filter(filtered: DataFrame, schema: StructType, *, time_zone: str) -> Predicate:
-    """The predicate of the condition of a filter.
+    """Return the predicate of a filter's condition.
 
     Parameters
     ----------
     filtered
-        A filter of an empty DataFrame of the table's schema, under the alias
+        A filter on an empty DataFrame with the table's schema and the alias
         `analyzed_text.qualifier_of(schema)`.
     schema
         The table's columns.
     time_zone
-        The session's, for texts that stand for timestamps.
+        The session time zone, for strings that are cast to timestamps.
     """
     frame: Any = filtered
     plan = frame._jdf.queryExecution().analyzed()
     if plan.nodeName() != "Filter":
         raise ValueError(f"a filter's plan begins with {plan.nodeName()}")
     text, shown_zone = str(plan.condition().sql()), None
-    if "TIMESTAMP '" in text:  # written in the zone of the thread's session, which may be another
+    if "TIMESTAMP '" in text:  # formatted in the time zone of the thread's active session
         shown_zone = str(plan.conf().sessionLocalTimeZone())
     predicate = parse_analyzed(text, schema, time_zone=time_zone, shown_zone=shown_zone)
     if not functions(predicate) <= _OPERATORS:
@@ -53,8 +53,8 @@ def parse_classic_filter(filtered: DataFrame, schema: StructType, *, time_zone: 
 
 
 def plan_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
-    """Whether a frame is the same each time it is computed, and the classes of its plan's
-    operators and expressions.
+    """Return True if a plan is deterministic, and the class names of its operators and
+    expressions.
     """
     own: Any = frame
     plan = own._jdf.queryExecution().analyzed()

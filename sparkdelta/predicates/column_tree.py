@@ -1,4 +1,4 @@
-"""What the trees behind Columns have in common, whichever kind of session made them."""
+"""Conversion of Column expression trees, independent of the kind of session."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _COMPARISONS = {"=", "<=>", "<", "<=", ">", ">="}
 
 
 class ColumnTree(ABC):
-    """Converts the nodes of one kind of tree.
+    """Converts the expression nodes of one kind of tree.
 
-    Subclasses tell what a node is; nodes are opaque here.
+    Nodes are opaque to this class; subclasses interpret them.
     """
 
     def __init__(self, schema: StructType, time_zone: str) -> None:
@@ -39,18 +39,20 @@ class ColumnTree(ABC):
 
     @abstractmethod
     def call(self, node: Any) -> tuple[str, Sequence[Any]] | None:
-        """A function's or operator's name in lower case and its arguments; None for other nodes."""
+        """Return the lower-case name and the arguments of a function or operator; None for other
+        nodes.
+        """
 
     @abstractmethod
     def value(self, node: Any) -> Expression:
-        """A column, literal or cast, or `UnusableError`."""
+        """Return a column, literal or cast, or raise `UnusableError`."""
 
     def shown(self, node: Any) -> str:
-        """A node as text for people."""
+        """Return a node as text for messages."""
         return str(node)
 
     def predicate(self, node: Any) -> Predicate:
-        """The predicate of a boolean node."""
+        """Return the predicate of a boolean node."""
         name, arguments = self.call(node) or ("", ())
         if name in ("and", "or"):
             terms = tuple(self.predicate(argument) for argument in arguments)
@@ -78,7 +80,7 @@ class ColumnTree(ABC):
         return Truth(self.expression(node))
 
     def expression(self, node: Any) -> Expression:
-        """The value of any node, or `UnusableError`."""
+        """Return the expression of any node, or raise `UnusableError`."""
         call = self.call(node)
         if call is None:
             return self.value(node)

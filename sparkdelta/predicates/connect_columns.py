@@ -1,4 +1,4 @@
-"""A Column of Spark Connect to the predicate tree: the client holds its expression as a tree."""
+"""Predicates from Columns of Spark Connect, whose expression tree the client holds."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NAMES = {"==": "=", "isNull": "isnull", "isNotNull": "isnotnull"}
 def parse_connect_column(
     condition: SparkColumn, schema: StructType, *, time_zone: str
 ) -> Predicate:
-    """The predicate of a Column made by a client of Spark Connect.
+    """Return the predicate of a Spark Connect Column.
 
     Parameters
     ----------
     schema
         The table's columns.
     time_zone
-        The session's, for timestamps that `expr` writes without one.
+        The session time zone, for timestamps without one in the text of `expr`.
     """
     node: Any = condition
     return _ConnectTree(schema, time_zone).predicate(node._expr)

@@ -1,6 +1,6 @@
-"""Filters on the source of a generated partition column, and what they imply for the partition.
+"""Predicates on generated partition columns, derived from filters on their source columns.
 
-A file's partition values then choose it, although the condition names another column.
+They allow partition pruning although the condition only names the source column.
 
 References
 ----------
@@ -39,17 +39,17 @@ from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION
 from sparkdelta.schema.ordered_casts import compares_each, family, ordered, type_of
 from sparkdelta.schema.table_schema import type_of_path
 
-_OF_DATES = frozenset(
+_DATE_FUNCTIONS = frozenset(
     ("date", "to_date", "year", "month", "day", "dayofmonth", "date_format", "trunc")
 )
-_UNDERSTOOD: Mapping[str, frozenset[str]] = {
+_SUPPORTED_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "string": frozenset(("substring", "substr", "left")),
-    "date": _OF_DATES,
-    "timestamp_ntz": _OF_DATES | {"hour"},
-    "timestamp": _OF_DATES | {"hour", "date_trunc"},
+    "date": _DATE_FUNCTIONS,
+    "timestamp_ntz": _DATE_FUNCTIONS | {"hour"},
+    "timestamp": _DATE_FUNCTIONS | {"hour", "date_trunc"},
 }
-"""The functions by the type that they are applied to. Of another type they have another order, as
-the year of a text has, or ask for the writer's time zone.
+"""Supported functions by the type of the source column. On other types they do not preserve the
+order, like the year of a string, or depend on the writer's time zone.
 """
 _FIELDS_OF_TIME = ("year", "month", "day", "hour")
 _SAME_FIELD = {"dayofmonth": "day"}
@@ -58,15 +58,17 @@ _SPANS = {
     "year": timedelta(days=367), "quarter": timedelta(days=93), "month": timedelta(days=32),
     "week": timedelta(days=8), "day": timedelta(days=2), "hour": timedelta(days=1),
 }  # fmt: skip
-_GREATEST_OFFSET = timedelta(hours=18)
-_ZONES_APART = 2 * _GREATEST_OFFSET
-"""Between the zone of a writer that wrote moments without one, and the zone they are read in."""
+_MAX_UTC_OFFSET = timedelta(hours=18)
+_MAX_ZONE_DIFFERENCE = 2 * _MAX_UTC_OFFSET
+"""Largest difference between the time zone in which a timestamp was written without one and the
+time zone in which it is read.
+"""
 _MAX_ALTERNATIVES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedColumn:
-    """A partition column and the expression that made its values."""
+    """A generated partition column and its generation expression."""
 
     name: str
     source: ColumnPath
@@ -76,7 +78,7 @@ class GeneratedColumn:
 def generated_columns(
     schema: StructType, partition_fields: Sequence[StructField]
 ) -> tuple[GeneratedColumn, ...]:
-    """The partition columns that are generated from one column in a way that is understood."""
+    """Return the partition columns with a supported generation expression over a single column."""
     found = []
     for field in partition_fields:
         text = (field.metadata or {}).get(GENERATION_EXPRESSION)
@@ -89,16 +91,16 @@ def generated_columns(
         sources = columns(expression)
         made = type_of(expression, schema)
         if made is None or family(made) != family(field.dataType.simpleString()):
-            continue  # a writer that allows it converts the value in a way of its own
+            continue  # the conversion to the column's type would depend on the writer
         if len(sources) == 1:
             (source,) = sources
-            if _is_understood(expression, type_of_path(schema, source).simpleString()):
+            if _is_supported(expression, type_of_path(schema, source).simpleString()):
                 found.append(GeneratedColumn(field.name, source, expression))
     return tuple(found)
 
 
-def _is_understood(expression: Expression, source_type: str) -> bool:
-    functions = _UNDERSTOOD.get(source_type, frozenset())
+def _is_supported(expression: Expression, source_type: str) -> bool:
+    functions = _SUPPORTED_FUNCTIONS.get(source_type, frozenset())
     if isinstance(expression, Cast):
         return expression.data_type == "date" and "date" in functions
     return not isinstance(expression, Call) or (
@@ -114,14 +116,14 @@ def with_implied(
     *,
     time_zone: str,
 ) -> Predicate:
-    """The predicate with what it implies for generated partition columns beside it.
+    """Add the conditions on generated partition columns that a predicate implies.
 
     Parameters
     ----------
     predicate
-        As `protocol.predicates.without_not` gives it.
+        A predicate returned by `protocol.predicates.without_not`.
     time_zone
-        The session's, for moments that the predicate gives as a date or a text.
+        The session time zone, for timestamps given as a date or a string.
     """
     if not generated:
         return predicate
@@ -143,7 +145,7 @@ def with_implied(
 
 
 def _compares_each(predicate: In, schema: StructType) -> bool:
-    """Whether the child is not one of the values where it is equal to none."""
+    """True if IN selects only rows that `=` with one of the values selects."""
     child, literals = ordered(predicate.child, schema), predicate.literals
     if child is None or literals is None:
         return False
@@ -156,26 +158,33 @@ def _implied(
     schema: StructType,
     time_zone: str,
 ) -> list[Predicate]:
-    child, lows, highs = _ends(predicate)
-    source, is_day = _column_or_its_day(child)
+    child, lows, highs = _bounds(predicate)
+    source, is_date = _column_or_its_date(child)
     if source is None:
         return []
     of_source = [column for column in generated if column.source == source.path]
     data_type = type_of_path(schema, source.path).simpleString()
     found: list[Predicate] = []
     for operator, constants in ((">=", lows), ("<=", highs)):
-        typed = [_typed(c, operator, data_type, time_zone, is_day=is_day) for c in constants]
+        typed = [_typed(c, operator, data_type, time_zone, is_date=is_date) for c in constants]
         limit = _limit(typed, operator)
         if limit is not None:
-            found += [_or_null(*part) for c in of_source for part in _single(c, operator, limit)]
+            found += [
+                _or_null(*part) for c in of_source for part in _single_column(c, operator, limit)
+            ]
             found += _fields_of_time(of_source, operator, limit)
     return found
 
 
-def _ends(
+def _bounds(
     predicate: Comparison | In,
 ) -> tuple[Expression, Sequence[Expression], Sequence[Expression]]:
-    """What is compared, and the constants of which it is not less than one, or not greater."""
+    """Return the compared expression, the constants that bound it from below and those that bound
+    it from above.
+
+    The expression is not less than the smallest lower constant and not greater than the largest
+    upper one.
+    """
     if isinstance(predicate, In):
         values = [value for value in predicate.literals or () if value.value is not None]
         return predicate.child, values, values
@@ -186,8 +195,8 @@ def _ends(
     return predicate.left, lows, highs
 
 
-def _column_or_its_day(expression: Expression) -> tuple[Column | None, bool]:
-    """A column, and whether it is its date that is compared."""
+def _column_or_its_date(expression: Expression) -> tuple[Column | None, bool]:
+    """Return the compared column, and True if its date is compared instead of the column itself."""
     if isinstance(expression, Column):
         return expression, False
     inner: Expression | None = None
@@ -199,30 +208,32 @@ def _column_or_its_day(expression: Expression) -> tuple[Column | None, bool]:
 
 
 def _typed(
-    constant: Expression, operator: str, data_type: str, time_zone: str, *, is_day: bool
+    constant: Expression, operator: str, data_type: str, time_zone: str, *, is_date: bool
 ) -> Literal | None:
-    """The end of the source's values in its own type; None where that is not known."""
+    """Return a bound of the source column as a literal of its type, or None if it is not known."""
     if not isinstance(constant, Literal) or constant.value is None:
         return None
-    if not is_day:
+    if not is_date:
         return cast_literal(constant, data_type, time_zone=time_zone)
     day = cast_literal(constant, "date", time_zone=time_zone)
     if day is not None and data_type != "date" and operator == "<=":
-        day = _moved(day, timedelta(days=1))
+        day = _shifted(day, timedelta(days=1))
     return None if day is None else cast_literal(day, data_type, time_zone=time_zone)
 
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """A constant of the source's type.
+    """A lower or upper bound of the source column.
 
     Attributes
     ----------
     moment
-        As a partition value of the source's type: of a moment, what a text that is read in another
-        time zone than it was written in may stand for.
+        The bound for partition columns that hold a source value: timestamps are widened by
+        `_MAX_ZONE_DIFFERENCE`, because their strings may be read in another time zone than they
+        were written in.
     local
-        As what functions of the source are applied to: of a moment, its local time in any zone.
+        The bound for arguments of functions of the source: for timestamps, the local time widened
+        by `_MAX_UTC_OFFSET`, which covers any time zone.
     """
 
     moment: Literal
@@ -230,16 +241,16 @@ class _Limit:
 
 
 def _limit(constants: Sequence[Literal | None], operator: str) -> _Limit | None:
-    """The least or the greatest value that the source can have.
+    """Return the smallest or the largest of some bounds of the source column.
 
-    Partition values were made in the time zone of whoever wrote them. A moment's local time is
-    somewhere within the greatest offset from UTC, on either side.
+    Partition values were computed in the writer's time zone, so the local time of a timestamp may
+    differ from UTC by up to `_MAX_UTC_OFFSET`.
     """
     known = [constant for constant in constants if constant is not None]
     if not known or len(known) < len(constants):
         return None
     values: list[Any] = [constant.value for constant in known]
-    if any(value != value for value in values):  # NaN has no place in Python's order
+    if any(value != value for value in values):  # NaN is not ordered in Python
         return None
     value = min(values) if operator == ">=" else max(values)
     exact = Literal(value, known[0].data_type)
@@ -247,12 +258,12 @@ def _limit(constants: Sequence[Literal | None], operator: str) -> _Limit | None:
         return _Limit(exact, exact)
     utc = value.astimezone(timezone.utc).replace(tzinfo=None)
     sign = -1 if operator == ">=" else 1
-    local = _moved(Literal(utc, "timestamp_ntz"), sign * _GREATEST_OFFSET)
-    moment = _moved(exact, sign * _ZONES_APART)
+    local = _shifted(Literal(utc, "timestamp_ntz"), sign * _MAX_UTC_OFFSET)
+    moment = _shifted(exact, sign * _MAX_ZONE_DIFFERENCE)
     return None if local is None or moment is None else _Limit(moment, local)
 
 
-def _moved(moment: Literal, span: timedelta) -> Literal | None:
+def _shifted(moment: Literal, span: timedelta) -> Literal | None:
     assert isinstance(moment.value, date)
     try:
         return Literal(moment.value + span, moment.data_type)
@@ -260,10 +271,12 @@ def _moved(moment: Literal, span: timedelta) -> Literal | None:
         return None
 
 
-def _single(
+def _single_column(
     column: GeneratedColumn, operator: str, limit: _Limit
 ) -> list[tuple[Column, Predicate]]:
-    """What one column that keeps the order of its source must be."""
+    """Return the implied condition on one generated column that preserves the order of its
+    source.
+    """
     partition = Column((column.name,))
     expression = column.expression
     if isinstance(expression, Column):
@@ -277,14 +290,14 @@ def _single(
     is_format = isinstance(expression, Call) and expression.function == "date_format"
     local: Literal | None = limit.local
     if is_format:
-        # It takes local times for moments, and those that clocks have left out for later ones: by
-        # an hour in most places, by a day where one crossed the date line.
-        local = _moved(limit.local, timedelta(days=-1 if operator == ">=" else 1))
+        # It converts local times to instants and moves those in a time zone gap forward: by an hour
+        # in most zones, by a day where a zone crossed the date line.
+        local = _shifted(limit.local, timedelta(days=-1 if operator == ">=" else 1))
     if local is None:
         return []
-    compared: Predicate = Comparison(operator, partition, _applied(expression, local))
+    compared: Predicate = Comparison(operator, partition, _substituted(expression, local))
     if is_format and operator == ">=":
-        # Years of five digits begin with a sign, which sorts before all digits.
+        # Years of five digits are formatted with a sign, which sorts before digits.
         compared = Or((compared, Comparison("<", partition, Literal("0", "string"))))
     return [(partition, compared)]
 
@@ -308,19 +321,23 @@ def _keeps_order(expression: Expression) -> bool:
 
 
 def _truncated(unit: Expression, operator: str, moment: Literal) -> Literal | None:
-    """`date_trunc` gives a moment not after its argument, and less than a unit before it."""
+    """Return the bound of `date_trunc`, whose result is at most its argument and less than a unit
+    before it.
+    """
     if not isinstance(unit, Literal):
         return None
     if operator == "<=":
         return moment
     span = _SPANS.get(str(unit.value).lower())
-    return None if span is None else _moved(moment, -span)
+    return None if span is None else _shifted(moment, -span)
 
 
 def _fields_of_time(
     generated: Sequence[GeneratedColumn], operator: str, limit: _Limit
 ) -> list[Predicate]:
-    """Year, month, day and hour in columns of their own, compared from the greatest on."""
+    """Return the implied condition on columns generated from year, month, day and hour, compared in
+    this order.
+    """
     by_field: dict[str, GeneratedColumn] = {}
     for column in generated:
         if isinstance(column.expression, Call) and isinstance(
@@ -333,12 +350,12 @@ def _fields_of_time(
         if name not in by_field:
             break
         present.append(by_field[name])
-    if len(present) < 2:  # the year alone keeps the order by itself
+    if len(present) < 2:  # `_single_column` handles the year alone
         return []
     strict = operator[0]
     predicate: Predicate | None = None
     for column in reversed(present):
-        partition, bound = Column((column.name,)), _applied(column.expression, limit.local)
+        partition, bound = Column((column.name,)), _substituted(column.expression, limit.local)
         if predicate is None:
             predicate = Comparison(operator, partition, bound)
         else:
@@ -350,17 +367,19 @@ def _fields_of_time(
 
 
 def _or_null(partition: Column, predicate: Predicate) -> Predicate:
-    # An empty text is null as a partition value.
+    # An empty string is null as a partition value.
     return Or((IsNull(partition), predicate))
 
 
-def _applied(expression: Expression, constant: Literal) -> Expression:
-    """The expression with the constant in the place of its column."""
+def _substituted(expression: Expression, constant: Literal) -> Expression:
+    """Return the generation expression with a constant in place of its column."""
     if isinstance(expression, Column):
         return constant
     if isinstance(expression, Cast):
-        return Cast(_applied(expression.child, constant), expression.data_type, expression.is_try)
+        return Cast(
+            _substituted(expression.child, constant), expression.data_type, expression.is_try
+        )
     if isinstance(expression, Call):
-        arguments = tuple(_applied(argument, constant) for argument in expression.arguments)
+        arguments = tuple(_substituted(argument, constant) for argument in expression.arguments)
         return Call(expression.function, arguments)
     return expression

@@ -1,4 +1,4 @@
-"""Constants of a condition to literals of the predicate tree."""
+"""Literals of the predicate tree and casts between them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ _INTEGER = re.compile("-?[0-9]{1,19}")
 _EPOCH = datetime(1970, 1, 1)
 _MAX_DECIMAL_DIGITS = 38
 _TEMPORAL = ("date", "timestamp", "timestamp_ntz")
-# Integers up to these are the same number as floats.
+# The largest absolute values up to which every integer is exact in a floating point type.
 _EXACT_INTEGERS = {"float": 1 << 24, "double": 1 << 53}
 
 
 def decimal_literal(value: Decimal) -> Literal:
-    """A decimal in the smallest type that holds it: what an API says of its type may be less."""
+    """Return a decimal literal of the smallest type that holds the value; the type reported by an
+    API may be too small.
+    """
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         raise UnusableError("a decimal that is not a number")
@@ -37,7 +39,9 @@ def decimal_literal(value: Decimal) -> Literal:
 
 
 def cast(child: Expression, data_type: str, *, is_try: bool, time_zone: str) -> Expression:
-    """A cast, or what it makes of a literal, see `cast_literal`."""
+    """Return a cast expression, or the resulting literal if it can be computed, see
+    `cast_literal`.
+    """
     made = None
     if isinstance(child, Literal):
         made = cast_literal(child, data_type, time_zone=time_zone)
@@ -45,18 +49,18 @@ def cast(child: Expression, data_type: str, *, is_try: bool, time_zone: str) -> 
 
 
 def cast_literal(literal: Literal, data_type: str, *, time_zone: str) -> Literal | None:
-    """The literal that a cast of another makes; None where Spark must tell.
+    """Return the result of casting a literal, or None if only Spark can determine it.
 
     Parameters
     ----------
     time_zone
-        The session's, for timestamps written without one.
+        The session time zone, for timestamps without one.
     """
     value = literal.value
     if value is None or literal.data_type == data_type:
         return Literal(value, data_type)
     if data_type in _TEMPORAL and literal.data_type in ("string", "date"):
-        return _moment(str(value), data_type, time_zone)
+        return _datetime_literal(str(value), data_type, time_zone)
     if isinstance(value, str) and data_type in INTEGER_BITS and _INTEGER.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
@@ -71,11 +75,11 @@ def cast_literal(literal: Literal, data_type: str, *, time_zone: str) -> Literal
         is_exact = isinstance(value, int) and -limit <= value <= limit
         return Literal(float(value), data_type) if is_exact else None
     if data_type.startswith("decimal("):
-        return _decimal(Decimal(value), data_type)
+        return _cast_decimal(Decimal(value), data_type)
     return None
 
 
-def _moment(text: str, data_type: str, time_zone: str) -> Literal | None:
+def _datetime_literal(text: str, data_type: str, time_zone: str) -> Literal | None:
     try:
         value = parse_partition_value(text, data_type, time_zone=time_zone)
     except (InvalidPartitionValueError, LookupError, ValueError, OverflowError):
@@ -86,7 +90,9 @@ def _moment(text: str, data_type: str, time_zone: str) -> Literal | None:
 
 
 def is_ambiguous(moment: Literal, time_zone: str) -> bool:
-    """Whether clocks of a time zone show a moment twice, as where they are set back."""
+    """True if the local time of a timestamp occurs twice in a time zone, because clocks are set
+    back.
+    """
     if moment.data_type != "timestamp":
         return False
     assert isinstance(moment.value, datetime)
@@ -94,8 +100,8 @@ def is_ambiguous(moment: Literal, time_zone: str) -> bool:
     return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
 
 
-def _decimal(value: Decimal, data_type: str) -> Literal | None:
-    """In a type that holds all its digits."""
+def _cast_decimal(value: Decimal, data_type: str) -> Literal | None:
+    """Return a decimal literal of the given type, or None if the type does not hold all digits."""
     precision, scale = map(int, data_type.removeprefix("decimal(").rstrip(")").split(","))
     exponent = value.as_tuple().exponent
     fits = isinstance(exponent, int) and -exponent <= scale
@@ -103,7 +109,9 @@ def _decimal(value: Decimal, data_type: str) -> Literal | None:
 
 
 def literal_of(value: Any, data_type: DataType) -> Literal:
-    """A literal from Spark's internal value: days and microseconds since the epoch."""
+    """Return a literal from Spark's internal representation, in which dates are days and timestamps
+    microseconds since the epoch.
+    """
     if isinstance(value, Decimal):
         return decimal_literal(value)
     return Literal(_external(value, data_type), simple_name(data_type))
@@ -132,7 +140,9 @@ _NAMES = {
 
 
 def simple_name(data_type: DataType) -> str:
-    """The simple name of a type that expressions of the tree may have."""
+    """Return the simple name of a type; raise `UnusableError` if the predicate tree does not
+    support it.
+    """
     name = data_type.simpleString()
     if name not in _NAMES and not name.startswith("decimal("):
         raise UnusableError(f"a literal of type {name}")

@@ -1,4 +1,4 @@
-"""Names in a condition to columns of the table's schema."""
+"""Resolution of column names in a condition against the table's schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sparkdelta.protocol.predicates import Column, Expression
 
 
 class UnusableError(Exception):
-    """Raised inside a parser where a part of a condition has no place in the tree."""
+    """Raised inside a parser for a part of a condition that the predicate tree cannot represent."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -22,12 +22,12 @@ _NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
 
 
 def name_parts(name: str) -> list[str]:
-    """The parts of a name as Spark's API takes it: between dots, but for those in backticks.
+    """Split a column name at dots that are not in backticks, as Spark's API does.
 
     Raises
     ------
     UnusableError
-        It is none; Spark tells the user.
+        The name is not valid; Spark reports the error to the user.
 
     Examples
     --------
@@ -49,12 +49,12 @@ def name_parts(name: str) -> list[str]:
 
 
 def find_column(schema: StructType, names: Sequence[str]) -> Column:
-    """The column that the parts of a name mean, as the schema spells it; case does not matter.
+    """Return the column of a name, spelled as in the schema, which it matches case-insensitively.
 
     Raises
     ------
     UnusableError
-        There is none; Spark's analyzer tells the user.
+        There is no such column; Spark's analyzer reports the error to the user.
     """
     path: list[str] = []
     data_type: DataType = schema
@@ -74,7 +74,7 @@ def _field(data_type: DataType, name: str) -> StructField | None:
 
 
 def extract_field(schema: StructType, child: Expression, name: str) -> Column:
-    """A field of a struct column."""
+    """Return a field of a struct column."""
     if not isinstance(child, Column):
         raise UnusableError("a field of something other than a column")
     return find_column(schema, [*child.path, name])

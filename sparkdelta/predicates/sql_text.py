@@ -1,4 +1,4 @@
-"""A condition in SQL text to the predicate tree, by sqlglot."""
+"""Predicates from conditions in SQL text, parsed by sqlglot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sparkdelta.protocol.predicates import (
 
 
 class _SparkText(Spark):
-    """Spark SQL with functions as they are written: not translated to those of other engines."""
+    """Spark SQL dialect that keeps functions as written instead of translating them."""
 
     class Parser(Spark.Parser):  # type: ignore[misc,valid-type]  # made by a metaclass
         STRICT_CAST = True
@@ -43,14 +43,14 @@ class _SparkText(Spark):
 
 
 def parse_condition(text: str, schema: StructType, *, time_zone: str) -> Predicate:
-    """The predicate of a condition in Spark SQL.
+    """Return the predicate of a Spark SQL condition.
 
     Parameters
     ----------
     schema
         The table's columns.
     time_zone
-        The session's, for timestamps written without one.
+        The session time zone, for timestamps without one.
     """
     try:
         return _Condition(schema, time_zone, text).predicate(_parsed(text))
@@ -61,12 +61,12 @@ def parse_condition(text: str, schema: StructType, *, time_zone: str) -> Predica
 
 
 def parse_expression(text: str, schema: StructType, *, time_zone: str) -> Expression:
-    """The value of an expression in Spark SQL.
+    """Return the expression of Spark SQL text.
 
     Raises
     ------
     UnusableError
-        It has no place in the tree.
+        The predicate tree cannot represent it.
     """
     return _Condition(schema, time_zone, text).expression(_parsed(text))
 
@@ -74,7 +74,7 @@ def parse_expression(text: str, schema: StructType, *, time_zone: str) -> Expres
 _PLAIN = re.compile(
     r"""(
         \s
-        |'[^']*'(?!\s*['"])  # consecutive strings are joined, or one with a quote inside
+        |'[^']*'(?!\s*['"])  # adjacent strings are concatenated, or an escaped quote
         |"[^"]*"(?!\s*['"])
         |`([^`]|``)*`
         |--[^\n\\]*(\n|$)
@@ -84,7 +84,9 @@ _PLAIN = re.compile(
     )*""",
     re.VERBOSE | re.ASCII | re.IGNORECASE,
 )
-"""A text of words that Spark and sqlglot read alike: in Spark, `0xAB` is a name, and so is `5a`."""
+"""Text that Spark and sqlglot split into the same tokens. It excludes, for example, `0xAB` and
+`5a`, which are names in Spark.
+"""
 
 
 def _parsed(text: str) -> exp.Expr:
@@ -100,7 +102,9 @@ def _parsed(text: str) -> exp.Expr:
 
 
 def parse_type_name(text: str) -> str:
-    """The simple name of a type, as `protocol.predicates.Cast` has it, or `UnusableError`."""
+    """Return the simple name of a type, as in `protocol.predicates.Cast`, or raise
+    `UnusableError`.
+    """
     try:
         return _data_type(exp.DataType.build(text, dialect=_SparkText))
     except SqlglotError as error:
@@ -128,11 +132,13 @@ _ARITHMETIC: Mapping[type[exp.Expr], str] = {
     exp.Div: "/",
     exp.Mod: "%",
 }
-_GROUPED_OTHERWISE = (
+_AMBIGUOUS_PRECEDENCE = (
     *_COMPARISONS, *_MATCHES, exp.NullSafeNEQ, exp.Is, exp.In, exp.Between, exp.Not, exp.And,
     exp.Or, exp.Escape,
 )  # fmt: skip
-"""Operators that Spark and sqlglot let bind differently where one is an operand of another."""
+"""Operators whose precedence may differ between Spark and sqlglot when one is an operand of
+another.
+"""
 _TYPES = {
     exp.DType.BOOLEAN: "boolean",
     exp.DType.TINYINT: "tinyint",
@@ -151,12 +157,12 @@ _TYPES = {
 
 
 class _Condition:
-    """Converts the nodes of one text."""
+    """Converts the sqlglot nodes of one text."""
 
     def __init__(self, schema: StructType, time_zone: str, text: str) -> None:
         self._schema = schema
         self._time_zone = time_zone
-        # What a backslash does, and whether double quotes make a string or a column, is a setting.
+        # The meaning of backslashes and double quotes depends on session settings.
         self._has_backslash = "\\" in text
         self._quoted_columns = {name.lower() for name in schema.names} if '"' in text else set()
 
@@ -187,7 +193,7 @@ class _Condition:
         return And((self.predicate(low), self.predicate(high)))
 
     def _atom(self, node: exp.Expr) -> Predicate:
-        if any(isinstance(operand, _GROUPED_OTHERWISE) for operand in node.iter_expressions()):
+        if any(isinstance(operand, _AMBIGUOUS_PRECEDENCE) for operand in node.iter_expressions()):
             raise UnusableError(f"Spark may group {_shown(node)} in another way")
         if type(node) in _COMPARISONS:
             operator = _COMPARISONS[type(node)]
@@ -218,7 +224,7 @@ class _Condition:
         return In(child, tuple(self.expression(value) for value in node.expressions))
 
     def expression(self, node: exp.Expr) -> Expression:
-        """The value of a node, or UnusableError."""
+        """Return the expression of a node, or raise `UnusableError`."""
         if isinstance(node, exp.Paren):
             return self.expression(node.this)
         if isinstance(node, exp.Column):
@@ -243,7 +249,9 @@ class _Condition:
         return Call(name, tuple(self.expression(argument) for argument in arguments))
 
     def _negative(self, node: exp.Expr) -> Expression:
-        """The sign is part of a number: -128Y has a type that 128Y does not fit."""
+        """Return a negated expression; the sign is part of a number literal: -128Y is a TINYINT,
+        but 128Y is out of range.
+        """
         if isinstance(node, exp.Literal) and not node.is_string:
             return _number(f"-{node.this}")
         if isinstance(node, exp.Cast) and node.this.is_int and _data_type(node.to) in INTEGER_BITS:
@@ -253,7 +261,7 @@ class _Condition:
             raise UnusableError("the sign of a number that is cast to a text")
         child = self.expression(node)
         if isinstance(child, Literal) and isinstance(child.value, Decimal):
-            return Literal(child.value.copy_negate(), child.data_type)  # a minus would round it
+            return Literal(child.value.copy_negate(), child.data_type)  # unary minus rounds
         if isinstance(child, Literal) and isinstance(child.value, int | float):
             return Literal(-child.value, child.data_type)
         return Call("negative", (child,))

@@ -40,7 +40,7 @@ def at_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     monkeypatch.setattr(sys, "stderr", fake)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(module, "DELAY_SECONDS", 0.0)
-    monkeypatch.setattr(module, "_EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(module, "_REFRESH_SECONDS", 0.01)
     return fake
 
 
