@@ -5,17 +5,16 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from sparkdelta.commands.checkpoint import checkpoint
+from sparkdelta.commands.clean_log import clean_expired
 from sparkdelta.commands.compact_log import compact_commits
 from sparkdelta.commands.verify import Verification, verify_table
-from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.commands.version_checksum import version_checksum
 from sparkdelta.protocol.arguments import checked_flag, checked_version
-from sparkdelta.protocol.table_features import Writing
 from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR, CheckpointOptions, Layout
 from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
 from sparkdelta.table.maintenance.log_compaction import CompactionResult
-from sparkdelta.table.maintenance.metadata_cleanup import CleanupResult, clean_metadata
-from sparkdelta.table.maintenance.version_checksum import ChecksumResult, add_version_checksum
-from sparkdelta.table.writable import open_writable
+from sparkdelta.table.maintenance.metadata_cleanup import CleanupResult
+from sparkdelta.table.maintenance.version_checksum import ChecksumResult
 
 
 def write_version_checksum(
@@ -36,9 +35,7 @@ def write_version_checksum(
     ----------
     PROTOCOL.md#version-checksum-file
     """
-    snapshot = open_writable(spark, path, version=checked_version(version))
-    with jobs_of(snapshot.path, snapshot.version):
-        return add_version_checksum(snapshot)
+    return version_checksum(spark, path, version=checked_version(version))
 
 
 def write_checkpoint(
@@ -168,9 +165,7 @@ def clean_log(
     PROTOCOL.md#metadata-cleanup
     """
     checked_flag(dry_run, "dry_run")
-    snapshot = open_writable(spark, path, writing=Writing.CLEANUP)
-    with jobs_of(snapshot.path, snapshot.version):
-        return clean_metadata(snapshot, dry_run=dry_run, now_ms=now_ms)
+    return clean_expired(spark, path, dry_run=dry_run, now_ms=now_ms)
 
 
 def verify(

@@ -11,7 +11,6 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +36,6 @@ from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.property_rules import requested_properties
 from sparkdelta.protocol.staged_commit import Operation
-from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import (
     COLUMN_MAPPING_MODE,
     compression,
@@ -70,6 +68,8 @@ from sparkdelta.table.write.options import MODES, WriteOptions
 from sparkdelta.table.write.orphans import report_orphans
 from sparkdelta.table.write.rewriting import (
     Rewrite,
+    commit_tags,
+    file_actions,
     rewrite_all,
     rewrite_matching,
     rewrite_partitions,
@@ -375,30 +375,8 @@ def _transaction(
             },
         ),
         staged=staged,
-        file_actions=_file_actions(files, rewrite),
+        file_actions=file_actions(files, rewrite),
         read=replace(read, app_ids=app_ids, whole_table=read.whole_table or reads_table),
-        tags=_tags(change, rewrite),
+        tags=commit_tags(change.after, rewrite),
         user_metadata=options.user_metadata,
     )
-
-
-def _tags(change: TableChange, rewrite: Rewrite | None) -> Mapping[str, str] | None:
-    """Tags of the commit: rows that are not written again keep their ids.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
-    """
-    tags = {} if rewrite is None else rewrite.tags
-    if not is_supported(change.after.protocol, TableFeature.ROW_TRACKING):
-        return tags or None
-    return {"delta.rowTracking.preserved": "true", **tags}
-
-
-def _file_actions(files: NewFiles, rewrite: Rewrite | None) -> DataFrame | None:
-    """The file actions that are not staged as values."""
-    if files.values is not None:
-        return None if rewrite is None else rewrite.removes
-    if rewrite is None:
-        return files.adds
-    return files.adds.unionByName(rewrite.removes, allowMissingColumns=True)

@@ -38,8 +38,10 @@ from sparkdelta.protocol.predicates import (
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import has_change_data_feed
 from sparkdelta.schema.table_schema import quoted
+from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.scan.conditions import understand_replaced
 from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.new_files import NewFiles
 
 MAX_NAMED_PARTITIONS = 100
 """Up to this many partitions, a commit of others conflicts only with an overwrite of the same."""
@@ -152,6 +154,28 @@ def rewrite_partitions(snapshot: Snapshot, adds: DataFrame, *, data_change: bool
     predicates = _partition_predicates(snapshot, texts)
     read = ReadSet(whole_table=True) if predicates is None else ReadSet(predicates=predicates)
     return Rewrite(_removes(removed, data_change=data_change), read)
+
+
+def file_actions(new: NewFiles, rewrite: Rewrite | None) -> DataFrame | None:
+    """The file actions of a commit that are not staged as values, in columns `add` and `remove`."""
+    if new.values is not None:
+        return None if rewrite is None else rewrite.removes
+    if rewrite is None:
+        return new.adds
+    return new.adds.unionByName(rewrite.removes, allowMissingColumns=True)
+
+
+def commit_tags(table: TableConfiguration, rewrite: Rewrite | None) -> Mapping[str, str] | None:
+    """Tags of a commit: rows that are not written again keep their ids.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-row-tracking
+    """
+    tags = {} if rewrite is None else rewrite.tags
+    if not is_supported(table.protocol, TableFeature.ROW_TRACKING):
+        return tags or None
+    return {"delta.rowTracking.preserved": "true", **tags}
 
 
 def _without_matching_rows(

@@ -1,0 +1,24 @@
+"""Delete what of the log has expired."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.protocol.table_features import Writing
+from sparkdelta.table.maintenance.metadata_cleanup import CleanupResult, clean_metadata
+from sparkdelta.table.writable import open_writable
+
+
+def clean_expired(
+    spark: SparkSession, path: str, *, dry_run: bool = False, now_ms: int | None = None
+) -> CleanupResult:
+    """Delete the expired files of the log, see `sparkdelta.clean_log`.
+
+    References
+    ----------
+    PROTOCOL.md#metadata-cleanup
+    """
+    snapshot = open_writable(spark, path, writing=Writing.CLEANUP)
+    with jobs_of(snapshot.path, snapshot.version):
+        return clean_metadata(snapshot, dry_run=dry_run, now_ms=now_ms)
