@@ -14,10 +14,11 @@ from typing import Generic, TypeVar
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
-from sparkdelta.commands.create_table import Creation, TableDescription, create_table
+from sparkdelta.commands.create_table import Creation, create_table
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION
 from sparkdelta.schema.declared_columns import bounded_text, identity_metadata
+from sparkdelta.table.write.table_change import TableDescription
 
 Table = TypeVar("Table")
 

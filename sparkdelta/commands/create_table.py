@@ -8,13 +8,9 @@ PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.engine.sessions import is_connect
 from sparkdelta.exceptions import (
@@ -27,16 +23,11 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.protocol.property_rules import requested_properties
 from sparkdelta.protocol.staged_commit import Operation
-from sparkdelta.protocol.table_properties import COLUMN_MAPPING_MODE, is_append_only
+from sparkdelta.protocol.table_properties import is_append_only
 from sparkdelta.protocol.write_support import check_data_writable
-from sparkdelta.schema.column_ids import without_ids
-from sparkdelta.schema.declared_columns import check_clustering_columns, check_declared
 from sparkdelta.schema.iceberg_types import check_iceberg_types
 from sparkdelta.schema.row_rules import row_rules
-from sparkdelta.schema.statistics_columns import check_statistics_columns
-from sparkdelta.schema.written_schema import check_columns, check_partition_columns
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.configuration import TableConfiguration
@@ -45,7 +36,12 @@ from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.write.rewriting import rewrite_all
 from sparkdelta.table.write.rule_expressions import check_expressions
-from sparkdelta.table.write.table_change import TableChange, created_table, replaced_table
+from sparkdelta.table.write.table_change import (
+    TableChange,
+    TableDescription,
+    created_table,
+    replaced_table,
+)
 
 
 class Creation(Enum):
@@ -61,25 +57,6 @@ _OPERATIONS = {
     Creation.REPLACE: "REPLACE TABLE",
     Creation.CREATE_OR_REPLACE: "CREATE OR REPLACE TABLE",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableDescription:
-    """A table as a user describes it.
-
-    Attributes
-    ----------
-    columns
-        With the metadata that makes them generated, identity or default columns, and comments.
-    clustering_columns
-        As text: names, with dots in between for nested ones.
-    """
-
-    columns: tuple[StructField, ...]
-    partition_by: tuple[str, ...] = ()
-    clustering_columns: tuple[str, ...] = ()
-    comment: str | None = None
-    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def create_table(
@@ -116,7 +93,10 @@ def create_table(
         raise TableAlreadyExistsError(path=store.table_root)
     if snapshot is not None and creation is Creation.CREATE_IF_NOT_EXISTS:
         return None
-    change = _table_change(description, None if snapshot is None else snapshot.configuration)
+    if snapshot is None:
+        change = created_table(description)
+    else:
+        change = replaced_table(snapshot.configuration, description)
     # What a table is asked to be from its first version on must be carried out by whoever makes it.
     check_data_writable(change.after.protocol, path=store.table_root)
     check_iceberg_types(change.after.schema, change.after.iceberg_version)
@@ -125,25 +105,6 @@ def create_table(
     done = transaction.commit()
     run_commit_hooks(done)
     return done.version
-
-
-def _table_change(description: TableDescription, before: TableConfiguration | None) -> TableChange:
-    requested = requested_properties(description.properties)
-    schema = without_ids(StructType(list(description.columns)))  # they may be another table's
-    mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
-    check_columns(schema, any_names=mode != "none")
-    check_statistics_columns(schema, requested.configuration)
-    partition_columns = check_partition_columns(schema, description.partition_by)
-    clustering = check_clustering_columns(schema, description.clustering_columns, partition_columns)
-    check_declared(schema, partition_columns)
-    define = created_table if before is None else partial(replaced_table, before)
-    return define(
-        schema,
-        requested,
-        partition_columns=partition_columns,
-        clustering_columns=clustering,
-        description=description.comment,
-    )
 
 
 def _check_rules(spark: SparkSession, table: TableConfiguration, *, path: str) -> None:

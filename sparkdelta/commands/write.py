@@ -25,7 +25,6 @@ from sparkdelta.exceptions import (
     DataChangeFalseError,
     DeltaWarning,
     InvalidArgumentError,
-    InvalidCommitError,
     MetadataChangedException,
     MetadataMismatchError,
     TableAlreadyExistsError,
@@ -33,19 +32,14 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.protocol.actions import TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.predicates import ColumnPath
-from sparkdelta.protocol.property_rules import requested_properties
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_properties import (
-    COLUMN_MAPPING_MODE,
     compression,
     is_append_only,
     target_file_size,
 )
 from sparkdelta.protocol.write_support import check_data_writable
-from sparkdelta.schema.column_mapping import physical_name
-from sparkdelta.schema.statistics_columns import check_statistics_columns
-from sparkdelta.schema.written_schema import check_partition_columns, new_table_schema
+from sparkdelta.schema.written_schema import new_table_schema
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.log.listing import open_log_for_writing, read_options
@@ -62,6 +56,7 @@ from sparkdelta.table.write.conforming import (
 )
 from sparkdelta.table.write.data_files import write_data_files
 from sparkdelta.table.write.file_descriptions import FileDescriber
+from sparkdelta.table.write.identity_columns import generated_identities, with_used_identities
 from sparkdelta.table.write.layout import lay_out
 from sparkdelta.table.write.new_files import NewFiles
 from sparkdelta.table.write.options import MODES, WriteOptions
@@ -77,7 +72,7 @@ from sparkdelta.table.write.rewriting import (
 from sparkdelta.table.write.row_sessions import staged_rows, writing_rows
 from sparkdelta.table.write.rule_expressions import check_expressions
 from sparkdelta.table.write.schema_changes import with_merged_schema, with_overwritten_schema
-from sparkdelta.table.write.table_change import TableChange, created_table, with_high_water_marks
+from sparkdelta.table.write.table_change import TableChange, TableDescription, created_table
 
 _MAX_REWRITES = 10
 
@@ -133,8 +128,7 @@ def _write(
             raise TableAlreadyExistsError(path=root)
         elif read is not None and read < snapshot.version:  # what came since may be a conflict
             snapshot = open_snapshot(spark, root, version=read, store=store)
-        clustering = () if snapshot is None else clustering_columns(snapshot) or ()
-        change = _table_change(rows.schema, options, snapshot, clustering, path=root)
+        change = _table_change(rows.schema, options, snapshot, path=root)
         matched = match_rows(rows.schema, change.after, path=root)
         check_expressions(spark, change.after.schema, matched.rules)
         if not options.data_change and (change.changes_metadata or matched.identities):
@@ -142,10 +136,10 @@ def _write(
         with jobs_of(root, None if snapshot is None else snapshot.version):
             rewrite = _rewrite(snapshot, options)
             with staged_rows(rows, spark, store) as staged:
-                files = _data_files(staged, change, matched, clustering, options, store, rewrite)
+                files = _data_files(staged, change, matched, rewrite, store, options)
             if snapshot is not None and _replaces_partitions(snapshot, options):
                 rewrite = rewrite_partitions(snapshot, files.adds, data_change=options.data_change)
-        change = _with_used_identities(change, matched, files, path=root)
+        change = with_used_identities(change, matched, files, path=root)
         transaction = _transaction(
             spark, store, snapshot, change, files, rewrite, options, reads_table=read is not None
         )
@@ -192,16 +186,20 @@ def _snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
 
 
 def _table_change(
-    rows: StructType,
-    options: WriteOptions,
-    snapshot: Snapshot | None,
-    clustering: tuple[ColumnPath, ...],
-    *,
-    path: str,
+    rows: StructType, options: WriteOptions, snapshot: Snapshot | None, *, path: str
 ) -> TableChange:
     """The table that the write creates, or the one that is there with the changes that it makes."""
+    partition_by = options.partition_by
     if snapshot is None:
-        return _created_table(rows, options, path=path)
+        if options.replace_where is not None:
+            raise TableNotFoundError(path=path)
+        return created_table(
+            TableDescription(
+                columns=tuple(new_table_schema(rows, any_names=True)),
+                partition_by=tuple(partition_by or ()),
+                properties=options.properties,
+            )
+        )
     table = snapshot.configuration
     if options.mode == "overwrite" and is_append_only(table.protocol, table.properties):
         raise AppendOnlyTableError(path=path)
@@ -209,31 +207,17 @@ def _table_change(
         problem = "they can only be set when the table is created, and it already exists"
         raise InvalidArgumentError(argument="properties", problem=problem)
     check_data_writable(table.protocol, path=path)
+    change = TableChange(table, table, clustering_columns=clustering_columns(snapshot) or ())
     if options.overwrite_schema:
-        return with_overwritten_schema(table, rows, options.partition_by or (), clustering)
-    own, asked = table.partition_columns, options.partition_by
-    if asked is not None and [n.lower() for n in asked] != [n.lower() for n in own]:
+        return with_overwritten_schema(change, rows, partition_by or ())
+    own = table.partition_columns
+    if partition_by is not None and [n.lower() for n in partition_by] != [n.lower() for n in own]:
         problem = (
-            f"the table is partitioned by ({', '.join(own)}), not by ({', '.join(asked)}); to "
-            "change this, use mode overwrite with overwrite_schema"
+            f"the table is partitioned by ({', '.join(own)}), not by ({', '.join(partition_by)}); "
+            "to change this, use mode overwrite with overwrite_schema"
         )
         raise MetadataMismatchError(path=path, problem=problem)
-    return (
-        with_merged_schema(table, rows, path=path)
-        if options.merge_schema
-        else TableChange(table, table)
-    )
-
-
-def _created_table(rows: StructType, options: WriteOptions, *, path: str) -> TableChange:
-    if options.replace_where is not None:
-        raise TableNotFoundError(path=path)
-    requested = requested_properties(options.properties)
-    mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
-    schema = new_table_schema(rows, any_names=mode != "none")
-    check_statistics_columns(schema, requested.configuration)
-    partition_columns = check_partition_columns(schema, options.partition_by or ())
-    return created_table(schema, requested, partition_columns=partition_columns)
+    return with_merged_schema(change, rows, path=path) if options.merge_schema else change
 
 
 def _replaces_partitions(snapshot: Snapshot, options: WriteOptions) -> bool:
@@ -248,27 +232,6 @@ def _rewrite(snapshot: Snapshot | None, options: WriteOptions) -> Rewrite | None
     if where is None:
         return rewrite_all(snapshot, data_change=data_change)
     return rewrite_matching(snapshot, where, operation="replace_where", data_change=data_change)
-
-
-def _with_used_identities(
-    change: TableChange, matched: MatchedRows, files: NewFiles, *, path: str
-) -> TableChange:
-    """The change with the highest identity values that the files use.
-
-    References
-    ----------
-    PROTOCOL.md#identity-columns
-    """
-    marks = {}
-    for name, identity in matched.identities.items():
-        physical = physical_name(change.after.schema[name], change.after.column_mapping)
-        last = files.last_value(physical, is_highest=identity.step > 0)
-        if last is not None:
-            marks[name] = last
-        elif files.num_rows:
-            problem = f"the files have no statistics for identity column {name}"
-            raise InvalidCommitError(path=path, problem=problem)
-    return with_high_water_marks(change, marks) if marks else change
 
 
 def _is_repeated(snapshot: Snapshot, options: WriteOptions) -> bool:
@@ -293,10 +256,9 @@ def _data_files(
     rows: DataFrame,
     change: TableChange,
     matched: MatchedRows,
-    clustering: tuple[ColumnPath, ...],
-    options: WriteOptions,
-    store: LogStore,
     rewrite: Rewrite | None,
+    store: LogStore,
+    options: WriteOptions,
 ) -> NewFiles:
     table, root, spark = change.after, store.table_root, rows.sparkSession
     parquet = {"compression": options.compression or compression(table.properties)}
@@ -320,14 +282,12 @@ def _data_files(
         # those that the first run had sent.
         is_shuffled=not matched.identities,
     )
-    identities = (physical_name(table.schema[n], table.column_mapping) for n in matched.identities)
+    identities = generated_identities(matched, table).values()
     describer = FileDescriber(
         spark=spark,
         table_root=root,
         table=table,
-        statistics_columns=tuple(
-            dict.fromkeys((*table.statistics_columns, *((n,) for n in identities), *clustering))
-        ),
+        statistics_columns=tuple(dict.fromkeys((*change.statistics_columns, *identities))),
         data_change=options.data_change,
         options={**hadoop, **parquet},
     )

@@ -11,14 +11,11 @@ import json
 from collections.abc import Iterable
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.protocol.actions import DomainMetadata
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import TableFeature, is_supported
-from sparkdelta.protocol.table_properties import ColumnMappingMode
-from sparkdelta.schema.column_mapping import physical_path
 from sparkdelta.table.snapshot import Snapshot
 
 CLUSTERING_DOMAIN = "delta.clustering"
@@ -47,17 +44,15 @@ def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
     return tuple((name,) if isinstance(name, str) else tuple(name) for name in columns)
 
 
-def clustering_domain(
-    schema: StructType, columns: Iterable[ColumnPath], mode: ColumnMappingMode
-) -> DomainMetadata:
-    """The domain that says by which columns a table is clustered.
+def clustering_domain(columns: Iterable[ColumnPath]) -> DomainMetadata:
+    """The domain of a table that is clustered by columns with these physical paths.
 
     References
     ----------
     PROTOCOL.md#writer-requirements-for-clustered-table
     """
     document = {
-        "clusteringColumns": [list(physical_path(schema, path, mode)) for path in columns],
+        "clusteringColumns": [list(path) for path in columns],
         "domainName": CLUSTERING_DOMAIN,
     }
     return DomainMetadata(CLUSTERING_DOMAIN, json.dumps(document, separators=(",", ":")))

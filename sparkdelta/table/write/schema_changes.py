@@ -18,7 +18,6 @@ from sparkdelta.exceptions import (
     WriteNotImplementedError,
 )
 from sparkdelta.protocol.iceberg_compatibility import check_iceberg_partitioning
-from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.property_rules import CONSTRAINT
 from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION, upgraded_protocol
 from sparkdelta.protocol.table_features import TableFeature, is_supported
@@ -37,46 +36,40 @@ from sparkdelta.table.write.table_change import TableChange, with_mapping
 
 
 def with_overwritten_schema(
-    table: TableConfiguration,
-    rows: StructType,
-    partition_by: Sequence[str],
-    clustering_columns: Sequence[ColumnPath],
+    change: TableChange, rows: StructType, partition_by: Sequence[str]
 ) -> TableChange:
     """The table with the schema of the rows in place of its own, and this partitioning.
-
-    Parameters
-    ----------
-    clustering_columns
-        The physical paths of the table's own.
 
     Raises
     ------
     InvalidArgumentError
         A clustering column would be lost, or become a partition column.
     """
+    table = change.after
     schema = new_table_schema(rows, any_names=table.is_mapped)
     if table.is_mapped:
         schema = with_ids_of(schema, table.schema)
     partition_columns = check_partition_columns(schema, partition_by)
     check_iceberg_partitioning(table.iceberg_version, table.partition_columns, partition_columns)
-    change = _with_schema(table, schema, partition_columns)
-    names = {physical_name(f, change.after.column_mapping) for f in change.after.schema.fields}
-    lost = not names.issuperset(path[0] for path in clustering_columns)
-    if lost or (partition_columns and is_supported(table.protocol, TableFeature.CLUSTERING)):
+    after = _with_schema(table, schema, partition_columns)
+    names = {physical_name(field, after.column_mapping) for field in after.schema.fields}
+    is_lost = not names.issuperset(path[0] for path in change.clustering_columns)
+    if is_lost or (partition_columns and is_supported(table.protocol, TableFeature.CLUSTERING)):
         problem = "clustering columns of the table must be kept, and cannot be partition columns"
         raise InvalidArgumentError(argument="overwrite_schema", problem=problem)
-    return change
+    return replace(change, after=after)
 
 
-def with_merged_schema(table: TableConfiguration, rows: StructType, *, path: str) -> TableChange:
+def with_merged_schema(change: TableChange, rows: StructType, *, path: str) -> TableChange:
     """The table with the columns that only the rows have and, if it allows that, wider types."""
+    table = change.after
     check_columns(rows, any_names=table.is_mapped)
     schema = merged_schema(table.schema, rows)
     if is_type_widening_enabled(table.protocol, table.properties):
         wider = merged_schema(table.schema, rows, widening=True)
         _check_widened(table, schema, wider, path)
         schema = wider
-    return _with_schema(table, schema, table.partition_columns)
+    return replace(change, after=_with_schema(table, schema, table.partition_columns))
 
 
 def _check_widened(
@@ -104,12 +97,12 @@ def _check_widened(
 
 def _with_schema(
     table: TableConfiguration, schema: StructType, partition_columns: tuple[str, ...]
-) -> TableChange:
+) -> TableConfiguration:
     properties = table.properties
     if table.is_mapped:
         schema, properties = with_mapping(schema, table.protocol, properties, table)
     if schema.json() == table.schema.json() and partition_columns == table.partition_columns:
-        return TableChange(table, table)
+        return table
     needed = needed_features(schema, properties)
     protocol = upgraded_protocol(table.protocol, (feature.value for feature in needed))
     metadata = replace(
@@ -118,4 +111,4 @@ def _with_schema(
         partition_columns=partition_columns,
         configuration=properties,
     )
-    return TableChange(table, TableConfiguration.of(protocol, metadata, schema))
+    return TableConfiguration.of(protocol, metadata, schema)

@@ -1,4 +1,4 @@
-"""Changes of a table's protocol, metadata and domains: a table that is created or replaced.
+"""The table as a commit leaves it: protocol, metadata and domains; a table created or replaced.
 
 References
 ----------
@@ -7,13 +7,12 @@ PROTOCOL.md#change-metadata, PROTOCOL.md#table-features-for-new-and-existing-tab
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol
@@ -23,7 +22,7 @@ from sparkdelta.protocol.iceberg_compatibility import (
     iceberg_version,
 )
 from sparkdelta.protocol.predicates import ColumnPath
-from sparkdelta.protocol.property_rules import RequestedProperties
+from sparkdelta.protocol.property_rules import requested_properties
 from sparkdelta.protocol.protocol_upgrades import (
     new_protocol,
     upgraded_protocol,
@@ -31,6 +30,7 @@ from sparkdelta.protocol.protocol_upgrades import (
 from sparkdelta.protocol.staged_commit import StagedActions
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import (
+    COLUMN_MAPPING_MODE,
     ENABLE_IN_COMMIT_TIMESTAMPS,
     ENABLE_ROW_TRACKING,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
@@ -41,10 +41,18 @@ from sparkdelta.protocol.table_properties import (
     column_mapping_mode,
     is_on,
 )
-from sparkdelta.schema.column_ids import MAX_COLUMN_ID, with_column_ids, with_ids_of
+from sparkdelta.schema.column_ids import (
+    MAX_COLUMN_ID,
+    with_column_ids,
+    with_ids_of,
+    without_ids,
+)
+from sparkdelta.schema.column_mapping import physical_path
+from sparkdelta.schema.declared_columns import check_clustering_columns, check_declared
 from sparkdelta.schema.needed_features import needed_features
 from sparkdelta.schema.nested_ids import with_nested_ids
-from sparkdelta.schema.row_rules import with_marks
+from sparkdelta.schema.statistics_columns import check_statistics_columns
+from sparkdelta.schema.written_schema import check_columns, check_partition_columns
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.write.clustering import clustering_domain
 
@@ -59,11 +67,14 @@ class TableChange:
         None if the commit creates the table.
     domains
         The domain metadata that the commit sets.
+    clustering_columns
+        The physical paths of the columns that the table is clustered by.
     """
 
     before: TableConfiguration | None
     after: TableConfiguration
     domains: tuple[DomainMetadata, ...] = ()
+    clustering_columns: tuple[ColumnPath, ...] = ()
 
     @property
     def actions(self) -> StagedActions:
@@ -81,42 +92,54 @@ class TableChange:
     def changes_metadata(self) -> bool:
         return self.before is None or self.before.metadata != self.after.metadata
 
+    @property
+    def statistics_columns(self) -> tuple[ColumnPath, ...]:
+        """The physical paths of the columns whose statistics new files need."""
+        return tuple(dict.fromkeys((*self.after.statistics_columns, *self.clustering_columns)))
 
-def created_table(
-    schema: StructType,
-    requested: RequestedProperties,
-    *,
-    partition_columns: Sequence[str] = (),
-    clustering_columns: Sequence[ColumnPath] = (),
-    description: str | None = None,
-) -> TableChange:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDescription:
+    """A table as a user describes it.
+
+    Attributes
+    ----------
+    columns
+        With the metadata that makes them generated, identity or default columns, and comments.
+    clustering_columns
+        As text: names, with dots in between for nested ones.
+    """
+
+    columns: tuple[StructField, ...]
+    partition_by: tuple[str, ...] = ()
+    clustering_columns: tuple[str, ...] = ()
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def created_table(description: TableDescription) -> TableChange:
     """A new table, with the lowest protocol that it needs.
+
+    Raises
+    ------
+    DeltaError
+        No table can be as it is described.
 
     References
     ----------
     PROTOCOL.md#table-features-for-new-and-existing-tables
     """
-    return _defined_table(
-        None, schema, requested, partition_columns, clustering_columns, description
-    )
+    return _described_table(description, None)
 
 
-def replaced_table(
-    before: TableConfiguration,
-    schema: StructType,
-    requested: RequestedProperties,
-    *,
-    partition_columns: Sequence[str] = (),
-    clustering_columns: Sequence[ColumnPath] = (),
-    description: str | None = None,
-) -> TableChange:
+def replaced_table(before: TableConfiguration, description: TableDescription) -> TableChange:
     """A table in the place of another: its id stays, its protocol keeps all features, and column
     ids go on from its own.
 
     Raises
     ------
-    InvalidArgumentError
-        The table is clustered and would be partitioned.
+    DeltaError
+        No table can be as it is described, or none in this place.
 
     References
     ----------
@@ -124,33 +147,34 @@ def replaced_table(
     PROTOCOL.md#writer-requirements-for-column-mapping,
     PROTOCOL.md#writer-requirements-for-row-tracking
     """
-    change = _defined_table(
-        before, schema, requested, partition_columns, clustering_columns, description
-    )
-    was_clustered = is_supported(before.protocol, TableFeature.CLUSTERING)
-    if was_clustered and not clustering_columns:
-        if partition_columns:
+    change = _described_table(description, before)
+    after = change.after
+    if is_supported(before.protocol, TableFeature.CLUSTERING) and not change.domains:
+        if after.partition_columns:
             problem = "a clustered table cannot be replaced by a partitioned one"
             raise InvalidArgumentError(argument="partitionedBy", problem=problem)
-        nothing = clustering_domain(schema, (), before.column_mapping)
+        nothing = clustering_domain(())
         change = replace(change, domains=(nothing,))
     check_iceberg_partitioning(
-        change.after.iceberg_version, before.partition_columns, partition_columns
+        after.iceberg_version, before.partition_columns, after.partition_columns
     )
     return change
 
 
-def _defined_table(
-    before: TableConfiguration | None,
-    schema: StructType,
-    requested: RequestedProperties,
-    partition_columns: Sequence[str],
-    clustering_columns: Sequence[ColumnPath],
-    description: str | None,
+def _described_table(
+    description: TableDescription, before: TableConfiguration | None
 ) -> TableChange:
+    requested = requested_properties(description.properties)
+    schema = without_ids(StructType(list(description.columns)))  # they may be another table's
+    wanted_mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
+    check_columns(schema, any_names=wanted_mode != "none")
+    check_statistics_columns(schema, requested.configuration)
+    partition_columns = check_partition_columns(schema, description.partition_by)
+    clustering = check_clustering_columns(schema, description.clustering_columns, partition_columns)
+    check_declared(schema, partition_columns)
     properties = _with_lasting_properties(requested.configuration, before)
     features = {f.value for f in needed_features(schema, properties)} | requested.features
-    if clustering_columns:
+    if clustering:
         features.add(TableFeature.CLUSTERING.value)
     protocol = (
         new_protocol(
@@ -171,16 +195,17 @@ def _defined_table(
         schema, properties = with_mapping(schema, protocol, properties, before)
     metadata = Metadata(
         id=str(uuid4()) if before is None else before.metadata.id,
-        description=description,
+        description=description.comment,
         schema_string=schema.json(),
-        partition_columns=tuple(partition_columns),
+        partition_columns=partition_columns,
         configuration=properties,
         created_time=time.time_ns() // 1_000_000,
     )
     after = TableConfiguration.of(protocol, metadata, schema)
-    if not clustering_columns:
+    if not clustering:
         return TableChange(before, after)
-    return TableChange(before, after, (clustering_domain(schema, clustering_columns, mode),))
+    physical = tuple(physical_path(schema, path, mode) for path in clustering)
+    return TableChange(before, after, (clustering_domain(physical),), physical)
 
 
 def _with_lasting_properties(
@@ -221,17 +246,3 @@ def with_mapping(
     if iceberg_version(protocol, properties) == NESTED_IDS_VERSION:
         schema, last = with_nested_ids(schema, max_id=last)
     return schema, {**properties, MAX_COLUMN_ID: str(last)}
-
-
-def with_high_water_marks(change: TableChange, marks: Mapping[str, int]) -> TableChange:
-    """The change with new high-water marks of identity columns.
-
-    References
-    ----------
-    PROTOCOL.md#identity-columns
-    """
-    table = change.after
-    text = with_marks(table.metadata.schema_string or "", marks)
-    metadata = replace(table.metadata, schema_string=text)
-    schema = StructType.fromJson(json.loads(text))
-    return replace(change, after=TableConfiguration.of(table.protocol, metadata, schema))

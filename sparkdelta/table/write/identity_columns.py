@@ -1,0 +1,60 @@
+"""Identity columns whose values a write generates: their statistics tell the values that are used.
+
+References
+----------
+PROTOCOL.md#identity-columns
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkdelta.exceptions import InvalidCommitError
+from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.schema.column_mapping import physical_path
+from sparkdelta.schema.row_rules import with_marks
+from sparkdelta.schema.table_schema import parse_table_schema
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.write.conforming import MatchedRows
+from sparkdelta.table.write.new_files import NewFiles
+from sparkdelta.table.write.table_change import TableChange
+
+
+def generated_identities(matched: MatchedRows, table: TableConfiguration) -> dict[str, ColumnPath]:
+    """The physical paths of the identity columns whose values are generated, by their names."""
+    return {
+        name: physical_path(table.schema, (name,), table.column_mapping)
+        for name in matched.identities
+    }
+
+
+def with_used_identities(
+    change: TableChange, matched: MatchedRows, files: NewFiles, *, path: str
+) -> TableChange:
+    """The change with new high-water marks: the values that the files use last.
+
+    Raises
+    ------
+    InvalidCommitError
+        The statistics of a file do not tell.
+
+    References
+    ----------
+    PROTOCOL.md#identity-columns
+    """
+    table = change.after
+    marks = {}
+    for name, (physical,) in generated_identities(matched, table).items():
+        is_rising = matched.identities[name].step > 0
+        last = files.last_value(physical, is_highest=is_rising)
+        if last is not None:
+            marks[name] = last
+        elif files.num_rows:
+            problem = f"the files have no statistics for identity column {name}"
+            raise InvalidCommitError(path=path, problem=problem)
+    if not marks:
+        return change
+    text = with_marks(table.metadata.schema_string or "", marks)
+    metadata = replace(table.metadata, schema_string=text)
+    schema = parse_table_schema(text, path=path)
+    return replace(change, after=TableConfiguration.of(table.protocol, metadata, schema))
