@@ -79,7 +79,7 @@ _MAX_REWRITES = 10
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What a write did.
+    """The outcome of a write.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ def _write(
             with report_orphans(root, files.directory):
                 done = transaction.commit()
         except MetadataChangedException:
-            # Another write may have used the same identity values, which stand in the files.
+            # Another write may have used the same identity values; these are in the files already.
             if not matched.identities or rewrites == _MAX_REWRITES or read is not None:
                 raise
             continue

@@ -1,4 +1,4 @@
-"""New data files once more, with field ids that Spark's writer cannot give.
+"""Copies of new data files, with the field ids that Spark's writer cannot give.
 
 References
 ----------
@@ -82,7 +82,7 @@ class FileCopier:
 
 
 def copied_files(files: DataFrame, copier: FileCopier, reader: FooterReader) -> DataFrame:
-    """What the add actions of copies say, which are made by whoever computes this.
+    """Copy files when the frame is computed, and describe the copies.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ LISTED = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class FooterReader:
-    """What executors must know to describe new files.
+    """Reads the footers of new files on executors, and describes the files.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class FooterReader:
     columns
         The physical paths of the columns that have statistics.
     prefix_length
-        How much of a text is kept as a bound.
+        The length, in characters, of bounds of texts.
     """
 
     files: Files
@@ -138,7 +138,7 @@ class FooterReader:
 
 
 def describe_files(files: DataFrame, reader: FooterReader) -> DataFrame:
-    """What the add actions of new files say.
+    """Describe new files from their footers.
 
     Parameters
     ----------

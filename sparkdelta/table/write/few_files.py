@@ -1,6 +1,4 @@
-"""New data files that are so few that the driver reads their footers itself: a Spark job would take
-longer to start.
-"""
+"""Descriptions of a few new data files, by the driver: a Spark job would take longer to start."""
 
 from __future__ import annotations
 
@@ -38,8 +36,7 @@ def describe_few_files(
 ) -> pa.Table | None:
     """The columns of `footer_statistics.ADDED` for the data files below a directory.
 
-    None where they are more than `most`, or where the driver has no way of its
-    own to them.
+    None if they are more than `most`, or if the driver cannot reach them.
 
     References
     ----------

@@ -46,7 +46,7 @@ _ELSE = "The cause of this error has all that Spark says of it"
 def write_failures(path: str) -> Iterator[None]:
     """Raise the failure of a job as a `WriteFailedError`, with Spark's error as its cause.
 
-    What is wrong with a query before it runs stays PySpark's AnalysisException.
+    An error of a query's analysis stays PySpark's AnalysisException.
     """
     try:
         yield
@@ -74,7 +74,7 @@ def likely_cause(text: str) -> tuple[str, str]:
 
 
 def _raised(trace: str) -> str:
-    """What a Python traceback ends with, and where it was raised."""
+    """The last line of a Python traceback, and the place that raised it."""
     own = trace.partition("\n\tat ")[0]  # before the stack of Java
     raised, place = own, ""
     for found in _PLACE.finditer(own):

@@ -1,4 +1,4 @@
-"""How rows are to be written, as the caller said it.
+"""The options of a write.
 
 References
 ----------
@@ -36,12 +36,12 @@ PARTITION_OVERWRITE_MODES = ("static", "dynamic")
 COMPRESSIONS = (
     "none", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "zstd",
 )  # fmt: skip
-"""What Spark's Parquet writer knows; some need a library of their own."""
+"""The codecs of Spark's Parquet writer; some need a library of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """How rows are written; see `sparkdelta.write_delta`."""
+    """The options of `sparkdelta.write_delta`."""
 
     mode: str = "error"
     partition_by: Sequence[str] | None = None
@@ -97,7 +97,7 @@ class WriteOptions:
 
     @classmethod
     def spelled(cls, **options: Any) -> WriteOptions:
-        """From options whose words may be in any case, and modes in all of Spark's spellings."""
+        """Create options from words in any case, and modes in all of Spark's spellings."""
         for name in ("mode", "partition_overwrite_mode", "compression"):
             if isinstance(options[name], str):
                 word = options[name].lower()
@@ -106,5 +106,5 @@ class WriteOptions:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the partitions that the rows are in are replaced."""
+        """True if the write replaces the partitions that its rows are in."""
         return self.partition_overwrite_mode == "dynamic"

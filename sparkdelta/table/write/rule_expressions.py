@@ -1,4 +1,4 @@
-"""What the expressions of a table's rules must be: of a row's own values, and of nothing else.
+"""Checks of the expressions of generated columns, constraints and defaults.
 
 References
 ----------
@@ -63,7 +63,7 @@ _OTHER_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """The errors of one use of expressions, and what it may not know beside the rest."""
+    """The errors of one use of expressions, and the nodes of a plan that it forbids."""
 
     user_function: Callable[..., DeltaError]
     nondeterministic: Callable[..., DeltaError]
@@ -89,8 +89,7 @@ _CONSTRAINT = _Use(
 
 
 def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) -> None:
-    """Refuse generated columns and constraints that are not the same for the same row whenever
-    and wherever it is written.
+    """Refuse generated columns and constraints that depend on more than the values of a row.
 
     Generated columns see all columns that are not generated.
 
@@ -131,7 +130,7 @@ def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) 
 def _checked(
     spark: SparkSession, schema: StructType, expressions: Mapping[str, str], use: _Use
 ) -> dict[str, DataFrame]:
-    """A frame of each expression alone, once it is known to be allowed."""
+    """A frame with each expression as its only column; refuse those that are not allowed."""
     if not expressions:
         return {}
     columns = [StructField(f.name, as_nullable(f.dataType)) for f in schema.fields]
