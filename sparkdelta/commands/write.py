@@ -289,7 +289,7 @@ def _data_files(
         table=table,
         statistics_columns=tuple(dict.fromkeys((*change.statistics_columns, *identities))),
         data_change=options.data_change,
-        options={**hadoop, **parquet},
+        options=hadoop,
     )
     return write_data_files(laid_out, store, describer, {**hadoop, **parquet})
 

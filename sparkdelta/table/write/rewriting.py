@@ -139,7 +139,7 @@ def rewrite_partitions(snapshot: Snapshot, adds: DataFrame, *, data_change: bool
             for number, (key, _) in enumerate(keys)
         )
     ).distinct()
-    # By their values: other writers may have written the same in other words.
+    # Compared as values: other writers may spell the same value in another way.
     values = texts.selectExpr(
         *(
             f"{typed_partition_value(f'p{number}', column, time_zone='UTC')} AS p{number}"

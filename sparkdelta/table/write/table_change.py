@@ -79,14 +79,15 @@ class TableChange:
     @property
     def actions(self) -> StagedActions:
         """The protocol and metaData that differ, and the domains."""
-        before, after = self.before, self.after
         return StagedActions(
-            protocols=()
-            if before is not None and before.protocol == after.protocol
-            else (after.protocol,),
-            metadata=() if not self.changes_metadata else (after.metadata,),
+            protocols=(self.after.protocol,) if self.changes_protocol else (),
+            metadata=(self.after.metadata,) if self.changes_metadata else (),
             domains=self.domains,
         )
+
+    @property
+    def changes_protocol(self) -> bool:
+        return self.before is None or self.before.protocol != self.after.protocol
 
     @property
     def changes_metadata(self) -> bool:
