@@ -29,6 +29,7 @@ from sparkdelta.protocol.deletion_vectors import (
     decode,
     deleted_rows,
 )
+from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.roaring_bitmaps import Chunks
 from sparkdelta.workers.file_splits import END, START
 from sparkdelta.workers.legacy_calendar import NotConvertibleError, calendars
@@ -63,9 +64,11 @@ class RowColumn:
         The same as data files spell it, see `schema.column_mapping.physical_field`; None where they
         do not hold it.
     default
-        The column of the splits whose value stands where the file has none, or None for null.
+        The column of the splits whose value stands where the file has none; None for null. Of
+        FILE, the path in the spelling of `protocol.file_paths.plain_path`.
     adds_position
-        Whether the row's position in its file is added to the default.
+        True if the row's position in its file is added to the default; it is the value itself
+        where there is no default.
     """
 
     field: StructField
@@ -218,7 +221,7 @@ class _Split:
         for column, array, target in zip(
             self.reader.columns, columns.arrays(stored), self.schema, strict=True
         ):
-            if array is None or column.default is not None:
+            if array is None or column.default is not None or column.adds_position:
                 default = self._default(column, target.type, stored.num_rows, position, kept)
                 array = default if array is None else pc.coalesce(array, default)
             arrays.append(array)
@@ -232,9 +235,12 @@ class _Split:
         position: int,
         kept: pa.Array | None,
     ) -> pa.Array:
-        if column.default is None:
-            return pa.nulls(count, target)
-        value = self.split.column(column.default).cast(target)[0]
+        if column.default == FILE:
+            value = pa.scalar(plain_path(self._value(FILE)), target)
+        elif column.default is not None:
+            value = self.split.column(column.default).cast(target)[0]
+        else:
+            value = pa.scalar(0 if column.adds_position else None, target)
         if not value.is_valid or not column.adds_position:
             return pa.repeat(value, count)
         positions = np.arange(position, position + (count if kept is None else len(kept)))

@@ -26,10 +26,11 @@ def distributed_scans(columns: Sequence[str] | None = None) -> Iterator[None]:
 
     def narrowed(scan: DistributedScan, files: DataFrame) -> DataFrame:
         wanted = None if columns is None else frozenset(columns)
-        return rows(replace(scan, columns=wanted or scan.columns), files)
+        request = replace(scan.request, columns=wanted or scan.request.columns)
+        return rows(replace(scan, request=request), files)
 
     with (
-        patch.object(Scan, "_rows", Scan._distributed_rows),
+        patch.object(Scan, "_files_to_read", Scan._file_list),
         patch.object(DistributedScan, "rows", narrowed),
     ):
         yield

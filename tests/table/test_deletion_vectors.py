@@ -43,7 +43,7 @@ from tests.support.table_builder import (
 def join(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The ways by which rows meet bitmaps."""
     if request.param == "workers":
-        monkeypatch.setattr(Scan, "_rows", Scan._distributed_rows)
+        monkeypatch.setattr(Scan, "_files_to_read", Scan._file_list)
     if request.param == "shuffle":
         monkeypatch.setattr(file_scan, "DELETION_VECTOR_BROADCAST_BYTES", -1)
     return request.param

@@ -23,6 +23,7 @@ from sparkdelta.exceptions import (
     StorageError,
 )
 from sparkdelta.table.scan.distributed_scan import DistributedScan
+from sparkdelta.table.scan.request import ScanRequest
 from sparkdelta.workers import file_splits
 from tests.support.distributed import distributed_scans
 from tests.support.log_writer import write_commit
@@ -65,20 +66,18 @@ def _assert_same(spark: SparkSession, table: Path, **options: Any) -> pa.Table:
 
 
 def _scan(spark: SparkSession, table: Path, **arguments: Any) -> DataFrame:
-    """The rows of a scan with arguments that only the planner of scans gives."""
+    """The rows of a distributed scan of a request."""
     scan = load_snapshot(spark, str(table)).scan()
     state = scan._state
-    distributed = DistributedScan(
-        spark=spark,
+    request = ScanRequest(
         configuration=state.configuration,
         table_root=state.log.store.table_root,
         partition_time_zone="UTC",
         version=0,
         options={},
-        with_row_tracking=False,
         **arguments,
     )
-    return distributed.rows(scan._file_list())
+    return DistributedScan(spark, request).rows(scan._file_list())
 
 
 class TestPlans:

@@ -51,7 +51,7 @@ from tests.support.table_builder import (
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Spark's own reader of a list of files, and Python workers."""
     if request.param == "workers":
-        monkeypatch.setattr(Scan, "_rows", Scan._distributed_rows)
+        monkeypatch.setattr(Scan, "_files_to_read", Scan._file_list)
     return request.param
 
 

@@ -9,16 +9,26 @@ from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.workers.deletion_vectors import chunk_rows, is_deleted, is_deleted_in_chunk
 
 # Names that no table's column has: they meet the stored columns.
-FILE = "sparkdelta:file"
+FILE_URI = "sparkdelta:file_uri"
 FILE_KEY = "sparkdelta:file_key"
 ROW_INDEX = "sparkdelta:row_index"
-URI = "sparkdelta:uri"
 CHUNKS = "sparkdelta:chunks"
 IS_DELETED = "sparkdelta:is_deleted"
 _ROW_FILE_KEY = "sparkdelta:row_file_key"
 _CHUNK_FILE_KEY = "sparkdelta:chunk_file_key"
 _CHUNK = "sparkdelta:chunk"
 _WORDS = "sparkdelta:words"
+
+
+def path_of_uri(uri: Column) -> Column:
+    """The path of a file that a scan names by its URI, decoded, spelled as
+    `protocol.file_paths.plain_path` spells it: Hadoop's URIs have single slashes, but may have an
+    empty authority.
+    """
+    # url_decode is for forms: it takes "+" for a blank.
+    encoded = F.replace(uri, F.lit("+"), F.lit("%2B"))
+    decoded = F.when(uri.contains("%"), F.url_decode(encoded)).otherwise(uri)
+    return F.replace(decoded, F.lit(":///"), F.lit(":/"))
 
 
 def uri_key(uri: Column) -> Column:

@@ -1,4 +1,4 @@
-"""A bounded list of data files to a DataFrame of the table's rows."""
+"""Reads of a bounded list of data files by Spark's own Parquet source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.parquet_scan import DataFiles, scan_data_files
@@ -19,29 +19,31 @@ from sparkdelta.engine.sessions import is_connect
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import ColumnMappingError, DataFileNotReadError
-from sparkdelta.frames.log.partition_values import typed_partition_value
 from sparkdelta.frames.rows.file_rows import (
     CHUNKS,
-    FILE,
     FILE_KEY,
+    FILE_URI,
     IS_DELETED,
     ROW_INDEX,
-    URI,
     meet_files,
     on_rows_that_stay,
+    path_of_uri,
     stamp_key,
     uri_key,
     with_file,
     without_deleted_rows,
 )
-from sparkdelta.frames.rows.logical_rows import logical_column
-from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_properties import ColumnMappingMode
-from sparkdelta.schema.column_mapping import named_by_file, physical_field
-from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
+from sparkdelta.schema.column_mapping import named_by_file
+from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.storage.parquet import PartitionDirectories, is_hidden
-from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.scan.deletion_vector_files import decoded_bytes, read_bitmaps
+from sparkdelta.table.scan.request import (
+    BASE_ROW_ID,
+    DEFAULT_ROW_COMMIT_VERSION,
+    MetadataColumn,
+    ScanRequest,
+)
 from sparkdelta.workers.field_names import field_names
 
 DELETION_VECTOR_BROADCAST_BYTES = 64 * 1024 * 1024
@@ -56,56 +58,18 @@ MAX_PARTITION_LAYERS = 32
 """Up to this many tuples of partition values in one directory, each is scanned by itself; files of
 a directory with more get theirs by a join."""
 
-ROW_ID, ROW_COMMIT_VERSION = "sparkdelta:row_id", "sparkdelta:row_commit_version"
 _DIRECTORY, _DV_FILE = "directory", "file"
-_INTERNAL_METADATA = ("delta.", "parquet.", "__")
-
-
-def partition_column(index: int) -> str:
-    """The name under which the text of a partition column travels with its file."""
-    return f"sparkdelta:partition_{index}"
 
 
 @dataclass(frozen=True, slots=True)
-class RowCondition:
-    """A condition on the logical rows.
-
-    Attributes
-    ----------
-    infallible_part
-        What of it fails for no row, as SQL text, and may be evaluated before deleted rows are left
-        out.
-    is_infallible
-        Whether that is all of it.
-    """
-
-    condition: str | Column
-    infallible_part: str | None = None
-    is_infallible: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileScan:
-    """How to read data files of one version of a table.
-
-    Attributes
-    ----------
-    where
-        The rows to keep; it is evaluated on no deleted row unless it fails for none.
-    """
+class NativeScan:
+    """A read of data files that the driver knows, by Spark's own Parquet source."""
 
     spark: SparkSession
-    configuration: TableConfiguration
-    table_root: str
-    partition_time_zone: str
-    version: Version
-    options: Mapping[str, str]
-    with_row_tracking: bool
-    with_uri: bool = False
-    where: RowCondition | None = None
+    request: ScanRequest
 
     def rows(self, files: pa.Table) -> DataFrame:
-        """The logical rows, and ROW_ID, ROW_COMMIT_VERSION and URI where they are asked for.
+        """The rows that the request asks for, in the columns of its `output`.
 
         Files without a deletion vector are a plain Parquet scan with at most a projection above it;
         files with one go through their bitmaps.
@@ -134,7 +98,9 @@ class FileScan:
             for layer in self._layers(group)
             for part, names in self._by_field_names(layer)
         ]
-        return reduce(DataFrame.unionByName, frames) if frames else self._no_rows()
+        if not frames:
+            return self.spark.createDataFrame([], self.request.output)
+        return reduce(DataFrame.unionByName, frames)
 
     def _layers(self, files: pa.Table) -> list[pa.Table]:
         """Files grouped so that in each group a directory has one tuple of partition values.
@@ -142,8 +108,8 @@ class FileScan:
         Then the values go with the directories, at no cost per row. Where rows meet their files
         anyway, and where it would take too many groups, all stay in one.
         """
-        names = self._partition_names
-        if not names or is_connect(self.spark) or self.with_row_tracking or _has_vectors(files):
+        names, meets_files = self._partition_names, self.request.wants_row_tracking
+        if not names or is_connect(self.spark) or meets_files or _has_vectors(files):
             return [files]
         tuples = list(zip(*(files[name].to_pylist() for name in names), strict=True))
         layer_of: dict[tuple[str, tuple[str | None, ...]], int] = {}
@@ -166,19 +132,19 @@ class FileScan:
         ----------
         PROTOCOL.md#reader-requirements-for-column-mapping
         """
-        by_id = self.configuration.column_mapping is ColumnMappingMode.ID
+        by_id = self.request.configuration.column_mapping is ColumnMappingMode.ID
         if not by_id or not is_connect(self.spark):
             return [(files, {})]
         with worker_python(self.spark):
             names = field_names(
                 self.spark.createDataFrame(files.select(["file"])),
-                worker_files(self.spark, self.table_root, self.options),
+                worker_files(self.spark, self.request.table_root, self.request.options),
             )
         rows = read_rows(
             names,
             what="columns of files",
             bound=files.num_rows,
-            version=self.version,
+            version=self.request.version,
         )
         without_ids = [row["file"] for row in rows if not row["names"]]
         if without_ids:
@@ -203,38 +169,47 @@ class FileScan:
             StructType(list(stored.values())),
             directories,
             size_bytes=pc.sum(files["size"]).as_py() or 0,
-            options=self.options,
-            version=self.version,
+            options=self.request.options,
+            version=self.request.version,
         )
         joins_partitions = bool(self._partition_names) and directories is None
+        metadata = {
+            MetadataColumn.FILE: path_of_uri(scanned.metadata["file_path"]),
+            MetadataColumn.ROW_POSITION: scanned.metadata["row_index"],
+        }
+        of_scan = [
+            column.alias(name.value)
+            for name, column in metadata.items()
+            if name in self.request.metadata_columns
+        ]
         rows = scanned.rows
-        uri = [scanned.metadata["file_path"].alias(URI)] if self.with_uri else []
-        if has_vectors or self.with_row_tracking or joins_partitions:
+        if has_vectors or self.request.wants_row_tracking or joins_partitions:
             known = _with_keys(files, scanned)
             of_files = self._of_files(known, joins_partitions=joins_partitions)
-            rows = with_file(rows, scanned.metadata, *uri, by_stamp=FILE_KEY in known.column_names)
+            by_stamp = FILE_KEY in known.column_names
+            rows = with_file(rows, scanned.metadata, *of_scan, by_stamp=by_stamp)
             if has_vectors:
                 rows = self._without_deleted(rows, known, of_files)
             else:
-                rows = meet_files(rows, of_files.drop(FILE), has_bitmaps=False)
-        elif uri:
-            rows = rows.select("*", *uri)
-        columns = [*self._logical_columns(stored), *([F.col(URI)] if uri else [])]
-        return self._matching(rows, columns, has_vectors=has_vectors)
+                rows = meet_files(rows, of_files.drop(FILE_URI), has_bitmaps=False)
+        elif of_scan:
+            rows = rows.select("*", *of_scan)
+        return self._matching(rows, self._logical_columns(stored), has_vectors=has_vectors)
 
     def _matching(self, rows: DataFrame, columns: list[Column], *, has_vectors: bool) -> DataFrame:
-        """The columns of the rows that `where` is true of."""
-        if self.where is None:
+        """The columns of the rows that the request's condition is true of."""
+        wanted = self.request.condition
+        if wanted is None:
             return rows.select(*columns)
-        if self.where.is_infallible or not has_vectors:
-            return rows.select(*columns).filter(self.where.condition)
+        if wanted.is_infallible or not has_vectors:
+            return rows.select(*columns).filter(wanted.condition)
         rows = rows.select(*columns, IS_DELETED)
-        if self.where.infallible_part is not None:
-            rows = rows.filter(self.where.infallible_part)
-        return rows.filter(on_rows_that_stay(self.where.condition)).drop(IS_DELETED)
+        if wanted.infallible_part is not None:
+            rows = rows.filter(wanted.infallible_part)
+        return rows.filter(on_rows_that_stay(wanted.condition)).drop(IS_DELETED)
 
     def _of_files(self, known: pa.Table, *, joins_partitions: bool) -> DataFrame:
-        """What rows must learn from the log about their file, a row per file.
+        """The columns of the log that rows need of their file, a row per file.
 
         Parameters
         ----------
@@ -243,13 +218,13 @@ class FileScan:
         """
         has_keys = FILE_KEY in known.column_names
         columns = [
-            F.col(FILE),
-            F.col(FILE_KEY) if has_keys else uri_key(F.col(FILE)).alias(FILE_KEY),
+            F.col(FILE_URI),
+            F.col(FILE_KEY) if has_keys else uri_key(F.col(FILE_URI)).alias(FILE_KEY),
         ]
         if joins_partitions:
-            columns += self._typed_partition_columns()
-        if self.with_row_tracking:
-            columns += [F.col("baseRowId"), F.col("defaultRowCommitVersion")]
+            columns += self.request.typed_partition_values()
+        if self.request.wants_row_tracking:
+            columns += [F.col(BASE_ROW_ID), F.col(DEFAULT_ROW_COMMIT_VERSION)]
         local = known.drop_columns(
             [c for c in ("deletionVector", "numRecords") if c in known.column_names]
         )
@@ -261,23 +236,25 @@ class FileScan:
             of_files.select(FILE_KEY),
             what="keys of files",
             bound=known.num_rows,
-            version=self.version,
+            version=self.request.version,
         )
         if len(set(keys)) != known.num_rows:
-            raise DataFileNotReadError(files=known[FILE].to_pylist(), version=self.version)
+            raise DataFileNotReadError(
+                files=known[FILE_URI].to_pylist(), version=self.request.version
+            )
         return of_files
 
     def _without_deleted(self, rows: DataFrame, known: pa.Table, of_files: DataFrame) -> DataFrame:
         bitmaps = read_bitmaps(
             self.spark,
-            known.rename_columns([_DV_FILE if c == FILE else c for c in known.column_names]),
-            table_root=self.table_root,
-            version=self.version,
-            options=self.options,
-        ).select(F.col("file").alias(FILE), F.col("chunks").alias(CHUNKS))
-        with_bitmaps = bitmaps.join(F.broadcast(of_files), FILE).drop(FILE)
+            known.rename_columns([_DV_FILE if c == FILE_URI else c for c in known.column_names]),
+            table_root=self.request.table_root,
+            version=self.request.version,
+            options=self.request.options,
+        ).select(F.col("file").alias(FILE_URI), F.col("chunks").alias(CHUNKS))
+        with_bitmaps = bitmaps.join(F.broadcast(of_files), FILE_URI).drop(FILE_URI)
         if decoded_bytes(known) > DELETION_VECTOR_BROADCAST_BYTES:
-            met = meet_files(rows, of_files.drop(FILE), has_bitmaps=False)
+            met = meet_files(rows, of_files.drop(FILE_URI), has_bitmaps=False)
             return without_deleted_rows(met, with_bitmaps)
         return meet_files(rows, with_bitmaps, has_bitmaps=True)
 
@@ -295,97 +272,42 @@ class FileScan:
             schema=StructType(
                 [
                     StructField(name, as_nullable(field.dataType))
-                    for name, field in zip(names, self.configuration.partition_fields, strict=True)
+                    for name, field in self.request.partition_columns.items()
                 ]
             ),
             directories=directories,
-            values=self.spark.createDataFrame(distinct).select(*self._typed_partition_columns()),
+            values=self.spark.createDataFrame(distinct).select(
+                *self.request.typed_partition_values()
+            ),
         )
 
     @property
     def _partition_names(self) -> list[str]:
-        return [
-            partition_column(index) for index in range(len(self.configuration.partition_fields))
-        ]
-
-    def _typed_partition_columns(self) -> list[Column]:
-        return [
-            F.expr(
-                typed_partition_value(quoted(name), field, time_zone=self.partition_time_zone)
-            ).alias(name)
-            for name, field in zip(
-                self._partition_names, self.configuration.partition_fields, strict=True
-            )
-        ]
+        return list(self.request.partition_columns)
 
     def _stored_fields(self, names: Mapping[int, str]) -> dict[str, StructField]:
-        """What to read from data files, by logical name."""
-        stored = {}
-        for field in self.configuration.data_fields:
-            data_type = without_void(field.dataType)
-            if data_type is not None:
-                visible = StructField(field.name, data_type, True, field.metadata)
-                physical = physical_field(visible, self.configuration.column_mapping)
-                stored[field.name] = named_by_file(physical, names) if names else physical
-        if self.with_row_tracking:
-            tracking = self.configuration.row_tracking
-            for name, column in (
-                (ROW_ID, tracking.row_id_column),
-                (ROW_COMMIT_VERSION, tracking.row_commit_version_column),
-            ):
-                if column is not None:
-                    stored[name] = StructField(column, LongType())
-        return stored
+        """The columns to read from data files, by the name in the result."""
+        return {
+            column.field.name: named_by_file(column.stored, names) if names else column.stored
+            for column in self.request.row_columns
+            if column.stored is not None
+        }
 
     def _logical_columns(self, stored: Mapping[str, StructField]) -> list[Column]:
-        partitions = {
-            field.name: partition_column(index)
-            for index, field in enumerate(self.configuration.partition_fields)
-        }
-        columns = []
-        for field in self.configuration.schema.fields:
-            if field.name in partitions:
-                column = F.col(partitions[field.name])
-            else:
-                source = stored.get(field.name)
-                column = logical_column(
-                    F.col(quoted(source.name)) if source else F.lit(None),
-                    stored=source.dataType if source else None,
-                    logical=field.dataType,
-                )
-            columns.append(column.alias(field.name, metadata=visible_metadata(field)))
-        if self.with_row_tracking:
-            columns += self._row_tracking_columns(stored)
-        return columns
-
-    def _row_tracking_columns(self, stored: Mapping[str, StructField]) -> list[Column]:
-        """Materialized values where a file holds them, else the default generated ones.
-
-        References
-        ----------
-        PROTOCOL.md#reader-requirements-for-row-tracking
-        """
-        generated = {
-            ROW_ID: F.col("baseRowId") + F.col(ROW_INDEX),
-            ROW_COMMIT_VERSION: F.col("defaultRowCommitVersion"),
-        }
-        return [
-            F.coalesce(F.col(quoted(stored[name].name)), value).alias(name)
-            if name in stored
-            else value.alias(name)
-            for name, value in generated.items()
-        ]
-
-    def _no_rows(self) -> DataFrame:
-        fields = [
-            StructField(field.name, as_nullable(field.dataType), True, visible_metadata(field))
-            for field in self.configuration.schema.fields
-        ]
-        if self.with_row_tracking:
-            fields += [StructField(name, LongType()) for name in (ROW_ID, ROW_COMMIT_VERSION)]
-        if self.with_uri:
-            fields += [StructField(URI, StringType())]
-        return self.spark.createDataFrame([], StructType(fields))
+        """The columns of the result, of rows with the columns of the scan and of their files."""
+        sources = {}
+        for column in self.request.row_columns:
+            name, data_type, values = column.field.name, column.field.dataType, []
+            if name in stored:
+                data_type = stored[name].dataType
+                values.append(F.col(quoted(stored[name].name)))
+            if name in (MetadataColumn.FILE.value, MetadataColumn.ROW_POSITION.value):
+                values.append(F.col(name))
+            elif column.default is not None:
+                default = F.col(column.default)
+                values.append(default + F.col(ROW_INDEX) if column.adds_position else default)
+            sources[name] = (F.coalesce(*values) if len(values) > 1 else values[0], data_type)
+        return self.request.logical_columns(sources)
 
 
 def _split(files: pa.Table, condition: pa.Array) -> list[pa.Table]:
@@ -393,10 +315,10 @@ def _split(files: pa.Table, condition: pa.Array) -> list[pa.Table]:
 
 
 def _with_keys(files: pa.Table, scanned: DataFiles) -> pa.Table:
-    """The files with FILE, and with FILE_KEY where their stamps tell them apart."""
+    """The files with FILE_URI, and with FILE_KEY where their stamps tell them apart."""
     names = files["file"].to_pylist()
     uris = pa.array([scanned.uris[name] for name in names])
-    known = files.drop_columns(["file", "size"]).append_column(FILE, uris)
+    known = files.drop_columns(["file", "size"]).append_column(FILE_URI, uris)
     if scanned.stamps is None:
         return known
     keys = [stamp_key(*scanned.stamps[name]) for name in names]
@@ -414,12 +336,3 @@ def _directories(files: pa.Table) -> pa.ChunkedArray:
 def _has_vectors(files: pa.Table) -> bool:
     """Whether the files of a group have deletion vectors: all have, or none."""
     return "deletionVector" in files.column_names and files["deletionVector"][0].is_valid
-
-
-def visible_metadata(field: StructField) -> dict[str, object]:
-    """A field's metadata without what only the log needs, as delta-spark shows it."""
-    return {
-        key: value
-        for key, value in (field.metadata or {}).items()
-        if not key.startswith(_INTERNAL_METADATA)
-    }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -21,7 +20,6 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
 )
 from sparkdelta.frames.log.file_keys import absolute_path
-from sparkdelta.frames.rows.file_rows import URI
 from sparkdelta.frames.skipping.data_skipping import DataSkipping
 from sparkdelta.frames.skipping.predicate_values import infallible_conjuncts, is_infallible
 from sparkdelta.frames.skipping.row_group_bounds import row_group_bounds
@@ -35,22 +33,22 @@ from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
 from sparkdelta.table.scan.conditions import understand
 from sparkdelta.table.scan.distributed_scan import DistributedScan
-from sparkdelta.table.scan.native_scan import (
-    ROW_COMMIT_VERSION,
-    ROW_ID,
-    FileScan,
+from sparkdelta.table.scan.native_scan import NativeScan
+from sparkdelta.table.scan.report import ScanReport, counted_report, full_report
+from sparkdelta.table.scan.request import (
+    MetadataColumn,
     RowCondition,
+    ScanRequest,
     partition_column,
 )
-from sparkdelta.table.scan.report import ScanReport, counted_report, full_report
 
 MAX_DRIVER_FILES = 100_000
 """The files of a scan whose list comes to the driver, unless a scan says otherwise; executors read
 the files of a larger one without it."""
 
 _ROW_TRACKING = {
-    "_metadata.row_id": (ROW_ID, "row_id"),
-    "_metadata.row_commit_version": (ROW_COMMIT_VERSION, "row_commit_version"),
+    "_metadata.row_id": (MetadataColumn.ROW_ID, "row_id"),
+    "_metadata.row_commit_version": (MetadataColumn.ROW_COMMIT_VERSION, "row_commit_version"),
 }
 
 
@@ -114,7 +112,7 @@ class Scan:
                 self._state.log.spark, "Finding files to read", is_on=self._state.shows_progress
             ),
         ):
-            return self._rows().select(*output)
+            return self._rows(self._files_to_read(), self._condition).select(*output)
 
     def matching_files(self) -> MatchingFiles:
         """The files that hold matching rows, found by a read of those that may, and their other
@@ -124,31 +122,32 @@ class Scan:
         """
         assert self.where is not None
         where = F.expr(self.where) if isinstance(self.where, str) else self.where
-        listed, adds = self._read_files(), self.files()
-        wanted = self._condition
-        is_infallible = wanted is not None and wanted.is_infallible
-        other = RowCondition(~F.coalesce(where, F.lit(False)), is_infallible=is_infallible)
-        if listed is None:
-            others = self._distributed_rows(is_whole=True).filter(other.condition)
-        else:
+        matching = self._condition
+        assert matching is not None
+        others = RowCondition(
+            ~F.coalesce(where, F.lit(False)), is_infallible=matching.is_infallible
+        )
+        files, adds = self._files_to_read(), self.files()
+        if isinstance(files, pa.Table):
             found = read_rows(
-                self._file_scan(wanted, with_uri=True).rows(listed).select(URI).distinct(),
+                self._rows(files, matching, MetadataColumn.FILE)
+                .select(MetadataColumn.FILE.value)
+                .distinct(),
                 what="files with matching rows",
-                bound=listed.num_rows,
+                bound=files.num_rows,
                 version=self._state.log.segment.version,
             )
-            matching = {plain_path(unquote(row[URI])) for row in found}
-            is_matching = [plain_path(file) in matching for file in listed["file"].to_pylist()]
-            touched = listed.filter(pa.array(is_matching, pa.bool_()))
-            assert touched.num_rows == len(matching)
-            others = self._file_scan(other).rows(touched)
+            paths = {row[0] for row in found}
+            is_matching = [plain_path(file) in paths for file in files["file"].to_pylist()]
+            files = files.filter(pa.array(is_matching, pa.bool_()))
+            assert files.num_rows == len(paths)
             root = self._state.log.store.table_root
             adds = adds.join(
-                F.broadcast(self._state.log.spark.createDataFrame(touched.select(["file"]))),
+                F.broadcast(self._state.log.spark.createDataFrame(files.select(["file"]))),
                 F.expr(absolute_path("path", table_root=root)) == F.col("file"),
                 "left_semi",
             )
-        return MatchingFiles(adds, others.select(*self._output()))
+        return MatchingFiles(adds, self._rows(files, others).select(*self._output()))
 
     def report(self, *, full: bool = False) -> ScanReport:
         """How many files and bytes are left after each step, and what each condition is used for.
@@ -190,56 +189,45 @@ class Scan:
             time_zone=self._state.partition_time_zone,
         )
 
-    def _rows(self) -> DataFrame:
-        files = self._read_files()
-        if files is not None:
-            return self._file_scan(self._condition).rows(files)
-        return self._distributed_rows()
+    def _rows(
+        self,
+        files: pa.Table | DataFrame,
+        condition: RowCondition | None,
+        *metadata_columns: MetadataColumn,
+    ) -> DataFrame:
+        """The rows of files that a condition is true of, read as the form of their list says: see
+        `_files_to_read`.
+        """
+        state = self._state
+        tracking = {_ROW_TRACKING[name][0] for name in self.columns or () if name in _ROW_TRACKING}
+        request = ScanRequest(
+            configuration=state.configuration,
+            table_root=state.log.store.table_root,
+            version=state.log.segment.version,
+            options=state.log.options,
+            partition_time_zone=state.partition_time_zone,
+            metadata_columns=frozenset(metadata_columns) | tracking,
+            condition=condition,
+        )
+        if isinstance(files, pa.Table):
+            # All columns: Spark reads those that are needed, as by a filter that follows `select`.
+            return NativeScan(state.log.spark, request).rows(files)
+        request = replace(request, columns=self._columns_read())
+        return DistributedScan(state.log.spark, request).rows(files)
 
     @property
     def _condition(self) -> RowCondition | None:
-        """`where`, and what of it fails for no row."""
-        if self.where is None or self._skipping is None:
+        """`where`, and what is known of it."""
+        skipping = self._skipping
+        if self.where is None or skipping is None:
             return None
-        predicate, schema = self._skipping.predicate, self._skipping.schema
+        predicate, schema = skipping.predicate, skipping.schema
         return RowCondition(
-            self.where, infallible_conjuncts(predicate, schema), is_infallible(predicate, schema)
+            self.where,
+            infallible_conjuncts(predicate, schema),
+            is_infallible(predicate, schema),
+            row_group_bounds(predicate, schema, skipping.partition_columns),
         )
-
-    def _file_scan(self, where: RowCondition | None, *, with_uri: bool = False) -> FileScan:
-        state = self._state
-        return FileScan(
-            spark=state.log.spark,
-            configuration=state.configuration,
-            table_root=state.log.store.table_root,
-            partition_time_zone=state.partition_time_zone,
-            version=state.log.segment.version,
-            options=state.log.options,
-            with_row_tracking=self._wants_row_tracking,
-            with_uri=with_uri,
-            where=where,
-        )
-
-    def _distributed_rows(self, *, is_whole: bool = False) -> DataFrame:
-        """As `_rows`, for a list of files that the driver does not hold; `is_whole` leaves no row
-        of theirs out.
-        """
-        state, skipping = self._state, self._skipping
-        scan = DistributedScan(
-            spark=state.log.spark,
-            configuration=state.configuration,
-            table_root=state.log.store.table_root,
-            partition_time_zone=state.partition_time_zone,
-            version=state.log.segment.version,
-            options=state.log.options,
-            with_row_tracking=self._wants_row_tracking,
-            columns=self._columns_read(),
-            bounds=()
-            if skipping is None or is_whole
-            else row_group_bounds(skipping.predicate, skipping.schema, skipping.partition_columns),
-        )
-        rows = scan.rows(self._file_list())
-        return rows if self.where is None or is_whole else rows.filter(self.where)
 
     def _columns_read(self) -> frozenset[str] | None:
         """The columns that the result and the condition need; None for all of them."""
@@ -257,8 +245,12 @@ class Scan:
         needed = set() if predicate is None else {path[0] for path in columns_of(predicate)}
         return frozenset(name for name in asked | needed if name is not None)
 
-    def _read_files(self) -> pa.Table | None:
-        """The list of files, or None where it is longer than the driver may read."""
+    def _files_to_read(self) -> pa.Table | DataFrame:
+        """The list of files: a table where the driver may hold it, for a native scan, else a
+        DataFrame, for a distributed one.
+
+        The driver holds `max_driver_files` and no more.
+        """
         bound = self.max_driver_files
         files = self._file_list()
         # A limit costs a shuffle, so that the driver stops in time.
@@ -271,10 +263,10 @@ class Scan:
                 version=self._state.log.segment.version,
             )
         except DriverReadTooLargeError:
-            return None
+            return files
 
     def _file_list(self) -> DataFrame:
-        """What a scan must know of each file, see `FileScan.rows`."""
+        """The columns that scans need of each file, see `NativeScan.rows`."""
         configuration = self._state.configuration
         has_vectors = is_supported(configuration.protocol, TableFeature.DELETION_VECTORS)
         fields = ["path", "partitionValues", "size"]
@@ -321,7 +313,7 @@ class Scan:
         for name in self.columns:
             if name in _ROW_TRACKING:
                 column, alias = _ROW_TRACKING[name]
-                output.append(F.col(column).alias(alias))
+                output.append(F.col(column.value).alias(alias))
             elif name.lower() in by_name:
                 output.append(F.col(quoted(by_name[name.lower()])))
             elif _first_part(name) in by_name:

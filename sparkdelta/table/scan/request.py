@@ -1,0 +1,209 @@
+"""The description of a read of data files, which native and distributed scans share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
+
+from sparkdelta.frames.log.partition_values import typed_partition_value
+from sparkdelta.frames.rows.logical_rows import logical_column
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.schema.column_mapping import physical_field
+from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.workers.row_groups import RowGroupBound
+from sparkdelta.workers.split_rows import FILE, RowColumn
+
+BASE_ROW_ID, DEFAULT_ROW_COMMIT_VERSION = "baseRowId", "defaultRowCommitVersion"
+_INTERNAL_METADATA = ("delta.", "parquet.", "__")
+
+
+class MetadataColumn(str, Enum):
+    """A column that a scan can return after the table's own; the value is its name.
+
+    Attributes
+    ----------
+    FILE
+        STRING, the absolute, decoded path of the row's data file, spelled as
+        `protocol.file_paths.plain_path` spells it.
+    ROW_POSITION
+        LONG, the row's index in its data file, in which deleted rows count.
+    ROW_ID, ROW_COMMIT_VERSION
+        LONG, of tables with row tracking.
+    """
+
+    FILE = "sparkdelta:file"
+    ROW_POSITION = "sparkdelta:row_position"
+    ROW_ID = "sparkdelta:row_id"
+    ROW_COMMIT_VERSION = "sparkdelta:row_commit_version"
+
+
+_ROW_TRACKING = {MetadataColumn.ROW_ID, MetadataColumn.ROW_COMMIT_VERSION}
+
+
+@dataclass(frozen=True, slots=True)
+class RowCondition:
+    """A condition on the logical rows.
+
+    Attributes
+    ----------
+    infallible_part
+        The terms of it that fail for no row, as SQL text, which may be evaluated before deleted
+        rows are left out.
+    is_infallible
+        True if that is all of it.
+    bounds
+        Bounds of the rows that it is true of: a scan may pass over row groups outside them.
+    """
+
+    condition: str | Column
+    infallible_part: str | None = None
+    is_infallible: bool = False
+    bounds: tuple[RowGroupBound, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanRequest:
+    """A read of data files of one version of a table.
+
+    Attributes
+    ----------
+    options
+        Of the read, for the storage.
+    partition_time_zone
+        The zone of timestamps in partition values that name none.
+    columns
+        Logical names of the table's columns to return; None for all.
+    metadata_columns
+        The columns to return beside them.
+    condition
+        The rows to return; it is evaluated on no deleted row unless it fails for none.
+    """
+
+    configuration: TableConfiguration
+    table_root: str
+    version: Version
+    options: Mapping[str, str]
+    partition_time_zone: str
+    columns: frozenset[str] | None = None
+    metadata_columns: frozenset[MetadataColumn] = frozenset()
+    condition: RowCondition | None = None
+
+    @property
+    def wants_row_tracking(self) -> bool:
+        """True if row ids or row commit versions are asked for."""
+        return not _ROW_TRACKING.isdisjoint(self.metadata_columns)
+
+    @property
+    def partition_columns(self) -> dict[str, StructField]:
+        """The wanted partition columns, by the file list's column that has the value's text."""
+        return {
+            partition_column(index): field
+            for index, field in enumerate(self.configuration.partition_fields)
+            if self.columns is None or field.name in self.columns
+        }
+
+    @property
+    def row_columns(self) -> list[RowColumn]:
+        """The source of each column of the result in data files and in the file list.
+
+        Columns of type `void` are not among them: `logical_columns` adds them.
+
+        References
+        ----------
+        PROTOCOL.md#reader-requirements-for-row-tracking
+        """
+        partitions = {field.name: name for name, field in self.partition_columns.items()}
+        columns = []
+        for field in self._fields:
+            data_type = without_void(field.dataType)
+            if data_type is None:
+                continue
+            logical = StructField(field.name, as_nullable(data_type))
+            if field.name in partitions:
+                columns.append(RowColumn(logical, default=partitions[field.name]))
+            else:
+                visible = StructField(field.name, data_type, True, field.metadata)
+                stored = physical_field(visible, self.configuration.column_mapping)
+                columns.append(RowColumn(logical, stored))
+        tracking = self.configuration.row_tracking
+        sources = {
+            MetadataColumn.FILE: (None, FILE, False),
+            MetadataColumn.ROW_POSITION: (None, None, True),
+            MetadataColumn.ROW_ID: (tracking.row_id_column, BASE_ROW_ID, True),
+            MetadataColumn.ROW_COMMIT_VERSION: (
+                tracking.row_commit_version_column,
+                DEFAULT_ROW_COMMIT_VERSION,
+                False,
+            ),
+        }
+        for field in self._metadata_fields:
+            stored_name, default, adds_position = sources[MetadataColumn(field.name)]
+            materialized = None if stored_name is None else StructField(stored_name, LongType())
+            columns.append(RowColumn(field, materialized, default, adds_position))
+        return columns
+
+    @property
+    def output(self) -> StructType:
+        """The columns of the result: the table's in the schema's order, then metadata columns."""
+        fields = [
+            StructField(field.name, as_nullable(field.dataType), True, _visible_metadata(field))
+            for field in self._fields
+        ]
+        return StructType([*fields, *self._metadata_fields])
+
+    def typed_partition_values(self) -> list[Column]:
+        """The wanted partition values of a file list, under the same names."""
+        return [
+            F.expr(
+                typed_partition_value(quoted(name), field, time_zone=self.partition_time_zone)
+            ).alias(name)
+            for name, field in self.partition_columns.items()
+        ]
+
+    def logical_columns(self, sources: Mapping[str, tuple[Column, DataType]]) -> list[Column]:
+        """The columns of `output`.
+
+        Parameters
+        ----------
+        sources
+            The value of each of `row_columns` and its type, by the column's name.
+        """
+        columns = []
+        for field in self._fields:
+            value, data_type = sources.get(field.name, (F.lit(None), None))
+            value = logical_column(value, stored=data_type, logical=field.dataType)
+            columns.append(value.alias(field.name, metadata=_visible_metadata(field)))
+        return columns + [sources[f.name][0].alias(f.name) for f in self._metadata_fields]
+
+    @property
+    def _fields(self) -> list[StructField]:
+        fields = self.configuration.schema.fields
+        return [f for f in fields if self.columns is None or f.name in self.columns]
+
+    @property
+    def _metadata_fields(self) -> list[StructField]:
+        return [
+            StructField(column.value, StringType() if column is MetadataColumn.FILE else LongType())
+            for column in MetadataColumn
+            if column in self.metadata_columns
+        ]
+
+
+def partition_column(index: int) -> str:
+    """The column of a file list that has the text of a partition value."""
+    return f"sparkdelta:partition_{index}"
+
+
+def _visible_metadata(field: StructField) -> dict[str, object]:
+    """A field's metadata without the parts that only the log needs, as delta-spark shows it."""
+    return {
+        key: value
+        for key, value in (field.metadata or {}).items()
+        if not key.startswith(_INTERNAL_METADATA)
+    }
