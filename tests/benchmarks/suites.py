@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta import Snapshot, load_snapshot, read_delta
-from sparkdelta.table.scan import native_scan as file_scan
+from sparkdelta.table.scan import native_scan
 from tests.benchmarks.checkpoints import checkpoints
 from tests.benchmarks.data import (
     PARTITION,
@@ -182,7 +182,7 @@ def scans(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Compari
         with_partition,
         at_most(1.15),
     )
-    with patch.object(file_scan, "MAX_PARTITION_LAYERS", 0):
+    with patch.object(native_scan, "MAX_PARTITION_LAYERS", 0):
         joined = read_delta(spark, str(mixed))
     yield from _scans(
         stopwatch, "partition values joined", joined, discovered, with_partition, None

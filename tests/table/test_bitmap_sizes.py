@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import read_delta
-from sparkdelta.table.scan import native_scan as file_scan
+from sparkdelta.table.scan import native_scan
 from sparkdelta.table.scan.deletion_vector_files import decoded_bytes
 from tests.support.log_writer import write_commit
 from tests.support.snapshots import rows
@@ -83,7 +83,7 @@ def test_larger_ones_are_not_broadcast(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, bound: int, shuffled: bool
 ) -> None:
     """Not by Spark either, which takes them for small: it does not know what they decode to."""
-    monkeypatch.setattr(file_scan, "DELETION_VECTOR_BROADCAST_BYTES", bound)
+    monkeypatch.setattr(native_scan, "DELETION_VECTOR_BROADCAST_BYTES", bound)
     files = [
         write_data(table, name, ids(0, 4), deletionVector=inline_vector([1])) for name in ("f", "g")
     ]

@@ -22,7 +22,7 @@ from sparkdelta.exceptions import (
     DeletionVectorFormatError,
     DeletionVectorSizeError,
 )
-from sparkdelta.table.scan import native_scan as file_scan
+from sparkdelta.table.scan import native_scan
 from sparkdelta.table.scan.scan import Scan
 from tests.support.log_writer import write_commit
 from tests.support.snapshots import raised_by, rows
@@ -45,7 +45,7 @@ def join(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     if request.param == "workers":
         monkeypatch.setattr(Scan, "_files_to_read", Scan._file_list)
     if request.param == "shuffle":
-        monkeypatch.setattr(file_scan, "DELETION_VECTOR_BROADCAST_BYTES", -1)
+        monkeypatch.setattr(native_scan, "DELETION_VECTOR_BROADCAST_BYTES", -1)
     return request.param
 
 

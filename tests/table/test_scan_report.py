@@ -17,7 +17,7 @@ from sparkdelta.frames.skipping.file_marks import (
     KEPT_BY_STATISTICS,
     FileMarks,
 )
-from sparkdelta.table.scan.report import _NOT_COUNTED, FileCount, ScanReport
+from sparkdelta.table.scan.report import _NOT_COUNTED, _READ_ALL, FileCount, ScanReport
 from tests.support.log_writer import write_checkpoint as write_classic_checkpoint
 from tests.support.log_writer import write_checksum, write_commit
 from tests.support.spark_jobs import counted_jobs, plan
@@ -210,7 +210,7 @@ def test_what_it_prints(snapshot: Snapshot) -> None:
     ]
     full = str(scan.report(full=True)).splitlines()
     assert full[4] == "after partition values      4   3.9 KiB          33 %"
-    assert full[-1] == "Every file of the log was looked at: one read of the whole log."
+    assert full[-1] == _READ_ALL
 
 
 def test_as_a_dict(snapshot: Snapshot) -> None:

@@ -25,7 +25,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     InvalidPartitionValueError,
 )
-from sparkdelta.table.scan import native_scan as file_scan
+from sparkdelta.table.scan import native_scan
 from sparkdelta.table.scan.scan import Scan
 from tests.support.log_writer import write_checkpoint, write_commit
 from tests.support.settings import settings
@@ -159,9 +159,9 @@ def test_partition_values_come_from_the_log(
     """PROTOCOL.md#partition-value-serialization"""
     _partitioned(table, one_directory=how.startswith("one directory"))
     if how.endswith("joined"):
-        monkeypatch.setattr(file_scan, "MAX_PARTITION_LAYERS", 0)
+        monkeypatch.setattr(native_scan, "MAX_PARTITION_LAYERS", 0)
     if how == "more directories than allowed":
-        monkeypatch.setattr(file_scan, "MAX_PARTITION_DIRECTORIES", 0)
+        monkeypatch.setattr(native_scan, "MAX_PARTITION_DIRECTORIES", 0)
     moment = 1_717_243_200_000
     day = dt.date
     assert _shown(spark, table) == [
@@ -184,7 +184,7 @@ def test_partition_timestamps_without_a_zone_are_in_the_callers(
     """PROTOCOL.md#partition-value-serialization; files are left out by the same moments."""
     _partitioned(table, one_directory=False)
     if joined:
-        monkeypatch.setattr(file_scan, "MAX_PARTITION_DIRECTORIES", 0)
+        monkeypatch.setattr(native_scan, "MAX_PARTITION_DIRECTORIES", 0)
     zone = "America/New_York"
     with_zone = 1_717_243_200_000
     without_one = with_zone + 4 * 3_600_000 + 500
@@ -224,7 +224,7 @@ def test_a_partition_value_of_another_type_is_an_error(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, joined: bool
 ) -> None:
     if joined:
-        monkeypatch.setattr(file_scan, "MAX_PARTITION_DIRECTORIES", 0)
+        monkeypatch.setattr(native_scan, "MAX_PARTITION_DIRECTORIES", 0)
     schema = (field("p", "integer"), field("id", "long"))
     action = write_data(table, "p=x/f", ids(0, 1), {"p": "x"})
     write_commit(table, 0, [protocol(), metadata(*schema, partitioned_by=["p"]), action])
