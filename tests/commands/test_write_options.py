@@ -208,4 +208,4 @@ def test_words_in_any_case(spark: SparkSession, tmp_path: Path) -> None:
     write_delta(rows, other, partition_by=["p"])
     write_delta(rows, other, mode="OVERWRITE", partition_overwrite_mode="DYNAMIC")
     assert (read_delta(spark, path).count(), read_delta(spark, other).count()) == (2, 1)
-    assert repr(load_snapshot(spark, path)) == f"Snapshot('file:{path}', version=1)"
+    assert repr(load_snapshot(spark, path)).startswith(f"Snapshot('file:{path}', version=1")

@@ -26,7 +26,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.last_checkpoint import parse_last_checkpoint
 from sparkdelta.protocol.sidecar_tags import parse_sidecar_tags
 from sparkdelta.storage.local import LocalLogStore
-from sparkdelta.table.checkpoint import contents, sidecar_files, sidecar_reuse, writing
+from sparkdelta.table.checkpoint import contents, files, sidecar_files, sidecar_reuse, writing
 from sparkdelta.table.checkpoint.options import CheckpointOptions
 from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
 from sparkdelta.table.log import line_reader, loading
@@ -434,9 +434,9 @@ def test_a_failure_leaves_the_old_checkpoint_in_use(
 def test_nothing_of_the_log_passes_the_driver(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = [add(f"f{number}", stats='{"numRecords":1}') for number in range(500)]
+    adds = [add(f"f{number}", stats='{"numRecords":1}') for number in range(500)]
     gone = [remove(f"g{number}", deletionTimestamp=NOW) for number in range(500)]
-    write_commit(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), *files, *gone])
+    write_commit(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), *adds, *gone])
     rows: list[int] = []
     for module in (clustering, files, sidecar_files, sidecar_reuse, loading):
         original = module.read_rows
