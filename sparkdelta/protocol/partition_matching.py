@@ -1,7 +1,7 @@
-"""Files that can hold rows that a predicate is true of, by their partition values alone.
+"""Partition pruning of the few files of one commit, on the driver.
 
-For the few files of one commit; `frames.skipping.skipping_rules` is the same rule for many, and for
-statistics. `tests/contracts/test_pruning.py` compares the two.
+`frames.skipping.skipping_rules` implements the same rule for many files and for statistics;
+`tests/contracts/test_pruning.py` compares the two.
 
 References
 ----------
@@ -31,7 +31,7 @@ from sparkdelta.protocol.predicates import (
 )
 
 Outcomes: TypeAlias = frozenset[bool | None]
-"""What a predicate can be for the rows of a file: true, false, null."""
+"""The possible values of a predicate for the rows of a file: true, false, null."""
 
 _ANY: Outcomes = frozenset((True, False, None))
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -42,14 +42,15 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-# Python compares these as Spark does; a float may be NaN, bytes and booleans are not worth it.
+# Types whose values Python compares as Spark does. Floats can be NaN; binary and boolean partition
+# columns are too rare.
 COMPARABLE = {
     "byte", "short", "integer", "long", "string", "date", "timestamp", "timestamp_ntz",
 }  # fmt: skip
 
 
 class _UnknownValueError(Exception):
-    """The expression's value does not follow from partition values."""
+    """The value of an expression cannot be derived from partition values."""
 
 
 def may_match(
@@ -57,14 +58,14 @@ def may_match(
     partition_values: Mapping[str, str | None],
     partition_types: Mapping[str, tuple[str, str]],
 ) -> bool:
-    """Whether the predicate can be true of a row of the file; true where nothing is known.
+    """True if the predicate can be true for a row of the file, or if that cannot be ruled out.
 
     Parameters
     ----------
     partition_values
-        As they stand in the log.
+        The partition values of the file, serialized as in the log.
     partition_types
-        Of each partition column: its key in `partition_values`, and the name of its type.
+        For each partition column, its key in `partition_values` and the name of its type.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def may_match(
     def outcomes(node: Predicate) -> Outcomes:
         if isinstance(node, And | Or):
             combine = _and if isinstance(node, And) else _or
-            # Term by term, for of many terms there are no more than three outcomes either.
+            # Combined term by term, so that each product has at most nine pairs.
             found, *rest = map(outcomes, node.terms)
             for other in rest:
                 found = frozenset(map(combine, product(found, other)))

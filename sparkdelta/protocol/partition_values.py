@@ -1,7 +1,7 @@
-"""Partition values: from the text in the log to a value.
+"""Parsing of serialized partition values.
 
-`frames.log.partition_values` is the same rule for columns, compared with this one by
-`tests/contracts/test_partition_values.py`.
+`frames.log.partition_values` implements the same rule for columns;
+`tests/contracts/test_partition_values.py` compares the two.
 
 References
 ----------
@@ -32,7 +32,7 @@ PartitionValue: TypeAlias = str | int | float | bool | bytes | date | datetime |
 
 _INTEGER_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _DECIMAL_TYPE = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
-# Wide enough for every value of such a type, and not the caller's, which may round to less.
+# Precise enough for every decimal type; the context of the caller's thread might round.
 _DECIMALS = Context(prec=100, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation])
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
@@ -47,29 +47,30 @@ _ESCAPED_BYTES = re.compile(r"(?:\\u00[0-9A-Fa-f]{2})+")
 def parse_partition_value(
     text: str | None, data_type: str, *, time_zone: str = "UTC", column: str = "unknown"
 ) -> PartitionValue:
-    r"""The value of a partition column; None for null and the empty text.
+    r"""Parse a partition value; None for null and the empty string.
 
     Parameters
     ----------
     text
-        As it stands in `partitionValues`.
+        The serialized value in `partitionValues`.
     data_type
-        The name of the column's primitive type, as in the schema's JSON.
+        The name of the column's primitive type, as in the JSON of the schema.
     time_zone
-        Of timestamps that are written without one.
+        The time zone of timestamps that are serialized without one.
     column
-        Its name, for the error.
+        The name of the column, for the error message.
 
     Returns
     -------
     PartitionValue
-        Timestamps as moments in UTC, timestamps without time zone as naive ones. Binary values are
-        the bytes of the text, or what ``\u0001`` escapes in it stand for where it has nothing else.
+        For timestamps, aware datetimes in UTC; for timestamps without time zone, naive datetimes.
+        For binary, the bytes of the text in UTF-8, or those of its ``\u0001`` escapes if it has
+        nothing else.
 
     Raises
     ------
     InvalidPartitionValueError
-        If the text is no value of the type, or of a year that Python's dates do not have.
+        If the text is not a value of the type, or its year is not supported by Python's dates.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def _float(text: str) -> float:
 
 
 def _without_underscore(text: str) -> str:
-    # Python's own literals may have them.
+    # Python accepts underscores between digits, Spark does not.
     if "_" in text:
         raise ValueError("not a number")
     return text

@@ -1,4 +1,4 @@
-"""Predicates as text for people, close to SQL."""
+"""Formatting of predicates as SQL-like text for users."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHOWN_LETTERS = 200
 
 
 def describe(predicate: Predicate) -> str:
-    """The predicate as SQL would say it; long lists and texts are cut short."""
+    """Format a predicate similar to SQL; long lists and strings are truncated."""
     if isinstance(predicate, And):
         given = len(predicate.terms) - predicate.implied
         text = " AND ".join(_inner(term) for term in predicate.terms[:given])
@@ -111,7 +111,7 @@ def _name(name: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Without the parentheses of one infix call."""
+    """Remove the parentheses around a single infix call."""
     is_one = text.startswith("(") and text.find(")") == len(text) - 1
     return text[1:-1] if is_one else text
 

@@ -1,12 +1,12 @@
-"""Conditions on a table's columns as a small tree, for file pruning and conflict detection.
+"""Expression trees of conditions on a table's columns, for file pruning and conflict detection.
 
 ::
 
     Predicate  = And | Or | Not | Comparison | IsNull | In | Truth | Unusable
     Expression = Column | Literal | Cast | Call
 
-The tree only ever chooses files, and may choose too many: Spark evaluates the condition as it was
-written. Whatever the tree has no node for is `Unusable` and true of every file.
+The tree is only used to select files and may select too many, because Spark evaluates the original
+condition on the rows. Conditions that it cannot represent are `Unusable` and select every file.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from decimal import Decimal
 from typing import TypeAlias
 
 ColumnPath: TypeAlias = tuple[str, ...]
-"""A column's name, and the names of the struct fields inside it, as the table's schema spells
-them."""
+"""The name of a column, followed by the names of nested struct fields, spelled as in the table's
+schema."""
 
 LiteralValue: TypeAlias = bool | int | float | Decimal | str | bytes | date | datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column or a field of a struct."""
+    """A column or a nested struct field."""
 
     path: ColumnPath
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant.
+    """A literal value.
 
     Attributes
     ----------
     value
-        A timestamp is an aware datetime, one without time zone a naive one.
+        Timestamps are aware datetimes, timestamps without time zone naive ones.
     data_type
-        Spark's simple name of its type: `integer` is ``int``, `void` the type of a bare NULL.
+        The simple name of its type in Spark, such as ``int``; ``void`` for NULL without a type.
     """
 
     value: LiteralValue
@@ -49,12 +49,14 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A conversion to the type of a simple name, in the session's rules.
+    """A cast, evaluated with the settings of the session.
 
     Attributes
     ----------
+    data_type
+        The simple name of the target type in Spark.
     is_try
-        Whether what cannot be converted is null in every session.
+        True for TRY_CAST: values that cannot be converted become null even in ANSI mode.
     """
 
     child: Expression
@@ -64,7 +66,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of `FUNCTIONS`, by its name in Spark SQL."""
+    """A call of one of `FUNCTIONS`, by its name in Spark SQL."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -75,12 +77,12 @@ Expression: TypeAlias = Column | Literal | Cast | Call
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All terms are true.
+    """A conjunction: true if all terms are true.
 
     Attributes
     ----------
     implied
-        How many of the last terms only say what follows from the others.
+        The number of terms at the end that follow from the others.
     """
 
     terms: tuple[Predicate, ...]
@@ -89,21 +91,21 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """A term is true."""
+    """A disjunction: true if a term is true."""
 
     terms: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The term is false; not true and not null."""
+    """A negation: true if the term is false, that is, neither true nor null."""
 
     term: Predicate
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`operator` is one of ``= <=> <> < <= > >=``."""
+    """A comparison; `operator` is one of ``= <=> <> < <= > >=``."""
 
     operator: str
     left: Expression
@@ -112,42 +114,42 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """The child is null."""
+    """A null check: true if the child is null."""
 
     child: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """The child is one of the values, all of which Spark brings to one type with it."""
+    """An IN list: true if the child equals a value. Spark casts all of them to a common type."""
 
     child: Expression
     values: tuple[Expression, ...]
 
     @property
     def literals(self) -> tuple[Literal, ...] | None:
-        """The values, unless one has to be computed."""
+        """The values if all of them are literals, else None."""
         literals = tuple(value for value in self.values if isinstance(value, Literal))
         return literals if len(literals) == len(self.values) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A boolean expression by itself."""
+    """A boolean expression that is used as a condition."""
 
     child: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """A condition that says nothing about files.
+    """A condition that cannot be used to select files.
 
     Attributes
     ----------
     text
-        The condition as far as it can be shown.
+        The text of the condition, as far as it is available.
     reason
-        Why, for people.
+        The reason, for users.
     """
 
     text: str
@@ -180,15 +182,17 @@ FUNCTIONS: Mapping[str, str | None] = {
         None,
     ),
 }  # fmt: skip
-"""The functions that a predicate may call, with the type of their result where it is always the
-same: they depend on nothing but their arguments and the session they are planned in."""
+"""The functions that a predicate may call, with their result type if it is fixed.
+
+They depend only on their arguments and on settings of the session."""
 
 _WITH_ESCAPE = ("like", "ilike")
 
 
 def is_known(function: str, num_arguments: int) -> bool:
-    """Whether a predicate may call a function with so many arguments: LIKE with an escape character
-    of its own has a third.
+    """True if a predicate may call a function with this number of arguments.
+
+    LIKE with a custom escape character, its third argument, is not supported.
     """
     return function in FUNCTIONS and not (function in _WITH_ESCAPE and num_arguments > 2)
 
@@ -200,14 +204,14 @@ _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
-    """The terms that must all be true."""
+    """Return the terms that must all be true."""
     return tuple(term for term, _ in marked_conjuncts(predicate))
 
 
 def marked_conjuncts(
     predicate: Predicate, *, is_implied: bool = False
 ) -> Iterator[tuple[Predicate, bool]]:
-    """The terms that must all be true, and of each whether it only follows from others."""
+    """Yield the terms that must all be true, each with True if it follows from others."""
     if not isinstance(predicate, And):
         yield predicate, is_implied
         return
@@ -217,16 +221,16 @@ def marked_conjuncts(
 
 
 def flipped(comparison: Comparison) -> Comparison:
-    """The same comparison, seen from its right side."""
+    """Return an equivalent comparison with its sides swapped."""
     operator = _FLIPPED.get(comparison.operator, comparison.operator)
     return Comparison(operator, comparison.right, comparison.left)
 
 
 def without_not(predicate: Predicate) -> Predicate:
-    """The same predicate with `Not` only where nothing else says it: before `IsNull`, `In`, `Truth`
-    and ``<=>``.
+    """Return an equivalent predicate with `Not` only around `IsNull`, `In`, `Truth` and ``<=>``.
 
-    Three-valued logic keeps: a negated comparison is true exactly where the opposite one is.
+    Equivalent in three-valued logic: a negated comparison is true exactly if the opposite
+    comparison is true.
     """
     if isinstance(predicate, And | Or):
         return type(predicate)(tuple(without_not(term) for term in predicate.terms))
@@ -249,25 +253,25 @@ def _negated(predicate: Predicate) -> Predicate:
 
 
 def columns(node: Predicate | Expression) -> frozenset[ColumnPath]:
-    """Every column that the tree names."""
+    """Return all columns that the tree refers to."""
     if isinstance(node, Column):
         return frozenset((node.path,))
     return frozenset().union(*(columns(child) for child in children(node)))
 
 
 def functions(node: Predicate | Expression) -> frozenset[str]:
-    """Every function that the tree calls."""
+    """Return all functions that the tree calls."""
     own = frozenset((node.function,)) if isinstance(node, Call) else frozenset[str]()
     return own.union(*(functions(child) for child in children(node)))
 
 
 def is_usable(predicate: Predicate) -> bool:
-    """Whether no part of it is `Unusable`."""
+    """True if no part of the predicate is `Unusable`."""
     return next(unusable_parts(predicate), None) is None
 
 
 def unusable_parts(node: Predicate | Expression) -> Iterator[Unusable]:
-    """The parts that say nothing about files."""
+    """Yield the parts that cannot be used to select files."""
     if isinstance(node, Unusable):
         yield node
     for child in children(node):
@@ -275,7 +279,7 @@ def unusable_parts(node: Predicate | Expression) -> Iterator[Unusable]:
 
 
 def children(node: Predicate | Expression) -> Iterator[Predicate | Expression]:
-    """The nodes right below one."""
+    """Yield the direct children of a node."""
     if isinstance(node, And | Or):
         yield from node.terms
     elif isinstance(node, Not):

@@ -1,4 +1,4 @@
-"""The table properties that users may set: their names, types and ranges.
+"""Table properties that users may set: their names, and checks of their values.
 
 References
 ----------
@@ -42,21 +42,21 @@ MIN_READER_VERSION, MIN_WRITER_VERSION = "delta.minReaderVersion", "delta.minWri
 _LONGEST_INT = 2**31 - 1
 
 Check = Callable[[str, str], None]
-"""Takes a property's name and value, and raises `InvalidArgumentError`."""
+"""Raises `InvalidArgumentError` if a property, by name and value, is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedProperties:
-    """What a user asks of a table.
+    """The table properties, features and protocol versions that a user requests.
 
     Attributes
     ----------
     configuration
-        The properties to keep, under the names that the protocol spells.
+        The properties to store in the metadata, with names spelled as in the protocol.
     features
-        What `delta.feature.<name>` asks for.
+        The names of the features requested with `delta.feature.<name>`.
     reader_version, writer_version
-        The lowest versions to have, if any are asked for.
+        The requested minimum protocol versions, or None.
     """
 
     configuration: Mapping[str, str] = field(default_factory=dict)
@@ -66,15 +66,17 @@ class RequestedProperties:
 
 
 def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
-    """The properties as they are to be kept; those that begin otherwise than with `delta.` are the
-    user's own. A table for Iceberg maps its columns.
+    """Check the properties that a user sets.
+
+    Names that do not begin with `delta.` are user-defined and accepted with any string. Iceberg
+    compatibility enables column mapping by name unless a mode is set.
 
     Raises
     ------
     UnknownConfigurationError
-        A property is not known, or is not for users to set.
+        If a property is unknown or cannot be set by users.
     InvalidArgumentError
-        A value is none that the property can have.
+        If the value of a property is invalid.
 
     References
     ----------
@@ -112,7 +114,7 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
 
 
 def _canonical(name: str) -> str:
-    """The name as the protocol spells it, from any case."""
+    """Return a name as spelled in the protocol, given any case."""
     lower = name.lower()
     if not lower.startswith(PREFIX):
         return name

@@ -1,4 +1,4 @@
-"""The protocol of a new table, and of one whose metadata comes to need more.
+"""Protocols of new tables, and protocol upgrades of existing ones.
 
 References
 ----------
@@ -32,7 +32,7 @@ FIELD_FEATURES = {
     IDENTITY_START: TableFeature.IDENTITY_COLUMNS,
     CURRENT_DEFAULT: TableFeature.ALLOW_COLUMN_DEFAULTS,
 }
-"""The features of columns that have these keys in their metadata."""
+"""The features that keys in the metadata of columns require."""
 
 _OF_EVERY_TABLE = (TableFeature.APPEND_ONLY, TableFeature.INVARIANTS)
 _ON = "true"
@@ -59,7 +59,12 @@ _PROPERTY_FEATURES = {
 def metadata_features(
     configuration: Mapping[str, str], field_metadata: Mapping[str, Mapping[str, object]]
 ) -> set[TableFeature]:
-    """The features that properties and the metadata of columns ask for.
+    """Return the features that table properties and the metadata of columns require.
+
+    Parameters
+    ----------
+    field_metadata
+        The metadata of each column.
 
     References
     ----------
@@ -82,12 +87,16 @@ def new_protocol(
     reader_version: int | None = None,
     writer_version: int | None = None,
 ) -> Protocol:
-    """The lowest protocol that has these features: versions where these say it all, else lists.
+    """Return the lowest protocol that supports these features.
+
+    It has feature lists only if legacy versions cannot express the features.
 
     Parameters
     ----------
+    features
+        Names of features.
     reader_version, writer_version
-        The lowest to have, if the user asks for it; 1 and 2 otherwise.
+        The minimum versions that the user requests; 1 and 2 by default.
 
     References
     ----------
@@ -108,8 +117,10 @@ def new_protocol(
 
 
 def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
-    """The protocol with these features too: itself if it has them all. None is ever dropped, and
-    what a version implied is listed where lists replace it.
+    """Return the protocol with additional features, or `protocol` itself if it supports them all.
+
+    No feature is ever dropped: features that a legacy version implies are listed explicitly when
+    feature lists are introduced.
 
     References
     ----------
@@ -121,11 +132,12 @@ def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
 
 
 def check_upgrade(before: Protocol, after: Protocol, *, path: str) -> None:
-    """Refuse a protocol that has less than the one before: data may already need it.
+    """Raise if a new protocol lacks features of the previous one, because data may depend on them.
 
     Raises
     ------
     InvalidCommitError
+        If a feature is missing, or readerFeatures is not a subset of writerFeatures.
 
     References
     ----------
@@ -141,7 +153,7 @@ def check_upgrade(before: Protocol, after: Protocol, *, path: str) -> None:
 
 
 def _supported_names(protocol: Protocol) -> set[str]:
-    """The final names of the features, those that only the lists of the table know among them."""
+    """Return the names of the supported features, including unknown ones in the table's lists."""
     has_lists = protocol.min_writer_version >= WRITER_FEATURES_VERSION
     listed = protocol.writer_features or () if has_lists else ()
     unknown = {name for name in listed if known_feature(name) is None}

@@ -1,4 +1,4 @@
-"""How long what is no longer in use must be kept: retention properties and their intervals.
+"""Retention periods of tombstones, transaction identifiers and log files.
 
 References
 ----------
@@ -31,12 +31,12 @@ _PART = re.compile(
 
 
 def interval_ms(name: str, text: str) -> int:
-    """The length of an interval as table properties spell it.
+    """Parse an interval of a table property and return its length in milliseconds.
 
     Parameters
     ----------
     name
-        The property, for the error.
+        The name of the property, for the error message.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def interval_ms(name: str, text: str) -> int:
     Raises
     ------
     InvalidArgumentError
-        It is no such text, it is negative, or it has months or years, which have no fixed length.
+        If the text is not an interval, is negative, or has months or years, whose length varies.
     """
     rest = re.sub(r"^\s*interval\b", "", text, flags=re.IGNORECASE)
     total, position = 0.0, 0
@@ -60,7 +60,7 @@ def interval_ms(name: str, text: str) -> int:
 
 
 def deleted_file_retention_ms(configuration: Mapping[str, str]) -> int:
-    """How long a tombstone is kept, by default a week.
+    """Return the retention period of tombstones in milliseconds, by default a week.
 
     References
     ----------
@@ -71,13 +71,16 @@ def deleted_file_retention_ms(configuration: Mapping[str, str]) -> int:
 
 
 def transaction_retention_ms(configuration: Mapping[str, str]) -> int | None:
-    """How long a transaction identifier is kept after its last update; None for ever."""
+    """Return the retention period of transaction identifiers in milliseconds; None if unlimited.
+
+    It begins with the last update.
+    """
     text = configuration.get(SET_TRANSACTION_RETENTION)
     return None if text is None else interval_ms(SET_TRANSACTION_RETENTION, text)
 
 
 def log_retention_ms(configuration: Mapping[str, str]) -> int:
-    """How long a version can be travelled to after the next one, by default 30 days.
+    """Return the retention period of log files in milliseconds, by default 30 days.
 
     References
     ----------

@@ -1,10 +1,11 @@
-"""The roaring bitmaps of deletion vectors, to and from 64-bit words.
+"""Encoding and decoding of the roaring bitmaps of deletion vectors.
 
-A bitmap decodes to chunks: from chunk number (row index divided by 65,536) to 1,024 words of 64
-bits, in which bit i of word w stands for row 64 w + i of the chunk: the shape in which Spark tests
-rows against it, and the shape of a roaring bitmap's own containers.
+A decoded bitmap is a dict of chunks. The key is the chunk number, the row index divided by 65,536;
+the value is an array of 1,024 words of 64 bits, in which bit i of word w is row 64 w + i of the
+chunk. The bitmap containers of a roaring bitmap have the same layout, and Spark tests rows against
+it.
 
-Functions of this module run on Spark's workers, which need not have this package.
+Functions of this module run in Spark's Python workers, which may not have this package installed.
 
 References
 ----------
@@ -27,8 +28,8 @@ Chunks: TypeAlias = dict[int, Words]
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
 _MAGIC = 1681511377
-# An older format that the protocol does not describe, but its own example of an inline deletion
-# vector has it, in big-endian byte order.
+# An older format that the protocol does not describe. Its example of an inline deletion vector has
+# this format, in big-endian byte order.
 _NATIVE_MAGIC = 1681511376
 
 # https://github.com/RoaringBitmap/RoaringFormatSpec
@@ -43,7 +44,17 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).s
 
 
 def decode_chunks(data: Bytes, *, name: str = "inline") -> Chunks:
-    """The chunks of a serialized 64-bit roaring bitmap with Delta's magic number before it.
+    """Decode a 64-bit roaring bitmap that is preceded by Delta's magic number.
+
+    Parameters
+    ----------
+    name
+        The name of the deletion vector, for error messages.
+
+    Raises
+    ------
+    DeletionVectorFormatError
+        If the bytes are corrupt.
 
     References
     ----------
@@ -85,7 +96,7 @@ def _decode_native(data: Bytes, byte_order: str, chunks: Chunks) -> None:
 
 
 def _decode_bucket(data: Bytes, position: int, first_chunk: int, chunks: Chunks) -> int:
-    """Decode a 32-bit roaring bitmap and return where it ends."""
+    """Decode a 32-bit roaring bitmap into `chunks` and return its end offset."""
     (cookie,) = struct.unpack_from("<I", data, position)
     position += 4
     has_runs = cookie & 0xFFFF == _COOKIE_WITH_RUNS
@@ -135,7 +146,7 @@ def _decode_container(data: Bytes, position: int, count: int, *, run: bool) -> t
 
 
 def _uint16(data: Bytes, count: int, position: int) -> npt.NDArray[np.uint16]:
-    # numpy takes an empty range at the very end for an error.
+    # numpy refuses to read zero bytes at the end of a buffer.
     return np.frombuffer(data, "<u2", count, position) if count else np.zeros(0, np.uint16)
 
 
@@ -144,14 +155,14 @@ def _pack(bits: npt.NDArray[np.bool_]) -> Words:
 
 
 def cardinality(chunks: Mapping[int, Words]) -> int:
-    """How many rows are deleted."""
+    """Return the number of deleted rows."""
     return sum(int(_BITS_OF_BYTE[words.view(np.uint8)].sum()) for words in chunks.values())
 
 
 def deleted_rows(
     chunks: Mapping[int, Words], first_row: int, num_rows: int
 ) -> npt.NDArray[np.bool_] | None:
-    """Which of consecutive rows are deleted; None if none of them can be."""
+    """Return a mask of the deleted rows in a range; None if no chunk of the range has any."""
     first, last = first_row // _CHUNK_ROWS, (first_row + num_rows - 1) // _CHUNK_ROWS
     numbers = range(first, last + 1)
     if not any(number in chunks for number in numbers):
@@ -164,7 +175,12 @@ def deleted_rows(
 
 
 def encode(positions: Iterable[int] | npt.NDArray[np.int64]) -> bytes:
-    """The serialized bitmap of row indexes; each container takes the form that is smallest.
+    """Serialize the bitmap of row indexes, using the smallest kind of each container.
+
+    Raises
+    ------
+    ValueError
+        If a row index is negative.
 
     References
     ----------
@@ -183,7 +199,7 @@ def encode(positions: Iterable[int] | npt.NDArray[np.int64]) -> bytes:
 
 
 def _split(values: npt.NDArray[np.int64], bits: int) -> list[tuple[int, npt.NDArray[np.int64]]]:
-    """Sorted values by what is above their lower bits, and these."""
+    """Group sorted values by their higher bits; the groups contain the lower bits."""
     if not values.size:
         return []
     keys = values >> bits

@@ -1,7 +1,7 @@
-"""Fresh row ids: which are taken, and which the next commit gets.
+"""Assignment of fresh row ids, and the high water mark of assigned ones.
 
-`frames.commit.fresh_row_ids` is the same rule for more files than a driver should hold;
-`tests/contracts/test_row_ids.py` compares the two.
+`frames.commit.fresh_row_ids` implements the same rule for commits with too many files for the
+driver; `tests/contracts/test_row_ids.py` compares the two.
 
 References
 ----------
@@ -24,12 +24,19 @@ NO_ROW_IDS = -1
 
 
 def high_water_mark(domain: DomainMetadata | None, *, path: str, version: Version) -> int:
-    """The highest row id that was ever assigned; -1 if none was.
+    """Return the highest row id that was ever assigned, or -1 if none was.
+
+    Parameters
+    ----------
+    domain
+        The metadata domain of row tracking, if the table has it.
+    path, version
+        The path and version of the table, for error messages.
 
     Raises
     ------
     MalformedLogFileError
-        The domain does not say: no row id would be safe.
+        If the domain has no high water mark; new row ids might then be duplicates.
 
     References
     ----------
@@ -46,7 +53,7 @@ def high_water_mark(domain: DomainMetadata | None, *, path: str, version: Versio
 
 
 def high_water_mark_domain(mark: int) -> DomainMetadata:
-    """The domain that keeps a mark, under the name that engines in use read."""
+    """Return the domain for a high water mark, with the field name that existing engines read."""
     configuration = json.dumps({"rowIdHighWaterMark": mark}, separators=(",", ":"))
     return DomainMetadata(ROW_TRACKING_DOMAIN, configuration)
 
@@ -54,12 +61,26 @@ def high_water_mark_domain(mark: int) -> DomainMetadata:
 def with_row_ids(
     adds: Sequence[AddFile], *, mark: int, version: Version, path: str
 ) -> tuple[tuple[AddFile, ...], int]:
-    """The adds with fresh row ids and commit versions where they have none, and the new mark.
+    """Assign row ids and commit versions to adds that have none.
+
+    Parameters
+    ----------
+    mark
+        The high water mark before the commit.
+    version
+        The version of the commit.
+    path
+        The path of the table, for error messages.
+
+    Returns
+    -------
+    tuple
+        All adds, and the new high water mark.
 
     Raises
     ------
     InvalidCommitError
-        A new file does not say how many rows it has.
+        If a new file has no `numRecords`.
 
     References
     ----------
@@ -67,7 +88,7 @@ def with_row_ids(
     """
     assigned = []
     for add in adds:
-        if add.base_row_id is not None:  # a file that is committed again keeps its rows' ids
+        if add.base_row_id is not None:  # a file that is committed again keeps its row ids
             assigned.append(add)
             continue
         count = _num_records(add.stats)

@@ -1,13 +1,13 @@
-"""Which sidecars of the last checkpoint the next one takes over as they are.
+"""Reuse of sidecars of the last checkpoint in the next one.
 
-A sidecar is taken over if it was written with the types and the layout of today (by which columns,
-too) and no commit since speaks of a file in it. Sidecars of other writers are rewritten, never
-guessed at. Tombstones are in sidecars of their own: one whose tombstones are all expired is
-dropped, and one of which some are may be taken over until it is merged.
+A sidecar is reused if it was written with the current types and layout (including the columns of
+the layout) and no later commit has an action for a file in it. Sidecars of other writers are always
+rewritten. Tombstones are in separate sidecars: one with only expired tombstones is dropped, and one
+with some expired tombstones may be reused until it is merged.
 
-Small sidecars, of less than half the usual number of actions, are merged once there are more than
-`MAX_SMALL` of a kind. So there are never more than `2 n / usual + MAX_SMALL` sidecars for `n`
-actions of a kind, and what the last checkpoint has just written.
+Small sidecars, with less than half the usual number of actions, are merged if there are more than
+`MAX_SMALL` of a kind. For `n` actions of a kind there are thus at most `2 n / usual + MAX_SMALL`
+sidecars, plus those that the last checkpoint wrote.
 
 References
 ----------
@@ -23,25 +23,25 @@ from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.sidecar_tags import SidecarTags, parse_sidecar_tags
 
 MAX_SMALL = 8
-"""So many small sidecars are left as they are, of adds and of tombstones each."""
+"""Highest number of small sidecars that are not merged, for adds and for tombstones each."""
 
 MOST_REWRITTEN = 0.5
-"""Where more than this share of all adds were to be rewritten, all are: in a layout as new."""
+"""Highest share of adds to rewrite; beyond it, a full checkpoint also renews the layout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """What becomes of the sidecars of the last checkpoint; one that is in neither is dropped.
+    """The sidecars of the last checkpoint to reuse or rewrite; all others are dropped.
 
     Attributes
     ----------
     kept
-        Taken over as they are.
+        The sidecars that are reused unchanged.
     rewritten
-        Replayed together with the commits.
+        The sidecars whose actions are replayed together with the commits.
     num_live
-        The live files of the version, by all sidecars' tags and the commits; None where one has no
-        tags.
+        The number of live files of the version, from the tags of all sidecars and the commits; None
+        if a sidecar has no tags.
     """
 
     kept: tuple[Sidecar, ...]
@@ -50,25 +50,26 @@ class Reuse:
 
     @property
     def num_adds(self) -> int:
-        """The live files that the kept ones describe."""
+        """The number of adds in the kept sidecars."""
         return sum(_tags(one).num_adds for one in self.kept)
 
     @property
     def num_removes(self) -> int:
-        """The tombstones in the kept ones."""
+        """The number of tombstones in the kept sidecars."""
         return sum(_tags(one).num_removes for one in self.kept)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSidecars:
-    """The sidecars of a checkpoint, by what their tags tell.
+    """The sidecars of a checkpoint, classified by their tags.
 
     Attributes
     ----------
     adds, removes
-        Those that could be taken over; tombstones of which at least one is not expired.
+        The sidecars of adds that can be reused, and those with at least one tombstone that is not
+        expired.
     others
-        Those that must be rewritten.
+        The sidecars that must be rewritten.
     """
 
     adds: tuple[Sidecar, ...]
@@ -77,19 +78,21 @@ class KnownSidecars:
 
     @property
     def num_adds(self) -> int:
-        """The live files that those that could be taken over describe."""
+        """The number of adds in the sidecars that can be reused."""
         return sum(_tags(one).num_adds for one in self.adds)
 
     @classmethod
     def of(
         cls, sidecars: Sequence[Sidecar], *, fingerprint: str, expired_at_ms: int
     ) -> KnownSidecars:
-        """Sort the sidecars.
+        """Classify sidecars by their tags.
 
         Parameters
         ----------
         fingerprint
-            That a full checkpoint would give them today.
+            The fingerprint that a full checkpoint would write.
+        expired_at_ms
+            Tombstones up to this deletionTimestamp, in milliseconds since the epoch, are expired.
         """
         adds, removes, others = [], [], []
         for one in sidecars:
@@ -114,14 +117,16 @@ class KnownSidecars:
         removes_per_sidecar: int,
         more_live: int = 0,
     ) -> Reuse | None:
-        """What can be taken over; None where a full checkpoint is better.
+        """Choose the sidecars to reuse; None if a full checkpoint is better.
 
         Parameters
         ----------
         touched
-            The names of those that hold what a commit since supersedes.
+            The names of the sidecars with actions that later commits supersede.
+        adds_per_sidecar, removes_per_sidecar
+            The usual numbers of actions in a sidecar.
         more_live
-            How many more live files there are since.
+            The change in the number of live files since the last checkpoint.
         """
         kept = [
             *_unless_small([o for o in self.adds if o.path not in touched], adds_per_sidecar),
@@ -141,7 +146,7 @@ class KnownSidecars:
 
 
 def _unless_small(sidecars: Sequence[Sidecar], usual: int) -> Sequence[Sidecar]:
-    """All, or where too many are small, those that are not."""
+    """Return all sidecars, or only the large ones if too many are small."""
     large = [one for one in sidecars if 2 * _num_actions(one) >= usual]
     return large if len(sidecars) - len(large) > MAX_SMALL else sidecars
 

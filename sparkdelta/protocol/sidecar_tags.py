@@ -1,4 +1,4 @@
-"""What we say of a sidecar file in its tags; other engines ignore it.
+"""Tags of sidecar files that sparkdelta writes; other engines ignore them.
 
 References
 ----------
@@ -21,20 +21,23 @@ _LAST_DELETION = f"{_PREFIX}maxDeletionTimestamp"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SidecarTags:
-    """The facts about a sidecar file.
+    """The description of a sidecar file in its tags.
 
     Attributes
     ----------
-    add_bytes
-        The size of all data files that its adds name; None where an older version of sparkdelta
-        wrote it.
+    num_adds, num_removes
+        The numbers of its add and remove actions.
     fingerprint
-        Of the types and the layout that the file was written with.
+        The fingerprint of the types and the layout that the file was written with.
     partition_values, statistics
-        The ranges of all its adds, as JSON in the form of `add.stats`; a bound that is missing is
-        not known. For partition values, `nullCount` counts files.
+        The ranges of all its adds, as JSON in the form of `add.stats`; missing bounds are unknown.
+        For partition values, `nullCount` counts files.
     first_deletion, last_deletion
-        The range of its tombstones' deletionTimestamp; None without tombstones.
+        The range of deletionTimestamp of its tombstones, in milliseconds since the epoch; None
+        without tombstones.
+    add_bytes
+        The total size in bytes of the data files of its adds; None if an older version of
+        sparkdelta wrote it.
     """
 
     num_adds: int
@@ -47,7 +50,7 @@ class SidecarTags:
     add_bytes: int | None = None
 
     def as_tags(self) -> dict[str, str]:
-        """The wire form."""
+        """Return the wire form."""
         tags = {
             _NUM_ADDS: str(self.num_adds),
             _NUM_REMOVES: str(self.num_removes),
@@ -64,7 +67,7 @@ class SidecarTags:
 
 
 def parse_sidecar_tags(tags: Mapping[str, str]) -> SidecarTags | None:
-    """The facts, or None where they are not there in full: another writer's sidecar."""
+    """Parse the tags; None if they are incomplete, as for sidecars of other writers."""
     num_adds, num_removes = _count(tags, _NUM_ADDS), _count(tags, _NUM_REMOVES)
     fingerprint = tags.get(_FINGERPRINT)
     if num_adds is None or num_removes is None or fingerprint is None:
@@ -85,7 +88,7 @@ def parse_sidecar_tags(tags: Mapping[str, str]) -> SidecarTags | None:
 
 
 def may_hold(tags: Mapping[str, str], action: str) -> bool:
-    """Whether a sidecar may hold a kind of file action, `add` or `remove`."""
+    """True if a sidecar may contain a kind of file action, ``add`` or ``remove``."""
     return _count(tags, _NUM_ADDS if action == "add" else _NUM_REMOVES) != 0
 
 

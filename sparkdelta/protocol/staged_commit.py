@@ -1,4 +1,4 @@
-"""Staged actions of a transaction, and the checks that every commit must pass.
+"""Staged actions of a transaction, and the checks of every commit.
 
 References
 ----------
@@ -25,15 +25,15 @@ class Operation:
     Attributes
     ----------
     name
-        As delta-spark names it: ``WRITE``, ``DELETE``.
+        The name that delta-spark uses: ``WRITE``, ``DELETE``.
     parameters
-        Texts; values of other types as JSON.
+        Values are strings; those of other types are JSON.
     is_blind_append
         True if it only adds files and read none.
     changes_data
-        True if it is of a kind that changes rows, even where its actions do not say so.
+        True if it is of a kind that changes rows, even if its actions do not have `dataChange`.
     metrics
-        `operationMetrics` of history; None for none.
+        `operationMetrics` of history, or None.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Operation:
     metrics: Mapping[str, str] | None = None
 
     def with_metrics_of(self, num_removed_files: int, num_removed_bytes: int) -> Operation:
-        """The operation with the metrics of its removed files, which the commit alone counts."""
+        """Add the metrics of removed files, which are only known when committing."""
         if self.metrics is None or self.is_blind_append:
             return self
         removed = {"numRemovedFiles": num_removed_files, "numRemovedBytes": num_removed_bytes}
@@ -77,7 +77,7 @@ class StagedActions:
         removes: tuple[RemoveFile, ...],
         change_files: tuple[AddCDCFile, ...],
     ) -> StagedActions:
-        """The same actions and further file actions."""
+        """Return these actions with additional file actions."""
         return replace(
             self,
             adds=(*self.adds, *adds),
@@ -100,13 +100,14 @@ class StagedActions:
 
 
 def check_actions(staged: StagedActions, *, path: str) -> None:
-    """Refuse actions that no reader could reconcile to one state.
+    """Raise if action reconciliation of the actions would be ambiguous.
 
     Raises
     ------
     InvalidCommitError
-        There are several protocol or metaData actions, transaction identifiers of one application,
-        actions of one domain or references to one logical file, or a cdc action has `dataChange`.
+        If there are several protocol or metaData actions, several txn actions of one application,
+        domainMetadata actions of one domain or actions of one logical file, or if a cdc action has
+        `dataChange`.
 
     References
     ----------
@@ -126,16 +127,16 @@ def check_actions(staged: StagedActions, *, path: str) -> None:
 def check_allowed(
     staged: StagedActions, *, protocol: Protocol, metadata: Metadata, path: str
 ) -> None:
-    """Refuse a commit that the table's protocol and properties after the commit do not allow.
+    """Raise if the protocol and properties, as of after the commit, do not allow its actions.
 
     Raises
     ------
     InvalidCommitError
-        It has domains, deletion vectors or change files, and the protocol does not support them.
+        If it has domains, deletion vectors or change files that the protocol does not support.
     AppendOnlyTableError
-        It removes data from an append-only table.
+        If it removes data from an append-only table.
     DeltaError
-        What `check_writable` raises.
+        As raised by `check_writable`.
 
     References
     ----------
@@ -154,7 +155,12 @@ def check_allowed(
 
 
 def check_removable(protocol: Protocol, metadata: Metadata, *, path: str) -> None:
-    """Refuse to remove data from an append-only table.
+    """Raise if the table is append-only, so that no data may be removed.
+
+    Raises
+    ------
+    AppendOnlyTableError
+        If it is append-only.
 
     References
     ----------
@@ -167,7 +173,7 @@ def check_removable(protocol: Protocol, metadata: Metadata, *, path: str) -> Non
 def check_supported(
     protocol: Protocol, *, path: str, domains: bool, vectors: bool, change_files: bool
 ) -> None:
-    """Refuse actions of table features that the protocol does not support."""
+    """Raise `InvalidCommitError` for actions of features that the protocol does not support."""
     wanted = {
         TableFeature.DOMAIN_METADATA: domains,
         TableFeature.DELETION_VECTORS: vectors,

@@ -1,4 +1,4 @@
-"""Table features: which there are, which a table supports, whether it can be read and written.
+"""Table features, those that a table supports, and checks that it can be read and written.
 
 References
 ----------
@@ -24,7 +24,7 @@ WRITER_FEATURES_VERSION = 7
 
 
 class Writing(Enum):
-    """What is written to a log."""
+    """The kinds of writes to a log."""
 
     LOG_FILES = "checkpoints, version checksums and log compactions"
     CLEANUP = "deleting old log files"
@@ -35,8 +35,9 @@ ALL_WRITING = frozenset(Writing)
 
 
 class TableFeature(Enum):
-    """A feature of the protocol; its value is its final name. `TableFeature(name)` knows the names
-    that a feature had before, and raises ValueError for a name that is none's.
+    """A table feature; its value is its final name.
+
+    `TableFeature(name)` also accepts former names and raises ValueError for unknown ones.
 
     Examples
     --------
@@ -85,23 +86,25 @@ class TableFeature(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FeatureRules:
-    """The protocol's rules for a feature, and what is implemented of it.
+    """The protocol's rules for a feature, and the extent to which it is implemented.
 
     Attributes
     ----------
     aliases
-        Names under which the same feature was used before it was final.
+        Names of the feature before it was final.
     reader_writer
-        Whether readers must implement it too.
+        True for a reader-writer feature, False for a writer feature.
     min_reader_version, min_writer_version
-        The versions that imply it without feature lists; None where only the lists can name it.
+        The lowest legacy versions that imply it; None if it must be listed.
     needs
-        The features that a table must support with it.
+        The features that a table must also support.
     readable
-        Whether a table that has it can be read here; `reason` says why not.
+        True if tables with the feature can be read.
     writable
-        What a table that has it can be written here; `reason` says why not all. What data files and
-        their rows must respect is no matter of the log, see `write_support`.
+        The kinds of writes to the log that are implemented for tables with the feature. See
+        `write_support` for requirements on data files and rows.
+    reason
+        The reason why reading or some kinds of writes are not implemented.
     """
 
     aliases: tuple[str, ...] = ()
@@ -205,15 +208,15 @@ _BY_NAME = {feature.value: feature for feature in TableFeature} | _ALIASES
 
 
 def known_feature(name: str) -> TableFeature | None:
-    """The feature that a table's protocol names; None for one that is not known. Case matters."""
+    """Return the feature with a name or alias, case-sensitively; None if it is unknown."""
     return _BY_NAME.get(name)
 
 
 def is_supported(protocol: Protocol, feature: TableFeature) -> bool:
-    """Whether a table of this protocol supports the feature, by its lists or implied by a version.
+    """True if the protocol lists the feature or its version implies it.
 
-    A feature of readers and writers counts by the reader's side: what readers need not respect must
-    not change what they return.
+    Only the reader's side counts for a reader-writer feature: a feature that readers may ignore
+    must not affect what they return.
 
     References
     ----------
@@ -233,23 +236,23 @@ def is_supported(protocol: Protocol, feature: TableFeature) -> bool:
 
 
 def supported_features(protocol: Protocol) -> set[TableFeature]:
-    """All known features that a table of this protocol supports."""
+    """Return all known features that the protocol supports."""
     return {feature for feature in TableFeature if is_supported(protocol, feature)}
 
 
 def check_readable(protocol: Protocol, *, path: str) -> None:
-    """Refuse a table that cannot be read here. Features of writers alone never stand in the way.
+    """Raise if the table cannot be read; writer features do not matter.
 
     Raises
     ------
     InvalidProtocolVersionError
         If the reader version is unknown.
     InvalidProtocolError
-        If reader version 3 comes without its feature list or without writer version 7.
+        If reader version 3 has no feature list or not writer version 7.
     CatalogManagedTableError
-        If a catalog manages the table: its path does not tell the latest version.
+        If a catalog manages the table, so that its path does not identify the latest version.
     UnsupportedReaderFeaturesError
-        Naming every feature that is not implemented.
+        If reader features are not implemented; it names all of them.
 
     References
     ----------
@@ -277,17 +280,18 @@ def check_readable(protocol: Protocol, *, path: str) -> None:
 
 
 def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.COMMIT) -> None:
-    """Refuse a table whose log cannot be written here.
+    """Raise if a kind of write to the log is not implemented for the table.
 
-    Features that only bind data writes are no obstacle: a checkpoint repeats what was committed.
+    Features that only restrict data files do not matter: checkpoints, for example, only repeat
+    committed actions.
 
     Raises
     ------
     InvalidProtocolVersionError, InvalidProtocolError, CatalogManagedTableError,
     UnsupportedReaderFeaturesError
-        As of `check_readable`, and for the writer's side: who writes a table must also read it.
+        As `check_readable`, since writers must also read, and likewise for the writer version.
     UnsupportedWriterFeaturesError
-        Naming every feature that is not implemented.
+        If writer features are not implemented; it names all of them.
 
     References
     ----------
@@ -324,7 +328,7 @@ def _is_writable(name: str, writing: Writing) -> bool:
 
 
 def _reasons(names: tuple[str, ...]) -> str:
-    """Why each feature is refused, as far as it is known."""
+    """Return the reasons why features are not implemented, as far as known."""
     known = (feature for feature in map(known_feature, names) if feature)
     return "; ".join(f"{f.value}: {FEATURES[f].reason}" for f in known) or "unknown"
 

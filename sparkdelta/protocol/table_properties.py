@@ -1,6 +1,6 @@
-"""Table properties that change how a table is read or committed to.
+"""Table properties that affect reads and commits.
 
-One counts only where its feature is supported.
+A property of a table feature has an effect only if the table supports the feature.
 
 References
 ----------
@@ -42,17 +42,17 @@ ROW_COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColum
 
 
 def is_on(configuration: Mapping[str, str], name: str) -> bool:
-    """Whether a property that is false by default is true."""
+    """True if a property that is false by default is set to true."""
     return configuration.get(name, "").lower() == "true"
 
 
 def is_off(configuration: Mapping[str, str], name: str) -> bool:
-    """Whether a property that is true by default is false."""
+    """True if a property that is true by default is set to false."""
     return configuration.get(name, "").lower() == "false"
 
 
 class ColumnMappingMode(Enum):
-    """How the columns of the schema find theirs in the data files."""
+    """The column mapping mode, which relates columns of the schema to those of data files."""
 
     NONE = "none"
     NAME = "name"
@@ -60,12 +60,12 @@ class ColumnMappingMode(Enum):
 
 
 def column_mapping_mode(protocol: Protocol, configuration: Mapping[str, str]) -> ColumnMappingMode:
-    """The column mapping mode in force.
+    """Return the active column mapping mode.
 
     Raises
     ------
     ColumnMappingError
-        If the property has a value that the protocol does not know.
+        If the value of the property is not a column mapping mode.
 
     References
     ----------
@@ -82,9 +82,18 @@ def column_mapping_mode(protocol: Protocol, configuration: Mapping[str, str]) ->
 
 @dataclass(frozen=True, slots=True)
 class InCommitTimestamps:
-    """Where the timestamps of commits are.
+    """The state of in-commit timestamps of a table.
 
-    Without an enablement version, a table that has them enabled has them in every commit.
+    If they are enabled without an enablement version, all commits have them.
+
+    Attributes
+    ----------
+    enabled
+        True if new commits must have them.
+    enablement_version
+        The first version with an in-commit timestamp, or None.
+    enablement_timestamp
+        The in-commit timestamp of that version in milliseconds since the epoch, or None.
     """
 
     enabled: bool
@@ -95,7 +104,7 @@ class InCommitTimestamps:
 def in_commit_timestamps(
     protocol: Protocol, configuration: Mapping[str, str]
 ) -> InCommitTimestamps:
-    """Whether commits hold their timestamps, and since when.
+    """Return the state of in-commit timestamps.
 
     References
     ----------
@@ -115,7 +124,7 @@ def in_commit_timestamps(
 
 
 def has_in_commit_timestamp(in_commit: InCommitTimestamps, version: Version) -> bool:
-    """Whether a commit holds its own timestamp.
+    """True if the commit of a version has an in-commit timestamp.
 
     References
     ----------
@@ -125,7 +134,9 @@ def has_in_commit_timestamp(in_commit: InCommitTimestamps, version: Version) -> 
 
 
 def with_enablement(metadata: Metadata, *, version: Version, timestamp: int) -> Metadata:
-    """The metadata that begins in-commit timestamps on a table that has commits without them.
+    """Add the version and timestamp at which in-commit timestamps are enabled to the metadata.
+
+    Required for tables that have commits without in-commit timestamps.
 
     References
     ----------
@@ -140,7 +151,7 @@ def with_enablement(metadata: Metadata, *, version: Version, timestamp: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class RowTracking:
-    """Whether rows have ids, and the names of the data files' columns that hold kept ones."""
+    """The state of row tracking, with the columns of data files that store row ids and versions."""
 
     enabled: bool
     row_id_column: str | None = None
@@ -148,7 +159,7 @@ class RowTracking:
 
 
 def row_tracking(protocol: Protocol, configuration: Mapping[str, str]) -> RowTracking:
-    """Whether stable row ids and row commit versions can be relied on.
+    """Return the state of row tracking.
 
     References
     ----------
@@ -164,12 +175,12 @@ def row_tracking(protocol: Protocol, configuration: Mapping[str, str]) -> RowTra
 
 
 def num_indexed_columns(configuration: Mapping[str, str]) -> int:
-    """How many leaf columns get statistics; all with -1.
+    """Return the number of leaf columns with statistics; -1 for all.
 
     Raises
     ------
     InvalidArgumentError
-        The property is no number from -1 on.
+        If the property is not an integer of at least -1.
 
     References
     ----------
@@ -185,7 +196,7 @@ def num_indexed_columns(configuration: Mapping[str, str]) -> int:
 
 
 def has_change_data_feed(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
-    """Whether changes of rows must be told.
+    """True if the change data feed is enabled.
 
     References
     ----------
@@ -197,12 +208,12 @@ def has_change_data_feed(protocol: Protocol, configuration: Mapping[str, str]) -
 
 
 def checkpoint_interval(configuration: Mapping[str, str]) -> int:
-    """How many commits lie between two checkpoints that follow commits.
+    """Return the number of commits between automatic checkpoints.
 
     Raises
     ------
     InvalidArgumentError
-        The property is no number from 1 on.
+        If the property is not an integer of at least 1.
 
     References
     ----------
@@ -213,7 +224,12 @@ def checkpoint_interval(configuration: Mapping[str, str]) -> int:
 
 
 def compaction_interval(configuration: Mapping[str, str]) -> int | None:
-    """How many commits a log compaction that follows a commit covers; None for none at all.
+    """Return the number of commits per automatic log compaction; None if disabled.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the property is not an integer of at least 1.
 
     References
     ----------
@@ -233,7 +249,7 @@ def _interval(configuration: Mapping[str, str], name: str) -> int | None:
 
 
 def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
-    """Whether no data may be changed or removed.
+    """True if data must not be changed or removed.
 
     References
     ----------
@@ -243,7 +259,7 @@ def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool
 
 
 def compression(configuration: Mapping[str, str]) -> str:
-    """The codec of new data files, by default snappy.
+    """Return the compression codec of new data files, by default snappy.
 
     References
     ----------
@@ -253,12 +269,12 @@ def compression(configuration: Mapping[str, str]) -> str:
 
 
 def target_file_size(configuration: Mapping[str, str]) -> int | None:
-    """The size in bytes that new files should have, where the table has its writes optimized.
+    """Return the target size of new files in bytes; None unless optimized writes are enabled.
 
     Raises
     ------
     InvalidArgumentError
-        The property is no size.
+        If the property is not a size.
 
     References
     ----------
@@ -276,7 +292,7 @@ def target_file_size(configuration: Mapping[str, str]) -> int | None:
 
 
 def is_type_widening_enabled(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
-    """Whether the types of columns may be widened.
+    """True if type widening is enabled.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The type changes that type widening allows, on the names of the schema's JSON."""
+"""Supported type changes of type widening, by the type names in the JSON of the schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 
 
 def is_supported_type_change(from_type: str, to_type: str) -> bool:
-    """Whether a reader can convert stored `from_type` values to `to_type`.
+    """True if readers can convert stored values of `from_type` to `to_type`.
 
     Examples
     --------

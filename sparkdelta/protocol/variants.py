@@ -1,6 +1,6 @@
-"""Variant values in binary: what it takes to put a shredded one together again.
+"""Encoding of variant values in binary, as required to reassemble shredded variants.
 
-Functions of this module run on Spark's workers, which need not have this package.
+Functions of this module run in Spark's Python workers, which may not have this package installed.
 
 References
 ----------
@@ -26,19 +26,25 @@ _LARGEST_SMALL_COUNT = 255
 
 
 class MalformedVariantError(ValueError):
-    """Why bytes are no variant, or parts do not make one."""
+    """Bytes are not a valid variant, or shredded parts cannot be combined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
-    """The field names of a variant, from its metadata."""
+    """The dictionary of field names in the metadata of a variant."""
 
     names: Sequence[bytes]
     ids: Mapping[bytes, int]
 
     @classmethod
     def parse(cls, metadata: bytes) -> Dictionary:
-        """From the binary form."""
+        """Parse the binary metadata.
+
+        Raises
+        ------
+        MalformedVariantError
+            If the metadata is invalid.
+        """
         if not metadata or metadata[0] & 0x0F != 1:
             raise MalformedVariantError("its metadata does not have version 1")
         width = (metadata[0] >> 6) + 1
@@ -50,7 +56,7 @@ class Dictionary:
 
 
 def object_fields(value: bytes, dictionary: Dictionary) -> dict[bytes, bytes]:
-    """The fields of an object by name, each a value in binary."""
+    """Return the fields of an object by name, each an encoded value."""
     if not value or value[0] & 3 != _OBJECT:
         raise MalformedVariantError("a part of it should be an object but is not")
     header = value[0] >> 2
@@ -61,7 +67,7 @@ def object_fields(value: bytes, dictionary: Dictionary) -> dict[bytes, bytes]:
     offsets_at = ids_at + id_width * count
     values_at = offsets_at + offset_width * (count + 1)
     starts = [_number(value, offsets_at + offset_width * n, offset_width) for n in range(count + 1)]
-    # Values may lie in another order than their fields.
+    # The order of the values can differ from that of the fields.
     ends = dict(pairwise(sorted(starts)))
     fields = {}
     for number in range(count):
@@ -72,7 +78,7 @@ def object_fields(value: bytes, dictionary: Dictionary) -> dict[bytes, bytes]:
 
 
 def make_object(fields: Mapping[bytes, bytes], dictionary: Dictionary) -> bytes:
-    """An object of fields by name, each a value in binary."""
+    """Encode an object, given its fields by name as encoded values."""
     names = sorted(fields)
     unknown = [name for name in names if name not in dictionary.ids]
     if unknown:
@@ -88,7 +94,7 @@ def make_object(fields: Mapping[bytes, bytes], dictionary: Dictionary) -> bytes:
 
 
 def make_array(elements: Sequence[bytes]) -> bytes:
-    """An array of values in binary."""
+    """Encode an array of encoded values."""
     offsets, offset_width = _offsets(elements)
     is_large = len(elements) > _LARGEST_SMALL_COUNT
     header = is_large << 4 | (offset_width - 1) << 2 | 3
@@ -115,12 +121,12 @@ def _number(data: bytes, position: int, width: int) -> int:
 
 
 def make_boolean(value: bool) -> bytes:  # noqa: FBT001 - the value itself
-    """A boolean."""
+    """Encode a boolean."""
     return _TRUE if value else _FALSE
 
 
 def make_integer(value: int) -> bytes:
-    """An integer, in the fewest bytes that hold it."""
+    """Encode an integer in the smallest type that can hold it."""
     for type_id, form, width in _INTEGERS:
         if -(1 << 8 * width - 1) <= value < 1 << 8 * width - 1:
             return _primitive(type_id, struct.pack(form, value))
@@ -128,17 +134,17 @@ def make_integer(value: int) -> bytes:
 
 
 def make_float(value: float) -> bytes:
-    """A number of single precision."""
+    """Encode a floating point number in single precision."""
     return _primitive(_FLOAT, struct.pack("<f", value))
 
 
 def make_double(value: float) -> bytes:
-    """A number of double precision."""
+    """Encode a floating point number in double precision."""
     return _primitive(_DOUBLE, struct.pack("<d", value))
 
 
 def make_decimal(value: Decimal) -> bytes:
-    """A decimal with the scale that it has."""
+    """Encode a decimal with its scale."""
     sign, digits, exponent = value.as_tuple()
     scale = -int(exponent)
     unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)
@@ -150,27 +156,27 @@ def make_decimal(value: Decimal) -> bytes:
 
 
 def make_date(days: int) -> bytes:
-    """A date, of days since the epoch."""
+    """Encode a date, given in days since the epoch."""
     return _primitive(_DATE, struct.pack("<i", days))
 
 
 def make_timestamp(micros: int) -> bytes:
-    """A moment, of microseconds since the epoch."""
+    """Encode a timestamp, given in microseconds since the epoch."""
     return _primitive(_TIMESTAMP, struct.pack("<q", micros))
 
 
 def make_timestamp_ntz(micros: int) -> bytes:
-    """A local time, of microseconds since 1970-01-01 00:00:00."""
+    """Encode a timestamp without time zone, given in microseconds since 1970-01-01 00:00:00."""
     return _primitive(_TIMESTAMP_NTZ, struct.pack("<q", micros))
 
 
 def make_binary(value: bytes) -> bytes:
-    """Bytes."""
+    """Encode a binary value."""
     return _primitive(_BINARY, struct.pack("<I", len(value)) + value)
 
 
 def make_text(value: bytes) -> bytes:
-    """A text, given in UTF-8."""
+    """Encode a string, given in UTF-8."""
     if len(value) <= _LONGEST_SHORT_TEXT:
         return bytes([len(value) << 2 | _SHORT_TEXT]) + value
     return _primitive(_TEXT, struct.pack("<I", len(value)) + value)

@@ -1,4 +1,4 @@
-"""The version checksum: facts about a version that its writer left beside the commit.
+"""Version checksum files, which summarize the state of a version.
 
 References
 ----------
@@ -30,8 +30,9 @@ from sparkdelta.protocol.table_features import (
 MAX_TRANSACTIONS = 100
 MAX_DOMAINS = 10
 MAX_FILES = 50
-"""Up to so many transactions, domains and files a checksum lists them; with more of a kind, that
-list is absent. They are delta-spark's limits."""
+"""Highest numbers of transactions, domains and files that a checksum lists.
+
+Beyond its limit, a list is left out of the checksum. The limits are those of delta-spark."""
 
 FILE_PRESERVING_OPERATIONS = frozenset(
     {
@@ -49,28 +50,32 @@ FILE_PRESERVING_OPERATIONS = frozenset(
         "WRITE",
     }
 )
-"""Operations whose commits add only files that are not live, and remove only files that are.
+"""Operations whose commits only add files that are not live and only remove live files.
 
-Others may speak of a live file once more (new statistics, row ids) or of one that is gone, and what
-they change cannot be told from the commit alone.
+Commits of other operations may add a live file again (with new statistics or row ids) or remove a
+file that is not live, so that the change of the totals cannot be derived from the commit alone.
 """
 
 WireAction: TypeAlias = Mapping[str, object]
-"""An action in its JSON form, without its kind."""
+"""The fields of an action in wire form, without the action's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionChecksum:
-    """What a version checksum says; None for what it does not say, or not reliably.
+    """The content of a version checksum; fields that are missing or not reliable are None.
 
     Attributes
     ----------
+    table_size_bytes
+        The total size of the live files in bytes.
+    in_commit_timestamp
+        In milliseconds since the epoch.
     transactions, domain_metadata, all_files
-        All that are live at this version, in their wire form, or None.
+        All live actions of the version, in wire form.
     file_sizes
-        `fileSizeHistogram`, or `histogramOpt` as it was called before the protocol had a name.
+        `fileSizeHistogram`, or its former name `histogramOpt`.
     deleted_counts
-        `deletedRecordCountsHistogramOpt`, by `protocol.file_totals.DELETED_BOUNDARIES`.
+        `deletedRecordCountsHistogramOpt`; the bins are `protocol.file_totals.DELETED_BOUNDARIES`.
     """
 
     protocol: Protocol | None = None
@@ -89,10 +94,10 @@ class VersionChecksum:
 
     @property
     def totals(self) -> FileTotals | None:
-        """All totals of the live files; None where one is missing.
+        """The totals of the live files; None if one is missing.
 
-        Without deletion vectors in the protocol there are none, and checksums leave out what they
-        would say of them.
+        If the protocol does not support deletion vectors, checksums leave out their totals, which
+        are 0.
         """
         if self.num_files is None or self.table_size_bytes is None or self.file_sizes is None:
             return None
@@ -115,7 +120,7 @@ class VersionChecksum:
         )
 
     def with_totals(self, totals: FileTotals) -> VersionChecksum:
-        """The checksum with the totals of its live files."""
+        """Return the checksum with the totals of its live files set."""
         return replace(
             self,
             num_files=totals.num_files,
@@ -133,7 +138,7 @@ class VersionChecksum:
         domain_metadata: Sequence[WireAction] | None,
         all_files: Sequence[WireAction] | None,
     ) -> VersionChecksum:
-        """The checksum with its lists of actions, each complete or, beyond its limit, absent."""
+        """Return the checksum with its lists of actions; a list beyond its limit becomes None."""
         return replace(
             self,
             transactions=_limited(transactions, "appId", MAX_TRANSACTIONS),
@@ -153,7 +158,7 @@ def _limited(
 def latest_by_key(
     known: Iterable[WireAction] | None, new: Iterable[WireAction], *, key: str
 ) -> list[WireAction] | None:
-    """The transactions or live domains after a commit; None where they were not known before it.
+    """Return the transactions or domains after a commit; None if those before are unknown.
 
     References
     ----------
@@ -168,14 +173,21 @@ def latest_by_key(
 def differences(
     recorded: VersionChecksum, computed: VersionChecksum, *, table_root: str
 ) -> dict[str, tuple[object, object]]:
-    """What a checksum says otherwise than the state: by field, the recorded and the computed value.
+    """Compare a recorded checksum with the state of the table.
 
-    What either does not say is no difference.
+    Fields that are missing in either are ignored.
 
     Parameters
     ----------
+    recorded
+        The checksum in the log.
     computed
-        With a histogram of the recorded boundaries.
+        The checksum of the state, with the recorded boundaries of file sizes.
+
+    Returns
+    -------
+    dict
+        The recorded and the computed value of each field that differs, by its name in the file.
 
     References
     ----------
@@ -190,7 +202,7 @@ def differences(
 
 
 def _comparable(checksum: VersionChecksum, table_root: str) -> dict[str, object]:
-    """The fields of a checksum by their wire names, in no order that does not count."""
+    """Return the fields of a checksum by their wire names, independent of the order of lists."""
     protocol = checksum.protocol
     return {
         "txnId": checksum.txn_id,
@@ -224,12 +236,12 @@ def _keyed(actions: Iterable[WireAction] | None, key: str, value: str) -> dict[s
 
 
 def serialize_version_checksum(checksum: VersionChecksum) -> bytes:
-    """The file's content; what the checksum does not say is left out.
+    """Serialize a checksum without the fields that are None.
 
     Raises
     ------
     ValueError
-        A required field is missing.
+        If a required field is missing.
 
     References
     ----------
@@ -263,10 +275,10 @@ def serialize_version_checksum(checksum: VersionChecksum) -> bytes:
 
 
 def parse_version_checksum(data: bytes) -> VersionChecksum | None:
-    """The checksum, or None if it does not parse.
+    """Parse a version checksum; None if it is not a JSON object.
 
-    Protocol and metadata are taken over only where the file says that there is exactly one of each
-    and the action is complete: old writers left fields out.
+    Protocol and metadata are used only if the file counts exactly one of each and the action is
+    complete, because old writers left out fields.
 
     References
     ----------

@@ -1,6 +1,6 @@
-"""What new data must respect in a table, and which of it is implemented.
+"""Check that the table features that affect writing data files are implemented.
 
-`table_features` tells whose log can be written at all; this is about rows and their files.
+See `table_features` for writing the log.
 
 References
 ----------
@@ -20,18 +20,18 @@ _NEVER_WRITTEN = (
     TableFeature.ICEBERG_WRITER_COMPAT_V1,
     TableFeature.ICEBERG_WRITER_COMPAT_V3,
 )
-"""Whoever writes data into a table with one of these must do something for it."""
+"""Features with requirements on new data files that are not implemented."""
 
 
 def check_data_writable(protocol: Protocol, *, path: str) -> None:
-    """Refuse a table that asks more of new data than is implemented.
+    """Raise if writing data files to the table is not implemented.
 
     Raises
     ------
     WriteNotImplementedError
-        Naming everything that is missing.
+        If features are not implemented; it names all of them.
     DeltaError
-        What `check_writable` raises.
+        As raised by `check_writable`.
 
     References
     ----------
