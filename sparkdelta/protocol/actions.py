@@ -58,10 +58,10 @@ class Protocol:
 
     def __repr__(self) -> str:
         shown = [f"reader={self.min_reader_version}", f"writer={self.min_writer_version}"]
-        of_readers, of_writers = self.reader_features or (), self.writer_features or ()
-        if of_readers:
-            shown.append(f"reader_features=[{', '.join(of_readers)}]")
-        only = [name for name in of_writers if name not in of_readers]
+        reader_features, writer_features = self.reader_features or (), self.writer_features or ()
+        if reader_features:
+            shown.append(f"reader_features=[{', '.join(reader_features)}]")
+        only = [name for name in writer_features if name not in reader_features]
         if only:
             shown.append(f"writer_only_features=[{', '.join(only)}]")
         return f"Protocol({', '.join(shown)})"
@@ -221,16 +221,16 @@ class DomainMetadata:
             If the configuration is not a JSON object.
         """
         try:
-            found = json.loads(self.configuration)
+            document = json.loads(self.configuration)
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
+            document = None
+        if not isinstance(document, dict):
             problem = (
                 f"the configuration of domain {self.domain} is not a JSON object: "
                 f"{self.configuration}"
             )
             raise MalformedLogFileError(path=path, version=version, problem=problem)
-        return found
+        return document
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,17 +43,19 @@ def named_arguments(function: Callable[Parameters, Result]) -> Callable[Paramete
         for name in kwargs:
             if name not in known:
                 raise UnknownArgumentError(
-                    function=function.__name__, argument=name, suggestion=_nearest(name, [*known])
+                    function=function.__name__,
+                    argument=name,
+                    suggestion=_suggestion(name, [*known]),
                 )
         return function(*args, **kwargs)
 
     return checked
 
 
-def _nearest(name: str, known: Sequence[str]) -> str:
-    ours = _OPTIONS.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-    near = [ours] if ours in known else difflib.get_close_matches(ours, known, n=1)
-    return f"Use {near[0]}" if near else f"Its arguments are {', '.join(known)}"
+def _suggestion(name: str, known: Sequence[str]) -> str:
+    argument = _OPTIONS.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    matches = [argument] if argument in known else difflib.get_close_matches(argument, known, n=1)
+    return f"Use {matches[0]}" if matches else f"Its arguments are {', '.join(known)}"
 
 
 def checked_version(version: int | None, argument: str = "version") -> Version | None:

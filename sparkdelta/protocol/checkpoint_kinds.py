@@ -65,7 +65,7 @@ class CheckpointKind(Enum):
 
 
 def checkpoint_kind(
-    asked: str | None, protocol: Protocol, configuration: Mapping[str, str]
+    requested: str | None, protocol: Protocol, configuration: Mapping[str, str]
 ) -> CheckpointKind:
     """Return the requested kind of checkpoint, or the one of the table's checkpoint policy.
 
@@ -73,7 +73,7 @@ def checkpoint_kind(
 
     Parameters
     ----------
-    asked
+    requested
         The value of a `CheckpointKind`; None to follow the policy.
 
     Raises
@@ -86,19 +86,19 @@ def checkpoint_kind(
     PROTOCOL.md#v2-checkpoint-table-feature, PROTOCOL.md#table-properties
     """
     has_feature = is_supported(protocol, TableFeature.V2_CHECKPOINT)
-    if asked is None:
+    if requested is None:
         wants_v2 = configuration.get(CHECKPOINT_POLICY, "").lower() == "v2"
         return CheckpointKind.V2_JSON if wants_v2 and has_feature else CheckpointKind.CLASSIC
     kinds = {kind.value: kind for kind in CheckpointKind}
-    if asked not in kinds:
-        problem = f"{asked!r} is not one of {', '.join(kinds)}"
+    if requested not in kinds:
+        problem = f"{requested!r} is not one of {', '.join(kinds)}"
         raise InvalidArgumentError(argument="kind", problem=problem)
-    if kinds[asked].is_v2 and not has_feature:
+    if kinds[requested].is_v2 and not has_feature:
         problem = (
-            f"{asked} requires the table feature v2Checkpoint, which the table does not support"
+            f"{requested} requires the table feature v2Checkpoint, which the table does not support"
         )
         raise InvalidArgumentError(argument="kind", problem=problem)
-    return kinds[asked]
+    return kinds[requested]
 
 
 def needs_classic_name(files: Collection[LogFile], version: Version) -> bool:

@@ -57,9 +57,9 @@ def checksum_after(
     """
     protocol, metadata = commit.protocol or before.protocol, commit.metadata or before.metadata
     files: tuple[AddFile | RemoveFile, ...] = (*commit.adds, *commit.removes)
-    tells = not files or commit.commit_info.get("operation") in FILE_PRESERVING_OPERATIONS
+    is_derivable = not files or commit.commit_info.get("operation") in FILE_PRESERVING_OPERATIONS
     totals = before.totals
-    if protocol is None or metadata is None or totals is None or not tells:
+    if protocol is None or metadata is None or totals is None or not is_derivable:
         return None
     boundaries = totals.sizes.boundaries
     after = totals.plus(FileTotals.of((_bin(file, boundaries) for file in files), boundaries))
@@ -108,16 +108,16 @@ def _is_plain(files: Iterable[AddFile | RemoveFile], table_root: str) -> bool:
 
     A path may have one action, or one remove and one add with different deletion vectors.
     """
-    of_path = defaultdict(list)
+    actions_by_path = defaultdict(list)
     for file in files:
         path, vector = file_key(file, table_root)
-        of_path[path].append((vector, isinstance(file, AddFile)))
+        actions_by_path[path].append((vector, isinstance(file, AddFile)))
         if file.size is None:
             return False
     return all(
-        len(found) == 1
-        or (len(found) == 2 and found[0][0] != found[1][0] and found[0][1] != found[1][1])
-        for found in of_path.values()
+        len(actions) == 1
+        or (len(actions) == 2 and actions[0][0] != actions[1][0] and actions[0][1] != actions[1][1])
+        for actions in actions_by_path.values()
     )
 
 

@@ -14,20 +14,20 @@ from itertools import pairwise
 _MB = 2**20
 
 
-def _jumps(start: int, stop: int, step: int) -> range:
+def _megabytes(start: int, stop: int, step: int) -> range:
     return range(start * _MB, (stop + 1) * _MB, step * _MB)
 
 
 SIZE_BOUNDARIES: tuple[int, ...] = (
     0,
     *(2**power for power in range(13, 23)),
-    *_jumps(8, 40, 4),
-    *_jumps(48, 120, 8),
-    *_jumps(124, 144, 4),
-    *_jumps(160, 576, 16),
-    *_jumps(640, 1408, 64),
-    *_jumps(1536, 2048, 128),
-    *_jumps(2304, 4096, 256),
+    *_megabytes(8, 40, 4),
+    *_megabytes(48, 120, 8),
+    *_megabytes(124, 144, 4),
+    *_megabytes(160, 576, 16),
+    *_megabytes(640, 1408, 64),
+    *_megabytes(1536, 2048, 128),
+    *_megabytes(2304, 4096, 256),
     *(2**power for power in range(33, 39)),
 )
 """Lower bounds, in bytes, of the default bins of file sizes.

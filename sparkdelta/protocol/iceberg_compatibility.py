@@ -61,17 +61,17 @@ def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int
         return None
     version = active[0]
     if len(active) > 1:
-        raise _violated(version, "VERSION_MUTUAL_EXCLUSIVE", "another version is active as well")
+        raise _violation(version, "VERSION_MUTUAL_EXCLUSIVE", "another version is active as well")
     if column_mapping_mode(protocol, configuration) is ColumnMappingMode.NONE:
         problem = f"{COLUMN_MAPPING_MODE} must be name or id"
-        raise _violated(version, "WRONG_REQUIRED_TABLE_PROPERTY", problem)
+        raise _violation(version, "WRONG_REQUIRED_TABLE_PROPERTY", problem)
     if is_supported(protocol, TableFeature.DELETION_VECTORS):
         if version == 1:
             problem = "the table supports deletion vectors"
-            raise _violated(version, "INCOMPATIBLE_TABLE_FEATURE", problem)
+            raise _violation(version, "INCOMPATIBLE_TABLE_FEATURE", problem)
         if is_on(configuration, _ENABLE_DELETION_VECTORS):
             problem = "deletion vectors are enabled"
-            raise _violated(version, "DELETION_VECTORS_SHOULD_BE_DISABLED", problem)
+            raise _violation(version, "DELETION_VECTORS_SHOULD_BE_DISABLED", problem)
     return version
 
 
@@ -100,7 +100,7 @@ def check_iceberg_partitioning(
     names = [[name.lower() for name in columns] for columns in (before, after)]
     if version is not None and before and names[0] != names[1]:
         problem = f"the table is partitioned by ({', '.join(before)}), not by ({', '.join(after)})"
-        raise _violated(version, "REPLACE_TABLE_CHANGE_PARTITION_NAMES", problem)
+        raise _violation(version, "REPLACE_TABLE_CHANGE_PARTITION_NAMES", problem)
 
 
 def is_iceberg_type_change(from_type: str, to_type: str) -> bool:
@@ -131,5 +131,5 @@ def is_iceberg_type_change(from_type: str, to_type: str) -> bool:
     return (from_type, to_type) == ("float", "double")
 
 
-def _violated(version: int, violation: str, problem: str) -> IcebergCompatError:
+def _violation(version: int, violation: str, problem: str) -> IcebergCompatError:
     return IcebergCompatError(version=version, violation=violation, problem=problem)

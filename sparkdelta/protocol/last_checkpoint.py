@@ -48,10 +48,10 @@ def parse_last_checkpoint(data: bytes) -> LastCheckpointHint | None:
     try:
         document = json.loads(
             data.decode("utf-8"),
-            object_pairs_hook=_distinct_names,
+            object_pairs_hook=_unique_names,
             parse_int=_Number,
             parse_float=_Number,
-            parse_constant=_no_constant,
+            parse_constant=_reject_constant,
         )
     except (ValueError, RecursionError):
         return None
@@ -86,12 +86,12 @@ def last_checkpoint_bytes(document: Mapping[str, object], *, optional: Sequence[
     ----------
     PROTOCOL.md#last-checkpoint-file-schema, PROTOCOL.md#json-checksum
     """
-    kept = dict(document)
+    fields = dict(document)
     for name in optional:
-        if checksum(kept) == _spark_checksum(kept):
+        if checksum(fields) == _spark_checksum(fields):
             break
-        kept.pop(name, None)
-    return json.dumps({**kept, _CHECKSUM: checksum(kept)}, separators=(",", ":")).encode()
+        fields.pop(name, None)
+    return json.dumps({**fields, _CHECKSUM: checksum(fields)}, separators=(",", ":")).encode()
 
 
 def canonical_json(value: object) -> str:
@@ -165,14 +165,14 @@ def _quoted(text: str) -> str:
     return f'"{quote(text, safe="")}"'
 
 
-def _distinct_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _unique_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
     document = dict(pairs)
     if len(document) != len(pairs):
         raise ValueError("a name occurs more than once")
     return document
 
 
-def _no_constant(name: str) -> object:
+def _reject_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 

@@ -120,8 +120,8 @@ class LogSegment:
         _require("commits are in order, one per version", in_order)
         _require("no commit is newer", not versions or versions[-1] <= self.version)
         replayed = {file.name for file in self.deltas if file.kind is LogFileKind.COMMIT}
-        known = {file.name for file in self.commits}
-        _require("commits has all commits of deltas", replayed <= known)
+        listed = {file.name for file in self.commits}
+        _require("commits has all commits of deltas", replayed <= listed)
 
 
 def _shown_files(files: Sequence[LogFile]) -> str:
@@ -303,9 +303,9 @@ def missing_commits(files: Iterable[LogFile]) -> list[tuple[Version, Version]]:
     """
     listing = _Listing.of(files, without=())
     start = 0 if 0 in listing.commits else min(listing.checkpoints, default=-1) + 1
-    known = [start - 1, *sorted(v for v in listing.commits if v >= start)]
-    latest = max((v for v in listing.checkpoints if v > known[-1]), default=known[-1])
-    gaps = [(a + 1, b - 1) for a, b in pairwise([*known, latest + 1])]
+    commits = [start - 1, *sorted(v for v in listing.commits if v >= start)]
+    latest = max((v for v in listing.checkpoints if v > commits[-1]), default=commits[-1])
+    gaps = [(a + 1, b - 1) for a, b in pairwise([*commits, latest + 1])]
     return [gap for gap in gaps if gap[0] <= gap[1]]
 
 
@@ -389,10 +389,10 @@ def complete_checkpoints(files: Iterable[LogFile]) -> dict[Version, Checkpoint]:
         if len(group) != (group[0].num_parts or 1):
             continue
         parts = sorted(group, key=lambda file: file.part or 0)
-        found = Checkpoint(version=group[0].version, files=tuple(parts))
-        known = checkpoints.get(found.version)
-        if known is None or _preference(known) < _preference(found):
-            checkpoints[found.version] = found
+        candidate = Checkpoint(version=group[0].version, files=tuple(parts))
+        other = checkpoints.get(candidate.version)
+        if other is None or _preference(other) < _preference(candidate):
+            checkpoints[candidate.version] = candidate
     return checkpoints
 
 
@@ -410,8 +410,8 @@ def _fewest_files(
         if start <= file.version and _last_version(file) <= end:
             starting.setdefault(file.version, []).append(file)
     if not starting:
-        plain = tuple(commits[v] for v in range(start, end + 1) if v in commits)
-        return plain if len(plain) == end - start + 1 else None
+        only_commits = tuple(commits[v] for v in range(start, end + 1) if v in commits)
+        return only_commits if len(only_commits) == end - start + 1 else None
     count: dict[Version, int] = {end + 1: 0}
     choice: dict[Version, LogFile] = {}
     for v in range(end, start - 1, -1):
@@ -423,18 +423,18 @@ def _fewest_files(
             choice[v], count[v] = best, count[_last_version(best) + 1] + 1
     if start <= end and start not in choice:
         return None
-    way: list[LogFile] = []
+    sequence: list[LogFile] = []
     while start <= end:
-        way.append(choice[start])
+        sequence.append(choice[start])
         start = _last_version(choice[start]) + 1
-    return tuple(way)
+    return tuple(sequence)
 
 
 def _gap(
     versions: list[Version], start: Version, end: Version, path: str
 ) -> VersionsNotContiguousError:
-    known = set(versions)
-    first_missing = next(v for v in range(start, end + 1) if v not in known)
+    listed = set(versions)
+    first_missing = next(v for v in range(start, end + 1) if v not in listed)
     after = [v for v in versions if v > first_missing]
     return VersionsNotContiguousError(
         versions=versions,

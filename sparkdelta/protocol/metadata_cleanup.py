@@ -50,8 +50,8 @@ def is_abandoned(modification_time_ms: int, now_ms: int) -> bool:
     return modification_time_ms <= _midnight(now_ms) - DAY_MS
 
 
-def _midnight(moment_ms: int) -> int:
-    return moment_ms - moment_ms % DAY_MS
+def _midnight(time_ms: int) -> int:
+    return time_ms - time_ms % DAY_MS
 
 
 def cutoff_checkpoints(files: Iterable[LogFile], cutoff: Version) -> list[Checkpoint]:
@@ -90,7 +90,7 @@ def expired_files(files: Iterable[LogFile], checkpoint: Version) -> list[LogFile
         The version of the cutOffCheckpoint.
     """
     expired = [file for file in files if _is_expired(file, checkpoint)]
-    return sorted(expired, key=_place)
+    return sorted(expired, key=_deletion_order)
 
 
 def _is_expired(file: LogFile, checkpoint: Version) -> bool:
@@ -99,7 +99,7 @@ def _is_expired(file: LogFile, checkpoint: Version) -> bool:
     return file.version < checkpoint
 
 
-def _place(file: LogFile) -> tuple[int, Version, int, str]:
+def _deletion_order(file: LogFile) -> tuple[int, Version, int, str]:
     if file.kind is LogFileKind.COMPACTION:
         return 0, file.version, 0, file.name
     return 1, file.version, _ORDER.index(file.kind), file.name

@@ -61,14 +61,14 @@ def with_field_ids(footer: bytes, ids: Mapping[tuple[str, ...], int]) -> bytes:
     for _ in range(count):
         fields = list(_fields(footer, at))
         end = fields[-1].end + 1 if fields else at + 1
-        name, children = _named(footer, fields)
+        name, children = _name_and_children(footer, fields)
         path = (*(group for group, _ in open_groups), name)[1:]  # without the root
         if path in missing:
             missing.discard(path)
-            elements.append(_element(footer, fields, ids[path]))
+            elements.append(_element_with_id(footer, fields, ids[path]))
         else:
             elements.append(footer[at:end])
-        open_groups = _descended(open_groups, name, children)
+        open_groups = _next_open_groups(open_groups, name, children)
         at = end
     if missing:
         raise ValueError(f"a Parquet file without {sorted(missing)}")
@@ -82,7 +82,7 @@ def footer_bytes(tail: bytes) -> int:
     return int.from_bytes(tail[-8:-4], "little")
 
 
-def _descended(
+def _next_open_groups(
     open_groups: list[tuple[str, int]], name: str, children: int
 ) -> list[tuple[str, int]]:
     """Return the groups that contain the next element, with their numbers of remaining children."""
@@ -95,7 +95,7 @@ def _descended(
     return groups
 
 
-def _named(data: bytes, fields: list[_Field]) -> tuple[str, int]:
+def _name_and_children(data: bytes, fields: list[_Field]) -> tuple[str, int]:
     name, children = "", 0
     for field in fields:
         if field.number == _NAME:
@@ -106,10 +106,10 @@ def _named(data: bytes, fields: list[_Field]) -> tuple[str, int]:
     return name, children
 
 
-def _element(data: bytes, fields: list[_Field], field_id: int) -> bytes:
+def _element_with_id(data: bytes, fields: list[_Field], field_id: int) -> bytes:
     """Return a schema element with its field id replaced."""
     parts = [(f.number, f.kind, data[f.start : f.end]) for f in fields if f.number != _FIELD_ID]
-    parts.append((_FIELD_ID, _I32, _as_varint(field_id << 1)))  # zigzag encoding
+    parts.append((_FIELD_ID, _I32, _encoded_varint(field_id << 1)))  # zigzag encoding
     written, last = b"", 0
     for number, kind, value in sorted(parts):
         written += bytes([(number - last) << 4 | kind]) + value  # deltas below 16 fit into one byte
@@ -128,12 +128,12 @@ def _fields(data: bytes, at: int) -> Iterator[_Field]:
         else:
             number, at = _varint(data, at)
             number = _zigzag(number)
-        end = at if kind in (_TRUE, _FALSE) else _after(data, at, kind)
+        end = at if kind in (_TRUE, _FALSE) else _value_end(data, at, kind)
         yield _Field(number, kind, at, end)
         at = end
 
 
-def _after(data: bytes, at: int, kind: int) -> int:
+def _value_end(data: bytes, at: int, kind: int) -> int:
     """Return the end offset of a value of a kind."""
     if kind in (_TRUE, _FALSE, _BYTE):  # booleans in collections take a byte
         return at + 1
@@ -147,14 +147,14 @@ def _after(data: bytes, at: int, kind: int) -> int:
     if kind in (_LIST, _SET):
         inner, count, at = _list_header(data, at)
         for _ in range(count):
-            at = _after(data, at, inner)
+            at = _value_end(data, at, inner)
         return at
     if kind == _MAP:
         count, at = _varint(data, at)
         if count:
             kinds, at = data[at], at + 1
             for _ in range(count):
-                at = _after(data, _after(data, at, kinds >> 4), kinds & 0x0F)
+                at = _value_end(data, _value_end(data, at, kinds >> 4), kinds & 0x0F)
         return at
     if kind == _STRUCT:
         for field in _fields(data, at):
@@ -178,7 +178,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
-def _as_varint(value: int) -> bytes:
+def _encoded_varint(value: int) -> bytes:
     written = bytearray()
     while value >= 0x80:
         written.append(value & 0x7F | 0x80)

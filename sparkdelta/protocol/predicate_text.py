@@ -25,18 +25,18 @@ from sparkdelta.protocol.predicates import (
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _INFIX = {"+", "-", "*", "/", "%", "like", "ilike", "rlike"}
 _SHOWN_VALUES = 5
-_SHOWN_LETTERS = 200
+_SHOWN_CHARACTERS = 200
 
 
 def describe(predicate: Predicate) -> str:
     """Format a predicate similar to SQL; long lists and strings are truncated."""
     if isinstance(predicate, And):
         given = len(predicate.terms) - predicate.implied
-        text = " AND ".join(_inner(term) for term in predicate.terms[:given])
-        implied = " AND ".join(_inner(term) for term in predicate.terms[given:])
+        text = " AND ".join(_term(term) for term in predicate.terms[:given])
+        implied = " AND ".join(_term(term) for term in predicate.terms[given:])
         return f"{text} (implies {implied})" if implied else text
     if isinstance(predicate, Or):
-        return " OR ".join(_inner(term) for term in predicate.terms)
+        return " OR ".join(_term(term) for term in predicate.terms)
     if isinstance(predicate, Not):
         return _negated(predicate.term)
     if isinstance(predicate, Comparison):
@@ -46,8 +46,8 @@ def describe(predicate: Predicate) -> str:
     if isinstance(predicate, In):
         return f"{_value(predicate.child)} IN ({_list(predicate.values)})"
     if isinstance(predicate, Truth):
-        return _bare(_value(predicate.child))
-    return _cut(predicate.text)
+        return _unwrapped(_value(predicate.child))
+    return _truncated(predicate.text)
 
 
 def _negated(term: Predicate) -> str:
@@ -58,7 +58,7 @@ def _negated(term: Predicate) -> str:
     return f"NOT ({describe(term)})"
 
 
-def _inner(term: Predicate) -> str:
+def _term(term: Predicate) -> str:
     is_compound = isinstance(term, Or | Unusable) or (isinstance(term, And) and len(term.terms) > 1)
     return f"({describe(term)})" if is_compound else describe(term)
 
@@ -70,14 +70,16 @@ def _value(expression: Expression) -> str:
         return _literal(expression)
     if isinstance(expression, Cast):
         function = "TRY_CAST" if expression.is_try else "CAST"
-        return f"{function}({_bare(_value(expression.child))} AS {expression.data_type.upper()})"
+        return (
+            f"{function}({_unwrapped(_value(expression.child))} AS {expression.data_type.upper()})"
+        )
     assert isinstance(expression, Call)
     arguments = [_value(argument) for argument in expression.arguments]
     if expression.function in _INFIX and len(arguments) == 2:
         return f"({f' {expression.function.upper()} '.join(arguments)})"
     if expression.function == "negative":
         return f"-{arguments[0]}"
-    return f"{expression.function}({', '.join(_bare(argument) for argument in arguments)})"
+    return f"{expression.function}({', '.join(_unwrapped(argument) for argument in arguments)})"
 
 
 def _literal(constant: Literal) -> str:
@@ -93,9 +95,9 @@ def _literal(constant: Literal) -> str:
     if isinstance(content, date):
         return f"DATE'{content}'"
     if isinstance(content, bytes | bytearray):
-        return f"X'{_cut(content.hex())}'"
+        return f"X'{_truncated(content.hex())}'"
     if isinstance(content, str):
-        escaped = _cut(content).replace("\\", "\\\\").replace("'", "\\'")
+        escaped = _truncated(content).replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
     return str(content)
 
@@ -110,11 +112,11 @@ def _name(name: str) -> str:
     return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
-def _bare(text: str) -> str:
+def _unwrapped(text: str) -> str:
     """Remove the parentheses around a single infix call."""
     is_one = text.startswith("(") and text.find(")") == len(text) - 1
     return text[1:-1] if is_one else text
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN_LETTERS else text[: _SHOWN_LETTERS - 3] + "..."
+def _truncated(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."

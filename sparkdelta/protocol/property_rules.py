@@ -82,13 +82,13 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     ----------
     PROTOCOL.md#table-features, PROTOCOL.md#change-metadata
     """
-    kept: dict[str, str] = {}
+    configuration: dict[str, str] = {}
     features: set[str] = set()
     versions: dict[str, int] = {}
-    for given, value in properties.items():
+    for spelling, value in properties.items():
         if not isinstance(value, str):
-            raise InvalidArgumentError(argument=given, problem=f"{value!r} is not a string")
-        name = _canonical(given)
+            raise InvalidArgumentError(argument=spelling, problem=f"{value!r} is not a string")
+        name = _canonical(spelling)
         if name.startswith(FEATURE):
             if value.lower() not in ("supported", "enabled"):
                 raise InvalidArgumentError(argument=name, problem=f"{value!r} is not 'supported'")
@@ -99,14 +99,14 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
         if name in (MIN_READER_VERSION, MIN_WRITER_VERSION):
             versions[name] = int(value)
         elif name != _IGNORE_DEFAULTS:
-            kept[name] = value
-    if is_for_iceberg(kept):
-        kept.setdefault(COLUMN_MAPPING_MODE, ColumnMappingMode.NAME.value)
-    if log_retention_ms(kept) < deleted_file_retention_ms(kept):
+            configuration[name] = value
+    if is_for_iceberg(configuration):
+        configuration.setdefault(COLUMN_MAPPING_MODE, ColumnMappingMode.NAME.value)
+    if log_retention_ms(configuration) < deleted_file_retention_ms(configuration):
         problem = f"it is shorter than {DELETED_FILE_RETENTION}"
         raise InvalidArgumentError(argument=LOG_RETENTION, problem=problem)
     return RequestedProperties(
-        kept,
+        configuration,
         frozenset(features),
         versions.get(MIN_READER_VERSION),
         versions.get(MIN_WRITER_VERSION),

@@ -34,7 +34,7 @@ FIELD_FEATURES = {
 }
 """The features that keys in the metadata of columns require."""
 
-_OF_EVERY_TABLE = (TableFeature.APPEND_ONLY, TableFeature.INVARIANTS)
+_DEFAULT_FEATURES = (TableFeature.APPEND_ONLY, TableFeature.INVARIANTS)
 _ON = "true"
 _PROPERTY_FEATURES = {
     ("delta.checkpointPolicy", "v2"): TableFeature.V2_CHECKPOINT,
@@ -103,7 +103,7 @@ def new_protocol(
     PROTOCOL.md#table-features-for-new-and-existing-tables
     """
     start = Protocol(reader_version or 1, writer_version or 2)
-    needed = _with_needs(features)
+    needed = _with_required_features(features)
     rules = [FEATURES[TableFeature(name)] for name in needed]
     reader = max([start.min_reader_version, *(r.min_reader_version or 1 for r in rules)])
     writers = [start.min_writer_version, *(r.min_writer_version or 1 for r in rules)]
@@ -113,7 +113,7 @@ def new_protocol(
         and max(writers) < WRITER_FEATURES_VERSION
     ):
         return Protocol(reader, max(writers))
-    return _with_lists(start, needed | {feature.value for feature in _OF_EVERY_TABLE})
+    return _with_lists(start, needed | {feature.value for feature in _DEFAULT_FEATURES})
 
 
 def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
@@ -126,7 +126,7 @@ def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
     ----------
     PROTOCOL.md#table-features-for-new-and-existing-tables, PROTOCOL.md#supported-features
     """
-    wanted = _with_needs(features)
+    wanted = _with_required_features(features)
     missing = {name for name in wanted if not is_supported(protocol, TableFeature(name))}
     return _with_lists(protocol, missing) if missing else protocol
 
@@ -160,14 +160,14 @@ def _supported_names(protocol: Protocol) -> set[str]:
     return unknown | {feature.value for feature in supported_features(protocol)}
 
 
-def _with_needs(features: Iterable[str]) -> set[str]:
+def _with_required_features(features: Iterable[str]) -> set[str]:
     found: set[str] = set()
-    left = list(features)
-    while left:
-        name = left.pop()
+    pending = list(features)
+    while pending:
+        name = pending.pop()
         if name not in found:
             found.add(name)
-            left += (feature.value for feature in FEATURES[TableFeature(name)].needs)
+            pending += (feature.value for feature in FEATURES[TableFeature(name)].needs)
     return found
 
 
@@ -175,7 +175,7 @@ def _with_lists(protocol: Protocol, features: set[str]) -> Protocol:
     listed = set(protocol.writer_features or ())
     unlisted = supported_features(protocol) - set(map(known_feature, listed))
     writers = features | listed | {feature.value for feature in unlisted}
-    readers = {*filter(_is_of_readers, writers), *(protocol.reader_features or ())}
+    readers = {*filter(_is_reader_writer, writers), *(protocol.reader_features or ())}
     lowest = [FEATURES[TableFeature(name)].min_reader_version for name in readers]
     if protocol.min_reader_version < READER_FEATURES_VERSION and None not in lowest:
         reader = max([protocol.min_reader_version, *filter(None, lowest)])
@@ -188,6 +188,6 @@ def _with_lists(protocol: Protocol, features: set[str]) -> Protocol:
     )
 
 
-def _is_of_readers(name: str) -> bool:
+def _is_reader_writer(name: str) -> bool:
     feature = known_feature(name)
     return feature is not None and FEATURES[feature].reader_writer

@@ -129,8 +129,10 @@ class KnownSidecars:
             The change in the number of live files since the last checkpoint.
         """
         kept = [
-            *_unless_small([o for o in self.adds if o.path not in touched], adds_per_sidecar),
-            *_unless_small([o for o in self.removes if o.path not in touched], removes_per_sidecar),
+            *_without_many_small([o for o in self.adds if o.path not in touched], adds_per_sidecar),
+            *_without_many_small(
+                [o for o in self.removes if o.path not in touched], removes_per_sidecar
+            ),
         ]
         names = {one.path for one in kept}
         rewritten = [one for one in (*self.adds, *self.removes) if one.path not in names]
@@ -139,13 +141,13 @@ class KnownSidecars:
             (*self.others, *rewritten),
             None if self.others else self.num_adds + more_live,
         )
-        again = sum(_tags(one).num_adds for one in rewritten)
-        if not kept or again > MOST_REWRITTEN * (again + reuse.num_adds):
+        rewritten_adds = sum(_tags(one).num_adds for one in rewritten)
+        if not kept or rewritten_adds > MOST_REWRITTEN * (rewritten_adds + reuse.num_adds):
             return None
         return reuse
 
 
-def _unless_small(sidecars: Sequence[Sidecar], usual: int) -> Sequence[Sidecar]:
+def _without_many_small(sidecars: Sequence[Sidecar], usual: int) -> Sequence[Sidecar]:
     """Return all sidecars, or only the large ones if too many are small."""
     large = [one for one in sidecars if 2 * _num_actions(one) >= usual]
     return large if len(sidecars) - len(large) > MAX_SMALL else sidecars
@@ -158,5 +160,5 @@ def _num_actions(sidecar: Sidecar) -> int:
 
 def _tags(sidecar: Sidecar) -> SidecarTags:
     tags = parse_sidecar_tags(sidecar.tags)
-    assert tags is not None, "only sidecars of our own are asked"
+    assert tags is not None, "the sidecar has tags of sparkdelta"
     return tags

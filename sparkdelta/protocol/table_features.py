@@ -135,11 +135,11 @@ def _reader(*aliases: str, needs: tuple[TableFeature, ...] = ()) -> FeatureRules
 
 def _unreadable(*aliases: str, reason: str) -> FeatureRules:
     return FeatureRules(
-        aliases, reader_writer=True, readable=False, writable=_NOTHING, reason=reason
+        aliases, reader_writer=True, readable=False, writable=_NO_WRITING, reason=reason
     )
 
 
-_NOTHING: frozenset[Writing] = frozenset()
+_NO_WRITING: frozenset[Writing] = frozenset()
 _NOT_IN_PROTOCOL = "not part of the protocol specification"
 
 FEATURES: dict[TableFeature, FeatureRules] = {
@@ -181,12 +181,12 @@ FEATURES: dict[TableFeature, FeatureRules] = {
         reason="old checkpoints may be the only record of the features that old versions require",
     ),
     TableFeature.COORDINATED_COMMITS: _writer(
-        writable=_NOTHING,
+        writable=_NO_WRITING,
         reason="only the coordinator knows which commits are part of the table",
     ),
     TableFeature.MATERIALIZE_PARTITION_COLUMNS: _writer(),
     TableFeature.REDIRECT_WRITER_ONLY: _writer(
-        writable=_NOTHING,
+        writable=_NO_WRITING,
         reason="writes must go to another table",
     ),
     TableFeature.COLLATIONS: _writer("collations-preview"),
