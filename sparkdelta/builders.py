@@ -1,4 +1,4 @@
-"""`DeltaTableBuilder`, with delta-spark's names: what describes a table before it is made.
+"""`DeltaTableBuilder` with the method names of delta-spark.
 
 References
 ----------
@@ -25,16 +25,16 @@ Table = TypeVar("Table")
 
 @dataclass
 class IdentityGenerator:
-    """How the values of an identity column are made: the first, and the step to the next."""
+    """The first value of an identity column and the step between values."""
 
     start: int = 1
     step: int = 1
 
 
 class DeltaTableBuilder(Generic[Table]):
-    """Describes a table; nothing is done before `execute`.
+    """Builds the definition of a table; nothing is executed before `execute`.
 
-    Made by `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`.
+    Created by `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`.
     """
 
     def __init__(
@@ -50,24 +50,25 @@ class DeltaTableBuilder(Generic[Table]):
         self._table = TableDescription(columns=())
 
     def tableName(self, identifier: str) -> DeltaTableBuilder[Table]:
-        """Not there: a table is named by its path alone, see `location`.
+        """Not supported: tables are identified by path only, see `location`.
 
         Raises
         ------
         InvalidArgumentError
+            Always.
         """
-        raise _wrong(
+        raise _invalid(
             "tableName",
             f"{identifier!r} is a table name, but tables can only be identified by their location",
         )
 
     def location(self, location: str) -> DeltaTableBuilder[Table]:
-        """The table's root, as any path that Spark writes to."""
+        """Set the table's root, as any path that Spark can write to."""
         self._location = location
         return self
 
     def comment(self, comment: str) -> DeltaTableBuilder[Table]:
-        """The table's description."""
+        """Set the table's description."""
         self._table = replace(self._table, comment=comment)
         return self
 
@@ -80,21 +81,21 @@ class DeltaTableBuilder(Generic[Table]):
         generatedByDefaultAs: IdentityGenerator | None = None,
         comment: str | None = None,
     ) -> DeltaTableBuilder[Table]:
-        """One more column.
+        """Add a column.
 
         Parameters
         ----------
         dataType
-            A type, or its name in SQL.
+            A type, or its SQL name.
         generatedAlwaysAs
-            An expression in SQL over the other columns; or an identity, then rows bring no values
-            of their own.
+            A SQL expression over other columns, or an identity column for which rows must not
+            provide values.
         generatedByDefaultAs
-            An identity for rows that bring no value.
+            An identity column for which rows may provide values.
         """
         metadata: dict[str, object] = {} if comment is None else {"comment": comment}
         if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
-            raise _wrong("generatedByDefaultAs", "it cannot be combined with generatedAlwaysAs")
+            raise _invalid("generatedByDefaultAs", "it cannot be combined with generatedAlwaysAs")
         identity, argument = generatedByDefaultAs, "generatedByDefaultAs"
         if isinstance(generatedAlwaysAs, str):
             metadata[GENERATION_EXPRESSION] = generatedAlwaysAs
@@ -102,33 +103,34 @@ class DeltaTableBuilder(Generic[Table]):
             identity, argument = generatedAlwaysAs, "generatedAlwaysAs"
         if identity is not None:
             if not isinstance(identity, IdentityGenerator):
-                raise _wrong(argument, f"{identity!r} is not an IdentityGenerator")
+                raise _invalid(argument, f"{identity!r} is not an IdentityGenerator")
             takes_values = generatedByDefaultAs is not None
             metadata |= identity_metadata(identity.start, identity.step, takes_values=takes_values)
         data_type = _data_type(dataType) if isinstance(dataType, str) else dataType
         return self._with_columns([StructField(colName, data_type, nullable, metadata)])
 
     def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder[Table]:
-        """More columns, with their own metadata."""
+        """Add columns with their metadata."""
         return self._with_columns(cols.fields if isinstance(cols, StructType) else cols)
 
     def partitionedBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder[Table]:
-        """The columns to partition by, one after another or as one list."""
+        """Set the partition columns, as separate arguments or one list."""
         self._table = replace(self._table, partition_by=_names("partitionedBy", cols))
         return self
 
     def clusterBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder[Table]:
-        """The columns to cluster by, one after another or as one list; up to four."""
+        """Set the clustering columns, as separate arguments or one list; at most four."""
         self._table = replace(self._table, clustering_columns=_names("clusterBy", cols))
         return self
 
     def property(self, key: str, value: str) -> DeltaTableBuilder[Table]:
-        """A table property."""
+        """Set a table property."""
         self._table = replace(self._table, properties={**self._table.properties, key: value})
         return self
 
     def execute(self) -> Table:
-        """Commit the table, or leave the one that is there alone if that was said.
+        """Create or replace the table and return it. `createIfNotExists` leaves an existing table
+        unchanged.
 
         Raises
         ------
@@ -136,7 +138,7 @@ class DeltaTableBuilder(Generic[Table]):
             Nothing was committed; see `sparkdelta.exceptions`.
         """
         if self._location is None:
-            raise _wrong(
+            raise _invalid(
                 "location", "it is required, because a table is identified by its location"
             )
         create_table(self._spark, self._location, self._table, self._creation)
@@ -151,7 +153,7 @@ class DeltaTableBuilder(Generic[Table]):
 def _data_type(text: str) -> DataType:
     data_type = DataType.fromDDL(text)
     if isinstance(data_type, StructType) and not text.strip().lower().startswith("struct"):
-        raise _wrong("dataType", f"{text} is a column, not a type")
+        raise _invalid("dataType", f"{text} is a column, not a type")
     return data_type
 
 
@@ -159,9 +161,9 @@ def _names(argument: str, given: tuple[str | list[str] | tuple[str, ...], ...]) 
     one = given[0] if len(given) == 1 and not isinstance(given[0], str) else given
     names = tuple(name for name in one if isinstance(name, str))
     if len(names) != len(one):
-        raise _wrong(argument, "it must be a list of column names")
+        raise _invalid(argument, "it must be a list of column names")
     return names
 
 
-def _wrong(argument: str, problem: str) -> InvalidArgumentError:
+def _invalid(argument: str, problem: str) -> InvalidArgumentError:
     return InvalidArgumentError(argument=argument, problem=problem)

@@ -1,4 +1,4 @@
-"""Our own verbs: reading and writing a table, loading its snapshots."""
+"""Public functions to read and write tables and to load snapshots."""
 
 from __future__ import annotations
 
@@ -30,44 +30,46 @@ def read_delta(
     max_driver_files: int = MAX_DRIVER_FILES,
     progress: bool = True,
 ) -> DataFrame:
-    """The rows of a Delta table, pinned to one version.
+    """Return the rows of one version of a Delta table.
 
     Parameters
     ----------
     spark
-        A classic or Connect session.
+        A classic or Spark Connect session.
     path
-        The table's root, as any path that Spark reads.
+        The table's root, as any path that Spark can read.
     version
-        The version to read, the latest by default.
+        The version to read; the latest by default.
     timestamp
-        A moment to read the table as of, instead of `version`; without a zone it is UTC.
+        Read the latest version at this time, instead of `version`. A time without a time zone is in
+        UTC.
     where
-        Rows to keep, as SQL text or a Column; files without such rows are not read. It is never
-        evaluated on deleted rows, as a later `filter` of files with deletion vectors may be.
+        Condition on the rows to return, as SQL text or a Column; files that cannot contain such
+        rows are not read. Unlike a later `filter`, it is never evaluated on rows that a deletion
+        vector marks as deleted.
     columns
         Columns to return, in this order; all by default. ``_metadata.row_id`` and
         ``_metadata.row_commit_version`` (LONG, returned as ``row_id`` and ``row_commit_version``)
-        ask for row tracking.
+        return the row tracking columns.
     partition_time_zone
-        The zone of timestamp partition values that were written without one.
+        Time zone of timestamp partition values that were written without one.
     max_driver_files
-        The longest list of files that the driver may hold; executors read the files of a longer one
-        by themselves, see `Scan.to_df`.
+        Maximum length of a file list on the driver; executors read the files of a longer list, see
+        `Scan.to_df`.
     progress
-        Whether a bar is shown once reading the log takes longer than a second; only ever in a
-        terminal or notebook, and with rich (``sparkdelta[progress]``).
+        True to show a progress bar if reading the log takes longer than a second, in a terminal or
+        notebook with rich installed (``sparkdelta[progress]``).
 
     Returns
     -------
     DataFrame
-        The table's columns in its schema's order and types, all nullable. Lazy, but for one Spark
-        job that lists the files.
+        The table's columns in schema order, all nullable. Lazy, except for one Spark job that lists
+        the files.
 
     Raises
     ------
     DeltaError
-        The table is not there, cannot be read by this engine, or its log is broken; see
+        The table does not exist, cannot be read by this engine, or has a corrupt log; see
         `sparkdelta.exceptions`.
 
     Examples
@@ -107,59 +109,59 @@ def write_delta(
 ) -> WriteResult:
     """Write rows to a Delta table and commit them as one version.
 
-    What a table asks of its writers and is not implemented here (see COMPATIBILITY.md) is refused
-    by name before anything is written.
+    If the table requires a writer feature that is not implemented (see COMPATIBILITY.md), an error
+    names it before anything is written.
 
     Parameters
     ----------
     df
-        The rows. Columns and fields of structs are matched by name in any case, and cast as Spark's
-        store assignment policy ANSI says. A column that they lack is generated, has its default, or
-        is null, which a partition column is only where the rows say so. Each row must keep the
-        table's constraints. Where they are made from rows of the table itself, what was committed
-        since these were read is a conflict.
+        The rows. Columns and struct fields are matched by name, ignoring case, and cast by Spark's
+        ANSI store assignment policy. A missing column is generated, set to its default value, or
+        null, but a missing partition column that would be null is an error. Each row must satisfy
+        the table's constraints. If the rows are computed from the table itself, any commit since
+        that version was read is a conflict.
     path
-        The table's root, as any path that Spark writes to.
+        The table's root, as any path that Spark can write to.
     mode
         ``append``, ``overwrite``, ``error`` (or ``errorifexists``) or ``ignore``, in any case; all
-        of them make a table where there is none.
+        of them create a table that does not exist.
     partition_by
-        The partition columns of a new table.
+        Partition columns of a new table.
     replace_where
-        With `overwrite`: replaces the rows that fulfil this condition, and every new row must
-        fulfil it. Files are removed by a condition on partition columns alone, and written again
-        without such rows by any other.
+        With `overwrite`: replaces only the rows that match this condition, which every new row must
+        match. With a condition on partition columns only, whole files are removed; otherwise files
+        with matching rows are rewritten.
     partition_overwrite_mode
-        With `overwrite`: ``dynamic`` replaces the partitions that the rows are in, ``static`` all.
+        With `overwrite`: ``dynamic`` replaces only the partitions of the new rows, ``static`` the
+        whole table.
     merge_schema
-        Whether columns and nested fields that only the rows have become the table's last ones, and
-        wider types of theirs the table's, where it has ``delta.enableTypeWidening``.
+        True to append columns and nested fields that only the rows have to the table's schema, and
+        to widen its types to those of the rows if ``delta.enableTypeWidening`` is set.
     overwrite_schema
-        With `overwrite`: the table gets the schema of the rows, and is partitioned by
-        `partition_by` or not at all.
+        With `overwrite`: replaces the table's schema by that of the rows, and its partitioning by
+        `partition_by`.
     txn_app_id, txn_version
-        Name the write, so that it is done once: it is left out if the table has the transaction, or
-        a later one of the same application.
+        Make the write idempotent: it is skipped if the table contains this transaction or a later
+        one of the same application.
     user_metadata
-        A text that history keeps.
+        A string for the table's history.
     properties
-        Of a new table.
+        Properties of a new table.
     data_change
-        False says that the write only rearranges rows: readers of changes pass over it.
+        False if the write only rearranges existing rows, so that readers of changes can ignore it.
     max_records_per_file
-        The most rows of a data file.
+        Maximum number of rows of a data file.
     target_file_size
-        In bytes, about: rows are shuffled so that each partition gets a file for so many. Where the
-        table's `delta.autoOptimize.optimizeWrite` is true, it is `delta.targetFileSize` or 128 MB.
-        Not for rows with new identity values.
+        Approximate size of data files in bytes; rows are shuffled by partition to reach it. If the
+        table sets `delta.autoOptimize.optimizeWrite`, the default is `delta.targetFileSize` or 128
+        MB. Not supported for rows with new identity values.
     compression
-        The codec of the data files; by default the one of `delta.parquet.compression.codec`, else
-        snappy.
+        Compression codec of the data files; by default `delta.parquet.compression.codec` or snappy.
 
     Returns
     -------
     WriteResult
-        version (None where there was nothing to do), num_files, num_rows, num_bytes, retries,
+        version (None if nothing was committed), num_files, num_rows, num_bytes, retries,
         milliseconds.
 
     Raises
@@ -211,9 +213,9 @@ def load_snapshot(
     partition_time_zone: str = "UTC",
     progress: bool = True,
 ) -> Snapshot:
-    """A table at one version: its protocol, metadata, and state as DataFrames.
+    """Return a table at one version: its protocol, metadata, and state as DataFrames.
 
-    Parameters and errors are those of `read_delta`.
+    Parameters and errors are the same as for `read_delta`.
 
     References
     ----------

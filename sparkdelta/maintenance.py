@@ -1,4 +1,6 @@
-"""Our own verbs for the upkeep of a table's log: checkpoints, checksums, compaction, cleanup."""
+"""Public functions to maintain and verify a table's log: checkpoints, version checksums,
+compaction, cleanup.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,16 @@ from sparkdelta.table.maintenance.version_checksum import ChecksumResult
 def write_version_checksum(
     spark: SparkSession, path: str, *, version: int | None = None
 ) -> ChecksumResult:
-    """Write the version checksum (`.crc`) of a version, the latest by default.
+    """Write the version checksum file (`.crc`) of a version, the latest by default.
 
-    It is computed from the checksum of the version before and the one commit where these tell it
-    exactly, else from the state. One that is there already is left alone. Up to 100 transactions,
-    10 domains and 50 files are listed in it; a longer list is left out.
+    It is derived from the previous version's checksum and the commit if these are sufficient,
+    otherwise from the table's state. An existing file is not replaced. Lists of at most 100
+    transactions, 10 domains and 50 files are included; longer lists are omitted.
 
     Raises
     ------
     DeltaError
-        The log cannot be read, or may not be written by this engine; nothing was written.
+        The log cannot be read, or this engine cannot write it; nothing was written.
 
     References
     ----------
@@ -50,43 +52,44 @@ def write_checkpoint(
     compression: str = "snappy",
     progress: bool = True,
 ) -> WrittenCheckpoint:
-    """Write the checkpoint of a version: executors do it, nothing of the log passes the driver.
+    """Write the checkpoint of a version. Executors write it; the actions do not pass through the
+    driver.
 
     Parameters
     ----------
     spark
-        A classic or Connect session.
+        A classic or Spark Connect session.
     path
         The table's root.
     version
         The latest by default.
     kind
-        ``classic``; ``v2-json`` or ``v2-parquet``, named by a UUID; or ``v2-classic``. By default
-        what the table's ``delta.checkpointPolicy`` says; V2 then means JSON, of which one in a
-        hundred versions has the classic name instead, for old clients to see.
+        ``classic``, or ``v2-json`` or ``v2-parquet`` with a UUID in the name, or ``v2-classic``.
+        The default follows the table's ``delta.checkpointPolicy``; for V2 it is JSON, and one in a
+        hundred versions has the classic name, so that old clients find it.
     layout
-        ``clustered``: files are ordered by partition values, then by their statistics, and a
-        condition on them reads a few of the sidecars; ``hash``: files are spread by their paths.
+        ``clustered`` orders files by partition values and then by statistics, so that a condition
+        on these reads only a few sidecars; ``hash`` distributes files by path.
     incremental
-        Whether a V2 checkpoint takes over the sidecars of the last one that are still right.
+        True if a V2 checkpoint reuses the unchanged sidecars of the previous one.
     adds_per_sidecar
-        How many files a sidecar of a V2 checkpoint describes, about.
+        Approximate number of files in a sidecar of a V2 checkpoint.
     compression
-        A codec of Spark's Parquet writer.
+        A compression codec of Spark's Parquet writer.
     progress
-        Whether a bar is shown where it takes long, see `read_delta`.
+        True to show a progress bar, see `read_delta`.
 
     Returns
     -------
     WrittenCheckpoint
-        What was written. `is_written` is False where a checkpoint was there that is never
-        replaced, or is as good.
+        The written checkpoint. `is_written` is False if an equivalent checkpoint, or one that is
+        never replaced, already exists.
 
     Raises
     ------
     DeltaError
-        The table, or its storage, cannot be written by this engine; or what was written does not
-        agree with the version (`CheckpointMismatchError`), then nothing is published.
+        This engine cannot write the table or its storage, or the written files do not match the
+        version (`CheckpointMismatchError`); nothing is published.
 
     Examples
     --------
@@ -111,24 +114,24 @@ def write_checkpoint(
 def compact_log(
     spark: SparkSession, path: str, *, start: int | None = None, end: int | None = None
 ) -> CompactionResult:
-    """Write a log compaction file for the commits from `start` to `end`, both included.
+    """Write a log compaction file for the commits from `start` to `end`, both inclusive.
 
-    One Spark job; no action passes the driver beyond what loading a version needs. One that is
-    there already is left alone.
+    Takes one Spark job; on the driver, only the actions needed to load a version are collected. An
+    existing file is not replaced.
 
     Parameters
     ----------
     start
-        By default the version after the newest checkpoint not newer than `end`; with less than two
-        commits after it there is nothing to do.
+        The first version; by default the one after the newest checkpoint at or before `end`. With
+        the default, nothing is written for fewer than two commits.
     end
-        By default the latest version.
+        The last version; by default the latest.
 
     Raises
     ------
     DeltaError
-        The range is none, a commit of it is missing, or the log may not be written by this engine;
-        nothing was written.
+        The range is empty, a commit is missing, or this engine cannot write the log; nothing was
+        written.
 
     References
     ----------
@@ -142,23 +145,24 @@ def compact_log(
 def clean_log(
     spark: SparkSession, path: str, *, dry_run: bool = False, now_ms: int | None = None
 ) -> CleanupResult:
-    """Delete what of the log is older than `delta.logRetentionDuration` and no version within it
-    needs: commits, checkpoints, version checksums, compactions and sidecars.
+    """Delete log files that are older than `delta.logRetentionDuration` and not needed by a version
+    within that time: commits, checkpoints, version checksums, log compactions and sidecars.
 
-    Nothing goes without a complete checkpoint at or below the newest commit that has expired, or
-    where `delta.enableExpiredLogCleanup` is false; the result says why.
+    Nothing is deleted without a complete checkpoint at or below the newest expired commit, or if
+    `delta.enableExpiredLogCleanup` is false; the result contains the reason.
 
     Parameters
     ----------
     dry_run
-        Whether only to say what would be deleted.
+        True to only report the files that would be deleted.
     now_ms
-        The time to count from in milliseconds since the epoch, this moment by default.
+        The time in milliseconds since the epoch from which retention is counted; the current time
+        by default.
 
     Raises
     ------
     DeltaError
-        The log cannot be read, or may not be cleaned by this engine; nothing was deleted.
+        The log cannot be read, or this engine cannot clean it; nothing was deleted.
 
     References
     ----------
@@ -171,34 +175,34 @@ def clean_log(
 def verify(
     spark: SparkSession, path: str, *, version: int | None = None, footers: bool = False
 ) -> Verification:
-    """Look for everything in a table that is not as its log says. Nothing is changed.
+    """Check a table against its log without changing anything.
 
-    The log has every commit, and nothing of it is of a version after the last. Every complete
-    checkpoint has its sidecars, in the size that it says, and agrees with replay of the log before
-    it, as far as that is still there: no file or unexpired tombstone is lost, and no bound or typed
-    partition value would leave out a file that the log's keep. Every log compaction agrees with its
-    commits. The version can be replayed, and its version checksum is complete and says what replay
-    does. Every live data file exists with the logged size, every deletion vector is what its
-    descriptor says. No replay is from what was found wrong.
+    The log must contain every commit and no file of a later version. Every complete checkpoint must
+    have its sidecars with the recorded sizes and agree with replay of the log before it, as far as
+    that still exists: no file or unexpired tombstone is missing, and no min/max value or typed
+    partition value would skip a file that those of the log would not. Every log compaction must
+    agree with its commits. The version must be replayable, and its version checksum complete and
+    equal to the replayed state. Every live data file must exist with the logged size, and every
+    deletion vector must match its descriptor. Replay does not use files with findings.
 
     Parameters
     ----------
     version
-        The version whose files are looked for, the latest by default; of the log, what is newer is
-        left alone.
+        The version whose data files are checked; the latest by default. Log files of later versions
+        are ignored.
     footers
-        Whether to open every data file, and compare its number of rows with `numRecords` and the
-        bounds and null counts of its columns with those of the log.
+        True to open every data file and compare its number of rows with `numRecords`, and the
+        bounds and null counts of its columns with the log.
 
     Returns
     -------
     Verification
-        `is_clean`, the findings as a DataFrame, `as_dict()`; printed, it is a report.
+        `is_clean`, the findings as a DataFrame, and `as_dict()`; its string form is a report.
 
     Raises
     ------
     DeltaError
-        There is no table. What is wrong with one is a finding, not an error.
+        The table does not exist. Problems of an existing table are findings, not errors.
 
     References
     ----------

@@ -1,6 +1,4 @@
-"""`DeltaTable`, with delta-spark's names: what `from delta.tables import DeltaTable` gives
-there.
-"""
+"""`DeltaTable` with the method names of delta-spark's `delta.tables.DeltaTable`."""
 
 from __future__ import annotations
 
@@ -20,9 +18,10 @@ __all__ = ["DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
 
 
 class DeltaTable:
-    """A Delta table by its path; every method looks up the latest version when it is called.
+    """A Delta table identified by its path; every method reads the latest version when it is
+    called.
 
-    Made by `DeltaTable.forPath`, or by the builders of `DeltaTable.create` and its like.
+    Created by `DeltaTable.forPath` or the builders of `DeltaTable.create` and similar methods.
     """
 
     def __init__(self, spark: SparkSession, path: str, hadoopConf: Mapping[str, str]) -> None:
@@ -35,17 +34,17 @@ class DeltaTable:
     def forPath(
         cls, sparkSession: SparkSession, path: str, hadoopConf: Mapping[str, str] | None = None
     ) -> DeltaTable:
-        """The table at a path.
+        """Return the table at a path.
 
         Parameters
         ----------
         hadoopConf
-            Options for the file system, added to the session's.
+            File system options, added to those of the session.
 
         Raises
         ------
         TableNotFoundError
-            There is no Delta table.
+            There is no Delta table at the path.
         """
         table = cls(sparkSession, path, hadoopConf or {})
         with advised(sparkSession, path):
@@ -54,7 +53,7 @@ class DeltaTable:
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
-        """Whether there is a Delta log at a path."""
+        """True if there is a Delta log at a path."""
         try:
             find_log_segment(open_log(sparkSession, identifier))
         except TableNotFoundError:
@@ -63,26 +62,26 @@ class DeltaTable:
 
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
-        """Describes a table that is not there yet."""
+        """Return a builder of a new table."""
         return cls._builder(sparkSession, Creation.CREATE)
 
     @classmethod
     def createIfNotExists(
         cls, sparkSession: SparkSession | None = None
     ) -> DeltaTableBuilder[DeltaTable]:
-        """Describes a table that is made unless there is one."""
+        """Return a builder of a table that is only created if it does not exist."""
         return cls._builder(sparkSession, Creation.CREATE_IF_NOT_EXISTS)
 
     @classmethod
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
-        """Describes a table that comes in the place of one, without its rows."""
+        """Return a builder of a table that replaces an existing one and its rows."""
         return cls._builder(sparkSession, Creation.REPLACE)
 
     @classmethod
     def createOrReplace(
         cls, sparkSession: SparkSession | None = None
     ) -> DeltaTableBuilder[DeltaTable]:
-        """Describes a table that is made, in the place of one if there is any."""
+        """Return a builder of a table that is created or replaces an existing one."""
         return cls._builder(sparkSession, Creation.CREATE_OR_REPLACE)
 
     @classmethod
@@ -99,27 +98,30 @@ class DeltaTable:
         return f"DeltaTable({self._path!r})"
 
     def toDF(self) -> DataFrame:
-        """The rows of the latest version, see `sparkdelta.read_delta`."""
+        """Return the rows of the latest version, see `sparkdelta.read_delta`."""
         rows = self._snapshot().scan().to_df()
         return rows if self._alias is None else rows.alias(self._alias)
 
     def alias(self, aliasName: str) -> DeltaTable:
-        """The same table with a name for its columns."""
+        """Return the same table with an alias for its rows."""
         table = DeltaTable(self._spark, self._path, self._options)
         table._alias = aliasName
         return table
 
     def history(self, limit: int | None = None) -> DataFrame:
-        """The commits, newest first; columns as in `sparkdelta.commands.describe.table_history`.
+        """Return the commits, newest first; columns as in
+        `sparkdelta.commands.describe.table_history`.
 
-        Read the table as of a row by its `version`. Spark shows `timestamp` in the session time
-        zone and collects it as a naive datetime in the local one, but `read_delta` reads what has
-        no time zone as UTC: pass ``row.timestamp.astimezone()``.
+        To read the table as of a commit, pass its `version`. Spark displays `timestamp` in the
+        session time zone and collects it as a naive local datetime, while `read_delta` interprets
+        times without a time zone as UTC: pass ``row.timestamp.astimezone()``.
         """
         return table_history(self._spark, self._snapshot(), limit)
 
     def detail(self) -> DataFrame:
-        """One row about the table; columns as in `sparkdelta.commands.describe.table_detail`."""
+        """Return one row about the table; columns as in
+        `sparkdelta.commands.describe.table_detail`.
+        """
         return table_detail(self._spark, self._snapshot())
 
     def _snapshot(self) -> Snapshot:

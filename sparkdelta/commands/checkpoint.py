@@ -1,4 +1,4 @@
-"""Writing a checkpoint."""
+"""The checkpoint command."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def checkpoint(
     Parameters
     ----------
     now_ms
-        The time by which tombstones and transactions are expired; now by default.
+        The time in milliseconds since the epoch that determines expired tombstones and
+        transactions; the current time by default.
     """
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     store = open_log_for_writing(spark, path)

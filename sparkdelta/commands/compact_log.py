@@ -1,4 +1,4 @@
-"""Compacting a range of commits."""
+"""The log compaction command."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def compact_commits(
     with jobs_of(store.table_root, end), writing_session(spark) as session:
         snapshot = open_writable(session, path, version=end)
         checkpoint = snapshot.segment.checkpoint
-        after = 0 if checkpoint is None else checkpoint.version + 1
-        first, last = after if start is None else start, snapshot.version
+        default_start = 0 if checkpoint is None else checkpoint.version + 1
+        first, last = default_start if start is None else start, snapshot.version
         if start is None and first >= last:
             return CompactionResult(first, last)
         if not 0 <= first < last:

@@ -1,4 +1,4 @@
-"""What a table is and how it came about: `detail` and `history`."""
+"""Table detail and history."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _TIMES = StructType(
 
 
 def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = None) -> DataFrame:
-    """The commits of a table, newest first, with delta-spark's columns.
+    """Return the commits of a table, newest first, with delta-spark's columns.
 
-    Commits without a commitInfo are listed with version and timestamp alone. Lazy, but for the
-    listing of the log.
+    Commits without a commitInfo have only a version and a timestamp. The log is listed immediately;
+    everything else is lazy.
 
     Parameters
     ----------
     limit
-        How many commits to return, all by default.
+        The maximum number of commits; all by default.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = N
 
 
 def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
-    """One row about the table's latest version, with delta-spark's columns.
+    """Return one row about the table's latest version, with delta-spark's columns.
 
     Returns
     -------
@@ -132,7 +132,9 @@ def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
 
 
 def _totals(snapshot: Snapshot) -> tuple[int, int]:
-    """Live files and their bytes: from the version checksum where it tells, else counted."""
+    """Return the number and total size in bytes of live files, from the version checksum if
+    available.
+    """
     checksum = snapshot.version_checksum
     if checksum and checksum.num_files is not None and checksum.table_size_bytes is not None:
         return checksum.num_files, checksum.table_size_bytes
@@ -142,7 +144,7 @@ def _totals(snapshot: Snapshot) -> tuple[int, int]:
 
 
 def _clustering_columns(snapshot: Snapshot) -> list[str]:
-    """The logical names of the clustering columns.
+    """Return the logical names of the clustering columns.
 
     References
     ----------

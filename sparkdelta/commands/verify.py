@@ -1,4 +1,4 @@
-"""Whether a table is what its log says: `verify`."""
+"""Verification of a table against its log."""
 
 from __future__ import annotations
 
@@ -47,31 +47,34 @@ from sparkdelta.workers.file_checks import (
 _LOGGER = logging.getLogger(__name__)
 
 MAX_FINDINGS = 1000
-"""Up to so many findings of a check are brought to the driver; of more, only their number, or that
-there are more."""
+"""Maximum number of findings per check that are collected on the driver; of further ones, only the
+number is.
+"""
 
-MAX_LOOKED_AT = 100_000
-"""Up to so many files the driver looks at itself where workers have no way to them (HDFS)."""
+MAX_DRIVER_CHECKED_FILES = 100_000
+"""Maximum number of files that the driver checks itself if workers cannot access the storage
+(HDFS).
+"""
 
 LOG, STATE, CHECKSUM, FILES = "log", "state", "version checksum", "files"
 CHECKPOINT, COMPACTION = "checkpoint", "log compaction"
 
 _FILES_PER_TASK = 1000
-_MOST_TASKS = 10_000
+_MAX_TASKS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One of the checks of a verification.
+    """The result of one check of a verification.
 
     Attributes
     ----------
     looked_at
-        How many things it looked at: commits, fields, checkpoints, files.
+        The number of checked items: commits, fields, checkpoints or files.
     found
-        How many findings there are.
+        The number of findings.
     shown
-        The findings, as (check, path, problem): all of them up to `MAX_FINDINGS`.
+        The findings as (check, path, problem), at most `MAX_FINDINGS`.
     """
 
     name: str
@@ -82,15 +85,15 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What `sparkdelta.verify` found; printed, it is a report.
+    """The result of `sparkdelta.verify`; its string form is a report.
 
     Attributes
     ----------
     version
-        The verified one; None where it cannot be reconstructed.
+        The verified version; None if it cannot be reconstructed.
     findings
-        check STRING, path STRING, problem STRING: a DataFrame of all findings, of local data unless
-        a check has more than `MAX_FINDINGS`.
+        check STRING, path STRING, problem STRING: a DataFrame of all findings, from local data
+        unless a check has more than `MAX_FINDINGS`.
     """
 
     path: str
@@ -100,11 +103,11 @@ class Verification:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was found."""
+        """True if there are no findings."""
         return not any(check.found for check in self.checks)
 
     def as_dict(self) -> dict[str, object]:
-        """As plain values, for JSON."""
+        """Return the result as plain values for JSON."""
         return {
             "path": self.path,
             "version": self.version,
@@ -131,7 +134,7 @@ class Verification:
 def verify_table(
     spark: SparkSession, path: str, *, version: Version | None = None, footers: bool = False
 ) -> Verification:
-    """Look for everything that is not as the log says, see `sparkdelta.verify`.
+    """Verify a table, see `sparkdelta.verify`.
 
     References
     ----------
@@ -166,7 +169,7 @@ def verify_table(
 
 @dataclass(slots=True)
 class _Run:
-    """The checks done so far."""
+    """The state of a verification: the results of the checks so far."""
 
     spark: SparkSession
     log: LogChecks
@@ -201,8 +204,8 @@ class _Run:
         }
         incomplete = [
             (CHECKSUM, name, f"{field} is missing or violates the protocol")
-            for field, said in required.items()
-            if said is None
+            for field, value in required.items()
+            if value is None
         ]
         sizes = recorded.file_sizes
         boundaries = SIZE_BOUNDARIES if sizes is None else sizes.boundaries
@@ -218,8 +221,8 @@ class _Run:
             1,
             incomplete
             + [
-                (CHECKSUM, name, f"{field} is {_short(said)}, but the log gives {_short(is_)}")
-                for field, (said, is_) in wrong.items()
+                (CHECKSUM, name, f"{field} is {_short(value)}, but the log gives {_short(actual)}")
+                for field, (value, actual) in wrong.items()
             ],
         )
 
@@ -246,28 +249,30 @@ class _Run:
         checker = FileChecker(
             files=files, table_root=snapshot.path, with_footers=footers, columns=columns
         )
-        is_far = not files.is_near(snapshot.path) and not is_connect(self.spark)
+        is_driver_only = not files.is_near(snapshot.path) and not is_connect(self.spark)
         try:
             totals = snapshot.live_file_totals()
             [row] = read_rows(totals, what="totals of the live files", bound=1)
             count = row["num_files"]
-            if is_far and count <= MAX_LOOKED_AT:
-                self.local(FILES, count, self._far_findings(snapshot, checker))
+            if is_driver_only and count <= MAX_DRIVER_CHECKED_FILES:
+                self.local(FILES, count, self._driver_findings(snapshot, checker))
             else:
-                tasks = min(count // _FILES_PER_TASK + 1, _MOST_TASKS)
-                looked_at = _looked_at(snapshot, checker).repartition(tasks)
+                tasks = min(count // _FILES_PER_TASK + 1, _MAX_TASKS)
+                looked_at = _files_to_check(snapshot, checker).repartition(tasks)
                 with worker_python(self.spark):
                     found = file_findings(looked_at, checker)
                 self._distributed(FILES, count, found)
         except DeltaError as error:
             self.local(FILES, 0, [(STATE, snapshot.path, error.message)])
 
-    def _far_findings(self, snapshot: Snapshot, checker: FileChecker) -> list[Finding]:
-        """The driver looks where workers would need libhdfs."""
+    def _driver_findings(self, snapshot: Snapshot, checker: FileChecker) -> list[Finding]:
+        """Check files on the driver, because workers would need libhdfs."""
         from sparkdelta.storage.hadoop_files import HadoopFiles  # needs py4j: classic Spark only
 
         files = read_table(
-            _looked_at(snapshot, checker), what="files to verify", bound=MAX_LOOKED_AT
+            _files_to_check(snapshot, checker),
+            what="files to verify",
+            bound=MAX_DRIVER_CHECKED_FILES,
         )
         hadoop = HadoopFiles(self.spark, {})
         return findings_of(files.to_pylist(), replace(checker, files=hadoop))
@@ -288,20 +293,20 @@ class _Run:
 
     def result(self, path: str, version: Version | None) -> Verification:
         complete = [f for c in self.checks if c.found == len(c.shown) for f in c.shown]
-        known = self.spark.createDataFrame(complete, FINDINGS)
-        frames = [known, *self.unbounded]
+        collected = self.spark.createDataFrame(complete, FINDINGS)
+        frames = [collected, *self.unbounded]
         return Verification(
             path, version, tuple(self.checks), reduce(DataFrame.unionByName, frames)
         )
 
 
 def _without_expired(computed: VersionChecksum, recorded: VersionChecksum) -> VersionChecksum:
-    """Without the transactions that the checksum may leave out: they may have expired."""
+    """Remove transactions that the recorded checksum does not list, since they may have expired."""
     if computed.transactions is None or recorded.transactions is None:
         return computed
-    known = {action["appId"] for action in recorded.transactions}
-    kept = tuple(action for action in computed.transactions if action["appId"] in known)
-    return replace(computed, transactions=kept)
+    recorded_ids = {action["appId"] for action in recorded.transactions}
+    transactions = tuple(a for a in computed.transactions if a["appId"] in recorded_ids)
+    return replace(computed, transactions=transactions)
 
 
 def _log_findings(files: Sequence[LogFile]) -> list[Finding]:
@@ -309,7 +314,8 @@ def _log_findings(files: Sequence[LogFile]) -> list[Finding]:
     empty = [
         (LOG, file.name, "has no bytes")
         for file in files
-        if file.is_empty and file.kind is not LogFileKind.COMPACTION  # of nothing but provenance
+        # The compaction of commits that only contain commitInfo is empty.
+        if file.is_empty and file.kind is not LogFileKind.COMPACTION
     ]
     return empty + [
         (
@@ -322,7 +328,9 @@ def _log_findings(files: Sequence[LogFile]) -> list[Finding]:
 
 
 def _lost_tail(files: Sequence[LogFile], hint: LastCheckpointHint | None) -> list[Finding]:
-    """What speaks of versions that the log does not have, as where its newest files are lost."""
+    """Return findings for files of versions after the end of the log, as when its newest commits
+    are lost.
+    """
     latest = max(
         (f.version for f in files if f.kind is LogFileKind.COMMIT or f.kind.is_checkpoint),
         default=-1,
@@ -338,7 +346,7 @@ def _lost_tail(files: Sequence[LogFile], hint: LastCheckpointHint | None) -> lis
     return newer
 
 
-def _looked_at(snapshot: Snapshot, checker: FileChecker) -> DataFrame:
+def _files_to_check(snapshot: Snapshot, checker: FileChecker) -> DataFrame:
     file = F.expr(absolute_path("path", table_root=snapshot.path))
     bounds = logged_bounds("stats_parsed", snapshot.configuration.statistics)
     return snapshot.add_files().select(

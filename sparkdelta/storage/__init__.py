@@ -1,6 +1,5 @@
-"""Listing and bytes of the log behind one `LogStore`, and the way from a list of files to a Spark
-scan.
+"""Access to the files of a table: the log through `LogStore`, data files as Spark scans.
 
-The only layer that knows file systems; only `hadoop*.py` may touch `spark._jvm`.
-It knows names and bytes, not what they mean: no rule of the protocol lives here.
+The only layer that depends on file systems; only `hadoop*.py` may access `spark._jvm`. It contains
+no rules of the protocol.
 """

@@ -1,8 +1,8 @@
-"""The log through Spark itself, for Spark Connect, where the client sees neither a JVM nor the
-storage.
+"""Log store and Parquet scans through Spark Connect, where the client has neither a JVM nor access
+to the storage.
 """
 
-# ruff: noqa: ARG002 - arguments of verbs that are refused
+# ruff: noqa: ARG002 - arguments of unsupported methods
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PATH_NOT_FOUND = "PATH_NOT_FOUND"
 
 
 def read_options_named(rows: DataFrame, name: str) -> set[str]:
-    """The values that an option has in the reads of a plan, as the client knows it."""
+    """Return the values of a read option in the client's plan of a DataFrame."""
     own: Any = rows
     found = set()
     messages = [own._plan.to_proto(own._session.client)]
@@ -61,10 +61,10 @@ def read_options_named(rows: DataFrame, name: str) -> set[str]:
 
 @dataclass(slots=True)
 class ConnectLogStore:
-    """`LogStore` over Spark's `binaryFile` source, which sees what the server sees.
+    """`LogStore` over Spark's `binaryFile` source, which reads on the server.
 
-    Spark's file sources hide names that begin with ``_``, so `_last_checkpoint` is never found here
-    and the log is listed whole.
+    Spark's file sources ignore names that begin with ``_``, so `_last_checkpoint` is never found
+    and the whole log is listed.
     """
 
     spark: SparkSession
@@ -97,7 +97,7 @@ class ConnectLogStore:
                 raise FileNotFoundError(errno.ENOENT, str(error), names[0]) from None
             raise self._out_of_reach(error) from None
         contents = {row["path"].rpartition("/")[2]: bytes(row["content"]) for row in rows}
-        # A file of no bytes has no row; one that is gone fails the query.
+        # An empty file has no row; a missing file fails the query.
         return [contents.get(name.rpartition("/")[2], b"") for name in names]
 
     def read_start(self, name: str, size: int) -> bytes:
@@ -131,7 +131,9 @@ class ConnectLogStore:
         raise self._refusal()
 
     def _list(self, directory: str) -> tuple[str | None, list[FileEntry]]:
-        """A directory of the table as Spark names it, unless nothing is there, and its files."""
+        """Return the qualified path of a directory of the table, None if it is empty, and its
+        files.
+        """
         found, listing = None, []
         try:
             files = self._files([f"{self.path.rstrip('/')}/{directory}"])
@@ -188,22 +190,22 @@ def hadoop_settings(spark: SparkSession, names: Collection[str]) -> dict[str, st
 
 
 def check_same_log(spark: SparkSession, store: LogStore) -> None:
-    """See that a client's own store of a log is the log that the server reads.
+    """Raise if the client's store does not show the same log as the server.
 
-    Where there is no table yet, a file is put there by the one, looked for by the other, and taken
-    away again.
+    For a new table, the client writes a probe file, the server looks for it, and the client deletes
+    it.
 
     Raises
     ------
     StoreNotWritableError
-        It is not, or nobody can tell.
+        The logs differ, or it cannot be determined.
     """
     server = ConnectLogStore(spark, store.table_root)
-    # Of a directory that is not there, Spark logs a stack trace.
+    # Spark logs a stack trace when it lists a directory that does not exist.
     is_same = show_same_log(server, store) if store.list_from() else None
     if is_same is None:
         probe = f"probe-{uuid4()}.tmp"
-        store.put_if_absent(probe, b"Can the server see this?\n")  # it sees no empty file
+        store.put_if_absent(probe, b"Can the server see this?\n")  # it does not see empty files
         try:
             is_same = any(entry.name == probe for entry in server.list_from())
         finally:
@@ -226,7 +228,7 @@ def write_parquet(
     options: Mapping[str, str],
     settings: Mapping[str, str],
 ) -> None:
-    """As `hadoop.write_parquet`, in a session of `sessions.session_of_one_write`."""
+    """Same as `hadoop.write_parquet`, in a session of `sessions.session_of_one_write`."""
     sibling = rows.sparkSession
     committers = committer_settings(lambda key, default: str(sibling.conf.get(key, default)))
     for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
@@ -238,12 +240,13 @@ def write_parquet(
 def parquet_relation(
     spark: SparkSession, files: Sequence[str], schema: StructType, options: Mapping[str, str]
 ) -> ParquetRelation:
-    """A scan of Parquet files by public means alone; partition values must be joined to it.
+    """Return a scan of Parquet files through Spark's public API; partition values must be joined to
+    it.
 
     Raises
     ------
     FileNotFoundError
-        A file is gone; its `filename` is the path, as far as Spark tells.
+        A file does not exist; `filename` is its path if Spark reports it.
     """
     try:
         rows = spark.read.schema(schema).options(**options).parquet(*files)

@@ -1,7 +1,7 @@
-"""Paths, sessions and plans of Spark, through the JVM of classic Spark.
+"""Paths, sessions and plans of classic Spark, through its JVM.
 
-With the modules named `hadoop_` the only one that may touch `spark._jvm`. Nothing in them changes a
-setting of the user's session.
+Only this module and those named `hadoop_*` may access `spark._jvm`. They never change a setting of
+the user's session.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from sparkdelta.storage.parquet import WRITE_OPTIONS, WRITE_SETTINGS, committer_
 
 
 def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> str:
-    """The path as Spark names it: with scheme and authority, decoded, without a trailing slash.
+    """Return a path as Spark qualifies it: with scheme and authority, decoded, without a trailing
+    slash.
 
     Raises
     ------
     FileSystemNotFoundError
-        Spark has no file system of the path's scheme.
+        Spark has no file system for the path's scheme.
     StorageError
-        The path is malformed, or its file system cannot be set up.
+        The path is malformed, or its file system cannot be initialized.
     """
     jvm: Any = spark._jvm
     with storage_errors(path):
@@ -57,23 +58,23 @@ _PACKAGES = {
 
 
 def _remedy(scheme: str, version: str) -> str:
-    instead = "s3a" if scheme in ("s3", "s3n") else scheme
-    if instead not in _PACKAGES:
+    supported = "s3a" if scheme in ("s3", "s3n") else scheme
+    if supported not in _PACKAGES:
         return "Use a scheme that Spark has a file system for, such as file:, hdfs: or s3a:"
-    package = f"the package {_PACKAGES[instead].format(version=version)} (spark.jars.packages)"
-    if instead == scheme:
+    package = f"the package {_PACKAGES[supported].format(version=version)} (spark.jars.packages)"
+    if supported == scheme:
         return f"Start Spark with {package}"
-    return f"Use {instead}:// instead, which takes {package}"
+    return f"Use {supported}:// instead, which takes {package}"
 
 
 @contextmanager
 def storage_errors(path: str) -> Iterator[None]:
-    """Raise the JVM's errors about a file as `StorageError`, without the stack trace.
+    """Raise JVM errors about a file as `StorageError`, without the stack trace.
 
     Raises
     ------
     FileNotFoundError
-        It is not there; its `filename` is the path.
+        The file does not exist; `filename` is the path.
     StorageError
     """
     try:
@@ -87,13 +88,13 @@ def storage_errors(path: str) -> Iterator[None]:
 
 
 def _problem(error: object) -> str:
-    """The first line of an error of Java, with the class but not its package."""
+    """Return the first line of a Java error, without the package of its class."""
     first = str(error).partition("\n")[0]
     return re.sub(r"\b(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error))", "", first).rstrip(". ")
 
 
 def hadoop_configuration(spark: SparkSession, hadoop_conf: Mapping[str, str]) -> Any:
-    """Hadoop's configuration of the session, with these settings above it."""
+    """Return the session's Hadoop configuration with additional settings."""
     configuration = spark._jsparkSession.sessionState().newHadoopConf()
     for key, value in hadoop_conf.items():
         configuration.set(key, value)
@@ -103,14 +104,14 @@ def hadoop_configuration(spark: SparkSession, hadoop_conf: Mapping[str, str]) ->
 def settings(
     spark: SparkSession, names: Sequence[str], hadoop_conf: Mapping[str, str]
 ) -> dict[str, str]:
-    """The Hadoop settings of these names that the session has."""
+    """Return the values of the named Hadoop settings that are set."""
     configuration = hadoop_configuration(spark, hadoop_conf)
     values = {name: configuration.get(name) for name in names}
     return {name: str(value) for name, value in values.items() if value is not None}
 
 
 def is_not_found(error: Py4JJavaError) -> bool:
-    """Whether a file is not there."""
+    """True if the cause of the error is a missing file."""
     return "FileNotFoundException" in str(error.java_exception.getClass().getName())
 
 
@@ -122,19 +123,19 @@ def write_parquet(
     options: Mapping[str, str],
     settings: Mapping[str, str],
 ) -> None:
-    """Write rows into a new directory by Spark's own Parquet writer.
+    """Write rows to a new directory with Spark's Parquet writer.
 
-    The write belongs to a copy of the user's session that has our settings of the writer, and all
-    other settings as they are: the plan of the rows is the user's.
+    The write runs in a clone of the user's session with `WRITE_SETTINGS`; all other settings are
+    kept, since the plan of the rows was created with them.
 
     Parameters
     ----------
     partition_by
-        Columns whose values name directories, and are not in the files.
+        The columns whose values are in directory names and not in the files.
     options
         Options of Spark's Parquet source.
     settings
-        Of this write alone.
+        Settings of this write only.
     """
     spark = rows.sparkSession
     jvm: Any = spark._jvm
@@ -155,8 +156,8 @@ def write_parquet(
 
 @contextmanager
 def rows_in(rows: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
-    """The same rows in another session of the application: what is selected from them meanwhile
-    means what it means there.
+    """Yield the same rows in another session of the application, which is the active session
+    meanwhile.
     """
     jvm: Any = session._jvm
     sessions = jvm.org.apache.spark.sql.classic.SparkSession
@@ -172,13 +173,13 @@ def rows_in(rows: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
 
 
 def clear_active_session(spark: SparkSession) -> None:
-    """Leave the thread without a session of its own, as it was."""
+    """Clear the active session of the thread."""
     jvm: Any = spark._jvm
     jvm.org.apache.spark.sql.classic.SparkSession.clearActiveSession()
 
 
 def read_options_named(rows: DataFrame, name: str) -> set[str]:
-    """The values that an option has in the file relations of a plan and of its subqueries."""
+    """Return the values of a read option in the file relations of a plan and its subqueries."""
     plan = rows._jdf.queryExecution().analyzed()
     subqueries = plan.subqueriesAll()
     plans = [plan, *(subqueries.apply(number) for number in range(subqueries.size()))]
@@ -196,7 +197,7 @@ def read_options_named(rows: DataFrame, name: str) -> set[str]:
 
 
 def moved_rows(rows: DataFrame, session: SparkSession) -> DataFrame:
-    """The same rows, as a frame of another session of the application."""
+    """Return the same rows as a DataFrame of another session of the application."""
     jvm: Any = session._jvm
     plan = rows._jdf.queryExecution().analyzed()
     moved = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
@@ -204,11 +205,11 @@ def moved_rows(rows: DataFrame, session: SparkSession) -> DataFrame:
 
 
 def texts(jvm: Any, array: Any) -> str:
-    """The texts of an array's elements, a line each, in one call instead of one per element."""
+    """Return the string forms of an array's elements, one per line, with a single JVM call."""
     return str(sequence(jvm, array).mkString("\n"))
 
 
 def sequence(jvm: Any, array: Any) -> Any:
-    """An array as Scala's immutable sequence."""
+    """Return an array as an immutable Scala sequence."""
     wrapper = getattr(getattr(jvm.scala.collection.immutable, "ArraySeq$"), "MODULE$")
     return wrapper.unsafeWrapArray(array)

@@ -1,6 +1,6 @@
-"""Files of any Hadoop file system, read by the driver through the JVM of classic Spark.
+"""Reading files of any Hadoop file system on the driver, through the JVM of classic Spark.
 
-For storages that Arrow does not open by itself: on HDFS it needs libhdfs.
+For storages that Arrow cannot open by itself: HDFS would require libhdfs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FILE_STATUS = re.compile(
 
 
 class Listed(NamedTuple):
-    """What Hadoop says of a file or directory."""
+    """The status of a file or directory in a Hadoop listing."""
 
     name: str
     is_directory: bool
@@ -37,7 +37,7 @@ class Listed(NamedTuple):
 
 
 def listed(jvm: Any, statuses: Any) -> list[Listed]:
-    """An array of Hadoop's file statuses as values, in one call: three calls a file would cost a
+    """Convert an array of Hadoop file statuses in one JVM call. Three calls per file would take one
     second per 1,000 files.
     """
     found = list(_FILE_STATUS.finditer(texts(jvm, statuses)))
@@ -59,19 +59,19 @@ def listed(jvm: Any, statuses: Any) -> list[Listed]:
 
 @dataclass(frozen=True, slots=True)
 class HadoopFiles:
-    """As `WorkerFiles`, on the driver alone."""
+    """The methods of `WorkerFiles` for use on the driver."""
 
     spark: SparkSession
     hadoop_conf: Mapping[str, str]
     _file_systems: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def open(self, path: str) -> pa.NativeFile:
-        """A file at an absolute, decoded path, to be read at any place.
+        """Open a file at an absolute, decoded path for random access.
 
         Raises
         ------
         FileNotFoundError
-            It is not there.
+            The file does not exist.
         """
         size = self.size(path)
         if size is None:
@@ -81,12 +81,13 @@ class HadoopFiles:
         return pa.PythonFile(_HadoopFile(self.spark._jvm, stream, size), mode="r")
 
     def size(self, path: str) -> int | None:
-        """The bytes of a file at an absolute, decoded path; None where there is none.
+        """Return the size in bytes of a file at an absolute, decoded path, or None if it does not
+        exist.
 
         Raises
         ------
         OSError
-            It cannot be told.
+            The file system fails.
         """
         try:
             status = self._file_system(path).getFileStatus(self._path(path))
@@ -97,7 +98,7 @@ class HadoopFiles:
         return int(status.getLen()) if status.isFile() else None
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
-        """As `WorkerFiles.data_files`."""
+        """Same as `WorkerFiles.data_files`."""
         try:
             with storage_errors(directory):
                 statuses = self._file_system(directory).listStatus(self._path(directory))
@@ -113,7 +114,7 @@ class HadoopFiles:
         return sorted(file for file in found if is_data_file(file[0].removeprefix(directory)))
 
     def delete_directory(self, directory: str) -> None:
-        """As `WorkerFiles.delete_directory`."""
+        """Same as `WorkerFiles.delete_directory`."""
         try:
             self._file_system(directory).delete(self._path(directory), True)
         except Py4JJavaError as error:
@@ -124,7 +125,9 @@ class HadoopFiles:
         return jvm.org.apache.hadoop.fs.Path(path)
 
     def _file_system(self, path: str) -> Any:
-        """That of a path, looked up once: a configuration of Hadoop's takes milliseconds."""
+        """Return the file system of a path; it is cached because creating a Hadoop configuration
+        takes milliseconds.
+        """
         where = scheme_and_authority(path)
         if where not in self._file_systems:
             configuration = hadoop_configuration(self.spark, self.hadoop_conf)
@@ -133,7 +136,7 @@ class HadoopFiles:
 
 
 class _HadoopFile(io.RawIOBase):
-    """An open file of Hadoop as Python reads files."""
+    """A Hadoop input stream with the interface of Python files."""
 
     def __init__(self, jvm: Any, stream: Any, size: int) -> None:
         self._read_bytes = jvm.org.apache.commons.io.IOUtils.toByteArray

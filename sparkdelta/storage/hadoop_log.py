@@ -1,4 +1,4 @@
-"""The log on any Hadoop file system that the session knows, through the JVM of classic Spark."""
+"""Log store on any Hadoop file system of the session, through the JVM of classic Spark."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ from sparkdelta.storage.log_store import (
 )
 
 ATOMIC_RENAME = frozenset({"hdfs", "abfs", "abfss"})
-"""Schemes that rename a file in one step and refuse to overwrite (ADLS: with a hierarchical
-namespace). Through Hadoop, an object store copies and deletes instead."""
+"""Schemes with an atomic rename that does not overwrite (on ADLS with a hierarchical namespace).
+Object stores copy and delete instead.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class HadoopLogStore:
-    """`LogStore` over any Hadoop file system that the session knows.
+    """`LogStore` on any Hadoop file system of the session.
 
-    The atomic primitive is a rename that does not overwrite, of `FileContext`: that of `FileSystem`
-    may overwrite, or say nothing.
+    Its atomic primitive is the non-overwriting rename of `FileContext`, because a rename of
+    `FileSystem` may overwrite or fail silently.
     """
 
     spark: SparkSession
@@ -78,7 +79,7 @@ class HadoopLogStore:
         source: str,
         name: str,
         *,
-        is_new_name: bool = False,  # noqa: ARG002 - nothing is overwritten anyway
+        is_new_name: bool = False,  # noqa: ARG002 - never overwrites
     ) -> None:
         self.check_writable()
         self._make_directory_of(checked_name(name))
@@ -121,11 +122,11 @@ class HadoopLogStore:
             self._file_system(path).delete(path, True)
 
     def _scheme(self) -> str:
-        """That of the file system which a mount (viewfs) leads to, else that of the path."""
+        """Return the scheme of the file system behind a viewfs mount, or that of the path."""
         path = self._path("")
         scheme = str(path.toUri().getScheme())
         while scheme == "viewfs" and path is not None:
-            with suppress(Py4JJavaError):  # not there yet
+            with suppress(Py4JJavaError):  # the path may not exist yet
                 return str(self._file_system(path).resolvePath(path).toUri().getScheme())
             path = path.getParent()
         return scheme
@@ -162,7 +163,9 @@ class HadoopLogStore:
 
     @contextmanager
     def _temporary(self, name: str, data: Data) -> Iterator[str]:
-        """All of a file, beside its later place; it counts once it is renamed, else it is gone."""
+        """Write a temporary file in the log directory, for the block to rename; it is deleted if
+        the block fails.
+        """
         self._make_directory_of(name)
         temporary = temporary_name()
         path = self._path(temporary)
@@ -200,7 +203,7 @@ class HadoopLogStore:
             if is_not_found(error):
                 raise _not_found(source) from None
             with storage_errors(self.table_root):
-                # Some file systems say no more than that the rename failed.
+                # Some file systems do not report the cause of a failed rename.
                 if not overwriting and self._file_system(path).exists(path):
                     raise FileExistsError(errno.EEXIST, "already in the log", name) from None
                 raise

@@ -1,7 +1,8 @@
-"""Scans of files by Spark's own readers, as no setting of the user's session can change them.
+"""File scans with Spark's readers, independent of the settings of the user's session; classic Spark
+only.
 
-A scan belongs to a sibling session that carries our settings, its DataFrame to the user's session.
-Classic Spark only.
+A scan belongs to a sibling session with this library's settings, its DataFrame to the user's
+session.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
 
 _SEPARATOR = "\x1f"
 
-# Greedy: whatever the path looks like, the last such fields are the status's own.
+# Greedy, so that the last such fields match even if the path contains similar text.
 _STAMP = re.compile(
     r".*; isDirectory=false; length=(?P<length>\d+);.*; modification_time=(?P<modified>\d+);",
     re.DOTALL,
@@ -40,13 +41,15 @@ _SCAN_SETTINGS = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
 }
-"""What a data file's scan depends on and no read option can say."""
+"""Settings that scans of data files depend on and that have no read option."""
 
 _BY_ID_SETTINGS = {
     "spark.sql.parquet.enableVectorizedReader": "true",
     "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
 }
-"""Spark's other reader asks the session that runs the query whether to match field ids."""
+"""Required for field ids: the non-vectorized reader takes the setting for them from the session
+that runs the query.
+"""
 
 _TUNING = {
     "spark.sql.files.maxPartitionBytes",
@@ -55,9 +58,9 @@ _TUNING = {
     "spark.sql.files.maxPartitionNum",
     "spark.sql.parquet.columnarReaderBatchSize",
     "spark.sql.columnVector.offheap.enabled",
-    "spark.sql.parquet.enableVectorizedReader",  # which plans ask the user's session for, too
+    "spark.sql.parquet.enableVectorizedReader",  # plans also read it from the user's session
 }
-"""What users set to make a scan fast, or small, and no row depends on."""
+"""The user's settings that affect the performance of a scan, but not its rows."""
 
 
 def read_files(
@@ -67,7 +70,7 @@ def read_files(
     options: Mapping[str, str],
     schema: StructType | None,
 ) -> DataFrame:
-    """Files by one of Spark's public sources."""
+    """Return a DataFrame of files read by one of Spark's public sources."""
     jvm: Any = spark._jvm
     reader = _sibling_session(spark, by_id=False).read().format(source)
     if schema is not None:
@@ -86,21 +89,20 @@ def parquet_relation(
     partitions: PartitionDirectories | None,
     size_bytes: int,
 ) -> ParquetRelation:
-    """A scan of Parquet files in the user's session that no setting of that session can change.
+    """Return a scan of Parquet files in the user's session, independent of its settings.
 
-    The scan belongs to a sibling session that carries our settings; the DataFrame belongs to the
-    user's. Partition values come from the caller, not from directory names, at no cost per row.
+    Partition values come from the caller instead of directory names, at no cost per row.
 
     Parameters
     ----------
     files
         Qualified, decoded paths.
     schema
-        The columns to read, with `parquet.field.id` in the metadata of those to match by id.
+        The columns to read, with `parquet.field.id` in the metadata of those to match by field id.
     options
         Options of Spark's Parquet source.
     size_bytes
-        What the files should come to together; if they do not, each is looked at.
+        The expected total size of the files. If it differs, the size of each file is checked.
     """
     jvm: Any = spark._jvm
     datasources = jvm.org.apache.spark.sql.execution.datasources
@@ -138,7 +140,7 @@ def parquet_relation(
 
 
 def _stamps(index: Any, count: int) -> list[tuple[int, int]] | None:
-    """Size and modification time of the index's files, in one call instead of several per file."""
+    """Return the sizes and modification times of an index's files with a single JVM call."""
     statuses = str(index.allFiles().mkString(_SEPARATOR)).split(_SEPARATOR)
     found = [match for match in map(_STAMP.match, statuses) if match is not None]
     if len(found) != count or len(statuses) != count:
@@ -159,15 +161,15 @@ def _empty_files(index: Any) -> list[str]:
 def hidden_parquet_relation(
     spark: SparkSession, files: Sequence[str], schema: StructType, options: Mapping[str, str]
 ) -> ParquetRelation:
-    """As `parquet_relation`, for files whose names Spark's file sources leave out.
+    """Same as `parquet_relation`, for files whose names Spark's file sources ignore.
 
-    The same Parquet reader over a list of files that no file index has filtered, one task per file;
-    nothing is pushed down.
+    It applies the same Parquet reader to an explicit list of files, with one task per file and
+    without filter pushdown.
 
     Raises
     ------
     FileNotFoundError
-        A file is gone; its `filename` is the path.
+        A file does not exist; `filename` is its path.
     """
     jvm: Any = spark._jvm
     datasources = jvm.org.apache.spark.sql.execution.datasources
@@ -209,11 +211,11 @@ def hidden_parquet_relation(
 
 
 _METADATA = "sparkdelta:metadata"
-_ROW_INDEX = "_tmp_metadata_row_index"  # the name by which Spark's Parquet reader fills it in
+_ROW_INDEX = "_tmp_metadata_row_index"  # Spark's Parquet reader fills in a column of this name
 
 
 def _whole_file(spark: SparkSession, file: str, configuration: Any) -> tuple[str, Any]:
-    """A file's URI, and a partition of a scan that reads it from beginning to end."""
+    """Return a file's URI and a scan partition that reads the whole file."""
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
     datasources = jvm.org.apache.spark.sql.execution.datasources
@@ -250,7 +252,7 @@ def _partition_specification(
 
 
 def _java_paths(jvm: Any, files: Sequence[str]) -> Any:
-    """Hadoop's paths of these texts, in a few calls instead of several per file."""
+    """Return Hadoop paths with a few JVM calls instead of several per file."""
     names = _java_texts(jvm, files)
     return sequence(jvm, jvm.org.apache.hadoop.util.StringUtils.stringToPath(names))
 
@@ -271,10 +273,11 @@ _siblings: weakref.WeakKeyDictionary[SparkSession, dict[bool, Any]] = weakref.We
 
 
 def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
-    """The session that scans belong to: our settings, and the user's for Hadoop and for speed.
+    """Return the session of scans, with this library's settings and the user's Hadoop and tuning
+    settings.
 
-    A scan by field ids has no filters pushed down: Spark applies them to the column of that name,
-    whatever its id, and would drop row groups that hold matching rows.
+    Filters are not pushed down to a scan by field ids: Spark would apply them to the column of that
+    name, whatever its id, and skip row groups with matching rows.
     """
     siblings = _siblings.setdefault(spark, {})
     if by_id not in siblings:
@@ -290,17 +293,19 @@ def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
         for key, value in ours.items():
             siblings[by_id].conf().set(key, value)
     sibling = siblings[by_id]
-    theirs, known = _settings(spark._jsparkSession), _settings(sibling)
+    theirs, current = _settings(spark._jsparkSession), _settings(sibling)
     tuning = _TUNING - _BY_ID_SETTINGS.keys() if by_id else _TUNING
     for key, value in theirs.items():
-        if (key in tuning or not key.startswith("spark.")) and known.get(key) != value:
+        if (key in tuning or not key.startswith("spark.")) and current.get(key) != value:
             sibling.conf().set(key, value)
-    for key in tuning & known.keys() - theirs.keys():
+    for key in tuning & current.keys() - theirs.keys():
         sibling.conf().unset(key)
     return sibling
 
 
 def _settings(session: Any) -> dict[str, str]:
-    """All of a session, in one call: one for each would take longer than to plan a small scan."""
+    """Return all settings of a session with a single JVM call; one per setting would take longer
+    than planning a small scan.
+    """
     settings = str(session.conf().getAll().mkString(_SEPARATOR)).split(_SEPARATOR)
     return dict(setting.split(" -> ", 1) for setting in settings if " -> " in setting)

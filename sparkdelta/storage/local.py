@@ -1,4 +1,4 @@
-"""The log on a file system of the driver's own machine, without the JVM."""
+"""Log store on a local file system, without the JVM."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _Result = TypeVar("_Result")
 def _storage_errors(
     verb: Callable[Concatenate[LocalLogStore, _Arguments], _Result],
 ) -> Callable[Concatenate[LocalLogStore, _Arguments], _Result]:
-    """A method that raises errors of the file system as `StorageError`, but for those that say
-    what is there.
+    """Decorate a method to raise file system errors as `StorageError`, except for those of missing
+    and existing files.
     """
 
     @wraps(verb)
@@ -52,11 +52,11 @@ def _storage_errors(
 
 @dataclass(frozen=True, slots=True)
 class LocalLogStore:
-    """`LogStore` over ``file:`` paths.
+    """`LogStore` on ``file:`` paths.
 
-    The atomic primitive is a hard link: it never replaces a file, and what it names is complete and
-    on disk. Before a name is given to new bytes, Hadoop's checksum file of the name is deleted:
-    Hadoop would find the new bytes damaged.
+    Its atomic primitive is a hard link, which never replaces a file and only names a file that is
+    complete and on disk. Hadoop's checksum file of a name is deleted before the name gets new
+    contents, because Hadoop would report them as corrupt.
     """
 
     table_root: str
@@ -71,7 +71,7 @@ class LocalLogStore:
         return self._read(name, size)
 
     def check_writable(self) -> None:
-        """Any local path will do; whether the file system has hard links shows in the first one."""
+        """Accept any local path; missing support for hard links is detected by the first write."""
 
     @_storage_errors
     def put_if_absent(self, name: str, data: Data) -> None:
@@ -95,7 +95,7 @@ class LocalLogStore:
         source: str,
         name: str,
         *,
-        is_new_name: bool = False,  # noqa: ARG002 - nothing is overwritten anyway
+        is_new_name: bool = False,  # noqa: ARG002 - never overwrites
     ) -> None:
         self._make_directory_of(checked_name(name))
         path = self._path(checked_name(source))
@@ -150,7 +150,7 @@ class LocalLogStore:
         try:
             with os.scandir(directory) as entries:
                 for entry in entries:
-                    with suppress(FileNotFoundError):  # deleted or renamed meanwhile
+                    with suppress(FileNotFoundError):  # deleted or renamed since it was listed
                         if entry.is_dir() if directories else entry.is_file():
                             listing.append(_file_entry(entry.name, entry.stat()))
         except (FileNotFoundError, NotADirectoryError):
@@ -166,7 +166,7 @@ class LocalLogStore:
             raise _not_found(name) from error
 
     def _write_temporary(self, name: str, data: Data) -> str:
-        """Write all of a file beside its later place; it counts once it has its name."""
+        """Write the whole contents to a temporary file in the log directory and return its path."""
         self._make_directory_of(name)
         temporary = os.path.join(self._directory, temporary_name())
         try:
@@ -218,14 +218,14 @@ def _delete(path: str) -> None:
 
 
 def _delete_checksum(path: str) -> None:
-    """Delete the file in which Hadoop keeps the checksum of another."""
+    """Delete Hadoop's checksum file of a file."""
     directory, name = os.path.split(path)
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(directory, f".{name}.crc"))
 
 
 def _sync(path: str) -> None:
-    """Bring a file's bytes, or a directory's names, to disk."""
+    """Flush a file or directory to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,5 +1,5 @@
-"""What the engine asks of a storage: list the log in order, read and write small files whole, and
-never overwrite a commit.
+"""Storage interface of the log: ordered listing, reading and writing of small files, and commits
+that never overwrite.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory, is_temporary_file
 
 Data: TypeAlias = bytes | Iterable[bytes]
-"""The contents of a file, whole or in pieces where they are large."""
+"""The contents of a file as a whole or, if they are large, in pieces."""
 
 Item = TypeVar("Item")
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 _THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file of the log directory as a listing shows it."""
+    """A file or directory in a listing of the log."""
 
     name: str
     size_bytes: int
@@ -34,117 +34,122 @@ class FileEntry:
 class LogStore(Protocol):
     """The `_delta_log` directory of one table.
 
-    Names are relative to that directory. Those that verbs below `check_writable` take are refused
-    if they lead out of it.
+    File names are relative to that directory. All methods declared after `check_writable` reject
+    names that lead out of it.
 
     Attributes
     ----------
     table_root
-        The table's root as Spark names it, qualified and decoded, without a trailing slash:
-        ``file:/data/my table``, ``s3a://bucket/table``.
+        The table's root as a qualified, decoded path without a trailing slash, such as
+        ``s3a://bucket/my table`` or ``file:/data/table``.
     """
 
     @property
     def table_root(self) -> str: ...
 
     def list_from(self, start: str = "") -> list[FileEntry]:
-        """The log's files whose name is not less than `start`, ordered by name.
+        """Return the files of the log with names greater than or equal to `start`, ordered by name.
 
-        A missing directory is an empty log. Subdirectories are not listed.
+        The list is empty if the directory does not exist. Subdirectories are not included.
         """
 
     def read(self, names: Sequence[str]) -> list[bytes]:
-        """The contents of the named files of the log directory, in the order asked.
+        """Return the contents of the named files of the log directory in the given order.
 
         Raises
         ------
         FileNotFoundError
-            A file is not there; its `filename` is the name asked for.
+            A file does not exist; `filename` is its name.
         """
 
     def read_start(self, name: str, size: int) -> bytes:
-        """The first `size` bytes of a file of the log directory, or all that it has.
+        """Return the first `size` bytes of a file of the log directory, or all bytes of a shorter
+        one.
 
         Raises
         ------
         FileNotFoundError
-            As of `read`.
+            The file does not exist; `filename` is its name.
         """
 
     def check_writable(self) -> None:
-        """Refuse a store that has no way to write, so that nothing is written in vain.
+        """Raise if the store cannot be written to, before any work is done.
 
         Raises
         ------
         StoreNotWritableError
-            Also of the verbs that write.
+            The store cannot be written to. The methods that write raise it, too.
         """
 
     def put_if_absent(self, name: str, data: Data) -> None:
-        """Write a new file in one step: no reader sees a part of it, and of many writers one wins.
+        """Create a file atomically: readers never see a part of it, and only one of several
+        concurrent writers succeeds.
 
         Raises
         ------
         FileExistsError
-            It is there; its `filename` is the name. Nothing was written.
+            The file exists; `filename` is its name. Nothing was written.
         """
 
     def overwrite(self, name: str, data: bytes) -> None:
-        """Write or replace a file in one step."""
+        """Create or replace a file atomically."""
 
     def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
-        """Give a file that Spark wrote its final name, in one step, without overwriting.
+        """Move a file written by Spark to its final name atomically, without overwriting.
 
         Parameters
         ----------
         is_new_name
-            Whether nobody else can have chosen the name, so that nothing can be overwritten.
+            True if no other writer can use the name, so that no file can be overwritten.
 
         Raises
         ------
         FileExistsError
-            A file of that name is there; its `filename` is the name.
+            A file of that name exists; `filename` is the name.
         FileNotFoundError
-            `source` is not there; its `filename` is `source`.
+            `source` does not exist; `filename` is `source`.
         """
 
     def delete(self, names: Sequence[str]) -> None:
-        """Delete files; one that is not there is no error."""
+        """Delete files, ignoring those that do not exist."""
 
     def list_directory(self, name: str) -> list[FileEntry]:
-        """All files of a subdirectory, ordered by name; their names are without the directory.
+        """Return all files of a subdirectory, ordered by name; the names do not include the
+        directory.
 
-        A missing directory is empty.
+        The list is empty if the directory does not exist.
         """
 
     def is_alone(self) -> bool:
-        """Whether nothing else is at the table's root but what writes leave there that were not
-        committed, or not yet; of what is there, the first is enough.
+        """True if the table's root contains nothing except the log and files of uncommitted writes.
+        Stops at the first other file.
         """
 
     def staging_directories(self) -> list[FileEntry]:
-        """The staging directories, ordered by name; their size is 0."""
+        """Return the staging directories, ordered by name, each with a size of 0."""
 
     def delete_directory(self, name: str) -> None:
-        """Delete a staging directory with all it holds; one that is not there is no error."""
+        """Delete a staging directory and its contents, if it exists."""
 
 
 def show_same_log(one: LogStore, other: LogStore) -> bool | None:
-    """Whether two ways to a table lead to one log; None where neither shows a log."""
-    # Others may write meanwhile, but what both see is the same, and something is. What begins with
-    # "_" or "." is not seen by Spark's file sources.
-    seen, here = (
+    """True if two stores of a table show the same log; None if neither shows any file."""
+    # Other writers may add files between the listings, so only a common commit is compared. Spark's
+    # file sources ignore names that begin with "_" or ".".
+    names, other_names = (
         {entry.name for entry in store.list_from() if entry.name[0] not in "_."}
         for store in (one, other)
     )
-    common = max((name for name in seen & here if name.endswith(".json")), default=None)
+    common = max((name for name in names & other_names if name.endswith(".json")), default=None)
     if common is not None:
         return one.read([common]) == other.read([common])
-    return False if seen or here else None
+    return False if names or other_names else None
 
 
-def in_parallel(request: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
-    """The answers of a distant store, in order: a cleanup deletes thousands of files."""
+def in_parallel(request: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Return the results of requests to a remote store, in order. Log cleanup deletes thousands of
+    files.
+    """
     if len(items) < 2:
         return [request(item) for item in items]
     with ThreadPoolExecutor(min(_THREADS, len(items))) as threads:
@@ -152,7 +157,9 @@ def in_parallel(request: Callable[[Item], Answer], items: Sequence[Item]) -> lis
 
 
 def checked_name(name: str) -> str:
-    """The name of a file or directory within the log, refused if it leads anywhere else."""
+    """Return the name of a file or directory of the log; raise if it leads out of the log
+    directory.
+    """
     if not set(name.split("/")).isdisjoint(("", ".", "..")) or "\0" in name:
         raise InvalidArgumentError(
             argument="name", problem=f"{name!r} is outside the log directory"
@@ -161,7 +168,9 @@ def checked_name(name: str) -> str:
 
 
 def checked_staging_directory(name: str) -> str:
-    """The name of a staging directory; any other is refused: its files would be deleted."""
+    """Return the name of a staging directory; raise for any other name, because the contents would
+    be deleted.
+    """
     if not is_staging_directory(name):
         raise InvalidArgumentError(
             argument="name", problem=f"{name!r} is not a staging directory and may be a table"
@@ -170,17 +179,17 @@ def checked_staging_directory(name: str) -> str:
 
 
 def temporary_name() -> str:
-    """A new name in the log directory that listings of engines leave out."""
+    """Return a unique name for a file of the log directory that readers ignore in listings."""
     name = f".sparkdelta-{uuid4()}.tmp"
     assert is_temporary_file(name)
     return name
 
 
 def pieces(data: Data) -> Iterable[bytes]:
-    """The contents in pieces, be they whole or not."""
+    """Return the contents of a file as an iterable of pieces."""
     return [data] if isinstance(data, bytes) else data
 
 
 def log_path(table_root: str, name: str) -> str:
-    """Where a file of the log is."""
+    """Return the path of a file of the log."""
     return f"{table_root}/{LOG_DIRECTORY}/{name}"

@@ -1,7 +1,8 @@
-"""The log on an object store, by conditional requests of its own client (``sparkdelta[objects]``).
+"""Log store on an object store, with conditional requests of its own client
+(``sparkdelta[objects]``).
 
-Through Hadoop, an object store copies where a file system renames, and may overwrite: commits take
-this way, and data files Spark's.
+Hadoop implements rename on an object store as a copy that may overwrite, so commits use this
+client; Spark writes the data files.
 """
 
 from __future__ import annotations
@@ -33,25 +34,25 @@ if TYPE_CHECKING:
 S3_SCHEMES = ("s3", "s3a", "s3n")
 OBJECT_SCHEMES = (*S3_SCHEMES, "gs")
 
-_FEW = 10
+_CHUNK_SIZE = 10
 MAX_COMMIT_BYTES = 1 << 30
-"""A larger commit is refused: it would have to be sent from the driver's memory."""
+"""Largest commit in bytes, since a commit is sent from the driver's memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectLogStore:
-    """`LogStore` over S3 and what speaks its protocol, and over GCS.
+    """`LogStore` on GCS, S3 and stores with the S3 protocol.
 
-    The atomic primitive is a put that the store refuses if the object is there: ``If-None-Match``
-    on S3, a generation match on GCS. An object is visible whole or not at all. A commit is sent
-    from memory, which limits it: these stores have no conditional put in parts.
+    Its atomic primitive is a conditional put: ``If-None-Match`` on S3, a generation match on GCS.
+    An object is visible as a whole or not at all. These stores have no conditional multipart
+    upload, so the size of a commit is limited by memory.
 
     Attributes
     ----------
     objects
-        The client; its paths begin at the table's root.
+        The client; its paths are relative to the table's root.
     reads
-        The store that the table is read by, if it is another; it must see the same log.
+        The store to read the table with, if it differs; it must show the same log.
     """
 
     table_root: str
@@ -74,7 +75,7 @@ class ObjectLogStore:
         return self._read(name, size)
 
     def check_writable(self) -> None:
-        """Refuse to commit to another place than the table is read from."""
+        """Raise if Spark reads the table from another place than the client commits to."""
         itself = replace(self, reads=None)
         if self.reads is not None and show_same_log(self.reads, itself) is False:
             raise StoreNotWritableError(
@@ -105,8 +106,8 @@ class ObjectLogStore:
             obstore.put(self.objects, path, data, use_multipart=False)
 
     def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
-        """Copied by the store itself, which would overwrite, only where nothing can be there; else
-        sent as it was read.
+        """Copy within the store, which may overwrite, only if the name is new; otherwise read the
+        file and put it conditionally.
         """
         import obstore
 
@@ -140,7 +141,7 @@ class ObjectLogStore:
             return all(
                 found["path"].startswith(self._path(""))
                 or is_data_directory(found["path"].partition("/")[0])
-                for batch in obstore.list(self.objects, chunk_size=_FEW)  # asked for when used
+                for batch in obstore.list(self.objects, chunk_size=_CHUNK_SIZE)  # lazy
                 for found in batch
             )
 
@@ -153,7 +154,7 @@ class ObjectLogStore:
         return [self._staging_directory(name) for name in names if is_staging_directory(name)]
 
     def _staging_directory(self, name: str) -> FileEntry:
-        """A prefix has no time of its own: the newest of what is below it."""
+        """Return a prefix as a directory, with the latest modification time of its objects."""
         import obstore
 
         with self._our_errors():
@@ -215,7 +216,9 @@ class ObjectLogStore:
 
     @contextmanager
     def _our_errors(self) -> Iterator[None]:
-        """Make the client's errors ours, but for those that say what is there."""
+        """Raise errors of the client as `StorageError`, except for those of missing and existing
+        objects.
+        """
         from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
         try:
@@ -228,15 +231,15 @@ class ObjectLogStore:
 
 
 def open_objects(table_root: str, settings: Mapping[str, str], **client: Any) -> ObjectStore:
-    """The client of a table's object store, set up as Hadoop is.
+    """Return a client for a table's object store, configured like Hadoop.
 
     Parameters
     ----------
     settings
-        Hadoop's, see `worker_files.setting_names`; what they leave open is found where the client
-        looks for it, as in the environment.
+        Hadoop settings, see `workers.files.setting_names`; the client looks up what is missing in
+        its default places, such as environment variables.
     client
-        More of the client's own settings.
+        Further settings of the client.
 
     Raises
     ------
@@ -260,7 +263,7 @@ def open_objects(table_root: str, settings: Mapping[str, str], **client: Any) ->
 
 
 def _s3_client(authority: str, settings: Mapping[str, str]) -> dict[str, Any]:
-    """Hadoop's settings of a bucket as the client's."""
+    """Convert Hadoop's settings of a bucket to those of the client."""
     found = s3_arguments(authority, settings)
     names = {
         "access_key": "access_key_id",

@@ -1,4 +1,4 @@
-"""What a scan of data files is made from, and what it tells of itself."""
+"""Options, settings and results of Parquet scans and writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARQUET_OPTIONS = {
     "int96RebaseMode": "CORRECTED",
     "recursiveFileLookup": "false",
 }
-"""What no scan, of the log or of data, may leave to the session's settings, as read options."""
+"""Read options that keep scans of the log and of data independent of the session's settings."""
 
 WRITE_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 has no bounds in footers
@@ -30,14 +30,14 @@ WRITE_SETTINGS = {
     "spark.sql.files.maxRecordsPerFile": "0",
     "spark.sql.caseSensitive": "false",
 }
-"""What data files depend on and no write option can say."""
+"""Settings that data files depend on and that have no write option."""
 
 WRITE_OPTIONS = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
-"""Of Hadoop's committer. With its second algorithm a task's files have their place before the job
-commits, also those of a task that fails then and runs again.
+"""Options of Hadoop's output committer. Version 2 of its algorithm moves the files of a task before
+the job commits, including those of a failed attempt.
 """
 
 _COMMIT_PROTOCOL = "spark.sql.sources.commitProtocolClass"
@@ -52,26 +52,27 @@ _COMMITTERS = {
         "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter",
     ),
 }
-"""Spark's own, and those that lead to the committers of object stores; all give files their place
-when the job commits."""
+"""Supported committers for each setting: Spark's default and the one for object stores. All of them
+make files visible only when the job commits.
+"""
 
 
 def committer_settings(setting: Callable[[str, str], str]) -> dict[str, str]:
-    """The committers of a write: the user's where files have their place only once the job commits,
-    else Spark's own.
+    """Return the committer settings of a write: the user's if they are supported, otherwise Spark's
+    defaults.
 
     Parameters
     ----------
     setting
-        Gives a setting of the session, or the second argument where it has none.
+        A function that returns a setting of the session, or its second argument if it is not set.
     """
-    found = {key: setting(key, known[0]) for key, known in _COMMITTERS.items()}
-    return {k: v if v in _COMMITTERS[k] else _COMMITTERS[k][0] for k, v in found.items()}
+    configured = {key: setting(key, classes[0]) for key, classes in _COMMITTERS.items()}
+    return {k: v if v in _COMMITTERS[k] else _COMMITTERS[k][0] for k, v in configured.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionDirectories:
-    """The partition values of every directory that a scan reads from.
+    """The partition values of every directory of a scan.
 
     Attributes
     ----------
@@ -80,8 +81,8 @@ class PartitionDirectories:
     directories
         Qualified, decoded paths, one per row of `values`.
     values
-        The typed partition values in the order of `directories`, made from local data so that they
-        evaluate without a Spark job.
+        The typed partition values in the order of `directories`, as local data that is evaluated
+        without a Spark job.
     """
 
     schema: StructType
@@ -96,15 +97,15 @@ class ParquetRelation:
     Attributes
     ----------
     rows
-        The stored columns, then the partition columns that were handed in.
+        The stored columns, followed by the given partition columns.
     metadata
-        STRUCT<file_path STRING, row_index LONG, ...> of each row, whatever the table's columns are.
+        STRUCT<file_path STRING, row_index LONG, ...> for each row, independent of the table's
+        column names.
     taken_up
-        URIs of the files that the scan reads: Spark leaves out files that are gone and hidden
-        names.
+        URIs of the files that the scan reads; Spark leaves out missing files and hidden names.
     stamps
-        Of each of these, its size in bytes and modification time in milliseconds as `metadata` will
-        say them; None where that is not known.
+        The size in bytes and modification time in milliseconds of each of these files, as in
+        `metadata`; None if they are not known.
     """
 
     rows: DataFrame
@@ -115,7 +116,7 @@ class ParquetRelation:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether Spark's file sources leave out a file for its name."""
+    """True if Spark's file sources ignore a file because of its name."""
     name = path.rpartition("/")[2]
     if name.startswith("_"):
         return "=" not in name
