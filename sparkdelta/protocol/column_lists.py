@@ -1,4 +1,4 @@
-"""Lists of columns in table properties: `a, s.b, c.``x.y```, with backticks to quote names.
+"""Lists of columns in table properties: ``a, s.b, `x.y`, c``, with backticks to quote names.
 
 References
 ----------

@@ -135,8 +135,8 @@ class FileTotals:
     def plus(self, change: FileTotals) -> FileTotals | None:
         """Return the totals after a change, or None if the two do not fit together.
 
-        They do not fit if their boundaries differ, or if a total becomes negative, which means that
-        the change is not one of these files.
+        They do not fit if their boundaries differ, or if a total becomes negative or inconsistent
+        because the change does not belong to these files.
         """
         if change.sizes.boundaries != self.sizes.boundaries:
             return None

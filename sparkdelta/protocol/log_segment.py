@@ -273,12 +273,12 @@ def readable_commits(files: Iterable[LogFile], *, path: str) -> list[LogFile]:
 def commits_between(
     files: Iterable[LogFile], start: Version, end: Version, *, path: str
 ) -> list[LogFile]:
-    """The commits of all versions from `start` to `end`, in order.
+    """Return the commits of all versions from `start` to `end`, in order.
 
     Raises
     ------
     VersionsNotContiguousError
-        One is not there.
+        If a commit is missing.
 
     References
     ----------
