@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.progress import progress
-from sparkdelta.engine.sessions import writing_session
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.table.checkpoint.options import CheckpointOptions
 from sparkdelta.table.checkpoint.writing import WrittenCheckpoint, write_checkpoint
@@ -36,7 +36,7 @@ def checkpoint(
     store = open_log_for_writing(spark, path)
     with (
         jobs_of(store.table_root, version),
-        writing_session(spark) as session,
+        engine_of(spark).log_session() as session,
         progress(session, f"Checkpoint of {path}", is_on=shows_progress),
     ):
         return write_checkpoint(session, path, options, version=version, now_ms=now_ms)

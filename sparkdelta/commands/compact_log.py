@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from sparkdelta.engine.job_names import jobs_of
-from sparkdelta.engine.sessions import writing_session
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.table.log.listing import open_log_for_writing
@@ -23,7 +23,7 @@ def compact_commits(
     PROTOCOL.md#log-compaction-files
     """
     store = open_log_for_writing(spark, path)
-    with jobs_of(store.table_root, end), writing_session(spark) as session:
+    with jobs_of(store.table_root, end), engine_of(spark).log_session() as session:
         snapshot = open_writable(session, path, version=end)
         checkpoint = snapshot.segment.checkpoint
         default_start = 0 if checkpoint is None else checkpoint.version + 1

@@ -12,7 +12,7 @@ from enum import Enum
 
 from pyspark.sql import SparkSession
 
-from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     AppendOnlyTableError,
     InvalidArgumentError,
@@ -109,7 +109,7 @@ def create_table(
 
 def _check_rules(spark: SparkSession, table: TableConfiguration, *, path: str) -> None:
     rules = row_rules(table.schema, table.protocol, table.properties, path=path)
-    if is_connect(spark) and (rules.generated or rules.constraints):
+    if not engine_of(spark).sees_plans and (rules.generated or rules.constraints):
         problem = (
             "a Spark Connect client cannot check that an expression depends only on the row; "
             "create the table from a classic session"

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_rows, read_table
 from sparkdelta.engine.job_names import jobs_of
-from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import DeltaError
@@ -249,13 +249,16 @@ class _Run:
         checker = FileChecker(
             files=files, table_root=snapshot.path, with_footers=footers, columns=columns
         )
-        is_driver_only = not files.is_near(snapshot.path) and not is_connect(self.spark)
+        driver_files = None
+        if not files.is_near(snapshot.path):  # workers would need libhdfs
+            driver_files = engine_of(self.spark).driver_files({})
         try:
             totals = snapshot.live_file_totals()
             [row] = read_rows(totals, what="totals of the live files", bound=1)
             count = row["num_files"]
-            if is_driver_only and count <= MAX_DRIVER_CHECKED_FILES:
-                self.local(FILES, count, self._driver_findings(snapshot, checker))
+            if driver_files is not None and count <= MAX_DRIVER_CHECKED_FILES:
+                on_driver = replace(checker, files=driver_files)
+                self.local(FILES, count, self._driver_findings(snapshot, on_driver))
             else:
                 tasks = min(count // _FILES_PER_TASK + 1, _MAX_TASKS)
                 looked_at = _files_to_check(snapshot, checker).repartition(tasks)
@@ -266,16 +269,13 @@ class _Run:
             self.local(FILES, 0, [(STATE, snapshot.path, error.message)])
 
     def _driver_findings(self, snapshot: Snapshot, checker: FileChecker) -> list[Finding]:
-        """Check files on the driver, because workers would need libhdfs."""
-        from sparkdelta.storage.hadoop_files import HadoopFiles  # needs py4j: classic Spark only
-
+        """Check files on the driver."""
         files = read_table(
             _files_to_check(snapshot, checker),
             what="files to verify",
             bound=MAX_DRIVER_CHECKED_FILES,
         )
-        hadoop = HadoopFiles(self.spark, {})
-        return findings_of(files.to_pylist(), replace(checker, files=hadoop))
+        return findings_of(files.to_pylist(), checker)
 
     def _distributed(self, name: str, looked_at: int, findings: DataFrame) -> None:
         rows = read_rows(

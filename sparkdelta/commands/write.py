@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.job_names import jobs_of
-from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     AppendOnlyTableError,
     DataChangeFalseError,
@@ -69,7 +69,7 @@ from sparkdelta.table.write.rewriting import (
     rewrite_matching,
     rewrite_partitions,
 )
-from sparkdelta.table.write.row_sessions import staged_rows, writing_rows
+from sparkdelta.table.write.row_sessions import staged_rows
 from sparkdelta.table.write.rule_expressions import check_expressions
 from sparkdelta.table.write.schema_changes import with_merged_schema, with_overwritten_schema
 from sparkdelta.table.write.table_change import TableChange, TableDescription, created_table
@@ -101,7 +101,7 @@ class WriteResult:
 def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
     """Write rows and commit them as one version."""
     store = open_log_for_writing(rows.sparkSession, path)
-    with writing_rows(rows.sparkSession) as spark:
+    with engine_of(rows.sparkSession).write_session() as spark:
         return _write(rows, spark, store, options)
 
 
@@ -110,7 +110,7 @@ def _write(
 ) -> WriteResult:
     start = time.monotonic_ns()
     root = store.table_root
-    if options.replace_where is not None and is_connect(spark):
+    if options.replace_where is not None and not engine_of(spark).moves_frames:
         problem = (
             "on Spark Connect the condition would be evaluated with different session settings; "
             "write from a classic session"

@@ -8,10 +8,9 @@ from contextvars import ContextVar
 
 from pyspark.sql import SparkSession
 
-from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.protocol.log_files import Version
 
-_DESCRIPTION = "spark.job.description"
 _table: ContextVar[tuple[str, Version | None] | None] = ContextVar("sparkdelta table", default=None)
 
 
@@ -39,26 +38,8 @@ def named_jobs(spark: SparkSession, step: str, *, version: Version | None = None
     On classic Spark this is the job description, independent of the job group; on Spark Connect it
     is a tag.
     """
-    name = job_name(step, version)
-    if is_connect(spark):
-        tag = name.replace(",", ";")  # tags must not contain commas
-        is_new = tag not in spark.getTags()
-        if is_new:
-            spark.addTag(tag)
-        try:
-            yield
-        finally:
-            if is_new:
-                spark.removeTag(tag)
-        return
-    context = spark.sparkContext
-    before = context.getLocalProperty(_DESCRIPTION)
-    context.setLocalProperty(_DESCRIPTION, name)
-    try:
+    with engine_of(spark).named_jobs(job_name(step, version)):
         yield
-    finally:
-        # None removes the property.
-        context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
 
 
 def job_name(step: str, version: Version | None = None) -> str:

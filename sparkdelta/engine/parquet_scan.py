@@ -10,11 +10,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from sparkdelta.engine.driver import our_errors
-from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError, StorageError
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.storage import connect
 from sparkdelta.storage.parquet import (
     PARQUET_OPTIONS,
     ParquetRelation,
@@ -118,13 +117,7 @@ def _relation(
     options: Mapping[str, str],
     version: Version,
 ) -> ParquetRelation:
-    hidden = is_hidden(files[0])
-    if is_connect(spark):
-        if hidden:
-            raise DataFileNotReadError(files=files, version=version)
-        return connect.parquet_relation(spark, files, schema, options)
-    from sparkdelta.storage import hadoop_scans  # needs py4j: classic Spark only
-
-    if hidden:
-        return hadoop_scans.hidden_parquet_relation(spark, files, schema, options)
-    return hadoop_scans.parquet_relation(spark, files, schema, options, partitions, size_bytes)
+    engine = engine_of(spark)
+    if is_hidden(files[0]) and not engine.reads_hidden_names:
+        raise DataFileNotReadError(files=files, version=version)
+    return engine.parquet_relation(files, schema, options, partitions, size_bytes)

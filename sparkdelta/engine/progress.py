@@ -10,13 +10,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyspark import StatusTracker
 from pyspark.sql import SparkSession
 
-from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.spark_engine import TaskCounter, engine_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -25,8 +23,6 @@ DELAY_SECONDS = 1.0
 """Time after which a progress bar is shown."""
 
 _REFRESH_SECONDS = 0.25
-_JOB_GROUP = "spark.jobGroup.id"
-_SPARK_PROGRESS_BAR = "spark.ui.showConsoleProgress"
 
 
 @contextmanager
@@ -63,12 +59,10 @@ def _in_notebook() -> bool:
 
 def _start(spark: SparkSession, what: str) -> _Watcher | None:
     with suppress(Exception):  # here and below: an error of the bar must not fail the query
-        tasks = None
-        if not is_connect(spark):
-            if not _in_notebook() and spark.conf.get(_SPARK_PROGRESS_BAR, "false") == "true":
-                return None
-            tasks = _Tasks.from_now_on(spark)
-        watcher = _Watcher(what, tasks)
+        engine = engine_of(spark)
+        if engine.shows_progress_bar and not _in_notebook():
+            return None
+        watcher = _Watcher(what, engine.task_counter())
         watcher.thread.start()
         return watcher
     return None
@@ -77,7 +71,7 @@ def _start(spark: SparkSession, what: str) -> _Watcher | None:
 class _Watcher:
     """A thread that draws the bar after the delay until it is stopped."""
 
-    def __init__(self, what: str, tasks: _Tasks | None) -> None:
+    def __init__(self, what: str, tasks: TaskCounter | None) -> None:
         self._what = what
         self._tasks = tasks
         self._started = time.monotonic()
@@ -139,46 +133,3 @@ class _Watcher:
                 text = f"{finished:,} of {total:,} tasks"
                 bar.update(bar.tasks[0].id, completed=finished, total=total, tasks=text)
         return not self._is_done.wait(_REFRESH_SECONDS)
-
-
-@dataclass(slots=True)
-class _Tasks:
-    """The tasks of the jobs started since a point in time, including those of other threads unless
-    the thread has a job group.
-
-    Attributes
-    ----------
-    others
-        Ids of jobs that were already running.
-    group
-        The job group of the calling thread.
-    stages
-        The number of finished tasks and of all tasks, by stage id.
-    """
-
-    tracker: StatusTracker
-    others: frozenset[int]
-    group: str | None
-    stages: dict[int, tuple[int, int]] = field(default_factory=dict)
-
-    @classmethod
-    def from_now_on(cls, spark: SparkSession) -> _Tasks:
-        context = spark.sparkContext
-        tracker = context.statusTracker()
-        others = frozenset(tracker.getActiveJobsIds())
-        return cls(tracker, others, context.getLocalProperty(_JOB_GROUP))
-
-    def counts(self) -> tuple[int, int]:
-        """Return the number of finished tasks and of all known tasks."""
-        jobs = set(self.tracker.getActiveJobsIds()) - self.others
-        if self.group is not None:
-            jobs &= set(self.tracker.getJobIdsForGroup(self.group))
-        self.stages = {stage: (total, total) for stage, (_, total) in self.stages.items()}
-        for job in jobs:
-            info = self.tracker.getJobInfo(job)
-            for stage in info.stageIds if info is not None else ():
-                found = self.tracker.getStageInfo(stage)
-                if found is not None:
-                    self.stages[stage] = (found.numCompletedTasks, found.numTasks)
-        finished = sum(finished for finished, _ in self.stages.values())
-        return finished, sum(total for _, total in self.stages.values())

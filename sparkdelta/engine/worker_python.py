@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_rows
-from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import PythonWorkerError
 
 _PACKAGES = ("numpy", "pandas", "pyarrow")
@@ -36,7 +36,7 @@ def worker_python(spark: SparkSession) -> Iterator[None]:
     PythonWorkerError
         A required package is missing on the workers.
     """
-    if is_connect(spark) or not (spark.sparkContext.master or "").startswith("local"):
+    if not engine_of(spark).runs_workers_locally:
         _check(spark)
         yield
         return

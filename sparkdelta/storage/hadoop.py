@@ -196,6 +196,30 @@ def read_options_named(rows: DataFrame, name: str) -> set[str]:
     return values
 
 
+def filter_condition(filtered: DataFrame) -> tuple[str, str | None]:
+    """The condition of a filter as Spark's analyzer writes it, and the time zone of its timestamps
+    if it may have any.
+    """
+    plan = filtered._jdf.queryExecution().analyzed()
+    if plan.nodeName() != "Filter":
+        raise ValueError(f"a filter's plan begins with {plan.nodeName()}")
+    text, zone = str(plan.condition().sql()), None
+    if "TIMESTAMP '" in text:  # formatted in the time zone of the thread's active session
+        zone = str(plan.conf().sessionLocalTimeZone())
+    return text, zone
+
+
+def plan_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
+    """Return True if a plan is deterministic, and the class names of its operators and
+    expressions.
+    """
+    plan = frame._jdf.queryExecution().analyzed()
+    return bool(plan.deterministic()), frozenset(_CLASS.findall(str(plan.toJSON())))
+
+
+_CLASS = re.compile(r'"class":"([^"]+)"')
+
+
 def moved_rows(rows: DataFrame, session: SparkSession) -> DataFrame:
     """Return the same rows as a DataFrame of another session of the application."""
     jvm: Any = session._jvm

@@ -28,7 +28,7 @@ class Staging:
     Attributes
     ----------
     spark
-        The session of what is written, whose settings count: that of `writing_session` where the
+        The session of what is written, whose settings count: a `log_session` where the
         files are to be those of the log.
     name
         Of the directory, within the log directory.

@@ -30,7 +30,6 @@ HADOOP = {
     "sparkdelta/storage/hadoop_scans.py",
 }
 JVM = {"_jvm", "_jsparkSession", "_jdf", "_jsc", "_gateway", "_jc"}
-COLUMN_READER = "sparkdelta/predicates/classic_columns.py"
 SESSION_CHANGES = {"set", "unset"}
 
 
@@ -78,9 +77,30 @@ def test_rows_reach_the_driver_by_one_door() -> None:
 
 def test_only_hadoop_knows_the_jvm() -> None:
     users = {_name(path) for path in MODULES if any(n.attr in JVM for n in _attributes(path))}
-    assert users == {*HADOOP, COLUMN_READER}
-    read_by_it = {n.attr for n in _attributes(ROOT / COLUMN_READER)} & JVM
-    assert read_by_it == {"_jdf"}, "it looks at the plan of a frame, and at nothing else"
+    assert users == HADOOP
+
+
+def test_only_the_engine_knows_the_kind_of_session() -> None:
+    """Others ask `engine_of(spark)` for behaviour."""
+    kinds = {
+        "pyspark.sql.connect", "pyspark.sql.classic", "sparkdelta.engine.classic",
+        "sparkdelta.engine.classic_conditions", "sparkdelta.engine.connect",
+        "sparkdelta.storage.connect", *(name[:-3].replace("/", ".") for name in HADOOP),
+    }  # fmt: skip
+    users = set()
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                names = [node.value]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+            else:
+                continue
+            if any(name == kind or name.startswith(f"{kind}.") for name in names for kind in kinds):
+                users.add(path.relative_to(PACKAGE).parts[0])
+    assert users == {"engine", "storage"}
 
 
 def test_nobody_sets_a_setting_of_the_users_session() -> None:

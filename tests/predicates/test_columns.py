@@ -24,8 +24,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from sparkdelta.engine.classic_conditions import parse_classic_filter
 from sparkdelta.predicates.analyzed_text import qualifier_of
-from sparkdelta.predicates.classic_columns import parse_classic_filter
 from sparkdelta.predicates.connect_columns import parse_connect_column
 from sparkdelta.protocol.predicates import (
     And,

@@ -18,9 +18,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
+from sparkdelta.engine.classic_conditions import parse_classic_filter
 from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping
 from sparkdelta.predicates.analyzed_text import qualifier_of
-from sparkdelta.predicates.classic_columns import parse_classic_filter
 from sparkdelta.predicates.sql_text import parse_condition
 from sparkdelta.protocol.predicates import Predicate, is_usable, without_not
 from sparkdelta.protocol.table_properties import ColumnMappingMode

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
+from sparkdelta.engine import classic
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import Data, FileEntry
-from sparkdelta.table.log import listing as log_listing
 from tests.support.memory_log import Crash
 
 CHANGES = frozenset({"put_if_absent", "overwrite", "publish", "delete", "delete_directory"})
@@ -114,5 +114,5 @@ class CrashingStore:
 def dying_writer(nth: int, when: str) -> Iterator[Death]:
     """All logs that are opened in the block are those of a writer that dies."""
     death = Death(nth, when)
-    with patch.object(log_listing, "LocalLogStore", lambda root: CrashingStore(root, death)):
+    with patch.object(classic, "LocalLogStore", lambda root: CrashingStore(root, death)):
         yield death

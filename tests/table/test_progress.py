@@ -17,6 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta
 from sparkdelta.engine import progress as module
+from sparkdelta.engine.classic import ClassicEngine, RunningTasks
+from sparkdelta.engine.connect import ConnectEngine
 from sparkdelta.engine.progress import progress
 from sparkdelta.table import snapshot as loading
 from sparkdelta.table.scan import scan as scanning
@@ -126,8 +128,8 @@ def test_jobs_of_others_are_not_counted(
         getJobInfo=lambda job: SimpleNamespace(stageIds=[job * 10]),
         getStageInfo=lambda stage_id: stage if stage_id < 30 else None,
     )
-    in_group: Any = module._Tasks(tracker, frozenset([1]), "mine")
-    in_none: Any = module._Tasks(tracker, frozenset(), None)
+    in_group: Any = RunningTasks(tracker, frozenset([1]), "mine")
+    in_none: Any = RunningTasks(tracker, frozenset(), None)
     assert in_group.counts() == (3, 7)
     assert in_none.counts() == (6, 14)
     tracker.getActiveJobsIds = list
@@ -159,14 +161,14 @@ def test_where_nobody_looks_nothing_starts(
 def test_sparks_own_bar_is_enough(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     at_terminal(monkeypatch)
     own = SimpleNamespace(conf=SimpleNamespace(get=lambda name, default: "true"))
-    monkeypatch.setattr(module, "is_connect", lambda _: False)
+    monkeypatch.setattr(module, "engine_of", ClassicEngine)
     with progress(own, "Twice", is_on=True):  # type: ignore[arg-type]  # all it is asked for
         assert "sparkdelta progress" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_spark_connect_shows_the_time_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = at_terminal(monkeypatch)
-    monkeypatch.setattr(module, "is_connect", lambda _: True)
+    monkeypatch.setattr(module, "engine_of", ConnectEngine)
     with progress(None, "Far away", is_on=True):  # type: ignore[arg-type]  # it is asked nothing
         wait_until(lambda: "0:00:0" in terminal.getvalue())
     assert "tasks" not in terminal.getvalue()
@@ -189,7 +191,7 @@ def test_a_bar_that_fails_fails_no_query(
     elif broken == "terminal":
         monkeypatch.setattr(terminal, "write", fail)
     else:
-        monkeypatch.setattr(module._Tasks, "counts", fail)
+        monkeypatch.setattr(RunningTasks, "counts", fail)
     with progress(spark, "Broken", is_on=True):
         assert spark.range(3).count() == 3
         assert tried.wait(LONG)

@@ -1,7 +1,7 @@
 """Rows in the columns and types of a table, filled in and checked in the same pass.
 
 Expressions of the table mean what the session says that analyzes them; see
-`engine.sessions.computing_session`.
+`SparkEngine.in_table_session`.
 
 References
 ----------

@@ -52,7 +52,7 @@ class CheckpointContents:
     Attributes
     ----------
     snapshot
-        Of a session of `writing_session`.
+        Of a `log_session`.
     now_ms
         The time by which tombstones and transactions are expired.
     adds_per_sidecar, removes_per_sidecar

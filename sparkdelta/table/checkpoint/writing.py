@@ -261,7 +261,7 @@ def write_checkpoint(
     Parameters
     ----------
     session
-        Of `sessions.writing_session`.
+        A `log_session`.
     now_ms
         The time by which tombstones and transactions are expired.
     snapshot

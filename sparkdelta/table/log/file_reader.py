@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from sparkdelta.engine.driver import our_errors
-from sparkdelta.engine.file_readers import read_files
 from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.engine.local_frames import empty_frame
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.storage.log_store import LogStore, log_path
@@ -51,7 +51,8 @@ class LogFileReader:
     def lines(self, files: Sequence[LogFile]) -> DataFrame:
         """version LONG, line STRING of commits, compactions or a JSON checkpoint."""
         paths = [self._path(file.name) for file in files]
-        text = read_files(self.spark, "text", paths, options={**self.options, **_TEXT_OPTIONS})
+        options = {**self.options, **_TEXT_OPTIONS}
+        text = engine_of(self.spark).read_files("text", paths, options=options)
         return text.selectExpr(f"CAST({_VERSION} AS long) AS version", "value AS line")
 
     def parquet(self, names: Sequence[str], schema: StructType, *, version: Version) -> DataFrame:
@@ -70,7 +71,8 @@ class LogFileReader:
             raise DataFileNotReadError(files=hidden, version=version)
         options = {**self.options, **PARQUET_OPTIONS}
         with our_errors(version):
-            return read_files(self.spark, "parquet", paths, options=options, schema=schema)
+            engine = engine_of(self.spark)
+            return engine.read_files("parquet", paths, options=options, schema=schema)
 
     def parquet_schema(self, name: str, *, version: Version) -> StructType:
         """The schema of a Parquet file of the log, by its footer. Starts a Spark job."""

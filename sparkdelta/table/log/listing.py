@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Collection, Mapping
 
 from pyspark.sql import SparkSession
 
-from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.protocol.arguments import checked_path
 from sparkdelta.protocol.last_checkpoint import LastCheckpointHint, parse_last_checkpoint
@@ -22,11 +20,7 @@ from sparkdelta.protocol.log_files import (
 )
 from sparkdelta.protocol.log_segment import LogSegment, select_log_segment
 from sparkdelta.protocol.version_checksum import VersionChecksum, parse_version_checksum
-from sparkdelta.storage.connect import ConnectLogStore, check_same_log, hadoop_settings
-from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
-from sparkdelta.workers.files import setting_names
 
 _WITHOUT_CHECKSUM_FILES = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
@@ -44,16 +38,7 @@ def open_log(
     InvalidArgumentError
         The path is none.
     """
-    path = checked_path(path)
-    if is_connect(spark):
-        return ConnectLogStore(spark, path)
-    from sparkdelta.storage.hadoop import qualify  # needs py4j: classic Spark only
-    from sparkdelta.storage.hadoop_log import HadoopLogStore
-
-    root = qualify(spark, path, hadoop_conf or {})
-    if root.startswith("file:"):
-        return LocalLogStore(root)
-    return HadoopLogStore(spark, root, hadoop_conf or {})
+    return engine_of(spark).open_log(checked_path(path), hadoop_conf or {})
 
 
 def open_log_for_writing(spark: SparkSession, path: str) -> LogStore:
@@ -64,39 +49,7 @@ def open_log_for_writing(spark: SparkSession, path: str) -> LogStore:
     StoreNotWritableError
         There is no way to commit there; nothing was written.
     """
-    path = checked_path(path)
-    if is_connect(spark):
-        return _open_beside_the_server(spark, path)
-    store = open_log(spark, path)
-    if store.table_root.partition(":")[0] in OBJECT_SCHEMES:
-        from sparkdelta.storage.hadoop import settings
-
-        names = setting_names(store.table_root)
-        known = settings(spark, names, {})
-        store = ObjectLogStore(store.table_root, open_objects(store.table_root, known), store)
-    store.check_writable()
-    return store
-
-
-def _open_beside_the_server(spark: SparkSession, path: str) -> LogStore:
-    """A store by which a client of Spark Connect commits itself."""
-    scheme = path.partition(":")[0] if _HAS_SCHEME(path) else "file"
-    store: LogStore
-    if scheme in OBJECT_SCHEMES:
-        root = path.rstrip("/")
-        known = hadoop_settings(spark, setting_names(root))
-        store = ObjectLogStore(root, open_objects(root, known))
-    elif scheme == "file":
-        plain = re.sub("^file:/+", "/", path)
-        store = LocalLogStore(f"file:{os.path.abspath(plain)}")
-    else:
-        store = ConnectLogStore(spark, path)
-        store.check_writable()  # which says why not
-    check_same_log(spark, store)
-    return store
-
-
-_HAS_SCHEME = re.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/").match
+    return engine_of(spark).open_log_for_writing(checked_path(path))
 
 
 def read_options(store: LogStore, options: Mapping[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import logging
 import time
 
 from sparkdelta.engine.job_names import jobs_of
-from sparkdelta.engine.sessions import writing_session
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.protocol.table_features import Writing, check_writable
 from sparkdelta.protocol.table_properties import (
     checkpoint_interval,
@@ -64,7 +64,7 @@ def _compact_log(done: CommittedTransaction) -> None:
     interval = compaction_interval(done.properties)
     if interval is None or interval < 2 or (done.version + 1) % interval:
         return
-    with writing_session(done.spark) as session:
+    with engine_of(done.spark).log_session() as session:
         compact(done.snapshot.in_session(session), done.version - interval + 1, done.version)
 
 
@@ -72,7 +72,7 @@ def _write_checkpoint(done: CommittedTransaction) -> None:
     if not done.version or done.version % checkpoint_interval(done.properties):
         return
     path, now = done.store.table_root, time.time_ns() // 1_000_000
-    with writing_session(done.spark) as session:
+    with engine_of(done.spark).log_session() as session:
         snapshot = done.snapshot.in_session(session)
         write_checkpoint(session, path, CheckpointOptions(), now_ms=now, snapshot=snapshot)
         # Where no commit told the checksum; the state is at hand now.

@@ -47,7 +47,7 @@ def compact(snapshot: Snapshot, start: Version, end: Version) -> CompactionResul
     Parameters
     ----------
     snapshot
-        Of a version not before `end`, in a session of `engine.sessions.writing_session`, of a table
+        Of a version not before `end`, in a `log_session`, of a table
         whose log is known to be writable.
 
     Raises

@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     AggregateInConditionError,
     ColumnNotFoundError,
@@ -17,11 +17,9 @@ from sparkdelta.exceptions import (
     SubqueryInConditionError,
 )
 from sparkdelta.predicates.analyzed_text import qualifier_of
-from sparkdelta.predicates.connect_columns import parse_connect_column
 from sparkdelta.predicates.generated_columns import generated_columns, with_implied
 from sparkdelta.predicates.names import UnusableError, name_parts
-from sparkdelta.predicates.sql_text import parse_condition
-from sparkdelta.protocol.predicates import Predicate, Unusable, without_not
+from sparkdelta.protocol.predicates import Predicate, without_not
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.table.configuration import TableConfiguration
@@ -60,8 +58,6 @@ def understand_replaced(
     ColumnNotFoundError, InvalidConditionError
         As of `understand`.
     """
-    from sparkdelta.predicates.classic_columns import plan_nodes  # needs the JVM
-
     refusal = {"operation": operation, "condition": str(where)}
     try:
         filtered = _filtered(spark, where, configuration.schema)
@@ -69,7 +65,7 @@ def understand_replaced(
         if str(error.getCondition()).startswith(_NOT_OF_A_ROW):
             raise AggregateInConditionError(**refusal) from error
         raise _refusal(error, where, configuration.schema) from None
-    is_deterministic, nodes = plan_nodes(filtered)
+    is_deterministic, nodes = engine_of(spark).plan_nodes(filtered)
     if not _SUBQUERIES.isdisjoint(node.rpartition(".")[2] for node in nodes):
         raise SubqueryInConditionError(**refusal)
     if not is_deterministic:
@@ -114,38 +110,17 @@ def _plain(name: str) -> str:
 def _filtered(spark: SparkSession, where: str | Column, schema: StructType) -> DataFrame:
     columns = [StructField(field.name, as_nullable(field.dataType)) for field in schema.fields]
     empty = spark.createDataFrame([], StructType(columns))
-    if is_connect(spark):
-        filtered = empty.filter(where)
-        _ = filtered.schema  # a client's plan is analyzed when it is asked for
-        return filtered
-    return empty.alias(qualifier_of(schema)).filter(where)
+    return engine_of(spark).analyzed_filter(empty, where, qualifier_of(schema))
 
 
 def _understood(
     spark: SparkSession, where: str | Column, configuration: TableConfiguration, filtered: DataFrame
 ) -> Predicate:
     time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    predicate = without_not(_parsed(spark, where, configuration.schema, filtered, time_zone))
+    predicate = without_not(
+        engine_of(spark).parse_condition(filtered, where, configuration.schema, time_zone=time_zone)
+    )
     if not is_supported(configuration.protocol, TableFeature.GENERATED_COLUMNS):
         return predicate
     generated = generated_columns(configuration.schema, configuration.partition_fields)
     return with_implied(predicate, generated, configuration.schema, time_zone=time_zone)
-
-
-def _parsed(
-    spark: SparkSession, where: str | Column, schema: StructType, filtered: DataFrame, zone: str
-) -> Predicate:
-    if not is_connect(spark):
-        from sparkdelta.predicates.classic_columns import parse_classic_filter  # needs the JVM
-
-        return parse_classic_filter(filtered, schema, time_zone=zone)
-    if _is_retyped(spark, str(where)):
-        return Unusable(str(where), "spark.sql.timestampType changes the meaning of TIMESTAMP")
-    if isinstance(where, str):
-        return parse_condition(where, schema, time_zone=zone)
-    return parse_connect_column(where, schema, time_zone=zone)
-
-
-def _is_retyped(spark: SparkSession, text: str) -> bool:
-    is_usual = str(spark.conf.get("spark.sql.timestampType")).upper() == "TIMESTAMP_LTZ"
-    return not is_usual and "timestamp" in text.lower()

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import our_errors
-from sparkdelta.engine.file_readers import read_files
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
@@ -114,5 +114,5 @@ def _contents(
     if hidden:
         raise DataFileNotReadError(files=hidden, version=version)
     with our_errors(version):
-        files = read_files(spark, "binaryFile", paths, options={**options, **_OPTIONS})
+        files = engine_of(spark).read_files("binaryFile", paths, options={**options, **_OPTIONS})
     return files.select("path", "content")

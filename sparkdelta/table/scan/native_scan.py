@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.parquet_scan import DataFiles, scan_data_files
-from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import ColumnMappingError, DataFileNotReadError
@@ -109,7 +109,8 @@ class NativeScan:
         anyway, and where it would take too many groups, all stay in one.
         """
         names, meets_files = self._partition_names, self.request.wants_row_tracking
-        if not names or is_connect(self.spark) or meets_files or _has_vectors(files):
+        attaches = engine_of(self.spark).attaches_partition_values
+        if not names or not attaches or meets_files or _has_vectors(files):
             return [files]
         tuples = list(zip(*(files[name].to_pylist() for name in names), strict=True))
         layer_of: dict[tuple[str, tuple[str | None, ...]], int] = {}
@@ -133,7 +134,7 @@ class NativeScan:
         PROTOCOL.md#reader-requirements-for-column-mapping
         """
         by_id = self.request.configuration.column_mapping is ColumnMappingMode.ID
-        if not by_id or not is_connect(self.spark):
+        if not by_id or engine_of(self.spark).matches_field_ids:
             return [(files, {})]
         with worker_python(self.spark):
             names = field_names(
@@ -261,7 +262,9 @@ class NativeScan:
     def _partition_directories(self, files: pa.Table) -> PartitionDirectories | None:
         """The partition values by directory, where every directory has one tuple of them."""
         names = self._partition_names
-        if not names or is_connect(self.spark) or is_hidden(files["file"][0].as_py()):
+        if not names or is_hidden(files["file"][0].as_py()):
+            return None
+        if not engine_of(self.spark).attaches_partition_values:
             return None
         values = files.select(names).append_column(_DIRECTORY, _directories(files))
         distinct = values.group_by([*names, _DIRECTORY]).aggregate([])

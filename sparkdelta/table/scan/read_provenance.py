@@ -15,9 +15,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.storage import connect
 
 _MARK = "sparkdelta.read"
 
@@ -33,11 +32,6 @@ def version_read(rows: DataFrame, table_root: str) -> Version | None:
     Of rows that went through the driver, a checkpoint of Spark's, or a view on a server of Spark
     Connect, nobody knows.
     """
-    if is_connect(rows.sparkSession):
-        marks = connect.read_options_named(rows, _MARK)
-    else:
-        from sparkdelta.storage import hadoop  # needs py4j: classic Spark only
-
-        marks = hadoop.read_options_named(rows, _MARK)
+    marks = engine_of(rows.sparkSession).read_options_named(rows, _MARK)
     split = (mark.split(" ", 1) for mark in marks)
     return min((int(version) for version, root in split if root == table_root), default=None)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.engine.sessions import parallelism
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     MissingNotNullColumnError,
     PartitionColumnNotFoundError,
@@ -32,7 +32,6 @@ from sparkdelta.schema.written_schema import (
     matched_columns,
 )
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.write.row_sessions import computed, meant_by_the_user, moved_back
 
 _TASKS_PER_CORE = 4
 
@@ -110,21 +109,21 @@ def conform(
     ----------
     PROTOCOL.md#check-constraints, PROTOCOL.md#generated-columns, PROTOCOL.md#default-columns
     """
-    with computed(rows, spark) as ours:
+    with engine_of(spark).in_table_session(rows) as ours:
         conformed = conformed_rows(
             ours,
             matched.columns,
             matched.rules,
             partition_columns=table.partition_columns,
-            max_partitions=_TASKS_PER_CORE * parallelism(spark),
+            max_partitions=_TASKS_PER_CORE * engine_of(spark).parallelism,
             path=path,
         )
-    return moved_back(conformed, spark)
+    return engine_of(spark).moved_here(conformed)
 
 
 def require(rows: DataFrame, where: str | Column, *, spark: SparkSession) -> DataFrame:
     """The conformed rows, each of which must fulfil a condition of the user's."""
-    with meant_by_the_user(rows, spark) as own:
+    with engine_of(spark).in_user_session(rows) as own:
         return fulfilling(own, where)
 
 

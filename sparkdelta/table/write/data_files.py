@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.engine.driver import our_errors
 from sparkdelta.engine.job_names import named_jobs
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.protocol.iceberg_compatibility import NESTED_IDS_VERSION
 from sparkdelta.protocol.log_files import data_directory
 from sparkdelta.schema.nested_ids import nested_field_ids
@@ -24,7 +25,6 @@ from sparkdelta.table.write.job_failures import write_failures
 from sparkdelta.table.write.layout import LaidOutRows
 from sparkdelta.table.write.new_files import NewFiles
 from sparkdelta.table.write.orphans import report_orphans
-from sparkdelta.table.write.row_sessions import parquet_writer
 
 
 def write_data_files(
@@ -76,7 +76,7 @@ def write_parquet(
         The rule that a row breaks, or the likely cause of a failed job.
     """
     with write_failures(table_root), our_errors(None), named_jobs(spark, "data files"):
-        parquet_writer(spark)(
+        engine_of(spark).write_parquet(
             rows.rows,
             directory,
             partition_by=list(rows.directories),

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Protocol
 
 import pyarrow as pa
 
+from sparkdelta.engine.spark_engine import DriverFiles
 from sparkdelta.exceptions import StorageError
 from sparkdelta.workers.footer_statistics import LISTED, FooterReader
 
@@ -19,16 +19,6 @@ MAX_DRIVER_FOOTERS = 16
 """Up to this many footers are read by the driver."""
 
 _THREADS = 16
-
-
-class DriverFiles(Protocol):
-    """Lists, opens and deletes data files on the driver."""
-
-    def data_files(self, directory: str) -> list[tuple[str, int, int]]: ...
-
-    def open(self, path: str) -> pa.NativeFile: ...
-
-    def delete_directory(self, directory: str) -> None: ...
 
 
 def describe_few_files(

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_table
-from sparkdelta.engine.file_readers import read_files
 from sparkdelta.engine.job_names import named_jobs
+from sparkdelta.engine.spark_engine import DriverFiles, engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import DriverReadTooLargeError
@@ -23,7 +23,7 @@ from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.nested_ids import ParquetPath
 from sparkdelta.schema.statistics_columns import string_prefix_length
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.write.few_files import MAX_DRIVER_FOOTERS, DriverFiles, describe_few_files
+from sparkdelta.table.write.few_files import MAX_DRIVER_FOOTERS, describe_few_files
 from sparkdelta.table.write.new_files import MAX_NEW_FILES, NewFiles
 from sparkdelta.workers.copied_files import FileCopier, copied_files
 from sparkdelta.workers.files import WorkerFiles
@@ -98,9 +98,7 @@ class FileDescriber:
         files = self._worker_files()
         if files.is_near(self.table_root):
             return files
-        from sparkdelta.storage.hadoop_files import HadoopFiles  # workers would need libhdfs
-
-        return HadoopFiles(self.spark, self.options)
+        return engine_of(self.spark).driver_files(self.options) or files
 
     def _reader(self) -> FooterReader:
         return FooterReader(
@@ -113,7 +111,7 @@ class FileDescriber:
         )
 
     def _listed(self, directory: str) -> DataFrame:
-        return read_files(self.spark, "binaryFile", [directory], options=_LIST_OPTIONS)
+        return engine_of(self.spark).read_files("binaryFile", [directory], options=_LIST_OPTIONS)
 
     def _worker_files(self) -> WorkerFiles:
         return worker_files(self.spark, self.table_root, self.options)

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.frames.rows.physical_rows import physical_rows
 from sparkdelta.frames.rows.written_rows import written_rows
 from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.write.row_sessions import computed, moved_back
 
 _SHUFFLED_BYTES_PER_BYTE = 2  # rows that are shuffled are larger than in columns, by about so much
 _SHUFFLE_SETTINGS = {
@@ -86,9 +86,9 @@ def lay_out(
         rows, table.schema.fields, names, file_columns, with_partitions=has_partitions
     )
     if target_file_size is not None and is_shuffled:
-        with computed(laid_out, spark) as ours:
+        with engine_of(spark).in_table_session(laid_out) as ours:
             shuffled = ours.hint("rebalance", *(F.col(quoted(name)) for name in directories))
-        laid_out = moved_back(shuffled, spark)
+        laid_out = engine_of(spark).moved_here(shuffled)
     if table.is_mapped:
         fields = table.data_fields
         if has_partitions:  # after the others, as the first version asks for

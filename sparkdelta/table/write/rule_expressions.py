@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
-from sparkdelta.engine.sessions import is_connect
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     AggregateInConstraintError,
     AggregateInGeneratedColumnError,
@@ -32,7 +32,6 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.schema.row_rules import RowRules
 from sparkdelta.schema.table_schema import as_nullable
-from sparkdelta.table.write.row_sessions import computed
 
 _USERS = frozenset(
     (
@@ -123,7 +122,8 @@ def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) 
                 data_type=frame.schema[0].dataType.simpleString(),
             )
     if rules.defaults:
-        with computed(spark.createDataFrame([], StructType()), spark) as ours:
+        empty = spark.createDataFrame([], StructType())
+        with engine_of(spark).in_table_session(empty) as ours:
             _ = ours.select(*map(F.expr, rules.defaults.values())).schema
 
 
@@ -135,13 +135,12 @@ def _checked(
         return {}
     columns = [StructField(f.name, as_nullable(f.dataType)) for f in schema.fields]
     theirs = spark.createDataFrame([], StructType(columns))
-    found = {}
+    found, engine = {}, engine_of(spark)
     for name, text in expressions.items():
         try:
-            with computed(theirs, spark) as ours:
+            with engine.in_table_session(theirs) as ours:
                 found[name] = ours.select(F.expr(text))
-            if is_connect(spark):  # where a plan is analyzed when it is asked for
-                _ = found[name].schema
+            _ = found[name].schema  # Spark Connect analyzes a plan when it is asked for
         except AnalysisException as error:
             condition = str(error.getCondition())
             if use is _CONSTRAINT and condition.startswith(_OTHER_COLUMNS):
@@ -153,11 +152,9 @@ def _checked(
                 raise
             theirs.select(F.expr(text))  # or it is no function of the user's either
             raise use.user_function(name=name, expression=text) from error
-        if is_connect(spark):  # a client sees no plan
+        if not engine.sees_plans:
             continue
-        from sparkdelta.predicates.classic_columns import plan_nodes  # needs py4j: classic Spark
-
-        is_deterministic, nodes = plan_nodes(found[name])
+        is_deterministic, nodes = engine.plan_nodes(found[name])
         names = {node.rpartition(".")[2] for node in nodes}
         if names & _USERS:
             raise use.user_function(name=name, expression=text)

@@ -1,18 +1,13 @@
-"""Predicates from conditions that the analyzer of classic Spark has resolved.
-
-Apart from `storage`, only this module accesses the JVM objects of a DataFrame.
-"""
+"""Predicates from conditions that the analyzer of classic Spark has resolved."""
 
 from __future__ import annotations
-
-import re
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from sparkdelta.predicates.analyzed_text import parse_analyzed
 from sparkdelta.protocol.predicates import Predicate, Unusable, functions
+from sparkdelta.storage.hadoop import filter_condition, plan_nodes
 
 _OPERATORS = frozenset(("+", "-", "*", "/", "%", "negative", "like"))
 _USER_FUNCTIONS = frozenset(
@@ -21,7 +16,6 @@ _USER_FUNCTIONS = frozenset(
         "SQLScalarFunction",
     )
 )  # fmt: skip
-_CLASS = re.compile(r'"class":"([^"]+)"')
 
 
 def parse_classic_filter(filtered: DataFrame, schema: StructType, *, time_zone: str) -> Predicate:
@@ -37,25 +31,10 @@ def parse_classic_filter(filtered: DataFrame, schema: StructType, *, time_zone: 
     time_zone
         The session time zone, for strings that are cast to timestamps.
     """
-    frame: Any = filtered
-    plan = frame._jdf.queryExecution().analyzed()
-    if plan.nodeName() != "Filter":
-        raise ValueError(f"a filter's plan begins with {plan.nodeName()}")
-    text, shown_zone = str(plan.condition().sql()), None
-    if "TIMESTAMP '" in text:  # formatted in the time zone of the thread's active session
-        shown_zone = str(plan.conf().sessionLocalTimeZone())
+    text, shown_zone = filter_condition(filtered)
     predicate = parse_analyzed(text, schema, time_zone=time_zone, shown_zone=shown_zone)
     if not functions(predicate) <= _OPERATORS:
         _, nodes = plan_nodes(filtered)
         if not _USER_FUNCTIONS.isdisjoint(node.rpartition(".")[2] for node in nodes):
             return Unusable(text, "a function of the user may have the name of one of Spark's")
     return predicate
-
-
-def plan_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
-    """Return True if a plan is deterministic, and the class names of its operators and
-    expressions.
-    """
-    own: Any = frame
-    plan = own._jdf.queryExecution().analyzed()
-    return bool(plan.deterministic()), frozenset(_CLASS.findall(str(plan.toJSON())))

@@ -1,0 +1,229 @@
+"""Classic Spark, whose JVM the driver can call."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
+
+from pyspark import StatusTracker
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sparkdelta.engine.classic_conditions import parse_classic_filter
+from sparkdelta.engine.sessions import LOG_SETTINGS, TABLE_SETTINGS, copy_settings, set_up
+from sparkdelta.protocol.predicates import Predicate
+from sparkdelta.storage import hadoop, hadoop_scans
+from sparkdelta.storage.hadoop_files import HadoopFiles
+from sparkdelta.storage.hadoop_log import HadoopLogStore
+from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
+from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories, is_hidden
+from sparkdelta.workers.files import setting_names
+
+_DESCRIPTION = "spark.job.description"
+_JOB_GROUP = "spark.jobGroup.id"
+_PROGRESS_BAR = "spark.ui.showConsoleProgress"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicEngine:
+    """`SparkEngine` of a classic session."""
+
+    spark: SparkSession
+
+    attaches_partition_values: ClassVar[bool] = True
+    matches_field_ids: ClassVar[bool] = True
+    reads_hidden_names: ClassVar[bool] = True
+    sees_plans: ClassVar[bool] = True
+    moves_frames: ClassVar[bool] = True
+
+    @property
+    def parallelism(self) -> int:
+        return self.spark.sparkContext.defaultParallelism
+
+    @property
+    def runs_workers_locally(self) -> bool:
+        return (self.spark.sparkContext.master or "").startswith("local")
+
+    @property
+    def shows_progress_bar(self) -> bool:
+        return self.spark.conf.get(_PROGRESS_BAR, "false") == "true"
+
+    @contextmanager
+    def named_jobs(self, name: str) -> Iterator[None]:
+        """The name is the description of the jobs, of any group."""
+        context = self.spark.sparkContext
+        before = context.getLocalProperty(_DESCRIPTION)
+        context.setLocalProperty(_DESCRIPTION, name)
+        try:
+            yield
+        finally:
+            # None removes the property.
+            context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
+
+    def task_counter(self) -> RunningTasks:
+        return RunningTasks.from_now_on(self.spark)
+
+    def hadoop_settings(
+        self, names: Sequence[str], hadoop_conf: Mapping[str, str]
+    ) -> dict[str, str]:
+        return hadoop.settings(self.spark, names, hadoop_conf) if names else {}
+
+    def driver_files(self, hadoop_conf: Mapping[str, str]) -> HadoopFiles:
+        return HadoopFiles(self.spark, hadoop_conf)
+
+    def read_files(
+        self,
+        source: str,
+        paths: Sequence[str],
+        *,
+        options: Mapping[str, str],
+        schema: StructType | None = None,
+    ) -> DataFrame:
+        return hadoop_scans.read_files(self.spark, source, paths, options, schema)
+
+    def parquet_relation(
+        self,
+        files: Sequence[str],
+        schema: StructType,
+        options: Mapping[str, str],
+        partitions: PartitionDirectories | None,
+        size_bytes: int,
+    ) -> ParquetRelation:
+        if is_hidden(files[0]):
+            return hadoop_scans.hidden_parquet_relation(self.spark, files, schema, options)
+        return hadoop_scans.parquet_relation(
+            self.spark, files, schema, options, partitions, size_bytes
+        )
+
+    def write_parquet(
+        self,
+        rows: DataFrame,
+        directory: str,
+        *,
+        partition_by: Sequence[str],
+        options: Mapping[str, str],
+        settings: Mapping[str, str],
+    ) -> None:
+        hadoop.write_parquet(
+            rows, directory, partition_by=partition_by, options=options, settings=settings
+        )
+
+    def open_log(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
+        root = hadoop.qualify(self.spark, path, hadoop_conf)
+        if root.startswith("file:"):
+            return LocalLogStore(root)
+        return HadoopLogStore(self.spark, root, hadoop_conf)
+
+    def open_log_for_writing(self, path: str) -> LogStore:
+        store = self.open_log(path, {})
+        if store.table_root.partition(":")[0] in OBJECT_SCHEMES:
+            known = self.hadoop_settings(setting_names(store.table_root), {})
+            store = ObjectLogStore(store.table_root, open_objects(store.table_root, known), store)
+        store.check_writable()
+        return store
+
+    @contextmanager
+    def log_session(self) -> Iterator[SparkSession]:
+        sibling = _sibling(self.spark, _log_sessions, LOG_SETTINGS)
+        copy_settings(self.spark, sibling)
+        before = SparkSession.getActiveSession()
+        try:
+            yield sibling
+        finally:
+            if before is not None:  # createDataFrame makes its session the active one
+                before.createDataFrame([], "nothing INT")
+            else:
+                hadoop.clear_active_session(self.spark)
+
+    def write_session(self) -> AbstractContextManager[SparkSession]:
+        return nullcontext(self.spark)
+
+    def in_table_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
+        return hadoop.rows_in(rows, _sibling(self.spark, _table_sessions, TABLE_SETTINGS))
+
+    def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
+        return hadoop.rows_in(rows, self.spark)
+
+    def moved_here(self, rows: DataFrame) -> DataFrame:
+        return hadoop.moved_rows(rows, self.spark)
+
+    def analyzed_filter(self, rows: DataFrame, where: str | Column, alias: str) -> DataFrame:
+        return rows.alias(alias).filter(where)
+
+    def parse_condition(
+        self,
+        filtered: DataFrame,
+        where: str | Column,  # noqa: ARG002 - the plan says it
+        schema: StructType,
+        *,
+        time_zone: str,
+    ) -> Predicate:
+        return parse_classic_filter(filtered, schema, time_zone=time_zone)
+
+    def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
+        return hadoop.plan_nodes(frame)
+
+    def read_options_named(self, rows: DataFrame, name: str) -> set[str]:
+        return hadoop.read_options_named(rows, name)
+
+
+_Siblings: TypeAlias = "weakref.WeakKeyDictionary[SparkSession, SparkSession]"
+_log_sessions: _Siblings = weakref.WeakKeyDictionary()
+_table_sessions: _Siblings = weakref.WeakKeyDictionary()
+
+
+def _sibling(spark: SparkSession, siblings: _Siblings, settings: Mapping[str, str]) -> SparkSession:
+    """The session with these settings beside the user's, made once."""
+    sibling = siblings.get(spark)
+    if sibling is None:
+        sibling = spark.newSession()
+        set_up(sibling, settings)
+        siblings[spark] = sibling
+    return sibling
+
+
+@dataclass(slots=True)
+class RunningTasks:
+    """The tasks of the jobs started since a point in time, including those of other threads unless
+    the thread has a job group.
+
+    Attributes
+    ----------
+    others
+        Ids of jobs that were already running.
+    group
+        The job group of the calling thread.
+    stages
+        The number of finished tasks and of all tasks, by stage id.
+    """
+
+    tracker: StatusTracker
+    others: frozenset[int]
+    group: str | None
+    stages: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def from_now_on(cls, spark: SparkSession) -> RunningTasks:
+        context = spark.sparkContext
+        tracker = context.statusTracker()
+        others = frozenset(tracker.getActiveJobsIds())
+        return cls(tracker, others, context.getLocalProperty(_JOB_GROUP))
+
+    def counts(self) -> tuple[int, int]:
+        jobs = set(self.tracker.getActiveJobsIds()) - self.others
+        if self.group is not None:
+            jobs &= set(self.tracker.getJobIdsForGroup(self.group))
+        self.stages = {stage: (total, total) for stage, (_, total) in self.stages.items()}
+        for job in jobs:
+            info = self.tracker.getJobInfo(job)
+            for stage in info.stageIds if info is not None else ():
+                found = self.tracker.getStageInfo(stage)
+                if found is not None:
+                    self.stages[stage] = (found.numCompletedTasks, found.numTasks)
+        finished = sum(finished for finished, _ in self.stages.values())
+        return finished, sum(total for _, total in self.stages.values())

@@ -1,0 +1,196 @@
+"""A client of Spark Connect, which has no JVM at hand: public means alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sparkdelta.engine.sessions import LOG_SETTINGS, SHUFFLE_PARTITIONS, TABLE_SETTINGS, set_up
+from sparkdelta.predicates.connect_columns import parse_connect_column
+from sparkdelta.predicates.sql_text import parse_condition
+from sparkdelta.protocol.predicates import Predicate, Unusable
+from sparkdelta.storage import connect
+from sparkdelta.storage.connect import ConnectLogStore
+from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
+from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
+from sparkdelta.workers.files import setting_names
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectEngine:
+    """`SparkEngine` of a Spark Connect client."""
+
+    spark: SparkSession
+
+    attaches_partition_values: ClassVar[bool] = False
+    matches_field_ids: ClassVar[bool] = False
+    reads_hidden_names: ClassVar[bool] = False
+    sees_plans: ClassVar[bool] = False
+    moves_frames: ClassVar[bool] = False
+    runs_workers_locally: ClassVar[bool] = False
+    shows_progress_bar: ClassVar[bool] = False
+
+    @property
+    def parallelism(self) -> int:
+        return int(str(self.spark.conf.get(SHUFFLE_PARTITIONS)))
+
+    @contextmanager
+    def named_jobs(self, name: str) -> Iterator[None]:
+        """The name is a tag of the operations."""
+        tag = name.replace(",", ";")  # tags must not contain commas
+        is_new = tag not in self.spark.getTags()
+        if is_new:
+            self.spark.addTag(tag)
+        try:
+            yield
+        finally:
+            if is_new:
+                self.spark.removeTag(tag)
+
+    def task_counter(self) -> None:
+        return None
+
+    def hadoop_settings(
+        self, names: Sequence[str], hadoop_conf: Mapping[str, str]
+    ) -> dict[str, str]:
+        known = connect.hadoop_settings(self.spark, names) if names else {}
+        return known | {name: hadoop_conf[name] for name in names if name in hadoop_conf}
+
+    def driver_files(self, hadoop_conf: Mapping[str, str]) -> None:  # noqa: ARG002
+        return None
+
+    def read_files(
+        self,
+        source: str,
+        paths: Sequence[str],
+        *,
+        options: Mapping[str, str],
+        schema: StructType | None = None,
+    ) -> DataFrame:
+        reader = self.spark.read.format(source).options(**options)
+        return (reader if schema is None else reader.schema(schema)).load(list(paths))
+
+    def parquet_relation(
+        self,
+        files: Sequence[str],
+        schema: StructType,
+        options: Mapping[str, str],
+        partitions: PartitionDirectories | None,  # noqa: ARG002 - it attaches none
+        size_bytes: int,  # noqa: ARG002
+    ) -> ParquetRelation:
+        return connect.parquet_relation(self.spark, files, schema, options)
+
+    def write_parquet(
+        self,
+        rows: DataFrame,
+        directory: str,
+        *,
+        partition_by: Sequence[str],
+        options: Mapping[str, str],
+        settings: Mapping[str, str],
+    ) -> None:
+        connect.write_parquet(
+            rows, directory, partition_by=partition_by, options=options, settings=settings
+        )
+
+    def open_log(
+        self,
+        path: str,
+        hadoop_conf: Mapping[str, str],  # noqa: ARG002 - Spark's `binaryFile` takes none
+    ) -> LogStore:
+        return ConnectLogStore(self.spark, path)
+
+    def open_log_for_writing(self, path: str) -> LogStore:
+        """A store by which the client commits itself."""
+        scheme = path.partition(":")[0] if _HAS_SCHEME(path) else "file"
+        store: LogStore
+        if scheme in OBJECT_SCHEMES:
+            root = path.rstrip("/")
+            known = self.hadoop_settings(setting_names(root), {})
+            store = ObjectLogStore(root, open_objects(root, known))
+        elif scheme == "file":
+            plain = re.sub("^file:/+", "/", path)
+            store = LocalLogStore(f"file:{os.path.abspath(plain)}")
+        else:
+            store = ConnectLogStore(self.spark, path)
+            store.check_writable()  # which says why not
+        connect.check_same_log(self.spark, store)
+        return store
+
+    def log_session(self) -> AbstractContextManager[SparkSession]:
+        return _sibling(self.spark, {**LOG_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)})
+
+    def write_session(self) -> AbstractContextManager[SparkSession]:
+        return _sibling(self.spark, TABLE_SETTINGS)
+
+    def in_table_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
+        return nullcontext(rows)  # of a `write_session`, which is one
+
+    def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
+        raise NotImplementedError("a plan of Spark Connect has the meaning of its own session")
+
+    def moved_here(self, rows: DataFrame) -> DataFrame:
+        return rows
+
+    def analyzed_filter(
+        self,
+        rows: DataFrame,
+        where: str | Column,
+        alias: str,  # noqa: ARG002 - for plans that can be seen
+    ) -> DataFrame:
+        filtered = rows.filter(where)
+        _ = filtered.schema  # a client's plan is analyzed when it is asked for
+        return filtered
+
+    def parse_condition(
+        self,
+        filtered: DataFrame,  # noqa: ARG002 - its plan cannot be seen
+        where: str | Column,
+        schema: StructType,
+        *,
+        time_zone: str,
+    ) -> Predicate:
+        if self._is_retyped(str(where)):
+            return Unusable(str(where), "spark.sql.timestampType changes the meaning of TIMESTAMP")
+        if isinstance(where, str):
+            return parse_condition(where, schema, time_zone=time_zone)
+        return parse_connect_column(where, schema, time_zone=time_zone)
+
+    def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
+        raise NotImplementedError("a client of Spark Connect sees no plan")
+
+    def read_options_named(self, rows: DataFrame, name: str) -> set[str]:
+        return connect.read_options_named(rows, name)
+
+    def _is_retyped(self, condition: str) -> bool:
+        is_usual = str(self.spark.conf.get("spark.sql.timestampType")).upper() == "TIMESTAMP_LTZ"
+        return not is_usual and "timestamp" in condition.lower()
+
+
+_HAS_SCHEME = re.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/").match
+
+
+@contextmanager
+def _sibling(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Yield another session on the same server and release it afterwards; an open session would
+    keep the program from ending.
+    """
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    connection: Any = spark.client._builder
+    sibling = cast(SparkSession, ConnectSession(connection=connection))
+    try:
+        set_up(sibling, settings)
+        yield sibling
+    finally:
+        sibling.client.release_session()
+        sibling.client.close()
