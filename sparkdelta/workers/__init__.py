@@ -1,6 +1,6 @@
-"""Python that runs on executors, over Arrow and Parquet, and the DataFrame functions that ship it.
+"""Code that runs in Python workers on executors, over Arrow and Parquet, and its DataFrame API.
 
-Workers need not have the package: what runs there travels with the plan, with all it uses.
+The package does not have to be installed on executors: its code is pickled by value.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Copies of new data files, with the field ids that Spark's writer cannot give.
+"""Copies of new data files with field ids that Spark's Parquet writer cannot write.
 
 References
 ----------
@@ -23,7 +23,7 @@ _CHUNK_BYTES = 4 * 1024 * 1024
 
 
 class Files(Protocol):
-    """Opens and makes files on workers."""
+    """File access on workers, see `workers.files.WorkerFiles`."""
 
     def open(self, path: str) -> pa.NativeFile: ...
     def create(self, path: str) -> pa.NativeFile: ...
@@ -32,14 +32,16 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileCopier:
-    """Copies files as they are, but for field ids in their footers.
+    """Copy of files byte by byte, except for field ids in their footers.
 
     Attributes
     ----------
+    files
+        The access to files on workers.
     source, target
-        Directories; below these, a copy is in the directory of its file.
+        The directories of the files and of their copies, with the same subdirectories.
     field_ids
-        By the names from the columns of a file on.
+        The field id of each field, by its path of names in the file.
     """
 
     files: Files
@@ -48,8 +50,13 @@ class FileCopier:
     field_ids: Mapping[tuple[str, ...], int]
 
     def copy(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Batches with a `path` to path, length, modificationTime of the copies; files without rows
-        are left out.
+        """Copy the files of batches with a column `path`, except those without rows.
+
+        Yields
+        ------
+        pa.RecordBatch
+            path STRING, length LONG (bytes), modificationTime LONG (milliseconds since the epoch)
+            of the copies.
         """
         for batch in batches:
             rows = [row for path in batch.column("path").to_pylist() for row in self._copies(path)]
@@ -57,7 +64,7 @@ class FileCopier:
 
     def _copies(self, path: str) -> Iterator[dict[str, str | int]]:
         directory, _, name = path.removeprefix(self.source).rpartition("/")
-        # A name of its own for each attempt: one that is given up may still be writing.
+        # A unique name per attempt, because an abandoned attempt may still be writing.
         copy = f"{self.target}{directory}/{uuid4()}-{name}"
         with self.files.open(path) as file:
             if pq.read_metadata(file).num_rows == 0:
@@ -82,7 +89,9 @@ class FileCopier:
 
 
 def copied_files(files: DataFrame, copier: FileCopier, reader: FooterReader) -> DataFrame:
-    """Copy files when the frame is computed, and describe the copies.
+    """Copy files, and return the fields of the add actions of the copies.
+
+    The files are copied whenever the DataFrame is computed.
 
     Parameters
     ----------
@@ -92,7 +101,7 @@ def copied_files(files: DataFrame, copier: FileCopier, reader: FooterReader) -> 
     Returns
     -------
     DataFrame
-        The columns of `ADDED`, a row per file that has rows.
+        The columns of `ADDED`, one row per file that has rows.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""Deletion vectors: descriptors to bitmaps, one per file, and bitmaps to the rows that remain.
+"""Deletion vectors: decoding to one bitmap per file, and filtering of deleted rows.
 
-A bitmap is cut into chunks of 65,536 rows, each 1,024 words of 64 bits, so that one row costs one
-hash look-up and one bit test in generated code, with no Python in the scan.
+A bitmap is divided into chunks of 65,536 rows, each with 1,024 words of 64 bits. Testing a row
+takes one hash lookup and one bit test in generated code, without Python in the scan.
 
 References
 ----------
@@ -25,19 +25,19 @@ BITMAPS = StructType(
         StructField("chunks", ArrayType(ArrayType(LongType()))),
     ]
 )
-"""file: URI of the data file; chunks: per 65,536 rows of it, 1,024 words whose bits are the deleted
-rows, or null where none is deleted. Trailing chunks without a deleted row are left out."""
+"""file: URI of the data file; chunks: for each 65,536 rows, 1,024 words with a bit per row, set for
+deleted rows; null if none is deleted. Trailing chunks without deleted rows are omitted."""
 
 
 def decode_deletion_vectors(vectors: DataFrame) -> DataFrame:
-    """The bitmap of every file, decoded on the executors and verified.
+    """Decode and verify the deletion vector of each file on the executors.
 
     Parameters
     ----------
     vectors
-        content BINARY (of a deletion vector file, null for inline ones), and descriptors, an ARRAY
-        of STRUCT<file STRING, storageType, pathOrInlineDv, offset, sizeInBytes, cardinality>: the
-        data files whose deletion vectors that content holds.
+        content BINARY (the deletion vector file; null for inline deletion vectors), descriptors
+        ARRAY<STRUCT<file STRING, storageType STRING, pathOrInlineDv STRING, offset, sizeInBytes,
+        cardinality>> (the data files with deletion vectors in `content`).
 
     Returns
     -------
@@ -48,7 +48,8 @@ def decode_deletion_vectors(vectors: DataFrame) -> DataFrame:
     ------
     DeletionVectorChecksumError, DeletionVectorSizeError, DeletionVectorCardinalityError,
     DeletionVectorFormatError
-        When the query runs, with the deletion vector's name.
+        A deletion vector is invalid. Raised when the query runs, with the name of the deletion
+        vector.
 
     References
     ----------
@@ -75,34 +76,39 @@ def _decode(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 
 def is_deleted(chunks: Column, row_index: Column) -> Column:
-    """Whether a row is deleted by its file's bitmap.
+    """Return a condition that is true if a row is deleted.
 
     Parameters
     ----------
     chunks
-        `BITMAPS.chunks` of the row's file; null where the file has no deletion vector.
+        `BITMAPS.chunks` of the row's file; null if the file has no deletion vector.
     row_index
-        LONG, the row's position in its file.
+        LONG, the index of the row in its file.
     """
     chunk = F.get(chunks, F.shiftright(row_index, 16).cast("int"))
     return F.coalesce(is_deleted_in_chunk(chunk, row_index), F.lit(False))
 
 
 def is_deleted_in_chunk(words: Column, row_index: Column) -> Column:
-    """Whether a row is deleted by the chunk of its file's bitmap that it falls into."""
+    """Return a condition that is true if a row is deleted, given the words of its chunk."""
     word = F.get(words, F.shiftright(row_index, 6).bitwiseAND(1023).cast("int"))
     return F.getbit(word, row_index.bitwiseAND(63).cast("int")) == 1
 
 
 def chunk_rows(bitmaps: DataFrame, chunks: str) -> DataFrame:
-    """Bitmaps cut into rows for a join by shuffle: file_key LONG, chunk INT, words ARRAY<LONG>.
-
-    Only chunks that hold a deleted row are kept.
+    """Return one row per chunk with deleted rows, for a shuffle join.
 
     Parameters
     ----------
     bitmaps
-        file_key LONG, and the column named by `chunks`, as `BITMAPS.chunks`.
+        file_key LONG, and the column named by `chunks`.
+    chunks
+        The name of a column of the type of `BITMAPS.chunks`.
+
+    Returns
+    -------
+    DataFrame
+        file_key LONG, chunk INT, words ARRAY<LONG>.
     """
     return bitmaps.select("file_key", F.posexplode(chunks).alias("chunk", "words")).filter(
         F.col("words").isNotNull()

@@ -1,4 +1,4 @@
-"""The names that a Parquet file gives to field ids, for sessions that cannot scan by id."""
+"""Names of the field ids in Parquet files, for sessions that cannot read columns by field id."""
 
 from __future__ import annotations
 
@@ -18,20 +18,25 @@ FIELD_NAMES = StructType(
         StructField("names", MapType(IntegerType(), StringType())),
     ]
 )
-"""file: as given; names: field id to name, of all fields at every level."""
+"""file: the given path; names: the name of each field id, for fields at all levels."""
 
 _FIELD_ID = b"PARQUET:field_id"
 
 
 def field_names(files: DataFrame, storage: StoredFiles) -> DataFrame:
-    """The `FIELD_NAMES` of files, read from their footers on the executors.
+    """Read the field ids and names of files from their footers, on the executors.
 
     Parameters
     ----------
     files
-        file STRING, absolute and decoded.
+        file STRING (absolute, decoded).
     storage
-        How workers reach them.
+        The access to files on workers.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `FIELD_NAMES`, one row per file.
 
     References
     ----------

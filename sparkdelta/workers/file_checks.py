@@ -1,4 +1,4 @@
-"""Whether the files that a version needs are there, looked at by Python workers.
+"""Verification of data files and deletion vectors in Python workers.
 
 References
 ----------
@@ -38,7 +38,7 @@ from sparkdelta.workers.legacy_calendar import calendars
 FINDINGS = StructType(
     [StructField(name, StringType(), False) for name in ("check", "path", "problem")]
 )
-"""What a verification finds: which check, about what, and what is wrong."""
+"""The findings of a verification: the check that failed, the path, and the problem."""
 
 Finding: TypeAlias = tuple[str, str, str]
 
@@ -46,30 +46,34 @@ DATA_FILE, DELETION_VECTOR, FOOTER = "data file", "deletion vector", "footer"
 
 _THREADS = 16
 _DAY_MICROS = 86_400_000_000
-_FRAME_BYTES = 8  # the size before a deletion vector, and the checksum after it
+_FRAME_BYTES = 8  # size and checksum around a deletion vector
 _ARROW = pa.schema([(name, pa.string()) for name in FINDINGS.names])
 
 
 class StoredFiles(Protocol):
-    """What looks at files on a worker, by absolute, decoded paths."""
+    """File access on workers, by absolute, decoded paths; see `workers.files.WorkerFiles`."""
 
     def size(self, path: str) -> int | None:
-        """The bytes of a file; None where there is none."""
+        """Return the size of a file in bytes; None if it does not exist."""
 
     def open(self, path: str) -> pa.NativeFile:
-        """A file; FileNotFoundError where there is none."""
+        """Open a file; raise FileNotFoundError if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChecker:
-    """How workers look at files.
+    """Options of the verification of files.
 
     Attributes
     ----------
+    files
+        The access to files on workers.
+    table_root
+        The absolute, decoded path of the table.
     with_footers
-        Whether to open each data file and compare its number of rows.
+        True to read the footer of each data file and compare its number of rows.
     columns
-        The physical names of the columns whose bounds are compared with the footer's.
+        The physical paths of the columns whose bounds are compared with the footer.
     """
 
     files: StoredFiles
@@ -79,13 +83,16 @@ class FileChecker:
 
 
 def bounded_columns(statistics: StructType) -> tuple[tuple[str, ...], ...]:
-    """The physical names of the columns that have bounds, in the order of `logged_bounds`."""
+    """Return the physical paths of the columns with bounds, in the order of `logged_bounds`."""
     return tuple(path for path, _ in _bounded(statistics))
 
 
 def logged_bounds(stats_parsed: str, statistics: StructType) -> str:
-    """What the log says of the columns of a file, in SQL: STRUCT<low STRUCT, high STRUCT, nulls
-    STRUCT, is_tight BOOLEAN>, with the columns by their places; moments are whole numbers.
+    """Return SQL for the bounds and null counts of a file in the log.
+
+    The type is STRUCT<low STRUCT, high STRUCT, nulls STRUCT, is_tight BOOLEAN>. The fields of the
+    inner structs are named c0, c1, ... in the order of `bounded_columns`. Dates and timestamps are
+    microseconds since the epoch.
     """
     kinds = []
     for name, kind in (("low", "minValues"), ("high", "maxValues"), ("nulls", "nullCount")):
@@ -105,7 +112,7 @@ def _bounded(statistics: StructType) -> list[tuple[tuple[str, ...], DataType]]:
 
 
 def _whole_number(value: str, data_type: DataType) -> str:
-    """Microseconds since the epoch: Python knows no years after 9999."""
+    """Return SQL for microseconds since the epoch; Python does not support years after 9999."""
     if isinstance(data_type, DateType):
         return f"unix_date({value}) * {_DAY_MICROS}L"
     if isinstance(data_type, TimestampType):
@@ -116,18 +123,23 @@ def _whole_number(value: str, data_type: DataType) -> str:
 
 
 def file_findings(files: DataFrame, checker: FileChecker) -> DataFrame:
-    """What is wrong with data files and deletion vectors: `FINDINGS`.
+    """Verify data files and deletion vectors, and return the problems.
 
-    A file must be there with the logged size; a deletion vector must be what its descriptor says;
-    with footers, a file must have one, `numRecords` be the number of its rows, and the bounds
-    include those of its row groups.
+    A data file must exist with the size in the log, and a deletion vector must match its
+    descriptor. With `with_footers`, a data file must also have a valid footer and `numRecords`
+    rows, and the bounds in the log must include those of its row groups.
 
     Parameters
     ----------
     files
         file STRING (absolute, decoded), size LONG, numRecords LONG (null where unknown),
-        deletionVector STRUCT, and `logged_bounds` as bounds where the checker has columns; in as
-        many partitions as tasks are wanted.
+        deletionVector STRUCT, and bounds (`logged_bounds`) if the checker has columns. Each
+        partition is a task.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `FINDINGS`.
 
     References
     ----------
@@ -146,7 +158,7 @@ def file_findings(files: DataFrame, checker: FileChecker) -> DataFrame:
 
 
 def findings_of(files: list[dict[str, Any]], checker: FileChecker) -> list[Finding]:
-    """As `file_findings`, of files that are values."""
+    """Verify files given as dictionaries, see `file_findings`."""
     with ThreadPoolExecutor(_THREADS) as threads:
         found = threads.map(lambda row: _findings(row, checker), files)
         return [finding for findings in found for finding in findings]
@@ -190,7 +202,12 @@ def _footer_problem(row: dict[str, Any], checker: FileChecker) -> str | None:
 def _bounds_problem(
     row: Mapping[str, Any], metadata: pq.FileMetaData, columns: tuple[tuple[str, ...], ...]
 ) -> str | None:
-    """PROTOCOL.md#per-file-statistics"""
+    """Return the problem if the log's bounds or null counts do not match the footer.
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
+    """
     bounds, has_vector = row["bounds"], row["deletionVector"] is not None
     if bounds is None or (has_vector and bounds["is_tight"] is not False):
         return None  # the footer counts deleted rows
@@ -205,15 +222,15 @@ def _bounds_problem(
             continue
         chunks = [metadata.row_group(n).column(found[0]) for n in range(metadata.num_row_groups)]
         low, high, nulls = (bounds[kind][f"c{place}"] for kind in ("low", "high", "nulls"))
-        stored = _StoredOrder.of(column, is_old=is_old)
-        known = [chunk.statistics for chunk in chunks if chunk.statistics is not None]
-        ranges = [statistics for statistics in known if statistics.has_min_max]
+        stored = _StoredStatistics.of(column, is_old=is_old)
+        footers = [chunk.statistics for chunk in chunks if chunk.statistics is not None]
+        ranges = [statistics for statistics in footers if statistics.has_min_max]
         if stored and not all(stored.is_within(statistics, low, high) for statistics in ranges):
             return f"has values of {'.'.join(path)} that its bounds in the log leave out"
-        if has_vector or nulls is None or len(known) < len(chunks):
+        if has_vector or nulls is None or len(footers) < len(chunks):
             continue
-        if all(statistics.has_null_count for statistics in known):
-            count = sum(statistics.null_count for statistics in known)
+        if all(statistics.has_null_count for statistics in footers):
+            count = sum(statistics.null_count for statistics in footers)
             if count != nulls:
                 return f"has {count} nulls of {'.'.join(path)} instead of {nulls}"
     return None
@@ -221,27 +238,27 @@ def _bounds_problem(
 
 _MICROS = {"milliseconds": 1000, "microseconds": 1}
 _LONGEST_TEXT = 64
-"""Some writers cut the bounds of footers to so many bytes."""
+"""The length in bytes to which some writers truncate the bounds in footers."""
 
 
 @dataclass(frozen=True, slots=True)
-class _StoredOrder:
-    """The order of a Parquet column's values, for bounds of the log.
+class _StoredStatistics:
+    """Comparison of a Parquet column's statistics with bounds of the log.
 
     Attributes
     ----------
     factor
-        What a stored number is multiplied with to be a value; None for texts.
+        The factor from a stored number to its value; None for strings.
     kind
-        The logical type.
+        The logical type of the column.
     """
 
     factor: Fraction | None
     kind: str
 
     @classmethod
-    def of(cls, column: pq.ColumnSchema, *, is_old: bool) -> _StoredOrder | None:
-        """None where the bounds of the footer are not those of the column's values."""
+    def of(cls, column: pq.ColumnSchema, *, is_old: bool) -> _StoredStatistics | None:
+        """Create the comparison for a column; None if its statistics cannot be compared."""
         logical = json.loads(column.logical_type.to_json())
         kind, physical = logical["Type"], column.physical_type
         is_number = physical in ("INT32", "INT64", "FLOAT", "DOUBLE")
@@ -258,19 +275,21 @@ class _StoredOrder:
         return None
 
     def is_within(self, statistics: pq.Statistics, low: Any, high: Any) -> bool:
-        """Whether the bounds of a row group are within those of the log."""
+        """Return True if the bounds of a row group are within those of the log."""
         least, greatest = statistics.min_raw, statistics.max_raw
         if self.factor is None:
             above = isinstance(low, str) and low.encode() > least and len(least) < _LONGEST_TEXT
             return not above and not (isinstance(high, str) and _is_below(high, greatest))
         return not (
             (_is_number(low) and Fraction(low) > self._value(least))
-            or (_is_number(high) and Fraction(high) + self._missing < self._value(greatest))
+            or (
+                _is_number(high) and Fraction(high) + self._truncated_micros < self._value(greatest)
+            )
         )
 
     @property
-    def _missing(self) -> int:
-        """Maxima of timestamps are cut to milliseconds."""
+    def _truncated_micros(self) -> int:
+        """The microseconds by which a maximum may be too small: timestamps are truncated."""
         return 999 if self.kind == "Timestamp" else 0
 
     def _value(self, raw: Any) -> Any:
@@ -285,10 +304,10 @@ def _is_number(bound: Any) -> bool:
 
 
 def _is_below(high: str, greatest: bytes) -> bool:
-    """Whether a text is a maximum that leaves out another text.
+    """Return True if a string maximum of the log excludes a value of the footer.
 
-    delta-spark before 3.3 cut maxima and appended U+FFFD, which stands for all that follows; a half
-    of a surrogate pair before it became '?'.
+    delta-spark before 3.3 truncated maxima and appended U+FFFD in place of the rest. Half of a
+    surrogate pair before it became '?'.
     """
     if len(greatest) >= _LONGEST_TEXT or high.encode() >= greatest:
         return False

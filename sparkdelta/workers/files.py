@@ -1,4 +1,4 @@
-"""Bytes of files where Spark has no JVM at hand: in Python workers, by Arrow's file systems."""
+"""File access in Python workers, which have no JVM, through Arrow's file systems."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ S3_SETTINGS = {
     "connection.ssl.enabled": "scheme",
     "aws.credentials.provider": "anonymous",
 }
-"""Hadoop's settings of S3 that count, after ``fs.s3a.`` or ``fs.s3a.bucket.NAME.``, and what they
-are to Arrow."""
+"""The supported Hadoop settings of S3, without the prefix ``fs.s3a.`` or ``fs.s3a.bucket.NAME.``,
+and the corresponding arguments of Arrow."""
 
-_NO_ENDPOINT = "s3.amazonaws.com"  # Hadoop's word for the one of the region
+_NO_ENDPOINT = "s3.amazonaws.com"  # Hadoop's name for the endpoint of the region
 _ANONYMOUS = "AnonymousAWSCredentialsProvider"
 _LOCATION = re.compile(
     r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):(?://(?P<authority>[^/]*))?(?P<path>.*)", re.DOTALL
@@ -33,13 +33,13 @@ _LOCATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WorkerFiles:
-    """A reader and writer of files that travels to Python workers.
+    """Access to files in Python workers; it can be pickled.
 
     Attributes
     ----------
     settings
-        Hadoop settings of object stores, see `setting_names`; what they leave open is found where
-        Arrow looks for it, as in the environment of the executors.
+        Hadoop settings of object stores, see `setting_names`. For missing settings, Arrow uses its
+        defaults, such as environment variables of the executors.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -48,60 +48,80 @@ class WorkerFiles:
     )
 
     def open(self, path: str) -> pa.NativeFile:
-        """A file at an absolute, decoded path, to be read at any place.
+        """Open a file for random access.
+
+        Parameters
+        ----------
+        path
+            An absolute, decoded path.
 
         Raises
         ------
         FileNotFoundError
-            It is not there.
+            The file does not exist.
         StorageError
-            Workers have no way to it.
+            Workers cannot access the file system.
         """
         system, within = self._locate(path)
         return system.open_input_file(within)
 
     def create(self, path: str) -> pa.NativeFile:
-        """A new file at an absolute, decoded path, to be written from its beginning.
+        """Create a file and open it for writing.
+
+        Parameters
+        ----------
+        path
+            An absolute, decoded path.
 
         Raises
         ------
         StorageError
-            Workers have no way to it.
+            Workers cannot access the file system.
         """
         system, within = self._locate(path)
-        if path.startswith("file:"):  # others make directories by themselves, or have none
+        if path.startswith("file:"):  # other file systems create directories implicitly
             system.create_dir(within.rpartition("/")[0], recursive=True)
         return system.open_output_stream(within, compression=None)
 
     def modification_time(self, path: str) -> int:
-        """That of a file, in milliseconds."""
+        """Return the modification time of a file, in milliseconds since the epoch."""
         system, within = self._locate(path)
         return int(system.get_file_info(within).mtime_ns // 1_000_000)
 
     def size(self, path: str) -> int | None:
-        """The bytes of a file at an absolute, decoded path; None where there is none.
+        """Return the size of a file in bytes; None if it does not exist.
+
+        Parameters
+        ----------
+        path
+            An absolute, decoded path.
 
         Raises
         ------
         StorageError
-            Workers have no way to it.
+            Workers cannot access the file system.
         """
         system, within = self._locate(path)
         found = system.get_file_info(within)
         return int(found.size) if found.is_file else None
 
     def is_near(self, path: str) -> bool:
-        """Whether opening files takes no Java machine of its own."""
-        return not path.lower().startswith(_BY_JAVA)
+        """Return True if opening a file does not start a JVM in the worker."""
+        return not path.lower().startswith(_HADOOP_SCHEMES)
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
-        """Path, bytes and modification time in milliseconds of the Parquet files below a directory
-        that Spark wrote, but for those that it hides; none where there is no such directory.
+        """List the Parquet files that Spark wrote below a directory, without hidden files.
+
+        Returns
+        -------
+        list of tuple
+            Path, size in bytes, and modification time in milliseconds since the epoch, sorted;
+            empty if the directory does not exist.
 
         Raises
         ------
         StorageError
-            There is no way to it.
+            The file system cannot be accessed.
         """
         system, within = self._locate(directory)
         listing = system.get_file_info(
@@ -115,14 +135,14 @@ class WorkerFiles:
         return sorted((f"{directory}{path}", *rest) for path, *rest in found if is_data_file(path))
 
     def delete_directory(self, directory: str) -> None:
-        """Delete a directory with all it holds; one that is not there is no error.
+        """Delete a directory with its contents, if it exists.
 
         Raises
         ------
         OSError
-            Something is left.
+            The directory could not be deleted completely.
         StorageError
-            There is no way to it.
+            The file system cannot be accessed.
         """
         system, within = self._locate(directory)
         if system.get_file_info(within).type is not pyarrow.fs.FileType.NotFound:
@@ -139,27 +159,27 @@ class WorkerFiles:
                 raise StorageError(
                     path=path, problem=f"the workers cannot open {scheme}: {error}"
                 ) from error
-        within = name if key[0] in _LOCAL_NAMES else f"{bucket(authority)}{name}"
+        within = name if key[0] in _PATH_ONLY_SCHEMES else f"{bucket(authority)}{name}"
         return self._opened[key], within
 
 
 def is_data_file(path: str) -> bool:
-    """Whether this, below a directory that Spark wrote to, is Parquet that Spark does not hide."""
+    """Return True if a path below an output directory is a Parquet file that is not hidden."""
     return path.endswith(".parquet") and not _HIDDEN(path)
 
 
 _HIDDEN = re.compile(r"/[_.][^/=]*(?:/|$)").search
-_BY_JAVA = ("hdfs:", "viewfs:")
-_LOCAL_NAMES = ("file", "hdfs", "viewfs")
+_HADOOP_SCHEMES = ("hdfs:", "viewfs:")
+_PATH_ONLY_SCHEMES = ("file", "hdfs", "viewfs")
 
 
 def bucket(authority: str) -> str:
-    """The bucket or container that an authority names: ``c`` of ``c@account.example.com``."""
+    """Return the bucket or container of an authority: ``c`` for ``c@account.example.com``."""
     return authority.partition("@")[0]
 
 
 def setting_names(table_root: str) -> list[str]:
-    """The Hadoop settings that reading below a table's root depends on."""
+    """Return the names of the Hadoop settings for access to a table's files."""
     match = _LOCATION.fullmatch(table_root)
     scheme, authority, _ = match.groups("") if match else ("", "", "")
     if scheme in _S3:
@@ -171,7 +191,7 @@ def setting_names(table_root: str) -> list[str]:
 
 
 def file_system(scheme: str, authority: str, settings: Mapping[str, str]) -> pyarrow.fs.FileSystem:
-    """Arrow's file system of a scheme."""
+    """Create Arrow's file system for a scheme and authority."""
     if scheme == "file":
         return pyarrow.fs.LocalFileSystem()
     if scheme in _S3:
@@ -204,7 +224,7 @@ def _azure_key(host: str) -> str:
 
 
 def s3_arguments(name: str, settings: Mapping[str, str]) -> dict[str, str | bool]:
-    """Hadoop's settings of an S3 bucket as Arrow's; those of the bucket come first."""
+    """Convert Hadoop's S3 settings to arguments of Arrow; per-bucket settings take precedence."""
     found = {}
     for setting in S3_SETTINGS:
         for prefix in (f"fs.s3a.bucket.{name}.", "fs.s3a."):
@@ -217,7 +237,7 @@ def s3_arguments(name: str, settings: Mapping[str, str]) -> dict[str, str | bool
     for setting, value in found.items():
         argument = S3_SETTINGS[setting]
         if setting == "path.style.access":
-            # Without an endpoint of its own, S3 itself decides.
+            # Only for custom endpoints: for AWS, Arrow chooses the addressing style.
             if "endpoint" in found:
                 arguments[argument] = value.lower() != "true"
         elif setting == "connection.ssl.enabled":

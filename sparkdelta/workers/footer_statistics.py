@@ -1,4 +1,4 @@
-"""New data files to add actions: statistics from their footers, read by executors.
+"""Add actions of new data files, with statistics that executors read from their footers.
 
 References
 ----------
@@ -44,7 +44,7 @@ ADDED = StructType(
         StructField(NUM_RECORDS, LongType()),
     ]
 )
-"""Of a new file: the fields of its add action that are set, and its number of rows."""
+"""The fields of the add action of a new file, and its number of rows."""
 
 _ARROW = pa.schema(
     [
@@ -58,7 +58,7 @@ _ARROW = pa.schema(
     ]
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_SAFE = "/!$&'()*+,;=:@-._~"  # as Java's URIs leave them
+_SAFE = "/!$&'()*+,;=:@-._~"  # the characters that Java's URIs do not escape
 _LAST_CHARACTER = "\U0010ffff"
 
 JsonText: TypeAlias = str
@@ -66,7 +66,7 @@ Tree: TypeAlias = dict[str, Any]
 
 
 class Files(Protocol):
-    """Opens files on workers."""
+    """File access on workers, see `workers.files.WorkerFiles`."""
 
     def open(self, path: str) -> pa.NativeFile: ...
 
@@ -74,21 +74,27 @@ class Files(Protocol):
 LISTED = pa.schema(
     [("path", pa.string()), ("length", pa.int64()), ("modificationTime", pa.int64())]
 )
-"""The files that a `FooterReader` takes."""
+"""The input of a `FooterReader`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FooterReader:
-    """Reads the footers of new files on executors, and describes the files.
+    """Reader of footers of new files, for their add actions.
 
     Attributes
     ----------
+    files
+        The access to files on workers.
+    table_root
+        The absolute, decoded path of the table.
     partition_keys
-        The keys of `partitionValues`, in the order of the directories that the files are in.
+        The keys of `partitionValues`, in the order of the partition directories.
     columns
-        The physical paths of the columns that have statistics.
+        The physical paths of the columns with statistics.
+    data_change
+        The value of `dataChange`.
     prefix_length
-        The length, in characters, of bounds of texts.
+        The maximum length of string bounds, in characters.
     """
 
     files: Files
@@ -99,9 +105,7 @@ class FooterReader:
     prefix_length: int = DEFAULT_PREFIX_LENGTH
 
     def read(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Batches of path, length, modificationTime to batches of `ADDED`; files without rows are
-        left out.
-        """
+        """Convert batches of `LISTED` to batches of `ADDED`, without files that have no rows."""
         for batch in batches:
             rows = [row for file in batch.to_pylist() if (row := self._row(**file))[NUM_RECORDS]]
             yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
@@ -126,7 +130,7 @@ class FooterReader:
         }
 
     def _partition_values(self, path: str) -> dict[str, str | None]:
-        """The values that named the directories, which were texts before Spark escaped them."""
+        """Return the serialized partition values, from the escaped names of the directories."""
         if not self.partition_keys:
             return {}
         directories = path.split("/")[-1 - len(self.partition_keys) : -1]
@@ -138,17 +142,18 @@ class FooterReader:
 
 
 def describe_files(files: DataFrame, reader: FooterReader) -> DataFrame:
-    """Describe new files from their footers.
+    """Return the fields of the add actions of new files.
 
     Parameters
     ----------
     files
-        path STRING (absolute, decoded), length LONG, modificationTime LONG (ms).
+        path STRING (absolute, decoded), length LONG (bytes), modificationTime LONG (milliseconds
+        since the epoch).
 
     Returns
     -------
     DataFrame
-        The columns of `ADDED`, a row per file that has rows.
+        The columns of `ADDED`, one row per file that has rows.
 
     References
     ----------
@@ -167,9 +172,18 @@ def file_statistics(
     columns: tuple[tuple[str, ...], ...],
     prefix_length: int = DEFAULT_PREFIX_LENGTH,
 ) -> JsonText:
-    """`stats` of a file that nothing was deleted from.
+    """Return `stats` of a file without a deletion vector.
 
-    A bound is left out where the footer has none, or none that JSON can hold exactly enough.
+    A bound is omitted if the footer does not have it, or if JSON cannot represent it.
+
+    Parameters
+    ----------
+    metadata, schema
+        The footer of the file and its schema.
+    columns
+        The physical paths of the columns with statistics.
+    prefix_length
+        The maximum length of string bounds, in characters.
 
     References
     ----------
@@ -228,7 +242,7 @@ def _facts(
 
 
 def _comparable(raw: Any, leaf: Leaf) -> Any:
-    """A value of the footer in the order of its column; None if there is none to rely on."""
+    """Convert a value of the footer so that it is ordered like its column; None if unreliable."""
     if leaf.physical in ("BOOLEAN", "INT96"):
         return None
     if leaf.logical == "DECIMAL":
@@ -257,20 +271,20 @@ def _bound(value: Any, leaf: Leaf, prefix_length: int, *, is_upper: bool) -> Jso
             return f'"{date(1970, 1, 1) + timedelta(days=value)}"'
         if leaf.logical == "TIMESTAMP":
             return _timestamp(value, leaf, is_upper=is_upper)
-    except (OverflowError, ValueError):  # a year that JSON's readers would not all understand
+    except (OverflowError, ValueError):  # not a four-digit year
         return None
     return repr(value)
 
 
 def _decimal_text(unscaled: int, scale: int) -> JsonText:
-    """A DECIMAL with all its digits; Python's Decimal would round to those of its context."""
+    """Return a DECIMAL with all digits; Python's Decimal would round to the context's precision."""
     digits = str(abs(unscaled)).zfill(scale + 1)
     sign, point = "-" if unscaled < 0 else "", len(digits) - scale
     return f"{sign}{digits[:point]}.{digits[point:]}" if scale else f"{sign}{digits}"
 
 
 def _timestamp(value: int, leaf: Leaf, *, is_upper: bool) -> JsonText | None:
-    """Rounded away from the values, to what all readers understand."""
+    """Return a timestamp in milliseconds, rounded down for a minimum and up for a maximum."""
     if leaf.unit != "microseconds":
         return None
     millis = -(-value // 1000) if is_upper else value // 1000
@@ -280,7 +294,7 @@ def _timestamp(value: int, leaf: Leaf, *, is_upper: bool) -> JsonText | None:
 
 
 def _upper_prefix(text: str, length: int = DEFAULT_PREFIX_LENGTH) -> str:
-    """A short text that is not less than the given one, in the order of UTF-8 bytes.
+    """Return a short string that is not less than the given one, in the order of UTF-8 bytes.
 
     Examples
     --------

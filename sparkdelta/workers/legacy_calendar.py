@@ -1,7 +1,7 @@
-"""Dates and timestamps of files that were written in the calendar of Spark 2.
+"""Rebasing of dates and timestamps in files that Spark 2 wrote with the hybrid calendar.
 
-Up to 1582-10-04 that calendar is the Julian one, which Spark's types do not know: a stored day
-stands for another date than its number says. The footer tells such files.
+The hybrid calendar is Julian up to 1582-10-04, so that the same number of days is another date than
+in the proleptic Gregorian calendar. Such files are recognized by metadata in their footers.
 
 References
 ----------
@@ -22,7 +22,7 @@ _VERSION = b"org.apache.spark.version"
 _ZONE = b"org.apache.spark.timeZone"
 _LEGACY_DATES = b"org.apache.spark.legacyDateTime"
 _LEGACY_INT96 = b"org.apache.spark.legacyINT96"
-# Spark compares versions as texts.
+# Spark compares versions as strings.
 _FIRST_WITH_NEW_DATES = b"3.0.0"
 _FIRST_WITH_NEW_INT96 = b"3.1.0"
 
@@ -33,23 +33,29 @@ _SAME_IN_ALL_ZONES_FROM = -2_208_988_800_000_000  # 1900-01-01, in microseconds
 
 
 class NotConvertibleError(ValueError):
-    """Why values of a data file cannot be turned into those of the table exactly."""
+    """Raised if values of a data file cannot be converted exactly to the types of the table.
+
+    Attributes
+    ----------
+    column
+        The name of the column, once known.
+    """
 
     column: str = "of any name"
 
 
 @dataclass(frozen=True, slots=True)
 class Calendars:
-    """What of a file is in the old calendar.
+    """The use of the hybrid calendar in a file.
 
     Attributes
     ----------
     dates
-        Whether dates are, and timestamps other than INT96.
+        True if dates, and timestamps other than INT96, are in the hybrid calendar.
     int96
-        Whether INT96 timestamps are.
+        True if INT96 timestamps are in the hybrid calendar.
     zone
-        The time zone in which timestamps were turned into numbers.
+        The writer's time zone; None if unknown.
     """
 
     dates: bool = False
@@ -58,28 +64,28 @@ class Calendars:
 
 
 def calendars(metadata: Mapping[bytes, bytes] | None) -> Calendars:
-    """The calendars of a file, from the key-value metadata of its footer.
+    """Return the calendars of a file, from the key-value metadata of its footer.
 
-    Files that no Spark has written follow the new calendar, as Spark assumes where it is told
-    CORRECTED.
+    Files that Spark did not write are in the proleptic Gregorian calendar, as in Spark's rebase
+    mode CORRECTED.
     """
-    known = metadata or {}
-    version = known.get(_VERSION)
+    entries = metadata or {}
+    version = entries.get(_VERSION)
     if version is None:
         return Calendars()
-    zone = known.get(_ZONE)
+    zone = entries.get(_ZONE)
     return Calendars(
-        dates=version < _FIRST_WITH_NEW_DATES or _LEGACY_DATES in known,
-        int96=version < _FIRST_WITH_NEW_INT96 or _LEGACY_INT96 in known,
+        dates=version < _FIRST_WITH_NEW_DATES or _LEGACY_DATES in entries,
+        int96=version < _FIRST_WITH_NEW_INT96 or _LEGACY_INT96 in entries,
         zone=None if zone is None else zone.decode(),
     )
 
 
 def rebased_days(days: Integers) -> Integers:
-    """Days since the epoch that show the date which these days show in the old calendar.
+    """Rebase days since the epoch from the hybrid to the proleptic Gregorian calendar.
 
-    A date that is none in the new calendar, as 1000-02-29, becomes the day after the last one
-    before it.
+    The result is the same date. A date that does not exist in the Gregorian calendar, such as
+    1000-02-29, becomes the next day.
     """
     old = days < _GREGORIAN_FROM
     if not old.any():
@@ -91,13 +97,13 @@ def rebased_days(days: Integers) -> Integers:
 
 
 def rebased_micros(micros: Integers, zone: str | None) -> Integers:
-    """As `rebased_days`, for microseconds since the epoch.
+    """Rebase microseconds since the epoch from the hybrid to the proleptic Gregorian calendar.
 
     Raises
     ------
     NotConvertibleError
-        There are moments before 1900 and the zone is not UTC: what they show depends on the zone's
-        rules as the writer's Java knew them.
+        There are timestamps before 1900 and the time zone is not UTC. Their local time depends on
+        the time zone rules of the writer's JVM.
     """
     if zone in _UTC:
         day, time = np.divmod(micros, _DAY_MICROS)
@@ -112,7 +118,7 @@ def rebased_micros(micros: Integers, zone: str | None) -> Integers:
 
 
 def _julian_date(days: Integers) -> tuple[Integers, Integers, Integers]:
-    # Years are counted from March of 4801 BC, so that a leap day is the last day of its year.
+    # Years start in March, from 4801 BC, so that a leap day is the last day of its year.
     since = days + 2_440_588 + 32_082
     year = (4 * since + 3) // 1461
     day_of_year = since - 1461 * year // 4
@@ -122,7 +128,7 @@ def _julian_date(days: Integers) -> tuple[Integers, Integers, Integers]:
 
 
 def _gregorian_days(year: Integers, month: Integers) -> Integers:
-    """The first day of a month."""
+    """Return the first day of a month, in days since the epoch."""
     before_march = (14 - month) // 12
     years = year + 4800 - before_march
     months = month + 12 * before_march - 3

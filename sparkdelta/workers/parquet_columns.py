@@ -1,4 +1,4 @@
-"""The table's columns found in one Parquet file: which leaves to read, and what to make of them.
+"""Mapping of a table's columns to a Parquet file: the leaves to read, and their conversion.
 
 References
 ----------
@@ -30,28 +30,29 @@ from sparkdelta.workers.shredded_variants import (
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """The wanted columns in a file.
+    """The requested columns in a file.
 
     Attributes
     ----------
     leaves
-        Numbers of the leaves to read, in the file's order.
+        The numbers of the leaves to read, in the file's order.
+    _columns
+        For each requested column: its name, its position among the columns read, and its
+        conversion; None if the file does not have it.
     """
 
     leaves: tuple[int, ...]
     _columns: tuple[tuple[str, int, Convert] | None, ...]
 
     def arrays(self, stored: pa.RecordBatch) -> list[pa.Array | None]:
-        """The wanted columns, made of what the leaves come back as; None for those that the file
-        lacks.
-        """
+        """Convert a batch of the leaves to the requested columns; None for missing columns."""
         arrays: list[pa.Array | None] = []
         for column in self._columns:
             if column is None:
                 arrays.append(None)
                 continue
             name, place, convert = column
-            with _named(name):
+            with _column_errors(name):
                 arrays.append(convert(stored.column(place)))
         return arrays
 
@@ -59,18 +60,22 @@ class FileColumns:
 def find_columns(
     root: Node, columns: Sequence[tuple[StructField, StructField] | None], calendars: Calendars
 ) -> FileColumns:
-    """How to read the columns of a table from a file.
+    """Find the columns of a table in a file.
 
     Parameters
     ----------
+    root
+        The schema of the file.
     columns
-        Each as the table names it, without `void`, and as data files spell it, see
-        `schema.column_mapping.physical_field`; None for one that files do not hold.
+        For each column: its logical field, without `void`, and its physical field, see
+        `schema.column_mapping.physical_field`; None for a column that is not stored in files.
+    calendars
+        The calendars of the file.
 
     Raises
     ------
     NotConvertibleError
-        The file holds something else, or more than one field that may be meant.
+        The file has another type for a column, or several matching fields.
     """
     nodes: list[Node | None] = []
     found: list[Found | None] = []
@@ -78,7 +83,7 @@ def find_columns(
         wanted, stored = pair or (None, None)
         node = None
         if wanted is not None and stored is not None:
-            with _named(wanted.name):
+            with _column_errors(wanted.name):
                 _expect_ids(root, stored)
                 node = find_node(root.children, stored)
                 if node is not None:
@@ -98,7 +103,7 @@ def find_columns(
 
 
 def _expect_ids(root: Node, stored: StructField) -> None:
-    # Without a single id, names would be all there is to go by, and they may be of other columns.
+    # In a file without field ids, columns could only be matched by name, which may be wrong.
     if PARQUET_FIELD_ID in (stored.metadata or {}) and not root.has_ids():
         raise NotConvertibleError(
             "the file has no field ids, but the table uses column mapping in id mode"
@@ -106,7 +111,8 @@ def _expect_ids(root: Node, stored: StructField) -> None:
 
 
 @contextmanager
-def _named(column: str) -> Iterator[None]:
+def _column_errors(column: str) -> Iterator[None]:
+    """Convert errors to `NotConvertibleError` with the name of the column."""
     try:
         yield
     except (NotConvertibleError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -117,14 +123,14 @@ def _named(column: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A wanted column in a file.
+    """A requested column or field in a file.
 
     Attributes
     ----------
     leaves
-        Numbers of the leaves to read for it.
+        The numbers of the leaves to read.
     convert
-        Makes the wanted array of what these leaves come back as.
+        The conversion of the array that is read to the requested type.
     """
 
     leaves: frozenset[int]
@@ -132,8 +138,24 @@ class Found:
 
 
 def find_node(fields: Iterable[Node], wanted: StructField) -> Node | None:
-    """The field of a file that holds a wanted one, by its id if it has one, else by its name in any
-    case; None where the file has no such field.
+    """Find a field by its field id if it has one, else by its name, ignoring case.
+
+    Parameters
+    ----------
+    fields
+        Fields of a file.
+    wanted
+        The physical field to find.
+
+    Returns
+    -------
+    Node or None
+        None if the file does not have the field.
+
+    Raises
+    ------
+    NotConvertibleError
+        Several fields match.
     """
     field_id = (wanted.metadata or {}).get(PARQUET_FIELD_ID)
     if field_id is not None:
@@ -147,19 +169,23 @@ def find_node(fields: Iterable[Node], wanted: StructField) -> Node | None:
 
 
 def find_column(node: Node, stored: DataType, wanted: DataType, calendars: Calendars) -> Found:
-    """How to read a field of a file as a wanted type.
+    """Return the leaves and the conversion to read a field of a file as a type.
 
     Parameters
     ----------
+    node
+        The field of the file.
     stored
-        The wanted type as data files spell it, see `schema.column_mapping.physical_type`.
+        The requested type with physical names, see `schema.column_mapping.physical_type`.
     wanted
-        The same type with the table's own names.
+        The requested type with logical names.
+    calendars
+        The calendars of the file.
 
     Raises
     ------
     NotConvertibleError
-        The file holds something else.
+        The field has another type.
     """
     if isinstance(wanted, StructType) and isinstance(stored, StructType):
         _expect(node, STRUCT, wanted)
@@ -193,7 +219,7 @@ def _struct(node: Node, stored: StructType, wanted: StructType, calendars: Calen
         None if child is None else find_column(child, part.dataType, field.dataType, calendars)
         for child, part, field in zip(nodes, stored.fields, wanted.fields, strict=True)
     ]
-    # Where the file has none of the fields, any leaf tells which structs are null.
+    # If the file has none of the fields, any leaf shows which structs are null.
     leaves = frozenset().union(*(part.leaves for part in found if part)) or frozenset(
         [next(node.leaves()).number]
     )
@@ -213,7 +239,7 @@ def _struct(node: Node, stored: StructType, wanted: StructType, calendars: Calen
 
 
 def _places(parent: Node, nodes: Sequence[Node | None]) -> list[int | None]:
-    """Where fields of a file come back when they alone are read: in the file's order."""
+    """Return the positions of fields in a batch that contains only them, in the file's order."""
     wanted = [id(node) for node in nodes if node is not None]
     if len(set(wanted)) < len(wanted):
         raise NotConvertibleError(
@@ -224,7 +250,7 @@ def _places(parent: Node, nodes: Sequence[Node | None]) -> list[int | None]:
 
 
 def _structs(array: pa.Array, children: Sequence[pa.Array], fields: list[pa.Field]) -> pa.Array:
-    """Structs that are null where those of `array` are."""
+    """Return structs of `children` with the nulls of `array`."""
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
 
@@ -234,7 +260,7 @@ def _list(node: Node, stored: ArrayType, wanted: ArrayType, calendars: Calendars
     target = pa.list_(arrow_field("element", wanted.elementType))
 
     def convert(array: pa.Array) -> pa.Array:
-        if not pa.types.is_list(array.type):  # as an Arrow schema in the footer asks for
+        if not pa.types.is_list(array.type):  # by the Arrow schema in the footer
             array = array.cast(pa.list_(array.type.value_field))
         return _rebuilt(array, target, element.convert(array.values))
 
@@ -256,21 +282,26 @@ def _map(node: Node, stored: MapType, wanted: MapType, calendars: Calendars) -> 
 
 
 def _rebuilt(array: pa.Array, target: pa.DataType, values: pa.Array) -> pa.Array:
-    """The same lists or maps of other values."""
+    """Return an array of lists or maps with the same offsets and other values."""
     return pa.Array.from_buffers(
         target, len(array), array.buffers()[:2], array.null_count, array.offset, [values]
     )
 
 
 def _variant(node: Node, calendars: Calendars) -> Found:
-    """PROTOCOL.md#variant-data-in-parquet"""
+    """Return the leaves and the conversion of a variant.
+
+    References
+    ----------
+    PROTOCOL.md#variant-data-in-parquet
+    """
     names = [child.name for child in node.children]
     if METADATA not in names:
         raise NotConvertibleError("it is not a variant in the file")
     check_shredding(node, calendars)
 
     def convert(array: pa.StructArray) -> pa.Array:
-        parts = array.flatten()  # with the nulls of the structs
+        parts = array.flatten()  # flatten() applies the nulls of the structs
         metadata = parts[names.index(METADATA)]
         if TYPED in names:
             values = variant_values(node, array, calendars)

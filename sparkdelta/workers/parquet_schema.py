@@ -1,4 +1,4 @@
-"""What a Parquet file holds: its columns as a tree, down to the leaves that can be read alone.
+"""The schema of a Parquet file as a tree of fields and leaf columns.
 
 References
 ----------
@@ -23,24 +23,25 @@ LEAF, STRUCT, LIST, MAP = "leaf", "struct", "list", "map"
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A column of values as Parquet stores it.
+    """A leaf column of a Parquet file.
 
     Attributes
     ----------
     number
-        Its place among the file's leaves.
+        The index among the file's leaf columns.
     physical
-        BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY or FIXED_LEN_BYTE_ARRAY.
+        The physical type: BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY or
+        FIXED_LEN_BYTE_ARRAY.
     logical
-        What the values stand for: NONE, INT, DECIMAL, STRING, DATE, TIMESTAMP, ...
+        The logical type: NONE, INT, DECIMAL, STRING, DATE, TIMESTAMP, ...
     bits, signed
-        Of an INT.
+        The width and signedness of an INT.
     precision, scale
-        Of a DECIMAL.
+        The parameters of a DECIMAL.
     unit, is_adjusted
-        Of a TIMESTAMP; adjusted ones are moments, the others local times.
+        The unit of a TIMESTAMP, and True if it is adjusted to UTC; otherwise it has no time zone.
     is_repeated
-        Whether it is inside a list or map.
+        True inside a list or map.
     """
 
     number: int
@@ -64,8 +65,14 @@ class Node:
 
     Attributes
     ----------
+    name, field_id
+        The name and the field id; None without a field id.
     kind
-        LEAF, STRUCT, LIST (one child, its element) or MAP (two, key and value).
+        LEAF, STRUCT, LIST (its child is the element) or MAP (its children are key and value).
+    children
+        The fields below; empty for a leaf.
+    leaf
+        The leaf column; None for other kinds.
     """
 
     name: str
@@ -75,21 +82,21 @@ class Node:
     leaf: Leaf | None = None
 
     def leaves(self) -> Iterator[Leaf]:
-        """The leaves below, in the file's order."""
+        """Yield the leaves of the field, in the file's order."""
         if self.leaf is not None:
             yield self.leaf
         for child in self.children:
             yield from child.leaves()
 
     def has_ids(self) -> bool:
-        """Whether the field or any below it has a field id."""
+        """Return True if the field or a field below it has a field id."""
         return self.field_id is not None or any(child.has_ids() for child in self.children)
 
 
 def file_schema(file: pq.ParquetFile) -> Node:
-    """The schema of a file; the fields of the root are its columns.
+    """Return the schema of a file; the children of the root are its columns.
 
-    Lists and maps are found by the rules of Parquet's format, old forms of them included.
+    Lists and maps are recognized by the rules of the Parquet format, including legacy forms.
     """
     numbers = count()
     children = tuple(_node(field, file.schema, numbers) for field in file.schema_arrow)
@@ -102,8 +109,8 @@ def file_schema(file: pq.ParquetFile) -> Node:
 
 
 def _node(field: pa.Field, schema: pq.ParquetSchema, numbers: Iterator[int]) -> Node:
-    known = (field.metadata or {}).get(_FIELD_ID)
-    field_id = None if known is None else int(known)
+    text = (field.metadata or {}).get(_FIELD_ID)
+    field_id = None if text is None else int(text)
     data_type = field.type
     if isinstance(data_type, pa.BaseExtensionType):
         data_type = data_type.storage_type

@@ -1,7 +1,7 @@
-"""Values of Parquet files as those of Spark's types: what Spark's own reader gives, or an error.
+"""Conversion of Parquet values to Spark's types, with the same results as Spark's reader.
 
-Nothing is rounded, cut off or guessed: a type that Spark does not turn into the wanted one is
-refused, and so is a value that does not fit.
+Conversions are exact. A type that Spark's reader does not support for the requested type is an
+error, and so is a value that does not fit.
 
 References
 ----------
@@ -69,12 +69,12 @@ VARIANT = pa.struct(
 
 
 def arrow_type(data_type: DataType) -> pa.DataType:
-    """The type in which Arrow hands values of a Spark type to Spark.
+    """Return the Arrow type of a Spark type.
 
     Raises
     ------
     NotConvertibleError
-        There is none.
+        The type cannot be passed to Spark.
     """
     if isinstance(data_type, DecimalType):
         return pa.decimal128(data_type.precision, data_type.scale)
@@ -93,19 +93,19 @@ def arrow_type(data_type: DataType) -> pa.DataType:
 
 
 def arrow_field(name: str, data_type: DataType) -> pa.Field:
-    """A nullable field, marked as Spark wants variants to be marked."""
+    """Return a nullable Arrow field, with the metadata that Spark requires for variants."""
     metadata = {b"variant": b"true"} if isinstance(data_type, VariantType) else None
     return pa.field(name, arrow_type(data_type), metadata=metadata)
 
 
 def value_converter(leaf: Leaf, wanted: DataType, calendars: Calendars) -> Convert:
-    """How to turn the values of a leaf, as Arrow reads them, into those of a Spark type.
+    """Return the conversion of a leaf's values, as Arrow reads them, to a Spark type.
 
     Raises
     ------
     NotConvertibleError
-        Spark does not read this type of Parquet as the wanted one; or, when values are converted,
-        one does not fit.
+        Spark does not read this Parquet type as the requested type. The conversion itself raises an
+        error if a value does not fit.
     """
     if leaf.logical == "UNKNOWN":
         return lambda array: pa.nulls(len(array), arrow_type(wanted))
@@ -114,12 +114,12 @@ def value_converter(leaf: Leaf, wanted: DataType, calendars: Calendars) -> Conve
         raise NotConvertibleError(
             f"its values are {leaf} in the file, which cannot be read as {wanted.simpleString()}"
         )
-    found = convert
-    return lambda array: found(_plain(array))
+    checked = convert
+    return lambda array: checked(_plain(array))
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Without what only the Arrow schema says that some writers leave in a footer."""
+    """Undo extension and dictionary types from an Arrow schema in the footer."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if isinstance(array, pa.DictionaryArray):
@@ -158,19 +158,24 @@ def _converter(leaf: Leaf, wanted: DataType, calendars: Calendars) -> Convert | 
 
 
 def _cast(wanted: DataType) -> Convert:
-    """Arrow's own cast, which fails where a value does not fit."""
+    """Return Arrow's checked cast, which fails if a value does not fit."""
     target = arrow_type(wanted)
     return lambda array: array if array.type == target else array.cast(target)
 
 
 def _texts(array: pa.Array) -> pa.Array:
-    # Bytes are taken as they are, like Spark does: whether they are UTF-8 is not looked at.
+    # Like Spark, do not check that bytes are valid UTF-8.
     target = pa.string()
     return array if array.type == target else array.cast(target, safe=False)
 
 
 def _decimals(leaf: Leaf, wanted: DecimalType) -> Convert | None:
-    """PROTOCOL.md#type-widening"""
+    """Return the conversion to a DECIMAL, if it is not narrower.
+
+    References
+    ----------
+    PROTOCOL.md#type-widening
+    """
     if leaf.logical == "DECIMAL":
         precision, scale = leaf.precision, leaf.scale
     elif leaf.logical in ("NONE", "INT") and leaf.physical in ("INT32", "INT64"):
@@ -184,13 +189,13 @@ def _decimals(leaf: Leaf, wanted: DecimalType) -> Convert | None:
 
 
 def _dates(array: pa.Array) -> pa.Array:
-    """Of a file in the old calendar."""
+    """Convert the dates of a file in the hybrid calendar."""
     days = array.cast(pa.date32()).view(pa.int32()).cast(pa.int64())
     return _mapped(days, rebased_days).cast(pa.int32()).view(pa.date32())
 
 
 def _timestamps(leaf: Leaf, calendars: Calendars) -> Convert | None:
-    if not _holds_moments(leaf):
+    if not _is_timestamp(leaf):
         return None
     is_old = calendars.int96 if leaf.physical == "INT96" else calendars.dates
     target, zone = pa.timestamp("us", "UTC"), calendars.zone
@@ -208,22 +213,22 @@ def _local_timestamps(leaf: Leaf, calendars: Calendars) -> Convert | None:
         return lambda array: pc.multiply_checked(
             dates(array).view(pa.int32()).cast(pa.int64()), _DAY_MICROS
         ).view(target)
-    return (lambda array: _micros(array).view(target)) if _holds_moments(leaf) else None
+    return (lambda array: _micros(array).view(target)) if _is_timestamp(leaf) else None
 
 
-def _holds_moments(leaf: Leaf) -> bool:
+def _is_timestamp(leaf: Leaf) -> bool:
     return leaf.physical == "INT96" or (
         leaf.logical == "TIMESTAMP" and leaf.unit in ("milliseconds", "microseconds")
     )
 
 
 def _micros(array: pa.Array) -> pa.Array:
-    """Microseconds as plain numbers; the zone that an Arrow schema names changes none of them."""
+    """Return microseconds since the epoch; the time zone of an Arrow schema does not matter."""
     return array.cast(pa.timestamp("us", array.type.tz)).view(pa.int64())
 
 
 def _mapped(numbers: pa.Array, function: Callable[..., object]) -> pa.Array:
-    """A function of numbers, with nulls kept."""
+    """Apply a function to numbers; nulls stay null."""
     filled = numbers.fill_null(0).to_numpy(zero_copy_only=False)
     mapped = pa.array(function(filled), pa.int64())
     return pc.if_else(numbers.is_valid(), mapped, pa.scalar(None, pa.int64()))

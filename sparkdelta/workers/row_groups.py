@@ -1,4 +1,4 @@
-"""The row groups of a Parquet file that a task reads: those of its split that may be wanted.
+"""Selection of the row groups of a Parquet file that a task reads, by split and statistics.
 
 References
 ----------
@@ -42,14 +42,15 @@ _TEXTS = ("STRING", "NONE", "ENUM", "JSON")
 
 @dataclass(frozen=True, slots=True)
 class RowGroupBound:
-    """Rows whose column is null, less than `lower` or greater than `upper` are not needed.
+    """A bound on a column: rows with null or a value outside `lower` and `upper` are not needed.
 
     Attributes
     ----------
     column
-        The logical path of a column that data files hold, through structs alone.
+        The logical path of a data column, through structs only.
     lower, upper
-        Values of the column's type, or None; moments have a time zone where the type has one.
+        The inclusive bounds, in the column's type; None without a bound. A datetime has a time zone
+        for TIMESTAMP, and none for TIMESTAMP_NTZ.
     """
 
     column: tuple[str, ...]
@@ -59,7 +60,17 @@ class RowGroupBound:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A row group to read: its number, and which rows of the file it holds."""
+    """A row group to read.
+
+    Attributes
+    ----------
+    number
+        The index in the file.
+    first_row
+        The index of its first row in the file.
+    num_rows
+        The number of its rows.
+    """
 
     number: int
     first_row: int
@@ -68,8 +79,17 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class LeafBound:
-    """A bound on a leaf; its values and the statistics are brought to numbers or bytes that compare
-    like the column does.
+    """A bound on a leaf column.
+
+    Attributes
+    ----------
+    leaf
+        The leaf column of the file.
+    data_type
+        The type of the table's column.
+    lower, upper
+        The inclusive bounds as numbers or bytes that are ordered like the column, as `_stored`
+        returns for statistics; None without a bound.
     """
 
     leaf: Leaf
@@ -78,15 +98,15 @@ class LeafBound:
     upper: Any
 
     def excludes(self, group: pq.RowGroupMetaData) -> bool:
-        """Whether the statistics tell that no row of a row group is needed."""
+        """Return True if the statistics show that no row of a row group is needed."""
         statistics = group.column(self.leaf.number).statistics
         if statistics is None or not statistics.has_min_max:
             return False
-        # A writer may cut texts off, but then to a lesser minimum and a greater maximum.
+        # Truncated string bounds are still valid: a smaller minimum or a greater maximum.
         if self.upper is not None and _stored(statistics.min_raw, self) > self.upper:
             return True
         if self.lower is None or isinstance(self.data_type, (FloatType, DoubleType)):
-            return False  # NaN is greater than any number, and statistics pass it over
+            return False  # NaN is greater than any number, but statistics ignore it
         return bool(_stored(statistics.max_raw, self) < self.lower)
 
 
@@ -96,19 +116,21 @@ def leaf_bounds(
     bounds: Sequence[RowGroupBound],
     calendars: Calendars,
 ) -> list[LeafBound]:
-    """The bounds that a file's statistics can be compared with.
+    """Return the bounds that can be compared with a file's statistics.
 
     Parameters
     ----------
+    root
+        The schema of the file.
     columns
-        The columns that are read: as the table names them, and as data files spell them.
+        The columns that are read, as pairs of logical and physical fields.
     """
     found = []
     for bound in bounds:
         leaf, data_type = _leaf(root, columns, bound.column)
         if leaf is None or data_type is None or not _is_ordered(leaf, data_type, calendars):
             continue
-        lower, upper = _given(bound.lower, data_type), _given(bound.upper, data_type)
+        lower, upper = _comparable(bound.lower, data_type), _comparable(bound.upper, data_type)
         if lower is not None or upper is not None:
             found.append(LeafBound(leaf, data_type, lower, upper))
     return found
@@ -117,8 +139,15 @@ def leaf_bounds(
 def row_groups(
     metadata: pq.FileMetaData, start: int, end: int | None, bounds: Sequence[LeafBound]
 ) -> Iterator[RowGroup]:
-    """The row groups that begin at `start` or after it and before `end`, without those that the
-    bounds exclude: every one is in exactly one of a file's splits.
+    """Yield the row groups that start in a split and are not excluded by the bounds.
+
+    A row group is in exactly one split of a file.
+
+    Parameters
+    ----------
+    start, end
+        The offsets of the split in bytes: `start` inclusive, `end` exclusive; None is the end of
+        the file.
     """
     first_row = 0
     for number in range(metadata.num_row_groups):
@@ -153,7 +182,7 @@ def _leaf(
 
 
 def _is_ordered(leaf: Leaf, data_type: DataType, calendars: Calendars) -> bool:
-    """Whether the file's statistics of a leaf are in the order of the column's type."""
+    """Return True if a leaf's statistics are ordered like the column's type."""
     is_integer = leaf.physical in ("INT32", "INT64") and leaf.logical in ("NONE", "INT")
     if leaf.is_repeated or not leaf.signed:
         return False
@@ -172,7 +201,7 @@ def _is_ordered(leaf: Leaf, data_type: DataType, calendars: Calendars) -> bool:
 
 
 def _stored(raw: Any, bound: LeafBound) -> Any:
-    """A value of statistics, from its physical form."""
+    """Convert a value of the statistics from its physical type."""
     leaf = bound.leaf
     if leaf.logical == "DECIMAL":
         number = raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
@@ -184,8 +213,8 @@ def _stored(raw: Any, bound: LeafBound) -> Any:
     return raw
 
 
-def _given(value: Bound | None, data_type: DataType) -> Any:
-    """A value of a bound in the form of `_stored`; None where it is not one of the type."""
+def _comparable(value: Bound | None, data_type: DataType) -> Any:
+    """Convert a bound to the form of `_stored`; None if it is not of the type."""
     is_number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
     if is_number and not math.isfinite(value):  # type: ignore[arg-type] # a number
         return None

@@ -1,4 +1,4 @@
-"""Variants that a Parquet file holds in parts, put together again.
+"""Reconstruction of shredded variants in Parquet files.
 
 References
 ----------
@@ -37,11 +37,12 @@ Values = list[bytes | None]
 
 
 def check_shredding(group: Node, calendars: Calendars) -> None:
-    """Refuse parts of a type that is not understood.
+    """Raise if a variant is shredded in an unsupported way.
 
     Raises
     ------
     NotConvertibleError
+        The schema is not that of a shredded variant, or a part has an unsupported type.
     """
     parts = {child.name: child for child in group.children}
     typed = parts.get(TYPED)
@@ -59,27 +60,34 @@ def check_shredding(group: Node, calendars: Calendars) -> None:
 
 
 def variant_values(group: Node, array: pa.StructArray, calendars: Calendars) -> pa.Array:
-    """The values in binary, null where the variant is; they go with the variants' own metadata.
+    """Return the binary values of shredded variants, for the metadata that is stored with them.
 
     Parameters
     ----------
     group
-        The variant in the file's schema, all of which was read.
+        The variant in the file's schema.
+    array
+        The variants, with all fields of `group`.
+
+    Returns
+    -------
+    pa.Array
+        BINARY; null if the variant is null.
 
     Raises
     ------
     NotConvertibleError
-        The parts do not make a variant.
+        The parts are not a valid variant.
     """
     metadata = _child(group, array, METADATA)
     if metadata is None:
         raise NotConvertibleError("it has no metadata")
-    known: dict[bytes, Dictionary] = {}
+    parsed: dict[bytes, Dictionary] = {}
     try:
         dictionaries = [
             None
             if data is None
-            else known.get(data) or known.setdefault(data, Dictionary.parse(data))
+            else parsed.get(data) or parsed.setdefault(data, Dictionary.parse(data))
             for data in metadata.to_pylist()
         ]
         values = _values(group, array, dictionaries, calendars)
@@ -96,7 +104,7 @@ def _values(
     dictionaries: Sequence[Dictionary | None],
     calendars: Calendars,
 ) -> Values:
-    """What a group of `value` and `typed_value` holds, None where it holds nothing."""
+    """Return the values of a group of `value` and `typed_value`; None for a missing value."""
     typed_node = next((child for child in group.children if child.name == TYPED), None)
     plain_array, typed_array = _child(group, array, VALUE), _child(group, array, TYPED)
     plain: Values = [None] * len(array) if plain_array is None else plain_array.to_pylist()
@@ -124,13 +132,13 @@ def _arrays(
         d for d, length in zip(dictionaries, lengths, strict=True) for _ in range(length)
     ]
     elements = iter(_values(node.children[0], array.flatten(), of_elements, calendars))
-    made: Values = []
+    variants: Values = []
     for is_valid, length in zip(array.is_valid().to_pylist(), lengths, strict=True):
         part = [next(elements) for _ in range(length)]
         if any(element is None for element in part):
             raise MalformedVariantError("an element of an array has no value")
-        made.append(make_array([e for e in part if e is not None]) if is_valid else None)
-    return made
+        variants.append(make_array([e for e in part if e is not None]) if is_valid else None)
+    return variants
 
 
 def _objects(
@@ -145,11 +153,11 @@ def _objects(
         _values(child, part, dictionaries, calendars)
         for child, part in zip(node.children, array.flatten(), strict=True)
     ]
-    made: Values = []
+    variants: Values = []
     for row, is_valid in enumerate(array.is_valid().to_pylist()):
         dictionary, others = dictionaries[row], plain[row]
         if not is_valid or dictionary is None:
-            made.append(others)
+            variants.append(others)
             continue
         fields = {
             name: value
@@ -159,19 +167,19 @@ def _objects(
         unshredded = {} if others is None else object_fields(others, dictionary)
         if unshredded.keys() & fields.keys():
             raise MalformedVariantError("a field is both shredded and unshredded")
-        made.append(make_object({**unshredded, **fields}, dictionary))
-    return made
+        variants.append(make_object({**unshredded, **fields}, dictionary))
+    return variants
 
 
 def _child(group: Node, array: pa.StructArray, name: str) -> pa.Array | None:
     for number, child in enumerate(group.children):
         if child.name == name:
-            return array.flatten()[number]  # with the nulls of the groups
+            return array.flatten()[number]  # flatten() applies the nulls of the parent
     return None
 
 
 def _plain_values(leaf: Leaf, array: pa.Array) -> list[Any]:
-    """Numbers and bytes instead of Python's dates, times and texts, which hold less."""
+    """Return values as numbers and bytes, because Python's types have smaller ranges."""
     if leaf.logical == "DATE":
         array = array.cast(pa.date32()).view(pa.int32())
     elif leaf.logical == "TIMESTAMP":

@@ -1,1 +1,1 @@
-"""Rules over rows of a table: from data files to logical rows, and from rows to data files."""
+"""Rows of a table: conversion between data files and logical rows."""

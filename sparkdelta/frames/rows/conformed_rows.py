@@ -1,6 +1,6 @@
-"""Rows in the columns and types of a table, filled in and checked in the same pass.
+"""Rows in a table's columns and types, with generated values, checked in the same pass.
 
-Expressions of the table mean what the session says that analyzes them; see
+The table's SQL expressions depend on settings of the session that analyzes them; see
 `SparkEngine.in_table_session`.
 
 References
@@ -32,17 +32,19 @@ from sparkdelta.schema.table_schema import quoted
 
 _ROW = "\0"
 _MAX_ROW_LENGTH = 500
-_ROWS_OF_A_PARTITION = (1 << 33) - 1  # how `monotonically_increasing_id` numbers rows
+_ROWS_OF_A_PARTITION = (1 << 33) - 1  # the row bits of `monotonically_increasing_id`
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenColumn:
-    """A column of the table and the column of the rows that it gets its values from.
+    """A column of the table and the source of its values.
 
     Attributes
     ----------
+    field
+        The field of the table's schema.
     source
-        None if the rows have none.
+        The name of the column in the rows to write; None if they do not have it.
     """
 
     field: StructField
@@ -58,20 +60,29 @@ def conformed_rows(
     max_partitions: int,
     path: str,
 ) -> DataFrame:
-    """The rows in the table's columns, each value of its column's type and as the rules say.
+    """Return the rows in the table's columns and types, with default and generated values.
 
-    A row that breaks a rule fails the query; rules are checked where the rows are written, in no
-    pass of their own.
+    A row that violates a rule fails the query. Rules are checked while the rows are written, not in
+    a separate pass.
 
     Parameters
     ----------
+    columns
+        The columns of the result, in order.
+    rules
+        The constraints, defaults, generated columns and identity columns of the table.
+    partition_columns
+        The names of the partition columns.
     max_partitions
-        The partitions of rows that get identity values, which are dealt to them in turn.
+        The number of partitions to which rows are coalesced if identity values are generated. Each
+        partition generates every `max_partitions`-th value.
+    path
+        The table, for errors.
 
     Raises
     ------
     IdentityInsertError
-        The rows bring values that only the table may generate.
+        The rows have values for an identity column that is GENERATED ALWAYS.
 
     References
     ----------
@@ -89,7 +100,7 @@ def conformed_rows(
             raise IdentityInsertError(column=name)
     if numbered:
         rows = rows.coalesce(max_partitions)
-    texts = {
+    text_partitions = {
         column.field.name
         for column in columns
         if column.field.name in partition_columns and isinstance(column.field.dataType, StringType)
@@ -98,16 +109,16 @@ def conformed_rows(
         *(
             _numbers(numbered[c.field.name], max_partitions).alias(c.field.name)
             if c.field.name in numbered
-            else _typed(c, rows.schema, rules, texts)
+            else _typed(c, rows.schema, rules, text_partitions)
             for c in columns
             if c.field.name not in generated
         )
     )
     filled = typed.select(
         *(
-            _stored(F.expr(generated[c.field.name]).cast(c.field.dataType), c.field, texts).alias(
-                c.field.name
-            )
+            _as_stored(
+                F.expr(generated[c.field.name]).cast(c.field.dataType), c.field, text_partitions
+            ).alias(c.field.name)
             if c.field.name in generated
             else F.col(quoted(c.field.name))
             for c in columns
@@ -115,15 +126,16 @@ def conformed_rows(
     )
     given = {c.field.name for c in columns if c.source is not None}
     schema = StructType([column.field for column in columns])
-    broken = list(_broken(schema, rules, given, texts, path))
-    return filled if not broken else _checked(filled, broken)
+    violations = list(_violations(schema, rules, given, text_partitions, path))
+    return filled if not violations else _checked(filled, violations)
 
 
 def retyped_rows(
     rows: DataFrame, fields: Sequence[StructField], file_columns: Sequence[str]
 ) -> DataFrame:
-    """Rows that are in the table already, cast to its columns as they will be, and the columns
-    `file_columns`; no rule is checked.
+    """Cast existing rows of the table to its future columns, and keep the columns `file_columns`.
+
+    Rules of the table are not checked.
 
     References
     ----------
@@ -136,7 +148,7 @@ def retyped_rows(
 
 
 def fulfilling(rows: DataFrame, where: str | Column) -> DataFrame:
-    """The rows, each of which must fulfil the condition.
+    """Return the rows; a row that does not satisfy the condition fails the query.
 
     References
     ----------
@@ -149,7 +161,7 @@ def fulfilling(rows: DataFrame, where: str | Column) -> DataFrame:
 
 
 def _typed(
-    column: WrittenColumn, rows: StructType, rules: RowRules, texts: Collection[str]
+    column: WrittenColumn, rows: StructType, rules: RowRules, text_partitions: Collection[str]
 ) -> Column:
     field = column.field
     if column.source is not None:
@@ -160,22 +172,22 @@ def _typed(
         value = F.expr(rules.defaults[field.name]).cast(field.dataType)
     else:
         value = F.expr(f"CAST(NULL AS {type_text(field.dataType)})")
-    return _stored(value, field, texts).alias(field.name)
+    return _as_stored(value, field, text_partitions).alias(field.name)
 
 
-def _stored(value: Column, field: StructField, texts: Collection[str]) -> Column:
-    """The value as the table will have it, which rules must see.
+def _as_stored(value: Column, field: StructField, text_partitions: Collection[str]) -> Column:
+    """Return a value as it is stored, so that rules are checked on the stored value.
 
     Parameters
     ----------
-    texts
-        The partition columns of type STRING.
+    text_partitions
+        The names of the partition columns of type STRING.
     """
-    return _without_empty(value) if field.name in texts else value
+    return _empty_to_null(value) if field.name in text_partitions else value
 
 
-def _without_empty(text: Column) -> Column:
-    """An empty text is null as a partition value.
+def _empty_to_null(text: Column) -> Column:
+    """Replace the empty string by null, which is the same partition value.
 
     References
     ----------
@@ -185,9 +197,9 @@ def _without_empty(text: Column) -> Column:
 
 
 def _numbers(identity: Identity, max_partitions: int) -> Column:
-    """Values that no other row gets: a partition takes every `max_partitions`-th.
+    """Generate unique identity values; each partition generates every `max_partitions`-th.
 
-    One out of the range of LONG fails the query.
+    A value out of the range of LONG fails the query.
 
     References
     ----------
@@ -198,17 +210,17 @@ def _numbers(identity: Identity, max_partitions: int) -> Column:
     return F.lit(identity.next_value).cast("long") + F.lit(identity.step).cast("long") * number
 
 
-def _broken(
-    schema: StructType, rules: RowRules, given: set[str], texts: set[str], path: str
+def _violations(
+    schema: StructType, rules: RowRules, given: set[str], text_partitions: set[str], path: str
 ) -> Iterator[tuple[Column, DeltaError]]:
-    """The conditions that rows which break a rule fulfil, each with its error."""
+    """Yield, for each rule, a condition that is true of rows that violate it, and its error."""
     for forbidden in forbidden_values(schema, path=path):
         yield F.expr(forbidden.condition), forbidden.error
     types = {field.name: field.dataType for field in schema.fields}
     for name, expression in rules.generated.items():
         if name in given:
             wanted = F.expr(expression).cast(types[name])
-            wanted = _without_empty(wanted) if name in texts else wanted
+            wanted = _empty_to_null(wanted) if name in text_partitions else wanted
             yield (
                 ~F.col(quoted(name)).eqNullSafe(wanted),
                 _violation("Generated Column", f"{quoted(name)} <=> {expression}"),
@@ -227,12 +239,12 @@ def _is_not_true(condition: Column) -> Column:
     return ~F.coalesce(condition, F.lit(False))
 
 
-def _checked(rows: DataFrame, broken: Sequence[tuple[Column, DeltaError]]) -> DataFrame:
-    """The rows; each condition that is true of one raises the error beside it."""
+def _checked(rows: DataFrame, violations: Sequence[tuple[Column, DeltaError]]) -> DataFrame:
+    """Return the rows; a row fails the query with the error of the first condition that is true."""
     first = F.col(quoted(rows.columns[0]))
-    # Not deterministic, so that no optimizer checks rows that a LIMIT below leaves out.
+    # Nondeterministic, so that Spark does not push the check below a LIMIT.
     is_row = F.spark_partition_id() >= 0
-    (condition, error), *others = broken
+    (condition, error), *others = violations
     checked = F.when(condition & is_row, _raised(error))
     for condition, error in others:
         checked = checked.when(condition & is_row, _raised(error))

@@ -1,4 +1,4 @@
-"""Rows under the names and ids that data files use.
+"""Rows with physical column names and field ids, for tables with column mapping.
 
 References
 ----------
@@ -21,18 +21,18 @@ from sparkdelta.schema.table_schema import quoted
 def physical_rows(
     rows: DataFrame, fields: Sequence[StructField], directories: Sequence[str]
 ) -> DataFrame:
-    """The rows of a table that maps its columns, as its data files hold them.
+    """Rename the columns of a table with column mapping to their physical names.
 
     Parameters
     ----------
     rows
-        The columns `fields`, of the table's schema, and others named `directories`.
+        The columns `fields` of the table's schema, and the columns named in `directories`.
 
     Returns
     -------
     DataFrame
-        Physical names at every level, each with its id where Spark's Parquet writer looks for it;
-        then `directories`.
+        The columns `fields` with physical names at every level and field ids in the metadata that
+        Spark's Parquet writer reads, then the columns `directories`.
 
     References
     ----------

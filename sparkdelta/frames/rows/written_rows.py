@@ -1,4 +1,4 @@
-"""Rows as data files hold them, with partition values as texts.
+"""Rows in the layout of data files, with serialized partition values.
 
 References
 ----------
@@ -26,39 +26,41 @@ def written_rows(
     *,
     with_partitions: bool = False,
 ) -> DataFrame:
-    """The rows with partition columns last and as texts.
+    """Return the rows to write, with serialized partition values in the last columns.
 
     Parameters
     ----------
     rows
-        The columns `fields`, of the table's schema, and `file_columns`.
+        The columns `fields` of the table's schema, and the columns `file_columns`.
     directories
-        The name of the directories of each partition column.
+        The name in partition directories of each partition column.
+    file_columns
+        Names of further columns that data files contain.
     with_partitions
-        True if files hold the partition columns, too.
+        True if data files also contain the partition columns.
 
     Returns
     -------
     DataFrame
-        The data columns, the partition columns if files hold them, `file_columns`, then a STRING
-        column for each partition column, named as its directories.
+        The data columns, the partition columns if `with_partitions`, the columns `file_columns`,
+        then a STRING column per partition column, named as in partition directories.
 
     References
     ----------
     PROTOCOL.md#partition-value-serialization
     """
-    held = [field for field in fields if field.name not in directories]
+    stored = [field for field in fields if field.name not in directories]
     partitions = [field for field in fields if field.name in directories]
     if with_partitions:
-        held += partitions
+        stored += partitions
     return rows.select(
-        *(F.col(quoted(name)) for name in (*(field.name for field in held), *file_columns)),
+        *(F.col(quoted(name)) for name in (*(field.name for field in stored), *file_columns)),
         *(_serialized(field).alias(directories[field.name]) for field in partitions),
     )
 
 
 def _serialized(field: StructField) -> Column:
-    """The text that stands for a value in the log; null for null.
+    """Serialize a partition value as in the log; null for null.
 
     References
     ----------
@@ -68,7 +70,7 @@ def _serialized(field: StructField) -> Column:
     text = _text(F.col(quoted(name)), field.dataType)
     problem = F.lit(
         f"[{InvalidPartitionValueError.error_class}] Partition column {name} has the value "
-        f"{NO_VALUE}, which stands for no value."
+        f"{NO_VALUE}, which is reserved for null."
     )
     return F.when(text == NO_VALUE, F.raise_error(problem)).otherwise(text)
 

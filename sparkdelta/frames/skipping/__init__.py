@@ -1,1 +1,1 @@
-"""Data skipping: the files that may hold rows matching a predicate."""
+"""Data skipping: selection of the files that may contain rows matching a predicate."""

@@ -1,8 +1,8 @@
-"""Data skipping over the log: the rules of `frames.skipping.skipping_rules`, applied to its facts.
+"""Data skipping over add actions, by the rules of `frames.skipping.skipping_rules`.
 
-In this order: conditions on the checkpoint's own typed columns, which Spark hands to the Parquet
-scan; partition values; statistics. JSON statistics are parsed only for the columns that the
-predicate names, and only for files that are left.
+Conditions are applied in this order: those on typed columns of the checkpoint, which Spark pushes
+down to the Parquet scan; partition values; statistics. JSON statistics are parsed only for the
+columns of the predicate, and only for the remaining files.
 
 References
 ----------
@@ -64,22 +64,22 @@ _IN_JSON = "parsed"
 _UNDECIDED = "no minimum, maximum or null count tells"
 
 _NOT_PUSHED = (FloatType, DoubleType, BinaryType)
-# A writer parses timestamps without a zone in a zone of its own; we have our own rule.
+# Writers differ in the time zone with which they parse timestamps that have none.
 _ZONED = (TimestampType, TimestampNTZType)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFacts:
-    """The typed columns that add actions have beside those of the protocol.
+    """The typed columns of add actions: `partitionValues_parsed` and `stats_parsed`.
 
     Attributes
     ----------
     partition_values
-        Which fields of `partitionValues_parsed` hold which partition column, by its name.
+        The field of `partitionValues_parsed` of each partition column, by column name.
     statistics
-        The type of `stats_parsed`.
+        The type of `stats_parsed`; None without this column.
     has_json
-        Whether there is `stats`, too.
+        True if add actions also have `stats`.
     """
 
     partition_values: Mapping[str, str]
@@ -95,14 +95,16 @@ def stored_in_checkpoint(
     partition_keys: Sequence[tuple[str, StructField]],
     statistics: StructType,
 ) -> StoredFacts:
-    """What a checkpoint with this type of `add` has stored, as far as it can be relied on.
+    """Return the reliable typed columns of a checkpoint.
 
     Parameters
     ----------
+    add
+        The type of `add` in the checkpoint; None if it has no such column.
     partition_keys
         The physical name and the field of each partition column.
     statistics
-        Of the table; the type of `stats_parsed`.
+        The type of `stats_parsed` for the table.
     """
     types = {} if add is None else {field.name: field.dataType for field in add.fields}
     parsed, summaries = types.get(PARTITION_VALUES_PARSED), types.get(STATS_PARSED)
@@ -120,18 +122,18 @@ def stored_in_checkpoint(
 
 @dataclass(frozen=True, slots=True)
 class TermUse:
-    """What one term of a condition is used for, besides deciding rows.
+    """The use of one term of a condition for skipping files.
 
     Attributes
     ----------
     condition
-        The term as text for people.
+        The term in readable form.
     by_partition_values, by_statistics
-        What it is compared with to leave out files.
+        True if files are skipped by partition values, or by statistics.
     reason
-        Why it leaves out none; None if it does.
+        The reason why no files can be skipped; None if they can.
     is_implied
-        Whether it only follows from the terms before it: it is about a generated partition column.
+        True if the term is on a generated partition column and derived from the other terms.
     """
 
     condition: str
@@ -143,16 +145,22 @@ class TermUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSkipping:
-    """Chooses files by one predicate.
+    """Selection of files by one predicate.
 
     Attributes
     ----------
     predicate
-        As `protocol.predicates.without_not` gives it.
-    schema, partition_keys, column_mapping, statistics
-        Of the table; the type of `stats_parsed`.
+        A predicate without `Not`, from `protocol.predicates.without_not`.
+    schema
+        The table's schema.
+    partition_keys
+        The physical name and the field of each partition column.
+    column_mapping
+        The table's column mapping mode.
+    statistics
+        The type of `stats_parsed` for the table.
     time_zone
-        Of timestamp partition values that were written without one.
+        The time zone of timestamp partition values that were written without one.
     """
 
     predicate: Predicate
@@ -167,13 +175,13 @@ class DataSkipping:
         return frozenset(field.name for _, field in self.partition_keys)
 
     def keep(self, adds: DataFrame, stored: StoredFacts = NOTHING_STORED) -> DataFrame:
-        """The add actions whose files may hold a matching row; columns as they come.
+        """Return the add actions of files that may contain a matching row, with all columns.
 
         Parameters
         ----------
         adds
-            partitionValues MAP<STRING, STRING>, stats STRING if `stored.has_json`, and the columns
-            that `stored` names.
+            partitionValues MAP<STRING, STRING>, stats STRING if `stored.has_json`, and the typed
+            columns in `stored`.
         """
         pushed = self.pushed(stored)
         if pushed is not None:
@@ -184,17 +192,17 @@ class DataSkipping:
         return adds
 
     def uses(self) -> tuple[TermUse, ...]:
-        """What each term of the predicate is used for."""
-        asked = set()
+        """Return the use of each term of the predicate for skipping files."""
+        used = set()
 
         def partition(_: ColumnPath) -> str:
-            asked.add("partition values")
+            used.add("partition values")
             return PARTITION_VALUES_PARSED
 
         def statistic(kind: str, path: ColumnPath) -> Condition:
             if self.wanted_type(kind, path) is None:
                 return None
-            asked.add("statistics")
+            used.add("statistics")
             return STATS_PARSED
 
         facts = FileFacts(
@@ -207,20 +215,20 @@ class DataSkipping:
         rules = self._rules(facts).within(self._terms(of_partitions=False))
         uses = []
         for term, is_implied in marked_conjuncts(self.predicate):
-            asked.clear()
+            used.clear()
             if rules.condition(term) is None:
                 unusable = next(unusable_parts(term), None)
                 reason = _UNDECIDED if unusable is None else unusable.reason
                 uses.append(TermUse(describe(term), False, False, reason, is_implied))
                 continue
-            by_statistics = "statistics" in asked
-            # A constant is decided together with partition values.
-            by_partition = "partition values" in asked or not by_statistics
+            by_statistics = "statistics" in used
+            # Constant terms are evaluated together with partition values.
+            by_partition = "partition values" in used or not by_statistics
             uses.append(TermUse(describe(term), by_partition, by_statistics, None, is_implied))
         return tuple(uses)
 
     def pushed(self, stored: StoredFacts) -> Condition:
-        """What Spark can hand to a Parquet scan, a weaker form of the other conditions."""
+        """Return the condition to push down to a Parquet scan, implied by the other conditions."""
         facts = FileFacts(
             partition=partial(self._stored_partition, stored),
             minimum=partial(self._stored_statistic, stored, _MIN, is_pushed=True),
@@ -232,7 +240,7 @@ class DataSkipping:
         return self._rules(facts).condition(self.predicate)
 
     def by_partition(self, stored: StoredFacts) -> Condition:
-        """The terms that speak of partition columns alone."""
+        """Return the condition of the terms that reference only partition columns."""
         facts = FileFacts(
             partition=partial(self._partition_value, stored),
             minimum=_unknown,
@@ -244,13 +252,13 @@ class DataSkipping:
         condition = self._rules(facts).condition(predicate)
         if condition is None:
             return None
-        condition = self._or_no_value(condition, predicate, stored)
+        condition = self._or_malformed_value(condition, predicate, stored)
         if not stored.partition_values:
             return condition
         return f"({PARTITION_VALUES_PARSED} IS NULL OR {condition})"
 
     def by_statistics(self, stored: StoredFacts) -> Condition:
-        """The other terms."""
+        """Return the condition of all terms that `by_partition` does not include."""
         predicate = And(self._terms(of_partitions=False))
         narrowed = self._narrowed(predicate)
         is_stored = narrowed is None or not stored.has_json or self._has_all(stored, narrowed)
@@ -258,11 +266,11 @@ class DataSkipping:
         condition = self._rules(facts).condition(predicate)
         if condition is None:
             return None
-        condition = self._or_no_value(condition, predicate, stored)
+        condition = self._or_malformed_value(condition, predicate, stored)
         if narrowed is None or is_stored:
             return condition
-        # Inside a lambda, because there Spark parses only where it comes to: as a common
-        # subexpression it would parse the JSON of files that were dropped before.
+        # In a lambda, Spark parses the JSON only when it evaluates the condition. As a common
+        # subexpression, it would also be parsed for files that earlier conditions dropped.
         parsed = parsed_statistics("stats", statistics=narrowed)
         return f"`exists`(array({parsed}), {_IN_JSON} -> {condition})"
 
@@ -297,19 +305,20 @@ class DataSkipping:
         text = partition_value("partitionValues", key)
         return partition_value_or_null(text, field, time_zone=self.time_zone)
 
-    def _or_no_value(self, condition: str, predicate: Predicate, stored: StoredFacts) -> str:
-        """A condition, or that the text of a partition value is none: the file may be dead, and if
-        it is not, who reads it is told.
+    def _or_malformed_value(self, condition: str, predicate: Predicate, stored: StoredFacts) -> str:
+        """Return SQL that is true if a condition is, or if a partition value is not of its type.
+
+        Such a file may no longer be live; if it is, reading it raises an error.
         """
         names = {path[0] for path in columns(predicate)} - set(stored.partition_values)
-        wrong = [
+        malformed = [
             is_no_partition_value(
                 partition_value("partitionValues", key), field, time_zone=self.time_zone
             )
             for key, field in self.partition_keys
             if field.name in names and not isinstance(field.dataType, StringType)
         ]
-        return f"({' OR '.join([condition, *wrong])})" if wrong else condition
+        return f"({' OR '.join([condition, *malformed])})" if malformed else condition
 
     def _stored_partition(self, stored: StoredFacts, path: ColumnPath) -> Condition:
         field = next(field for _, field in self.partition_keys if field.name == path[0])
@@ -330,20 +339,20 @@ class DataSkipping:
         self, stored: StoredFacts, kind: str, path: ColumnPath, *, is_pushed: bool = False
     ) -> Condition:
         wanted = self.wanted_type(kind, path)
-        found: DataType | None = stored.statistics
-        if wanted is None or found is None:
+        data_type: DataType | None = stored.statistics
+        if wanted is None or data_type is None:
             return None
         column = STATS_PARSED
-        for name in (spelled(found, kind), *self.physical(path)):
-            if not isinstance(found, StructType) or name not in found.names:
+        for name in (spelled(data_type, kind), *self.physical(path)):
+            if not isinstance(data_type, StructType) or name not in data_type.names:
                 return None
-            found, column = found[name].dataType, f"{column}.{quoted(name)}"
-        if found == wanted:
+            data_type, column = data_type[name].dataType, f"{column}.{quoted(name)}"
+        if data_type == wanted:
             return None if is_pushed and isinstance(wanted, _NOT_PUSHED) else column
         return None if is_pushed else f"TRY_CAST({column} AS {type_text(wanted)})"
 
     def wanted_type(self, kind: str, path: ColumnPath) -> DataType | None:
-        """The type of one of the statistics of a column; None if there is none to compare with."""
+        """Return the type of a statistic of a column; None if it cannot be compared."""
         wanted: DataType = self.statistics
         for name in (kind, *self.physical(path)):
             if not isinstance(wanted, StructType) or name not in wanted.names:
@@ -353,7 +362,7 @@ class DataSkipping:
         return wanted if is_leaf else None
 
     def physical(self, path: ColumnPath) -> ColumnPath:
-        """The names of a column in statistics."""
+        """Return the physical path of a column, as in statistics."""
         return physical_path(self.schema, path, self.column_mapping)
 
     def _narrowed(self, predicate: Predicate) -> StructType | None:

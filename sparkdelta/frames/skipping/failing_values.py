@@ -1,7 +1,7 @@
-"""Parts of a predicate that may fail where Spark computes them, as under ANSI rules.
+"""Parts of a predicate whose evaluation may fail, as in ANSI mode.
 
-Files are chosen before Spark decides which parts of the user's condition it computes: nothing may
-fail then. `predicate_values` computes null instead, and a file where a part has failed is kept.
+Data skipping must not fail, because Spark may never evaluate the failing part of the user's
+condition. `predicate_values` computes null instead, and a file for which a part fails is kept.
 
 References
 ----------
@@ -32,20 +32,20 @@ from sparkdelta.schema.ordered_casts import family, keeps_order, type_of
 TRIED = {
     "+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod",
 }  # fmt: skip
-"""Operators by the functions that give null where they would fail."""
+"""The functions that return null where an operator would fail, by operator."""
 
 _TEMPORAL = ("date", "timestamp", "timestamp_ntz")
-_OF_MOMENTS = frozenset(
+_TEMPORAL_FUNCTIONS = frozenset(
     ("year", "quarter", "month", "day", "dayofmonth", "dayofweek", "dayofyear", "weekofyear",
      "hour", "minute", "second", "last_day", "datediff")
 )  # fmt: skip
-_OF_TEXTS = frozenset(
+_TEXT_FUNCTIONS = frozenset(
     ("length", "char_length", "ascii", "instr", "lower", "lcase", "upper", "ucase", "trim", "ltrim",
      "rtrim", "concat", "replace", "reverse", "initcap", "startswith", "endswith", "contains")
 )  # fmt: skip
-_PARTS_OF_TEXTS = frozenset(("substring", "substr", "left", "right"))
-_OF_ONE_TYPE = frozenset(("coalesce", "ifnull", "nvl", "nullif", "greatest", "least"))
-_OTHER_TEXTS = ("char(", "varchar(", "string collate")  # read without the collation
+_SUBSTRING_FUNCTIONS = frozenset(("substring", "substr", "left", "right"))
+_SAME_TYPE_FUNCTIONS = frozenset(("coalesce", "ifnull", "nvl", "nullif", "greatest", "least"))
+_OTHER_STRING_TYPES = ("char(", "varchar(", "string collate")  # read without the collation
 _PATTERNS = ("like", "ilike")
 _SAFE_FORMAT = re.compile(r"[-yMdHms/:. ]*")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
@@ -55,19 +55,24 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 def failing_parts(
     node: Predicate | Expression, schema: StructType
 ) -> tuple[Expression, ...] | None:
-    """The parts that `predicate_values` computes as null where they fail; None if others may fail.
+    """Return the parts that `predicate_values` computes as null if they fail.
 
     Parameters
     ----------
     node
-        No `And`, `Or` or `Unusable`.
+        A node other than `And`, `Or` and `Unusable`.
     schema
-        The table's columns.
+        The table's schema.
+
+    Returns
+    -------
+    tuple of Expression or None
+        None if other parts may fail, too.
     """
     inner = [failing_parts(child, schema) for child in children(node)]
-    known = [parts for parts in inner if parts is not None]
-    found = tuple(part for parts in known for part in parts)
-    if len(known) < len(inner):
+    usable = [parts for parts in inner if parts is not None]
+    parts_below = tuple(part for parts in usable for part in parts)
+    if len(usable) < len(inner):
         return None
     if isinstance(node, Cast):
         may_fail = not node.is_try and _cast_may_fail(node, schema)
@@ -79,21 +84,21 @@ def failing_parts(
         are_all = all(_is_comparable(node.child, value, schema) for value in node.values)
         may_fail = False if are_all else None
     else:
-        return found
+        return parts_below
     if may_fail is None:
         return None
-    return (*found, node) if may_fail and isinstance(node, Cast | Call) else found
+    return (*parts_below, node) if may_fail and isinstance(node, Cast | Call) else parts_below
 
 
 def _cast_may_fail(node: Cast, schema: StructType) -> bool | None:
-    """None where no cast gives null instead, here and below."""
+    """Return True if a cast may fail; None if TRY_CAST cannot replace it."""
     source, target = _type(node.child, schema), node.data_type
     if source is None:
         return None
     if target == "string" or source in ("void", target):
         return False
     if source == "string":
-        return not _stands_for(node.child, target)
+        return not _is_convertible(node.child, target)
     if source in _TEMPORAL and target in _TEMPORAL:
         return False
     if family(source) == family(target) == "number":
@@ -102,6 +107,7 @@ def _cast_may_fail(node: Cast, schema: StructType) -> bool | None:
 
 
 def _call_may_fail(node: Call, schema: StructType) -> bool | None:
+    """Return True if a call may fail but can be computed as null; None if it may fail otherwise."""
     name, kinds = node.function, [_type(argument, schema) for argument in node.arguments]
     families = [None if kind is None else family(kind) for kind in kinds]
     if not kinds or None in kinds:
@@ -111,10 +117,14 @@ def _call_may_fail(node: Call, schema: StructType) -> bool | None:
     if name in ("date", "to_date") and len(kinds) == 1:
         return kinds[0] == "string" if kinds[0] in ("string", *_TEMPORAL) else None
     is_total = (
-        (name in _OF_MOMENTS and all(kind in _TEMPORAL for kind in kinds))
-        or (name in _OF_TEXTS and set(kinds) == {"string"})
-        or (name in _OF_ONE_TYPE and len(set(families) - {"void"}) <= 1)
-        or (name in _PARTS_OF_TEXTS and kinds[0] == "string" and set(families[1:]) <= {"number"})
+        (name in _TEMPORAL_FUNCTIONS and all(kind in _TEMPORAL for kind in kinds))
+        or (name in _TEXT_FUNCTIONS and set(kinds) == {"string"})
+        or (name in _SAME_TYPE_FUNCTIONS and len(set(families) - {"void"}) <= 1)
+        or (
+            name in _SUBSTRING_FUNCTIONS
+            and kinds[0] == "string"
+            and set(families[1:]) <= {"number"}
+        )
         or (name in ("date_add", "date_sub") and kinds[0] in _TEMPORAL and kinds[1] == "int")
         or (name == "trunc" and kinds[0] in _TEMPORAL and kinds[1] == "string")
         or (name == "date_trunc" and kinds[0] == "string" and kinds[1] in _TEMPORAL)
@@ -124,21 +134,21 @@ def _call_may_fail(node: Call, schema: StructType) -> bool | None:
         or (
             name in ("abs", "negative")
             and kinds[0] in ("float", "double")
-            and not isinstance(node.arguments[0], Call)  # its type is only that of some number
+            and not isinstance(node.arguments[0], Call)  # the type of a call is not exact
         )
     )
     return False if is_total else None
 
 
 def _matches(node: Call, pattern: re.Pattern[str]) -> bool:
-    """Whether the second argument is a constant of a form."""
+    """Return True if the second argument is a constant string that matches a pattern."""
     constant = node.arguments[1] if len(node.arguments) == 2 else None
     is_text = isinstance(constant, Literal) and isinstance(constant.value, str)
     return is_text and pattern.fullmatch(str(constant.value)) is not None  # type: ignore[union-attr]
 
 
 def _is_comparable(left: Expression, right: Expression, schema: StructType) -> bool:
-    """Whether Spark compares two values without a conversion that may fail."""
+    """Return True if Spark compares two values without a conversion that may fail."""
     one, other = _type(left, schema), _type(right, schema)
     if one is None or other is None:
         return False
@@ -147,12 +157,12 @@ def _is_comparable(left: Expression, right: Expression, schema: StructType) -> b
     if one in _TEMPORAL and other in _TEMPORAL:
         return True
     if one == "string":
-        return _stands_for(left, other)
-    return other == "string" and _stands_for(right, one)
+        return _is_convertible(left, other)
+    return other == "string" and _is_convertible(right, one)
 
 
-def _stands_for(expression: Expression, data_type: str) -> bool:
-    """Whether it is a constant text that can be converted to a type."""
+def _is_convertible(expression: Expression, data_type: str) -> bool:
+    """Return True if an expression is a constant string that can be converted to a type."""
     if not isinstance(expression, Literal) or not isinstance(expression.value, str):
         return False
     text = expression.value
@@ -171,11 +181,15 @@ def _stands_for(expression: Expression, data_type: str) -> bool:
 
 
 def _type(expression: Expression, schema: StructType) -> str | None:
-    """As `type_of`, also of functions with arguments of one kind, and one for all kinds of text."""
+    """Return the type of an expression; None if unknown.
+
+    Unlike `type_of`, this covers functions whose arguments have one type family, and returns
+    "string" for all string types.
+    """
     if isinstance(expression, Column | Literal | Cast):
         kind = type_of(expression, schema)
-        return "string" if kind and kind.startswith(_OTHER_TEXTS) else kind
-    if expression.function in _OF_ONE_TYPE:
+        return "string" if kind and kind.startswith(_OTHER_STRING_TYPES) else kind
+    if expression.function in _SAME_TYPE_FUNCTIONS:
         kinds = [_type(argument, schema) for argument in expression.arguments]
         known = {kind for kind in kinds if kind not in (None, "void")}
         if None not in kinds and len({family(str(kind)) for kind in known}) == 1:

@@ -1,4 +1,4 @@
-"""What data skipping would do with each file, said instead of done: for reports.
+"""Results of data skipping as columns, for reports.
 
 References
 ----------
@@ -21,20 +21,22 @@ KEPT_BY_STATISTICS = "keptByStatistics"
 
 @dataclass(frozen=True, slots=True)
 class FileMarks:
-    """Takes the place of the `DataSkipping` that it tells of, and leaves out no file."""
+    """A substitute for a `DataSkipping` that marks files instead of skipping them."""
 
     skipping: DataSkipping
 
     def keep(self, adds: DataFrame, stored: StoredFacts = NOTHING_STORED) -> DataFrame:
-        """The add actions with two BOOLEAN columns: KEPT_BY_PARTITION_VALUES, and whether
-        statistics keep the file, too: KEPT_BY_STATISTICS.
+        """Return the add actions with two BOOLEAN columns for the results of data skipping.
+
+        KEPT_BY_PARTITION_VALUES is true if partition values do not exclude the file;
+        KEPT_BY_STATISTICS is true if its statistics do not exclude it either.
         """
         by_partition = _holds(self.skipping.by_partition(stored))
         by_statistics = _holds(self.skipping.by_statistics(stored))
         return adds.withColumns(
             {
                 KEPT_BY_PARTITION_VALUES: by_partition,
-                # JSON is parsed only for files that are left.
+                # JSON statistics are parsed only for the remaining files.
                 KEPT_BY_STATISTICS: F.when(by_partition, by_statistics).otherwise(F.lit(False)),
             }
         )

@@ -1,4 +1,4 @@
-"""The predicate tree to Spark SQL, where its columns have exact values: those of partitions."""
+"""Translation of predicates to Spark SQL over columns with exact values: partition columns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TEXT_SEARCHES = ("startswith", "endswith", "contains")
 
 
 def infallible_conjuncts(predicate: Predicate, schema: StructType) -> str | None:
-    """The terms of a condition that fail for no row, as SQL text; None where there are none."""
+    """Return SQL for the terms of a condition that fail for no row; None without such terms."""
     terms = [
         truth(term, _column_text)
         for term, is_implied in marked_conjuncts(predicate)
@@ -47,7 +47,7 @@ def infallible_conjuncts(predicate: Predicate, schema: StructType) -> str | None
 
 
 def is_infallible(predicate: Predicate, schema: StructType) -> bool:
-    """Whether a condition fails for no row: it compares columns as they are with constants.
+    """Return True if a condition fails for no row: it only compares bare columns with constants.
 
     A cast of a column, arithmetic and most functions fail for some values.
     """
@@ -59,7 +59,9 @@ def is_infallible(predicate: Predicate, schema: StructType) -> bool:
         return is_infallible(predicate.term, schema)
     if isinstance(predicate, Comparison):
         left, right = predicate.left, predicate.right
-        return _compares_as_is(left, right, schema) or _compares_as_is(right, left, schema)
+        return _compares_unconverted(left, right, schema) or _compares_unconverted(
+            right, left, schema
+        )
     if isinstance(predicate, IsNull):
         return isinstance(predicate.child, predicates.Column)
     if isinstance(predicate, In):
@@ -75,21 +77,23 @@ def is_infallible(predicate: Predicate, schema: StructType) -> bool:
     return False
 
 
-def _compares_as_is(column: Expression, constant: Expression, schema: StructType) -> bool:
+def _compares_unconverted(column: Expression, constant: Expression, schema: StructType) -> bool:
     own = _type_of(column, schema)
     if own is None or not isinstance(constant, Literal):
         return False
     if constant.data_type in ("void", "string"):
-        return constant.data_type == "void" or own == "string" or family(own) in _READ_FROM_TEXT
+        return (
+            constant.data_type == "void" or own == "string" or family(own) in _CONVERTED_FROM_STRING
+        )
     return family(own) == family(constant.data_type) and compares_exactly(own, constant.data_type)
 
 
-_READ_FROM_TEXT = ("number", "date", "timestamp", "timestamp_ntz")
-"""What Spark brings a text to when it compares the two, not the other way round."""
+_CONVERTED_FROM_STRING = ("number", "date", "timestamp", "timestamp_ntz")
+"""Type families to which Spark converts a string when comparing the two."""
 
 
 def _type_of(expression: Expression, schema: StructType) -> str | None:
-    """The simple name of a column's type; None where it is no column."""
+    """Return the simple name of a column's type; None if the expression is not a column."""
     if not isinstance(expression, predicates.Column):
         return None
     name = type_of_path(schema, expression.path).simpleString()
@@ -101,7 +105,7 @@ def _column_text(path: ColumnPath) -> str:
 
 
 def truth(predicate: Predicate, column_of: ColumnOf) -> str:
-    """Whether a usable predicate is true; null where it is neither true nor false."""
+    """Return SQL for a usable predicate; null if it is neither true nor false."""
     if isinstance(predicate, And):
         return f"({' AND '.join(truth(term, column_of) for term in predicate.terms)})"
     if isinstance(predicate, Or):
@@ -122,7 +126,7 @@ def truth(predicate: Predicate, column_of: ColumnOf) -> str:
 
 
 def value(expression: Expression, column_of: ColumnOf) -> str:
-    """The value of an expression; null where one of its `failing_parts` fails."""
+    """Return SQL for an expression; null if one of its `failing_parts` fails."""
     if isinstance(expression, predicates.Column):
         return column_of(expression.path)
     if isinstance(expression, Literal):
@@ -141,7 +145,7 @@ def _tried_cast(child: str, data_type: str) -> str:
 
 
 def literal(constant: Literal) -> str:
-    """The constant in its type, whatever the session's settings are."""
+    """Return SQL for a constant in its type, independent of the session's settings."""
     content, data_type = constant.value, simple_type_text(constant.data_type)
     if content is None:
         return "NULL" if data_type == "void" else f"CAST(NULL AS {data_type})"
@@ -159,7 +163,8 @@ def literal(constant: Literal) -> str:
         return text if data_type == "string" else f"CAST({text} AS {data_type})"
     if isinstance(content, float):
         return f"CAST(CAST('{content}' AS double) AS {data_type})"
-    if data_type in _INTEGER_SUFFIXES:  # beside a decimal, Spark gives a number in digits the type
-        return f"{content}{_INTEGER_SUFFIXES[data_type]}"  # that they need, and a cast a wider one
+    # Next to a decimal, Spark types a plain integer literal by its digits, but a cast more widely.
+    if data_type in _INTEGER_SUFFIXES:
+        return f"{content}{_INTEGER_SUFFIXES[data_type]}"
     text = format(content, "f") if isinstance(content, Decimal) else str(content).lower()
     return f"CAST('{text}' AS {data_type})"

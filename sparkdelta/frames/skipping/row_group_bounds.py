@@ -1,4 +1,4 @@
-"""What a predicate says of the values of single columns: the part that a Parquet reader can use."""
+"""Bounds of single columns implied by a predicate, for skipping row groups of Parquet files."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from sparkdelta.workers.row_groups import Bound, RowGroupBound
 def row_group_bounds(
     predicate: Predicate, schema: StructType, partition_columns: frozenset[str]
 ) -> tuple[RowGroupBound, ...]:
-    """The bounds on data columns that every wanted row keeps.
+    """Return the bounds on data columns that hold for every matching row.
 
     Parameters
     ----------
     predicate
-        As `protocol.predicates.without_not` gives it.
+        A predicate without `Not`, from `protocol.predicates.without_not`.
     """
     lower: dict[ColumnPath, Any] = {}
     upper: dict[ColumnPath, Any] = {}
@@ -71,8 +71,8 @@ def _interval(
         own = type_of_path(schema, term.child.path).simpleString()
         if not compares_each(own, kinds):
             return None, None, None
-        known: Any = values
-        return term.child.path, min(known), max(known)
+        bounds: Any = values
+        return term.child.path, min(bounds), max(bounds)
     if not isinstance(term, Comparison):
         return None, None, None
     if isinstance(term.left, Literal):
@@ -86,7 +86,7 @@ def _interval(
 
 
 def _bound(column: Expression, constant: Expression, schema: StructType) -> Bound | None:
-    """The constant as a value of the column's own type; None where it is not one."""
+    """Return a constant as a value of the column's type; None if it cannot be converted exactly."""
     if not isinstance(column, Column) or not isinstance(constant, Literal):
         return None
     if ordered(column, schema) is None:

@@ -1,12 +1,12 @@
-"""The rules of data skipping: files that may hold a row that a predicate is true of.
+"""Rules of data skipping: conditions that are true of all files with a matching row.
 
-For every predicate without `Not` there is a condition on a file's partition values and statistics.
-Where it is false, or null, no row of the file matches. `None` stands for a condition that is always
-true: the predicate says nothing about files.
+A predicate without `Not` is translated to a condition on a file's partition values and statistics.
+If the condition is false or null, no row of the file matches. A condition of `None` is always true:
+the predicate cannot exclude files.
 
-A bound that is missing keeps the file, and so does whatever a rule does not know. Over partition
-values, `protocol.partition_matching` is the same rule for few files;
-`tests/contracts/test_pruning.py` compares the two.
+A file is kept if a bound is missing or a rule does not apply. For partition values,
+`protocol.partition_matching` implements the same rules in Python; `tests/contracts/test_pruning.py`
+compares the two.
 
 References
 ----------
@@ -56,31 +56,31 @@ from sparkdelta.schema.ordered_casts import (
 from sparkdelta.schema.sql_text import simple_type_text, text_literal
 
 Condition: TypeAlias = str | None
-"""In Spark SQL."""
+"""A condition or value in Spark SQL; None if there is none."""
 
 _MILLISECOND_LESS = "INTERVAL '999' MICROSECOND"
 _MAX_ALTERNATIVES = 8
-"""Up to this many values of IN are compared one by one, which can be pushed down; more by their
-range and then as an array."""
+"""The maximum number of IN values that are compared one by one, which can be pushed down. Longer
+lists are compared by their range, then as an array."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """Where the rules find what the log says of a file; None for what it cannot say.
+    """SQL expressions for the partition values and statistics of a file; None if not available.
 
     Attributes
     ----------
     partition
-        The value of a partition column.
+        The value of a partition column, by its logical path.
     minimum, maximum, null_count
-        Of a column of the data, by its logical path.
+        The statistics of a data column, by its logical path.
     num_records
-        Of the file, deleted rows included.
+        The number of records in the file, including deleted rows.
     is_pushed
-        Whether conditions must be simple comparisons that Spark hands to a Parquet scan. Then a
-        partition value that is null may be a missing one.
+        True if conditions must be simple comparisons that Spark pushes down to a Parquet scan. A
+        null partition value may then be a missing one.
     is_combined
-        Whether bounds are those of several files.
+        True if bounds are those of several files.
     """
 
     partition: Callable[[ColumnPath], Condition]
@@ -94,17 +94,19 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True)
 class SkippingRules:
-    """The rules over one source of facts.
+    """Data skipping rules over one source of partition values and statistics.
 
     Attributes
     ----------
     schema
-        The table's columns.
+        The table's schema.
     partition_columns
-        The names of those that are partition columns.
+        The names of the partition columns.
+    facts
+        The partition values and statistics.
     bounded
-        Float columns that another term of the same conjunction bounds from above: no NaN of them
-        can match.
+        Float columns with an upper bound in another term of the same conjunction, so that NaN
+        cannot match.
     """
 
     schema: StructType
@@ -113,12 +115,12 @@ class SkippingRules:
     bounded: frozenset[ColumnPath] = frozenset()
 
     def condition(self, predicate: Predicate) -> Condition:
-        """Whether a file may hold a row that the predicate is true of.
+        """Return the condition that a file may contain a row for which the predicate is true.
 
         Parameters
         ----------
         predicate
-            As `protocol.predicates.without_not` gives it.
+            A predicate without `Not`, from `protocol.predicates.without_not`.
         """
         if isinstance(predicate, And):
             terms = predicates.conjuncts(predicate)
@@ -133,15 +135,15 @@ class SkippingRules:
         return self._statistics_condition(predicate)
 
     def within(self, terms: Sequence[Predicate]) -> SkippingRules:
-        """The rules for each of some terms that must all be true."""
+        """Return the rules for a term of a conjunction of `terms`."""
         return replace(self, bounded=self.bounded | self._bounded_above(terms))
 
     def _is_constant(self, node: Predicate | Expression) -> bool:
-        """Whether all rows of a file agree on it."""
+        """Return True if all rows of a file have the same value: it has only partition columns."""
         return all(path[0] in self.partition_columns for path in columns(node))
 
     def _partition_condition(self, predicate: Predicate) -> Condition:
-        """Partition values are those of every row: the predicate itself decides."""
+        """Return the predicate itself, evaluated on the partition values."""
         known = self._partition_values(predicate)
         if known is None:
             return None
@@ -156,7 +158,7 @@ class SkippingRules:
         return _any([_is_null(leaf), exact])
 
     def _or_failed(self, condition: str, node: Predicate | Expression) -> Condition:
-        """A condition, or that a part of a constant cannot be computed."""
+        """Return SQL that is true if a condition is, or if evaluating part of `node` fails."""
         parts = failing_parts(node, self.schema)
         if parts is None or (parts and self.facts.is_pushed):
             return None
@@ -170,7 +172,7 @@ class SkippingRules:
         return _any([condition, *failed])
 
     def _partition_values(self, node: Predicate | Expression) -> dict[ColumnPath, str] | None:
-        """The values of all columns of a constant; None where one is not known."""
+        """Return SQL for the partition columns of a node; None if one is not available."""
         found = {path: self.facts.partition(path) for path in columns(node)}
         known = {path: column for path, column in found.items() if column is not None}
         return known if len(known) == len(found) else None
@@ -208,7 +210,7 @@ class SkippingRules:
         return None if null_count is None else _or_unknown(f"{null_count} > 0", null_count)
 
     def _has_values(self, path: ColumnPath) -> Condition:
-        """Whether a row may be not null. With wide bounds too: nulls of deleted rows count."""
+        """Return SQL that is true if a row may be not null; valid with wide bounds, too."""
         null_count, records = self.facts.null_count(path), self.facts.num_records
         if null_count is None or records is None or self.facts.is_pushed:
             return None
@@ -229,7 +231,7 @@ class SkippingRules:
             if family(constant.data_type) != bound.family or not compares_exactly(
                 bound.data_type, constant.data_type
             ):
-                return None  # where Spark cannot convert it, a null is the same
+                return None  # a constant that Spark cannot convert would be null, and equal null
             operator = "="
         against = self._constant(constant)
         may_be_nan = bound.is_float and not _is_number(constant)
@@ -255,16 +257,20 @@ class SkippingRules:
     def _range(
         self, operator: str, bound: Ordered, against: str, limit: str | None = None
     ) -> Condition:
-        """The condition that a value of the column may compare so with a constant.
+        """Return the condition that a value of the column may satisfy a comparison.
 
         Parameters
         ----------
+        operator
+            The comparison operator.
+        against
+            SQL for the constant on the right-hand side.
         limit
-            `_before_cut` of the constant, where it is known.
+            SQL for `_before_cut` of the constant; None to compute it in SQL.
         """
         least, greatest = self._bounds(bound)
         if bound.is_float and operator in (">", ">=", "<>") and bound.path not in self.bounded:
-            return None  # a NaN is greater than any number, and no finite maximum excludes it
+            return None  # NaN is greater than any number, and a finite maximum does not exclude it
         if operator == "<>":
             if bound.is_inexact or least is None or greatest is None or self.facts.is_pushed:
                 return None
@@ -275,31 +281,37 @@ class SkippingRules:
             below = f"{least} {'<' if operator == '<' else '<='} {against}"
             low = _or_unknown(f"{below} OR isnan({least})" if bound.is_float else below, least)
         if operator in (">", ">=", "=") and greatest is not None:
-            # Timestamps are cut to milliseconds: the true maximum may be a little greater.
+            # Maxima of timestamps are truncated to milliseconds.
             if bound.family in ("timestamp", "timestamp_ntz"):
                 against = f"({_cast(against, bound.data_type)} - {_MILLISECOND_LESS})"
             sign = ">" if operator == ">" else ">="
             if bound.family == "string":
-                above = self._text_reaches(greatest, sign, against, limit or _cut_text(against))
+                above = self._text_reaches(
+                    greatest, sign, against, limit or _before_cut_text(against)
+                )
             else:
                 above = f"{greatest} {sign} {against}"
             high = _or_unknown(above, greatest)
         return _all([low, high])
 
     def _text_reaches(self, greatest: str, sign: str, against: str, limit: str) -> str:
-        """Whether a text may be as great as a constant.
+        """Return SQL that is true if a string column may be greater than or equal to a constant.
 
-        delta-spark before 3.3 cut maxima and appended U+FFFD, which is less than any character
-        outside the BMP; a half of a surrogate pair before it became '?'. So what is before the cut
-        begins the true maximum, and anything may follow.
+        delta-spark before 3.3 truncated maxima and appended U+FFFD, which is less than any
+        character outside the BMP. Half of a surrogate pair before it became '?'. The true maximum
+        therefore starts with the part before U+FFFD, and any string may follow.
 
         Parameters
         ----------
+        greatest
+            SQL for the maximum.
+        sign
+            ">" or ">=".
         limit
-            `_before_cut` of the constant.
+            SQL for `_before_cut` of the constant.
         """
         if self.facts.is_pushed or self.facts.is_combined:
-            # No maximum tells here whether it was cut. One that was is not less than the limit.
+            # Truncated maxima cannot be recognized here, but are not less than the limit.
             return f"{greatest} {sign if limit == against else '>='} {limit}"
         cut, cut_in_half = map(text_literal, ("\ufffd", "?\ufffd"))
         length = f"char_length({greatest}) - if(endswith({greatest}, {cut_in_half}), 2, 1)"
@@ -308,7 +320,7 @@ class SkippingRules:
         return f"{greatest} {sign} {against} OR ({is_cut} AND {may_follow})"
 
     def _bounds(self, bound: Ordered) -> tuple[Condition, Condition]:
-        """Minimum and maximum in the type that the comparison sees."""
+        """Return SQL for minimum and maximum in the type of the comparison."""
         least, greatest = self.facts.minimum(bound.path), self.facts.maximum(bound.path)
         if self.facts.is_pushed and (bound.is_float or bound.casts):
             return None, None
@@ -330,7 +342,7 @@ class SkippingRules:
         if len(values) <= _MAX_ALTERNATIVES:
             equals = [Comparison("=", predicate.child, constant) for constant in values]
             return _any([self.condition(equal) for equal in equals])
-        if not _are_like(bound, values):
+        if not _have_family(bound, values):
             return None
         if bound.is_float and not all(map(_is_number, values)):
             return None
@@ -347,16 +359,14 @@ class SkippingRules:
             return ends
         below = f"one <= {greatest}"
         if bound.family == "string":
-            below = f"({self._text_reaches(greatest, '>=', 'one', _cut_text('one'))})"
+            below = f"({self._text_reaches(greatest, '>=', 'one', _before_cut_text('one'))})"
         inside = f"`exists`({array}, one -> {least} <= one AND {below})"
         return _all([ends, _or_unknown(inside, least, greatest)])
 
     def _values(
         self, predicate: In, bound: Ordered | None, *, negated: bool
     ) -> tuple[Literal, ...] | None:
-        """The values of a list that are not null; None where they must not be looked at one by
-        one.
-        """
+        """Return the non-null values of a list; None if they cannot be compared one by one."""
         literals = predicate.literals
         if bound is None or literals is None:
             return None
@@ -398,12 +408,12 @@ class SkippingRules:
 
 
 def _is_null_column(predicate: Predicate) -> bool:
-    """Whether it is true of a bare column's missing value."""
+    """Return True for IS NULL of a bare column."""
     return isinstance(predicate, IsNull) and isinstance(predicate.child, predicates.Column)
 
 
 def _is_simple(predicate: Predicate) -> bool:
-    """Whether it compares one bare column with literals, as Parquet filters can."""
+    """Return True if a predicate compares one bare column with literals, as Parquet filters do."""
     if isinstance(predicate, In):
         is_listed = predicate.literals is not None
         return is_listed and isinstance(predicate.child, predicates.Column)
@@ -444,9 +454,10 @@ def _is_number(expression: Expression) -> bool:
     return not (isinstance(expression.value, float) and math.isnan(expression.value))
 
 
-def _are_like(bound: Ordered, values: Sequence[Literal]) -> bool:
-    """Whether constants are of the bounds' own kind. A text among them may be taken for a number,
-    or the number for a text, which has another order.
+def _have_family(bound: Ordered, values: Sequence[Literal]) -> bool:
+    """Return True if constants have the type family of the bounds.
+
+    Between strings and numbers, Spark would convert one to the other, which has another order.
     """
     return all(family(v.data_type) == bound.family for v in values)
 
@@ -456,9 +467,10 @@ _UNCUT = "^[^\ufffd-\U0010ffff]*"
 
 
 def _before_cut(text: str) -> str:
-    """The part of a text that every maximum of a file with this text reaches, cut or not: what is
-    before a character that is not less than U+FFFD, and before half of the 32nd and last UTF-16
-    unit of a cut maximum.
+    """Return a prefix of a string that is not greater than the maximum of any file with the string.
+
+    The prefix ends before the first character that is not less than U+FFFD, and before the 32nd
+    UTF-16 unit, where a truncated maximum may have half of a surrogate pair.
 
     Examples
     --------
@@ -470,13 +482,13 @@ def _before_cut(text: str) -> str:
     return found[0]
 
 
-def _cut_text(text: str) -> str:
-    """`_before_cut` of a text that Spark computes."""
+def _before_cut_text(text: str) -> str:
+    """Return SQL for `_before_cut` of a string expression."""
     return f"regexp_extract(left({text}, {_SHORTEST_CUT}), {text_literal(_UNCUT)}, 0)"
 
 
 def _array(values: Sequence[Literal]) -> str:
-    """Many constants of one family as an array, in one literal where JSON can say them."""
+    """Return SQL for an array of constants, as one JSON literal if their type allows it."""
     kinds = {v.data_type for v in values}
     if len(kinds) == 1 and kinds <= {"int", "bigint", "smallint", "tinyint", "string"}:
         texts = [v.value for v in values]

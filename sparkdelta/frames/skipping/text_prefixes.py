@@ -1,4 +1,4 @@
-"""Texts that begin with a prefix, as a range of texts.
+"""Ranges of strings with a given prefix.
 
 References
 ----------
@@ -16,14 +16,14 @@ from sparkdelta.schema.ordered_casts import ordered
 def prefix_range(
     expression: Expression, schema: StructType, *, exact_only: bool
 ) -> Predicate | None:
-    """The range of texts that begin as LIKE or startswith asks; None where there is none.
+    """Return the range of strings that LIKE or startswith may match; None if there is no range.
 
     Parameters
     ----------
     schema
-        The table's columns.
+        The table's schema.
     exact_only
-        Whether the range must be all there is to the match.
+        True to return only a range in which every string matches.
     """
     if not isinstance(expression, Call) or expression.function not in ("like", "startswith"):
         return None
@@ -32,7 +32,7 @@ def prefix_range(
         return None
     bound = ordered(text, schema)
     if bound is None or bound.family != "string":
-        return None  # numbers and dates have another order than the texts that they become
+        return None  # numbers and dates are not ordered like their strings
     prefix, is_exact = pattern.value, True
     if expression.function == "like":
         if "\\" in pattern.value:
@@ -51,7 +51,7 @@ def prefix_range(
 
 
 def _next_text(prefix: str) -> str | None:
-    """The least text that is greater than all with this prefix, in the order of UTF-8."""
+    """Return the least string greater than all with a prefix, in UTF-8 order; None if none is."""
     while prefix and prefix[-1] == chr(0x10FFFF):
         prefix = prefix[:-1]
     if not prefix:
