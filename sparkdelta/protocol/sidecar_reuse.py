@@ -35,7 +35,7 @@ class Reuse:
 
     Attributes
     ----------
-    kept
+    reused
         The sidecars that are reused unchanged.
     rewritten
         The sidecars whose actions are replayed together with the commits.
@@ -44,19 +44,19 @@ class Reuse:
         if a sidecar has no tags.
     """
 
-    kept: tuple[Sidecar, ...]
+    reused: tuple[Sidecar, ...]
     rewritten: tuple[Sidecar, ...]
     num_live: int | None = None
 
     @property
     def num_adds(self) -> int:
-        """The number of adds in the kept sidecars."""
-        return sum(_tags(one).num_adds for one in self.kept)
+        """The number of adds in the reused sidecars."""
+        return sum(_tags(one).num_adds for one in self.reused)
 
     @property
     def num_removes(self) -> int:
-        """The number of tombstones in the kept sidecars."""
-        return sum(_tags(one).num_removes for one in self.kept)
+        """The number of tombstones in the reused sidecars."""
+        return sum(_tags(one).num_removes for one in self.reused)
 
 
 @dataclass(frozen=True, slots=True)

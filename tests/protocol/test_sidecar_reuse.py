@@ -46,7 +46,7 @@ def names(sidecars: Iterable[Sidecar]) -> list[str]:
 def test_untouched_sidecars_are_kept() -> None:
     found = plan([adds("a", 100), adds("b", 90), adds("c", 100)], "b")
     assert found is not None
-    assert names(found.kept) == ["a", "c"]
+    assert names(found.reused) == ["a", "c"]
     assert names(found.rewritten) == ["b"]
     assert found.num_adds == 200
 
@@ -63,7 +63,7 @@ def test_untouched_sidecars_are_kept() -> None:
 def test_what_others_wrote_is_rewritten(other: Sidecar) -> None:
     found = plan([adds("a", 100), other])
     assert found is not None
-    assert names(found.kept) == ["a"]
+    assert names(found.reused) == ["a"]
     assert names(found.rewritten) == ["x"]
 
 
@@ -77,7 +77,7 @@ def test_expired_tombstones_are_dropped_without_a_look() -> None:
     ]
     found = plan(sidecars, expired_at=500)
     assert found is not None
-    assert names(found.kept) == ["a", "new", "partly"]
+    assert names(found.reused) == ["a", "new", "partly"]
     assert found.rewritten == ()
     assert found.num_removes == 2 * USUAL
     found = plan(sidecars, "partly", expired_at=500)
@@ -92,7 +92,7 @@ def test_a_few_small_ones_are_kept_and_many_are_merged() -> None:
     assert found.rewritten == ()
     found = plan([*large, *small, adds("t", 49), adds("half", 50)])
     assert found is not None
-    assert names(found.kept) == ["a", "half"]
+    assert names(found.reused) == ["a", "half"]
     assert len(found.rewritten) == MAX_SMALL + 1
 
 
@@ -123,7 +123,7 @@ def test_five_hundred_checkpoints(seed: int) -> None:
         sidecars = [adds(name, len(files)) for name, files in held.items()]
         touched = [name for name, files in held.items() if files & gone]
         reuse = plan(sidecars, *touched)
-        kept = {} if reuse is None else {one.path: held[one.path] for one in reuse.kept}
+        kept = {} if reuse is None else {one.path: held[one.path] for one in reuse.reused}
         live = (live - gone) | new
         again = sorted(live - {file for files in kept.values() for file in files})
         just_written = _written(again)

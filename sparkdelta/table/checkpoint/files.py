@@ -74,7 +74,7 @@ class StagedCheckpoint:
 
     @property
     def bytes_written(self) -> int:
-        return self.size_in_bytes - sum(one.size_in_bytes for one in self.sidecars.kept)
+        return self.size_in_bytes - sum(one.size_in_bytes for one in self.sidecars.reused)
 
     def publish(self, stage: Staging) -> None:
         """Give it its name."""

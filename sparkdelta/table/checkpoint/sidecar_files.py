@@ -54,24 +54,24 @@ class Sidecars:
 
     Attributes
     ----------
-    kept
+    reused
         Those of the last checkpoint.
-    kept_totals
+    reused_totals
         Their live files and their tombstones.
     """
 
-    kept: tuple[Sidecar, ...] = ()
-    kept_totals: tuple[int, int] = (0, 0)
+    reused: tuple[Sidecar, ...] = ()
+    reused_totals: tuple[int, int] = (0, 0)
     new: tuple[StagedSidecar, ...] = ()
 
     @property
     def all(self) -> tuple[Sidecar, ...]:
-        return (*self.kept, *(one.sidecar for one in self.new))
+        return (*self.reused, *(one.sidecar for one in self.new))
 
     @property
     def totals(self) -> tuple[int, int]:
         """Live files and tombstones."""
-        adds, removes = self.kept_totals
+        adds, removes = self.reused_totals
         return (
             adds + sum(one.num_adds for one in self.new),
             removes + sum(one.num_removes for one in self.new),
@@ -89,10 +89,10 @@ def stage_sidecars(
         The live files are not as many as the version has.
     """
     state, known = contents.snapshot.state, contents.known_num_adds
-    kept = Sidecars()
+    reused = Sidecars()
     if reuse is not None:
         state = state.with_sidecars(reuse.rewritten)
-        kept = Sidecars(reuse.kept, (reuse.num_adds, reuse.num_removes))
+        reused = Sidecars(reuse.reused, (reuse.num_adds, reuse.num_removes))
         known = reuse.num_live if known is None else known
         known = None if known is None else known - reuse.num_adds
     num_adds, num_removes = state.log.about_file_actions()
@@ -110,7 +110,7 @@ def stage_sidecars(
     new = _summed_up(stage, contents, written)
     found = sum(one.num_adds for one in new), sum(one.num_removes for one in new)
     verify(contents, known, given, *found)
-    return replace(kept, new=tuple(new))
+    return replace(reused, new=tuple(new))
 
 
 def verify(

@@ -173,7 +173,7 @@ class Checkpointer:
             return False
         if plan is None:  # without files there are no sidecars; V2 it is by its name
             return not log.sidecars and checkpoint.kind is LogFileKind.UUID_CHECKPOINT
-        return len(plan.kept) == len(log.sidecars)
+        return len(plan.reused) == len(log.sidecars)
 
     def _write(self, plan: Reuse | None) -> WrittenCheckpoint:
         log = self.contents.snapshot.log
@@ -201,7 +201,7 @@ class Checkpointer:
         store, sidecars = stage.store, staged.sidecars
         try:
             publish_sidecars(stage, sidecars.new)
-            self._require(sidecars.kept)
+            self._require(sidecars.reused)
         except BaseException:
             delete_sidecars(store, sidecars.new)
             raise
@@ -209,7 +209,7 @@ class Checkpointer:
         # of the storage was lost. So the new sidecars stay; cleanup takes those that nobody names.
         staged.publish(stage)
         try:
-            self._require(sidecars.kept)
+            self._require(sidecars.reused)
         except ReuseFailed:
             store.delete([staged.name])
             delete_sidecars(store, sidecars.new)
@@ -241,7 +241,7 @@ class Checkpointer:
             num_adds=staged.num_adds,
             num_removes=staged.num_removes,
             num_sidecars=len(staged.sidecars.all),
-            num_reused_sidecars=len(staged.sidecars.kept),
+            num_reused_sidecars=len(staged.sidecars.reused),
             size_in_bytes=staged.size_in_bytes,
             bytes_written=staged.bytes_written,
         )

@@ -136,7 +136,7 @@ class CheckpointReader:
     def _json_actions(self, fields: StructType) -> DataFrame:
         names, files = fields.names, self.checkpoint.files
         if not is_searched_by_driver(files):
-            lines = self.reader.lines(files)
+            lines = self.reader.executor_lines(files)
             return parse_log_lines(lines.filter(may_name(*names)), actions=fields)
         table = lines_that_name(read_lines(self.reader.store, files), *names)
         lines = local_lines(self.reader.spark, table)

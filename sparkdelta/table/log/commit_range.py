@@ -49,20 +49,20 @@ class CommitRange:
     def read(cls, reader: LogFileReader, files: Sequence[LogFile]) -> CommitRange:
         """Read commits, or arrange for the executors to do it."""
         is_local = fits_the_driver(files)
-        lines = read_lines(reader.store, files) if is_local else reader.lines(files)
+        lines = read_lines(reader.store, files) if is_local else reader.executor_lines(files)
         return cls(reader, tuple(files), lines)
 
     def extended(self, files: Sequence[LogFile]) -> CommitRange:
         """The range that has further commits; reads only them."""
         files = (*self.files, *files)
         if self.local_lines is None or not fits_the_driver(files):
-            return CommitRange(self.reader, files, self.reader.lines(files))
+            return CommitRange(self.reader, files, self.reader.executor_lines(files))
         new = read_lines(self.reader.store, files[len(self.files) :])
         return CommitRange(self.reader, files, pa.concat_tables([self.local_lines, new]))
 
     def in_session(self, reader: LogFileReader) -> CommitRange:
         """The same commits with their DataFrames in the session of another reader."""
-        lines = self._lines if self.is_local else reader.lines(self.files)
+        lines = self._lines if self.is_local else reader.executor_lines(self.files)
         return replace(self, reader=reader, _lines=lines)
 
     @property

@@ -16,6 +16,7 @@ from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
+from sparkdelta.table.log.line_reader import fits_the_driver, local_lines, read_lines
 
 _TEXT_OPTIONS = {
     "__globPaths__": "false",
@@ -36,7 +37,7 @@ _VERSION = (
 
 @dataclass(frozen=True, slots=True)
 class LogFileReader:
-    """Reads files of one log by executors, when the query runs.
+    """Reads files of one log.
 
     Attributes
     ----------
@@ -49,7 +50,15 @@ class LogFileReader:
     options: Mapping[str, str]
 
     def lines(self, files: Sequence[LogFile]) -> DataFrame:
-        """version LONG, line STRING of commits, compactions or a JSON checkpoint."""
+        """version LONG, line STRING of commits, compactions or JSON checkpoints: local data where
+        they are small, see `line_reader.DRIVER_LOG_BYTES`.
+        """
+        if not fits_the_driver(files):
+            return self.executor_lines(files)
+        return local_lines(self.spark, read_lines(self.store, files))
+
+    def executor_lines(self, files: Sequence[LogFile]) -> DataFrame:
+        """As `lines`, read by executors when the query runs."""
         paths = [self._path(file.name) for file in files]
         options = {**self.options, **_TEXT_OPTIONS}
         text = engine_of(self.spark).read_files("text", paths, options=options)

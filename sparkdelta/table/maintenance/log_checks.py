@@ -170,11 +170,11 @@ class LogChecks:
         root = self.store.table_root
         commits = commits_between(self.files, file.version, file.end_version, path=root)
         try:
-            wanted = compacted_commits(self._read(commits)).selectExpr(
+            wanted = compacted_commits(CommitRange.read(self._reader, commits)).selectExpr(
                 f"{file.end_version}L AS version", "line"
             )
             differing = disagreements(
-                line_facts(self._read([file]).lines, table_root=root),
+                line_facts(self._reader.lines([file]), table_root=root),
                 line_facts(wanted, table_root=root),
                 of="compaction",
             )
@@ -182,9 +182,9 @@ class LogChecks:
         except DeltaError as error:
             return [Problem(file.name, error.message)]
 
-    def _read(self, files: Sequence[LogFile]) -> CommitRange:
-        reader = LogFileReader(self.spark, self.store, read_options(self.store, {}))
-        return CommitRange.read(reader, files)
+    @property
+    def _reader(self) -> LogFileReader:
+        return LogFileReader(self.spark, self.store, read_options(self.store, {}))
 
     def _listed(self, file: str, problems: DataFrame) -> list[Problem]:
         bound = self.max_problems + 1

@@ -38,7 +38,6 @@ from sparkdelta.protocol.table_properties import is_off
 from sparkdelta.schema.action_schemas import SIDECAR
 from sparkdelta.storage.log_store import FileEntry
 from sparkdelta.table.checkpoint.sidecar_files import damaged_sidecars
-from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.listing import list_log_files
 from sparkdelta.table.log.loading import load_log
 from sparkdelta.table.log.time_travel import newest_commit_at
@@ -182,12 +181,10 @@ def _named_sidecars(snapshot: Snapshot, checkpoints: Sequence[LogFile]) -> DataF
         for file in checkpoints
         if file.extension != "json" and file.kind is not LogFileKind.MULTI_PART_CHECKPOINT
     ]
-    lines = CommitRange.read(snapshot.log.reader, texts).lines
-    rows = parse_log_lines(lines, actions=fields).select("sidecar")
+    reader = snapshot.log.reader
+    rows = parse_log_lines(reader.lines(texts), actions=fields).select("sidecar")
     if names:
-        rows = rows.unionByName(
-            snapshot.log.reader.parquet(names, fields, version=snapshot.version)
-        )
+        rows = rows.unionByName(reader.parquet(names, fields, version=snapshot.version))
     return rows.filter(F.col("sidecar.path").isNotNull()).select("sidecar.path")
 
 
