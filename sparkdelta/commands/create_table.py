@@ -1,4 +1,4 @@
-"""A table without rows: made, or made anew in the place of one that is there.
+"""Create a table without rows, or replace one.
 
 References
 ----------
@@ -45,7 +45,7 @@ from sparkdelta.table.write.table_change import (
 
 
 class Creation(Enum):
-    """The ways to create a table, which differ by what happens to one that is there."""
+    """The ways to create a table, which differ if one exists."""
 
     CREATE = "create"
     CREATE_IF_NOT_EXISTS = "create if not exists"
@@ -65,16 +65,16 @@ def create_table(
     description: TableDescription,
     creation: Creation,
 ) -> Version | None:
-    """Commit a table without rows; None where there was nothing to do.
+    """Commit a table without rows; return None if there was nothing to do.
 
     Raises
     ------
     TableAlreadyExistsError, TableNotFoundError
-        There is a table and none may be, or there is none to replace.
+        The table exists already, or there is none to replace.
     NonEmptyLocationError
-        There is no table, but something else.
+        The location has other files and no table.
     DeltaError
-        What is described can be no table, or nothing could be committed.
+        The description is not valid, or the commit failed.
 
     References
     ----------
@@ -97,7 +97,7 @@ def create_table(
         change = created_table(description)
     else:
         change = replaced_table(snapshot.configuration, description)
-    # What a table is asked to be from its first version on must be carried out by whoever makes it.
+    # The commit must follow the features that it enables.
     check_data_writable(change.after.protocol, path=store.table_root)
     check_iceberg_types(change.after.schema, change.after.iceberg_version)
     _check_rules(spark, change.after, path=store.table_root)

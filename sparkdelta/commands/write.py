@@ -1,4 +1,4 @@
-"""Rows into a table: create, append, overwrite, or replace some partitions.
+"""Write rows into a table: create, append, overwrite, or replace some partitions.
 
 References
 ----------
@@ -84,10 +84,10 @@ class WriteResult:
     Attributes
     ----------
     version
-        The version that it committed; None where there was nothing to do: mode `ignore` on a table
-        that is there, or a transaction of an application that was committed before.
+        The version that it committed; None if there was nothing to do: mode `ignore` on a table
+        that exists, or an application's transaction that was committed before.
     retries
-        How often another commit came first.
+        The number of attempts after which another commit was first.
     """
 
     version: int | None
@@ -126,7 +126,7 @@ def _write(
             return WriteResult(None)
         elif options.mode == "error":
             raise TableAlreadyExistsError(path=root)
-        elif read is not None and read < snapshot.version:  # what came since may be a conflict
+        elif read is not None and read < snapshot.version:  # later commits may conflict
             snapshot = open_snapshot(spark, root, version=read, store=store)
         change = _table_change(rows.schema, options, snapshot, path=root)
         matched = match_rows(rows.schema, change.after, path=root)
