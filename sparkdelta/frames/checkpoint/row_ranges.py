@@ -67,11 +67,11 @@ class RowRanges:
     places: tuple[int, ...]
 
     @classmethod
-    def of(cls, told: Row) -> RowRanges:
+    def of(cls, row: Row) -> RowRanges:
         """Create the ranges from the row of `range_bounds`."""
-        hashed = {partition: number for number, partition in enumerate(told["partitions"])}
-        count = len(told["bounds"]) + 1
-        bounds = tuple(tuple(bound) for bound in told["bounds"] if bound is not None)
+        hashed = {partition: number for number, partition in enumerate(row["partitions"])}
+        count = len(row["bounds"]) + 1
+        bounds = tuple(tuple(bound) for bound in row["bounds"] if bound is not None)
         return cls(bounds, tuple(hashed.get(number, 0) for number in range(count)))
 
 

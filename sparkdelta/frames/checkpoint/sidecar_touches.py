@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.frames.checkpoint.layout import FileOrder, value_ranges_type
 from sparkdelta.frames.log.partition_values import (
-    is_no_partition_value,
+    is_invalid_partition_value,
     partition_value,
     partition_value_or_null,
 )
@@ -40,7 +40,7 @@ def sidecars_in_range(sidecars: DataFrame, keyed: DataFrame, order: FileOrder) -
     has_keys = [f"map_contains_key({values}, {text_literal(key)})" for key, _ in keys]
     texts = [(partition_value(values, key), field) for key, field in keys]
     zone = order.time_zone
-    wrong = (is_no_partition_value(text, field, time_zone=zone) for text, field in texts)
+    wrong = (is_invalid_partition_value(text, field, time_zone=zone) for text, field in texts)
     are_values = [f"NOT coalesce({is_wrong}, FALSE)" for is_wrong in wrong]
     typed = (partition_value_or_null(text, field, time_zone=zone) for text, field in texts)
     values_of_actions = keyed.selectExpr(

@@ -105,7 +105,7 @@ def partition_value_or_null(text: str, field: StructField, *, time_zone: str) ->
     return f"CAST({typed} AS {type_text(as_nullable(field.dataType))})"
 
 
-def is_no_partition_value(text: str, field: StructField, *, time_zone: str) -> str:
+def is_invalid_partition_value(text: str, field: StructField, *, time_zone: str) -> str:
     """Return SQL that is true if a string is not a value of a partition column; null for null."""
     value = value_of_text(text, field.dataType, time_zone=time_zone)
     return f"({text} <> '' AND {value} IS NULL)"

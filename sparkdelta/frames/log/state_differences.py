@@ -220,7 +220,7 @@ def narrower_statistics(
     return compared.filter(F.col("problem").isNotNull())
 
 
-def other_partition_values(
+def mismatched_partition_values(
     adds: DataFrame, typed: str, partition_values: Mapping[str, str]
 ) -> DataFrame:
     """Return the files with a `partitionValues_parsed` that differs from `partitionValues`.

@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.frames.log.partition_values import (
-    is_no_partition_value,
+    is_invalid_partition_value,
     partition_value,
     partition_value_or_null,
 )
@@ -312,7 +312,7 @@ class DataSkipping:
         """
         names = {path[0] for path in columns(predicate)} - set(stored.partition_values)
         malformed = [
-            is_no_partition_value(
+            is_invalid_partition_value(
                 partition_value("partitionValues", key), field, time_zone=self.time_zone
             )
             for key, field in self.partition_keys

@@ -26,8 +26,8 @@ from sparkdelta.frames.log.state_differences import (
     disagreements,
     domain_facts,
     line_facts,
+    mismatched_partition_values,
     narrower_statistics,
-    other_partition_values,
     remove_facts,
     transaction_facts,
 )
@@ -250,4 +250,4 @@ def _other_partition_values(stored: Snapshot) -> DataFrame:
         stored.configuration.partition_keys,
         time_zone=stored.state.partition_time_zone,
     )
-    return other_partition_values(adds, typed, facts.partition_values)
+    return mismatched_partition_values(adds, typed, facts.partition_values)
