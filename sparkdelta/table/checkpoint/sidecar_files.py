@@ -95,7 +95,7 @@ def stage_sidecars(
         reused = Sidecars(reuse.reused, (reuse.num_adds, reuse.num_removes))
         known = reuse.num_live if known is None else known
         known = None if known is None else known - reuse.num_adds
-    num_adds, num_removes = state.log.about_file_actions()
+    num_adds, num_removes = state.log.estimate_file_actions()
     rows = _adds(contents, state, num_adds if known is None else known)
     if num_removes:
         files = _files(num_removes, contents.removes_per_sidecar)
@@ -150,7 +150,7 @@ def verify(
 
 
 def _adds(contents: CheckpointContents, state: TableState, count: int) -> DataFrame:
-    """A partition for each sidecar."""
+    """The rows of the live files, a partition for each sidecar."""
     rows, files = contents.adds(state), _files(count, contents.adds_per_sidecar)
     if contents.layout == "hash":
         laid_out = hashed(rows, files)
@@ -161,7 +161,7 @@ def _adds(contents: CheckpointContents, state: TableState, count: int) -> DataFr
 
 
 def _ranges(contents: CheckpointContents, state: TableState, files: int, count: int) -> RowRanges:
-    """So many that each file gets one."""
+    """The ranges of keys, one for each file, from a sample."""
     order, fraction = contents.order, min(1.0, files * SAMPLES_PER_RANGE / count)
     (bounds,) = read_rows(
         range_bounds(order.sampled_keys(*state.sampled_adds(fraction, order.leading)), files),
@@ -214,13 +214,13 @@ def _summed_up(
 
 
 def publish_sidecars(stage: Staging, staged: Sequence[StagedSidecar]) -> None:
-    """Give the files their names."""
+    """Give new sidecars their names in the log."""
     for one in staged:
         stage.publish(_PART, one.file, _name(one.sidecar), is_new_name=True)
 
 
 def delete_sidecars(store: LogStore, staged: Sequence[StagedSidecar]) -> None:
-    """Take back what no checkpoint names."""
+    """Delete new sidecars that no checkpoint names."""
     store.delete([_name(one.sidecar) for one in staged])
 
 

@@ -103,8 +103,8 @@ class LogReader:
         checkpoint = self.checkpoint and replace(self.checkpoint, chosen=tuple(chosen))
         return replace(self, checkpoint=checkpoint)
 
-    def about_file_actions(self) -> tuple[int, int]:
-        """The number of live files and of tombstones that replay gives, as exact as is to be had
+    def estimate_file_actions(self) -> tuple[int, int]:
+        """The number of live files and of tombstones after replay, as exact as it can be known
         without replay: enough to lay them out. Costs a Spark job where the checkpoint's tags do not
         tell, and one where the driver does not search the commits.
         """

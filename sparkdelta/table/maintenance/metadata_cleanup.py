@@ -101,7 +101,7 @@ def clean_metadata(
     if version is None:
         return CleanupResult(dry_run, cutoff, reason="no commit is older than the retention period")
     stored = snapshot.log.store.list_directory(SIDECAR_DIRECTORY)
-    checkpoint = _whole(snapshot, cutoff_checkpoints(files, version), files)
+    checkpoint = _first_usable(snapshot, cutoff_checkpoints(files, version), files)
     if checkpoint is None:
         reason = f"there is no complete checkpoint of version {version} or older"
         return CleanupResult(dry_run, cutoff, version, reason=reason)
@@ -152,7 +152,7 @@ def _abandoned(entries: list[FileEntry], is_ours: Callable[[str], bool], now_ms:
     ]
 
 
-def _whole(
+def _first_usable(
     snapshot: Snapshot, checkpoints: Sequence[Checkpoint], files: Sequence[LogFile]
 ) -> Checkpoint | None:
     """The first checkpoint that can be read, whose sidecars are all there in their full size."""
