@@ -185,14 +185,14 @@ class _Run:
 
     def check_checksum(self, snapshot: Snapshot) -> None:
         """PROTOCOL.md#state-validation"""
-        found = [
+        checksum_files = [
             f
             for f in self.log.files
             if f.kind is LogFileKind.VERSION_CHECKSUM and f.version == snapshot.version
         ]
-        if not found:
+        if not checksum_files:
             return self.local(CHECKSUM, 0, [])
-        name = found[0].name
+        name = checksum_files[0].name
         recorded = read_checksum(snapshot.log.store, snapshot.version)
         if recorded is None:
             return self.local(CHECKSUM, 1, [(CHECKSUM, name, "is not one JSON object")])
@@ -228,19 +228,21 @@ class _Run:
 
     def check_checkpoints(self) -> None:
         """PROTOCOL.md#checkpoints"""
-        found: list[Problem] = []
+        all_problems: list[Problem] = []
         count = 0
         for checkpoint in self.log.checkpoints():
             problems = self.log.of_checkpoint(checkpoint)
             count += problems is not None
-            found += problems or []
-        self.local(CHECKPOINT, count, [(CHECKPOINT, p.file, p.problem) for p in found])
+            all_problems += problems or []
+        self.local(CHECKPOINT, count, [(CHECKPOINT, p.file, p.problem) for p in all_problems])
 
     def check_compactions(self) -> None:
         """PROTOCOL.md#log-compaction-files"""
         compactions = self.log.compactions()
-        found = [p for file in compactions for p in self.log.of_compaction(file)]
-        self.local(COMPACTION, len(compactions), [(COMPACTION, p.file, p.problem) for p in found])
+        problems = [p for file in compactions for p in self.log.of_compaction(file)]
+        self.local(
+            COMPACTION, len(compactions), [(COMPACTION, p.file, p.problem) for p in problems]
+        )
 
     def check_files(self, snapshot: Snapshot, *, footers: bool) -> None:
         """PROTOCOL.md#data-files"""
@@ -263,8 +265,8 @@ class _Run:
                 tasks = min(count // _FILES_PER_TASK + 1, _MAX_TASKS)
                 looked_at = _files_to_check(snapshot, checker).repartition(tasks)
                 with worker_python(self.spark):
-                    found = file_findings(looked_at, checker)
-                self._distributed(FILES, count, found)
+                    findings = file_findings(looked_at, checker)
+                self._distributed(FILES, count, findings)
         except DeltaError as error:
             self.local(FILES, 0, [(STATE, snapshot.path, error.message)])
 

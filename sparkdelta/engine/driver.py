@@ -77,10 +77,10 @@ def our_errors(version: Version | None, *, what: str = "files", bound: int = 0) 
     try:
         yield
     except SPARK_ERRORS as error:
-        ours = _translated(str(error), version, what, bound)
-        if ours is None:
+        translated = _translated(str(error), version, what, bound)
+        if translated is None:
             raise
-        raise ours from error
+        raise translated from error
 
 
 def _translated(text: str, version: Version | None, what: str, bound: int) -> DeltaError | None:

@@ -51,8 +51,8 @@ def job_name(step: str, version: Version | None = None) -> str:
     ...     job_name("files of a scan")
     'sparkdelta: files of a scan, version 3 of file:/data/people'
     """
-    table, known = _table.get() or (None, None)
-    version = known if version is None else version
+    table, default_version = _table.get() or (None, None)
+    version = default_version if version is None else version
     of_version = "" if version is None else f", version {version}"
     of_table = "" if table is None else f" of {table}" if of_version else f", {table}"
     return f"sparkdelta: {step}{of_version}{of_table}"

@@ -95,8 +95,8 @@ def scan_data_files(
         raise DataFileNotFoundError(file=str(error.filename), version=version) from error
     if relation.empty:
         raise StorageError(path=relation.empty[0], problem="the data file is empty (0 bytes)")
-    found = {plain_path(unquote(uri)): plain_path(uri) for uri in relation.taken_up}
-    uris = {file: found.get(plain_path(file)) for file in files}
+    uri_by_path = {plain_path(unquote(uri)): plain_path(uri) for uri in relation.taken_up}
+    uris = {file: uri_by_path.get(plain_path(file)) for file in files}
     missing = [file for file, uri in uris.items() if uri is None]
     if missing:
         raise DataFileNotFoundError(file=missing[0], version=version)

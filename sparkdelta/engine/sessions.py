@@ -12,7 +12,7 @@ SPARK_ERRORS: tuple[type[Exception], ...]
 
 try:
     from py4j.protocol import Py4JJavaError
-except ImportError:  # a client of Spark Connect alone
+except ImportError:  # a pure Spark Connect client
     SPARK_ERRORS = (PySparkException,)
 else:
     SPARK_ERRORS = (PySparkException, Py4JJavaError)

@@ -253,22 +253,22 @@ class _AnalyzedTree(ColumnTree):
 
 def _flattened(node: _Operation) -> tuple[_Part, ...]:
     """Return the operands of a chain of the same operator."""
-    found: list[_Part] = []
-    waiting: list[_Part] = [node]
-    while waiting:
-        part = waiting.pop()
+    operands: list[_Part] = []
+    stack: list[_Part] = [node]
+    while stack:
+        part = stack.pop()
         if isinstance(part, _Operation) and part.name == node.name:
-            waiting += reversed(part.operands)
+            stack += reversed(part.operands)
         else:
-            found.append(part)
-    return tuple(found)
+            operands.append(part)
+    return tuple(operands)
 
 
 def _number(text: str) -> Literal:
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         raise UnusableError(f"{text} is not supported")
-    digits, suffix = found.group(1), found.group(2) or ""
+    digits, suffix = match.group(1), match.group(2) or ""
     if suffix == "D":
         return Literal(float(digits), "double")
     if suffix == "BD":

@@ -79,7 +79,7 @@ def generated_columns(
     schema: StructType, partition_fields: Sequence[StructField]
 ) -> tuple[GeneratedColumn, ...]:
     """Return the partition columns with a supported generation expression over a single column."""
-    found = []
+    result = []
     for field in partition_fields:
         text = (field.metadata or {}).get(GENERATION_EXPRESSION)
         if not isinstance(text, str):
@@ -95,8 +95,8 @@ def generated_columns(
         if len(sources) == 1:
             (source,) = sources
             if _is_supported(expression, type_of_path(schema, source).simpleString()):
-                found.append(GeneratedColumn(field.name, source, expression))
-    return tuple(found)
+                result.append(GeneratedColumn(field.name, source, expression))
+    return tuple(result)
 
 
 def _is_supported(expression: Expression, source_type: str) -> bool:
@@ -139,8 +139,8 @@ def with_implied(
         implied = with_implied(equals, generated, schema, time_zone=time_zone)
         return predicate if implied == equals else And((predicate, implied), implied=1)
     if isinstance(predicate, Comparison | In):
-        found = _implied(predicate, generated, schema, time_zone)
-        return And((predicate, *found), implied=len(found)) if found else predicate
+        added = _implied(predicate, generated, schema, time_zone)
+        return And((predicate, *added), implied=len(added)) if added else predicate
     return predicate
 
 
@@ -164,16 +164,16 @@ def _implied(
         return []
     of_source = [column for column in generated if column.source == source.path]
     data_type = type_of_path(schema, source.path).simpleString()
-    found: list[Predicate] = []
+    terms: list[Predicate] = []
     for operator, constants in ((">=", lows), ("<=", highs)):
         typed = [_typed(c, operator, data_type, time_zone, is_date=is_date) for c in constants]
         limit = _limit(typed, operator)
         if limit is not None:
-            found += [
+            terms += [
                 _or_null(*part) for c in of_source for part in _single_column(c, operator, limit)
             ]
-            found += _fields_of_time(of_source, operator, limit)
-    return found
+            terms += _fields_of_time(of_source, operator, limit)
+    return terms
 
 
 def _bounds(
@@ -228,7 +228,7 @@ class _Limit:
     Attributes
     ----------
     moment
-        The bound for partition columns that hold a source value: timestamps are widened by
+        The bound for partition columns with values of the source: timestamps are widened by
         `_MAX_ZONE_DIFFERENCE`, because their strings may be read in another time zone than they
         were written in.
     local
@@ -246,14 +246,14 @@ def _limit(constants: Sequence[Literal | None], operator: str) -> _Limit | None:
     Partition values were computed in the writer's time zone, so the local time of a timestamp may
     differ from UTC by up to `_MAX_UTC_OFFSET`.
     """
-    known = [constant for constant in constants if constant is not None]
-    if not known or len(known) < len(constants):
+    bounds = [constant for constant in constants if constant is not None]
+    if not bounds or len(bounds) < len(constants):
         return None
-    values: list[Any] = [constant.value for constant in known]
+    values: list[Any] = [constant.value for constant in bounds]
     if any(value != value for value in values):  # NaN is not ordered in Python
         return None
     value = min(values) if operator == ">=" else max(values)
-    exact = Literal(value, known[0].data_type)
+    exact = Literal(value, bounds[0].data_type)
     if exact.data_type != "timestamp":
         return _Limit(exact, exact)
     utc = value.astimezone(timezone.utc).replace(tzinfo=None)

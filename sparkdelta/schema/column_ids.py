@@ -73,8 +73,8 @@ def without_ids(schema: StructType) -> StructType:
     """
 
     def plain(field: StructField) -> StructField:
-        kept = {k: v for k, v in (field.metadata or {}).items() if not k.startswith(_PREFIX)}
-        return StructField(field.name, field.dataType, field.nullable, kept)
+        metadata = {k: v for k, v in (field.metadata or {}).items() if not k.startswith(_PREFIX)}
+        return StructField(field.name, field.dataType, field.nullable, metadata)
 
     return with_fields(schema, plain)
 

@@ -135,9 +135,9 @@ def keeps_order(source: str, target: str) -> bool:
         return _INTEGERS.index(source) < _INTEGERS.index(target)
     if family(source) == "number" and target in ("double", "float"):
         return source != "double" or target == "double"
-    wanted, own = _digits(target), _digits(source)
-    if _DECIMAL.fullmatch(target) and wanted is not None and own is not None:
-        return wanted[0] >= own[0] and wanted[1] >= own[1]
+    target_digits, source_digits = _digits(target), _digits(source)
+    if _DECIMAL.fullmatch(target) and target_digits is not None and source_digits is not None:
+        return target_digits[0] >= source_digits[0] and target_digits[1] >= source_digits[1]
     return (source, target) in {
         ("date", "timestamp"),
         ("date", "timestamp_ntz"),

@@ -48,16 +48,16 @@ def merged_schema(table: StructType, rows: StructType, *, widening: bool = False
     ----------
     PROTOCOL.md#change-metadata, PROTOCOL.md#type-change-metadata
     """
-    given = {field.name.lower(): field for field in rows.fields}
-    own = {field.name.lower() for field in table.fields}
-    kept = [
-        _merged_field(field, given[field.name.lower()], widening=widening)
-        if field.name.lower() in given
+    row_fields = {field.name.lower(): field for field in rows.fields}
+    table_names = {field.name.lower() for field in table.fields}
+    merged = [
+        _merged_field(field, row_fields[field.name.lower()], widening=widening)
+        if field.name.lower() in row_fields
         else field
         for field in table.fields
     ]
-    new = [clean_field(field) for field in rows.fields if field.name.lower() not in own]
-    return StructType([*kept, *new])
+    new = [clean_field(field) for field in rows.fields if field.name.lower() not in table_names]
+    return StructType([*merged, *new])
 
 
 def _merged_field(table: StructField, rows: StructField, *, widening: bool) -> StructField:

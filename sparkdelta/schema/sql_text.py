@@ -45,5 +45,5 @@ def simple_type_text(simple_name: str) -> str:
 def from_json_text(json: str, schema: DataType, **options: str) -> str:
     """Return a `from_json` call on a SQL expression."""
     pairs = ", ".join(f"'{name}', '{value}'" for name, value in options.items())
-    given = f", map({pairs})" if pairs else ""  # Spark rejects an empty map of options
-    return f"from_json({json}, {text_literal(type_text(schema))}{given})"
+    options_map = f", map({pairs})" if pairs else ""  # Spark rejects an empty map of options
+    return f"from_json({json}, {text_literal(type_text(schema))}{options_map})"

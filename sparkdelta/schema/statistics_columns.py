@@ -85,11 +85,11 @@ def found_column(schema: StructType, path: ColumnPath) -> ColumnPath:
     data_type: DataType = schema
     for name in path:
         fields = data_type.fields if isinstance(data_type, StructType) else []
-        found = [field for field in fields if field.name.lower() == name.lower()]
-        if not found:
+        matching = [field for field in fields if field.name.lower() == name.lower()]
+        if not matching:
             raise ColumnNotFoundError(column=".".join(path), available=schema.names)
-        names.append(found[0].name)
-        data_type = found[0].dataType
+        names.append(matching[0].name)
+        data_type = matching[0].dataType
     return tuple(names)
 
 

@@ -104,9 +104,9 @@ def narrowed_statistics(
     fields = []
     for field in statistics.fields:
         if isinstance(field.dataType, StructType):
-            kept = _only(field.dataType, paths)
-            if kept is not None:
-                fields.append(StructField(field.name, kept))
+            narrowed = _only(field.dataType, paths)
+            if narrowed is not None:
+                fields.append(StructField(field.name, narrowed))
     if not fields:
         return None
     return StructType([statistics["numRecords"], *fields])
@@ -119,9 +119,9 @@ def _only(data_type: StructType, paths: Sequence[tuple[str, ...]]) -> StructType
         if () in inner:
             fields.append(field)
         elif inner and isinstance(field.dataType, StructType):
-            kept = _only(field.dataType, inner)
-            if kept is not None:
-                fields.append(StructField(field.name, kept))
+            narrowed = _only(field.dataType, inner)
+            if narrowed is not None:
+                fields.append(StructField(field.name, narrowed))
     return StructType(fields) if fields else None
 
 
@@ -144,10 +144,14 @@ def reliable_statistics(stored: StructType, wanted: StructType) -> StructType:
     types = {spelled(stored, field.name): field.dataType for field in wanted.fields}
     fields = []
     for field in stored.fields:
-        own, other = field.dataType, types.get(field.name)
-        if isinstance(own, StructType) and isinstance(other, StructType):
-            fields.append(StructField(field.name, reliable_statistics(own, other)))
-        elif own == other or other is None or not _has_zone(own, other):
+        stored_type, wanted_type = field.dataType, types.get(field.name)
+        if isinstance(stored_type, StructType) and isinstance(wanted_type, StructType):
+            fields.append(StructField(field.name, reliable_statistics(stored_type, wanted_type)))
+        elif (
+            stored_type == wanted_type
+            or wanted_type is None
+            or not _has_zone(stored_type, wanted_type)
+        ):
             fields.append(field)
     return StructType(fields)
 

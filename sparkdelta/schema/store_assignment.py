@@ -48,14 +48,14 @@ def can_assign(given: DataType, wanted: DataType) -> bool:
     if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
         return True
     if isinstance(given, StructType) and isinstance(wanted, StructType):
-        own = {field.name.lower(): field for field in wanted.fields}
+        wanted_fields = {field.name.lower(): field for field in wanted.fields}
         return all(
-            field.name.lower() in own
-            and can_assign(field.dataType, own[field.name.lower()].dataType)
+            field.name.lower() in wanted_fields
+            and can_assign(field.dataType, wanted_fields[field.name.lower()].dataType)
             for field in given.fields
         )
     if inner := parts_together(given, wanted):
-        return all(can_assign(own, other) for _, own, other in inner)
+        return all(can_assign(source, target) for _, source, target in inner)
     if isinstance(wanted, StringType):
         return isinstance(given, AtomicType)
     return any(
@@ -81,10 +81,10 @@ def assigned(value: str, given: DataType, wanted: DataType, *, column: str, dept
         return value
     inner = depth + 1
     if isinstance(given, StructType) and isinstance(wanted, StructType):
-        found = {field.name.lower(): field for field in given.fields}
+        given_fields = {field.name.lower(): field for field in given.fields}
         members = []
         for field in wanted.fields:
-            source = found.get(field.name.lower())
+            source = given_fields.get(field.name.lower())
             member = f"CAST(NULL AS {type_text(field.dataType)})"
             if source is not None:
                 member = assigned(

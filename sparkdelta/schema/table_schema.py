@@ -144,12 +144,12 @@ def without_void(data_type: DataType) -> DataType | None:
     if isinstance(data_type, NullType):
         return None
     if isinstance(data_type, StructType):
-        kept = [
+        fields = [
             StructField(field.name, stored, field.nullable, field.metadata)
             for field in data_type.fields
             if (stored := without_void(field.dataType)) is not None
         ]
-        return StructType(kept) if kept else None
+        return StructType(fields) if fields else None
     if isinstance(data_type, ArrayType):
         element = without_void(data_type.elementType)
         return None if element is None else ArrayType(element, data_type.containsNull)

@@ -121,12 +121,12 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
     PROTOCOL.md#partition-value-serialization
     """
     by_name = {field.name.lower(): field for field in schema.fields}
-    found: list[str] = []
+    spelled: list[str] = []
     for name in names:
         field = by_name.get(name.lower())
         if field is None:
             raise InvalidPartitionColumnError(column=name, problem="the data has no such column")
-        if field.name in found:
+        if field.name in spelled:
             raise InvalidPartitionColumnError(column=name, problem="it is listed more than once")
         if not isinstance(field.dataType, AtomicType) or isinstance(
             field.dataType, BinaryType | VariantType
@@ -135,12 +135,12 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
                 f"its type {field.dataType.simpleString()} is not allowed for partition columns"
             )
             raise InvalidPartitionColumnError(column=name, problem=problem)
-        found.append(field.name)
-    if found and len(found) == len(schema.fields):
+        spelled.append(field.name)
+    if spelled and len(spelled) == len(schema.fields):
         raise NoDataColumnError(
-            column=", ".join(found), problem="these are all the columns of the table"
+            column=", ".join(spelled), problem="these are all the columns of the table"
         )
-    return tuple(found)
+    return tuple(spelled)
 
 
 def matched_columns(
@@ -162,15 +162,15 @@ def matched_columns(
     PROTOCOL.md#schema-serialization-format
     """
     check_columns(rows, any_names=any_names, with_void=True)  # NULL can be assigned to any type
-    given = {field.name.lower(): field for field in rows.fields}
-    own = {field.name.lower() for field in table.fields}
-    more = [field.name for name, field in given.items() if name not in own]
-    if more:
-        problem = f"the table has no column {', '.join(more)}"
+    row_fields = {field.name.lower(): field for field in rows.fields}
+    table_names = {field.name.lower() for field in table.fields}
+    unknown = [field.name for name, field in row_fields.items() if name not in table_names]
+    if unknown:
+        problem = f"the table has no column {', '.join(unknown)}"
         raise MetadataMismatchError(path=path, problem=problem)
     matched: list[tuple[StructField, str | None]] = []
     for field in table.fields:
-        source = given.get(field.name.lower())
+        source = row_fields.get(field.name.lower())
         if source is not None and not can_assign(source.dataType, field.dataType):
             raise MergeFieldsError(
                 column=field.name,

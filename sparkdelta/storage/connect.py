@@ -42,21 +42,21 @@ _PATH_NOT_FOUND = "PATH_NOT_FOUND"
 
 def read_options_named(rows: DataFrame, name: str) -> set[str]:
     """Return the values of a read option in the client's plan of a DataFrame."""
-    own: Any = rows
-    found = set()
-    messages = [own._plan.to_proto(own._session.client)]
+    connect_rows: Any = rows
+    values = set()
+    messages = [connect_rows._plan.to_proto(connect_rows._session.client)]
     while messages:
         message = messages.pop()
         for described, value in message.ListFields():
             if described.message_type is None:
                 continue
             if described.message_type.GetOptions().map_entry:
-                found |= {value[key] for key in value if key == name and isinstance(key, str)}
+                values |= {value[key] for key in value if key == name and isinstance(key, str)}
             elif described.is_repeated:
                 messages.extend(value)
             else:
                 messages.append(value)
-    return found
+    return values
 
 
 @dataclass(slots=True)
@@ -134,22 +134,22 @@ class ConnectLogStore:
         """Return the qualified path of a directory of the table, None if it is empty, and its
         files.
         """
-        found, listing = None, []
+        directory_path, listing = None, []
         try:
             files = self._files([f"{self.path.rstrip('/')}/{directory}"])
             modified = F.unix_millis("modificationTime").alias("modified")
             rows = files.select("path", "length", modified).collect()
             for path in _empty(files.inputFiles(), [row["path"] for row in rows]):
-                found, _, name = path.rpartition("/")
+                directory_path, _, name = path.rpartition("/")
                 listing.append(FileEntry(name, 0, 0))
         except PySparkException as error:
             if error.getCondition() == _PATH_NOT_FOUND:
                 return None, []
             raise self._out_of_reach(error) from None
         for row in rows:
-            found, _, name = row["path"].rpartition("/")
+            directory_path, _, name = row["path"].rpartition("/")
             listing.append(FileEntry(name, row["length"], row["modified"]))
-        return found, sorted(listing, key=lambda entry: entry.name)
+        return directory_path, sorted(listing, key=lambda entry: entry.name)
 
     def _out_of_reach(self, error: PySparkException) -> StorageError:
         return StorageError(path=self.path, problem=str(error).partition("\n")[0].rstrip("."))
@@ -171,16 +171,16 @@ class ConnectLogStore:
         return reader.options(**options).load(paths)
 
 
-def _empty(listed: Sequence[str], shown: Sequence[str]) -> list[str]:
-    """The paths of the listed URIs that no row is shown of: a scan leaves out files of no bytes,
-    whatever their format.
-    """
-    known = set(map(plain_path, shown))
-    return [path for path in (plain_path(unquote(uri)) for uri in listed) if path not in known]
+def _empty(listed: Sequence[str], with_rows: Sequence[str]) -> list[str]:
+    """Return the paths of listed files without rows: Spark skips empty files of any format."""
+    not_empty = set(map(plain_path, with_rows))
+    return [path for path in (plain_path(unquote(uri)) for uri in listed) if path not in not_empty]
 
 
 def hadoop_settings(spark: SparkSession, names: Collection[str]) -> dict[str, str]:
-    """Those of Hadoop's settings that the server was started with or the session has set."""
+    """Return the values of the named Hadoop settings that are set on the server or in the
+    session.
+    """
     prefix = "spark.hadoop."
     return {
         key.removeprefix(prefix): str(value)

@@ -40,8 +40,8 @@ def listed(jvm: Any, statuses: Any) -> list[Listed]:
     """Convert an array of Hadoop file statuses in one JVM call. Three calls per file would take one
     second per 1,000 files.
     """
-    found = list(_FILE_STATUS.finditer(texts(jvm, statuses)))
-    if len(found) == len(statuses):
+    matches = list(_FILE_STATUS.finditer(texts(jvm, statuses)))
+    if len(matches) == len(statuses):
         return [
             Listed(
                 match["path"].rpartition("/")[2],
@@ -49,7 +49,7 @@ def listed(jvm: Any, statuses: Any) -> list[Listed]:
                 int(match["length"] or 0),
                 int(match["modified"]),
             )
-            for match in found
+            for match in matches
         ]
     return [
         Listed(s.getPath().getName(), s.isDirectory(), s.getLen(), s.getModificationTime())
@@ -104,14 +104,14 @@ class HadoopFiles:
                 statuses = self._file_system(directory).listStatus(self._path(directory))
         except FileNotFoundError:
             return []
-        found = []
+        files = []
         for entry in listed(self.spark._jvm, statuses):
             path = f"{directory}/{entry.name}"
             if entry.is_directory:
-                found += self.data_files(path)
+                files += self.data_files(path)
             else:
-                found.append((path, entry.size_bytes, entry.modification_time_ms))
-        return sorted(file for file in found if is_data_file(file[0].removeprefix(directory)))
+                files.append((path, entry.size_bytes, entry.modification_time_ms))
+        return sorted(file for file in files if is_data_file(file[0].removeprefix(directory)))
 
     def delete_directory(self, directory: str) -> None:
         """Same as `WorkerFiles.delete_directory`."""

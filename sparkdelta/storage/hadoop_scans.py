@@ -142,10 +142,10 @@ def parquet_relation(
 def _stamps(index: Any, count: int) -> list[tuple[int, int]] | None:
     """Return the sizes and modification times of an index's files with a single JVM call."""
     statuses = str(index.allFiles().mkString(_SEPARATOR)).split(_SEPARATOR)
-    found = [match for match in map(_STAMP.match, statuses) if match is not None]
-    if len(found) != count or len(statuses) != count:
+    matches = [match for match in map(_STAMP.match, statuses) if match is not None]
+    if len(matches) != count or len(statuses) != count:
         return None
-    return [(int(match["length"]), int(match["modified"])) for match in found]
+    return [(int(match["length"]), int(match["modified"])) for match in matches]
 
 
 def _empty_files(index: Any) -> list[str]:
@@ -282,7 +282,7 @@ def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
     siblings = _siblings.setdefault(spark, {})
     if by_id not in siblings:
         siblings[by_id] = spark._jsparkSession.newSession()
-        ours = {
+        settings = {
             **_SCAN_SETTINGS,
             **(_BY_ID_SETTINGS if by_id else {}),
             "spark.sql.parquet.filterPushdown": str(not by_id).lower(),
@@ -290,15 +290,15 @@ def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
                 2 * spark.sparkContext.defaultParallelism
             ),
         }
-        for key, value in ours.items():
+        for key, value in settings.items():
             siblings[by_id].conf().set(key, value)
     sibling = siblings[by_id]
-    theirs, current = _settings(spark._jsparkSession), _settings(sibling)
+    user_settings, current = _settings(spark._jsparkSession), _settings(sibling)
     tuning = _TUNING - _BY_ID_SETTINGS.keys() if by_id else _TUNING
-    for key, value in theirs.items():
+    for key, value in user_settings.items():
         if (key in tuning or not key.startswith("spark.")) and current.get(key) != value:
             sibling.conf().set(key, value)
-    for key in tuning & current.keys() - theirs.keys():
+    for key in tuning & current.keys() - user_settings.keys():
         sibling.conf().unset(key)
     return sibling
 

@@ -185,14 +185,14 @@ class ObjectLogStore:
         import obstore
 
         with self._our_errors():
-            found = obstore.list_with_delimiter(self.objects, directory)["objects"]
+            objects = obstore.list_with_delimiter(self.objects, directory)["objects"]
         listing = [
             FileEntry(
                 each["path"].rpartition("/")[2],
                 each["size"],
                 int(each["last_modified"].timestamp() * 1000),
             )
-            for each in found
+            for each in objects
         ]
         return sorted(listing, key=lambda entry: entry.name)
 
@@ -264,7 +264,7 @@ def open_objects(table_root: str, settings: Mapping[str, str], **client: Any) ->
 
 def _s3_client(authority: str, settings: Mapping[str, str]) -> dict[str, Any]:
     """Convert Hadoop's settings of a bucket to those of the client."""
-    found = s3_arguments(authority, settings)
+    arguments = s3_arguments(authority, settings)
     names = {
         "access_key": "access_key_id",
         "secret_key": "secret_access_key",
@@ -273,12 +273,14 @@ def _s3_client(authority: str, settings: Mapping[str, str]) -> dict[str, Any]:
         "anonymous": "skip_signature",
         "force_virtual_addressing": "virtual_hosted_style_request",
     }
-    client: dict[str, Any] = {names[name]: value for name, value in found.items() if name in names}
-    scheme = found.get("scheme", "https")
-    if "endpoint_override" not in found and "region" not in found:
+    client: dict[str, Any] = {
+        names[name]: value for name, value in arguments.items() if name in names
+    }
+    scheme = arguments.get("scheme", "https")
+    if "endpoint_override" not in arguments and "region" not in arguments:
         client["region"] = pyarrow.fs.resolve_s3_region(authority)
-    if "endpoint_override" in found:
-        client["endpoint"] = f"{scheme}://{found['endpoint_override']}"
+    if "endpoint_override" in arguments:
+        client["endpoint"] = f"{scheme}://{arguments['endpoint_override']}"
     if scheme == "http":
         client["client_options"] = {"allow_http": True}
     return client
