@@ -1,4 +1,4 @@
-"""Write a version checksum."""
+"""The version checksum command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classic Spark, whose JVM the driver can call."""
+"""The engine of classic Spark, whose JVM the driver can call."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ClassicEngine:
 
     @contextmanager
     def named_jobs(self, name: str) -> Iterator[None]:
-        """The name is the description of the jobs, of any group."""
+        """Set the description of the jobs, independent of the job group."""
         context = self.spark.sparkContext
         before = context.getLocalProperty(_DESCRIPTION)
         context.setLocalProperty(_DESCRIPTION, name)
@@ -122,8 +122,9 @@ class ClassicEngine:
     def open_log_for_writing(self, path: str) -> LogStore:
         store = self.open_log(path, {})
         if store.table_root.partition(":")[0] in OBJECT_SCHEMES:
-            known = self.hadoop_settings(setting_names(store.table_root), {})
-            store = ObjectLogStore(store.table_root, open_objects(store.table_root, known), store)
+            settings = self.hadoop_settings(setting_names(store.table_root), {})
+            objects = open_objects(store.table_root, settings)
+            store = ObjectLogStore(store.table_root, objects, store)
         store.check_writable()
         return store
 
@@ -158,7 +159,7 @@ class ClassicEngine:
     def parse_condition(
         self,
         filtered: DataFrame,
-        where: str | Column,  # noqa: ARG002 - the plan says it
+        where: str | Column,  # noqa: ARG002 - taken from the plan
         schema: StructType,
         *,
         time_zone: str,
@@ -178,7 +179,7 @@ _table_sessions: _Siblings = weakref.WeakKeyDictionary()
 
 
 def _sibling(spark: SparkSession, siblings: _Siblings, settings: Mapping[str, str]) -> SparkSession:
-    """The session with these settings beside the user's, made once."""
+    """Return the cached session with these settings, which is created next to the user's."""
     sibling = siblings.get(spark)
     if sibling is None:
         sibling = spark.newSession()
@@ -222,8 +223,8 @@ class RunningTasks:
         for job in jobs:
             info = self.tracker.getJobInfo(job)
             for stage in info.stageIds if info is not None else ():
-                found = self.tracker.getStageInfo(stage)
-                if found is not None:
-                    self.stages[stage] = (found.numCompletedTasks, found.numTasks)
+                stage_info = self.tracker.getStageInfo(stage)
+                if stage_info is not None:
+                    self.stages[stage] = (stage_info.numCompletedTasks, stage_info.numTasks)
         finished = sum(finished for finished, _ in self.stages.values())
         return finished, sum(total for _, total in self.stages.values())

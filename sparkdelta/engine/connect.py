@@ -1,4 +1,4 @@
-"""A client of Spark Connect, which has no JVM at hand: public means alone."""
+"""The engine of Spark Connect clients, which have no JVM and use only the public API."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ConnectEngine:
 
     @contextmanager
     def named_jobs(self, name: str) -> Iterator[None]:
-        """The name is a tag of the operations."""
+        """Set a tag on the operations."""
         tag = name.replace(",", ";")  # tags must not contain commas
         is_new = tag not in self.spark.getTags()
         if is_new:
@@ -62,8 +62,8 @@ class ConnectEngine:
     def hadoop_settings(
         self, names: Sequence[str], hadoop_conf: Mapping[str, str]
     ) -> dict[str, str]:
-        known = connect.hadoop_settings(self.spark, names) if names else {}
-        return known | {name: hadoop_conf[name] for name in names if name in hadoop_conf}
+        settings = connect.hadoop_settings(self.spark, names) if names else {}
+        return settings | {name: hadoop_conf[name] for name in names if name in hadoop_conf}
 
     def driver_files(self, hadoop_conf: Mapping[str, str]) -> None:  # noqa: ARG002
         return None
@@ -84,7 +84,7 @@ class ConnectEngine:
         files: Sequence[str],
         schema: StructType,
         options: Mapping[str, str],
-        partitions: PartitionDirectories | None,  # noqa: ARG002 - it attaches none
+        partitions: PartitionDirectories | None,  # noqa: ARG002 - not supported
         size_bytes: int,  # noqa: ARG002
     ) -> ParquetRelation:
         return connect.parquet_relation(self.spark, files, schema, options)
@@ -105,24 +105,24 @@ class ConnectEngine:
     def open_log(
         self,
         path: str,
-        hadoop_conf: Mapping[str, str],  # noqa: ARG002 - Spark's `binaryFile` takes none
+        hadoop_conf: Mapping[str, str],  # noqa: ARG002 - not supported
     ) -> LogStore:
         return ConnectLogStore(self.spark, path)
 
     def open_log_for_writing(self, path: str) -> LogStore:
-        """A store by which the client commits itself."""
+        """Return a store with which the client itself commits."""
         scheme = path.partition(":")[0] if _HAS_SCHEME(path) else "file"
         store: LogStore
         if scheme in OBJECT_SCHEMES:
             root = path.rstrip("/")
-            known = self.hadoop_settings(setting_names(root), {})
-            store = ObjectLogStore(root, open_objects(root, known))
+            settings = self.hadoop_settings(setting_names(root), {})
+            store = ObjectLogStore(root, open_objects(root, settings))
         elif scheme == "file":
             plain = re.sub("^file:/+", "/", path)
             store = LocalLogStore(f"file:{os.path.abspath(plain)}")
         else:
             store = ConnectLogStore(self.spark, path)
-            store.check_writable()  # which says why not
+            store.check_writable()  # always raises
         connect.check_same_log(self.spark, store)
         return store
 
@@ -133,10 +133,10 @@ class ConnectEngine:
         return _sibling(self.spark, TABLE_SETTINGS)
 
     def in_table_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
-        return nullcontext(rows)  # of a `write_session`, which is one
+        return nullcontext(rows)  # rows of a `write_session`, which has these settings
 
     def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
-        raise NotImplementedError("a plan of Spark Connect has the meaning of its own session")
+        raise NotImplementedError("a Spark Connect plan cannot be moved to another session")
 
     def moved_here(self, rows: DataFrame) -> DataFrame:
         return rows
@@ -145,15 +145,15 @@ class ConnectEngine:
         self,
         rows: DataFrame,
         where: str | Column,
-        alias: str,  # noqa: ARG002 - for plans that can be seen
+        alias: str,  # noqa: ARG002 - only needed for plans
     ) -> DataFrame:
         filtered = rows.filter(where)
-        _ = filtered.schema  # a client's plan is analyzed when it is asked for
+        _ = filtered.schema  # analyzes the plan on the server
         return filtered
 
     def parse_condition(
         self,
-        filtered: DataFrame,  # noqa: ARG002 - its plan cannot be seen
+        filtered: DataFrame,  # noqa: ARG002 - its plan is not accessible
         where: str | Column,
         schema: StructType,
         *,
@@ -166,7 +166,7 @@ class ConnectEngine:
         return parse_connect_column(where, schema, time_zone=time_zone)
 
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
-        raise NotImplementedError("a client of Spark Connect sees no plan")
+        raise NotImplementedError("a Spark Connect client has no access to plans")
 
     def read_options_named(self, rows: DataFrame, name: str) -> set[str]:
         return connect.read_options_named(rows, name)

@@ -1,6 +1,6 @@
-"""The interface to Spark where classic sessions and clients of Spark Connect differ.
+"""Interface to a Spark session that hides the differences between classic Spark and Spark Connect.
 
-Callers ask for behaviour; only this package knows which kind of session it has.
+Only this package distinguishes the two kinds of sessions.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class DriverFiles(Protocol):
 
 
 class SparkEngine(Protocol):
-    """A Spark session, classic or of Spark Connect.
+    """A Spark session, either classic or a Spark Connect client.
 
     Attributes
     ----------
     attaches_partition_values
-        Scans take partition values by directory, at no cost per row.
+        True if scans accept partition values by directory, at no cost per row.
     matches_field_ids
-        Scans match columns of data files by their field ids.
+        True if scans can match columns of data files by field id.
     reads_hidden_names
-        Files whose names begin with ``_`` or ``.`` can be read.
+        True if files with names that begin with ``_`` or ``.`` can be read.
     sees_plans
-        The analyzed plan of a frame can be looked at.
+        True if the analyzed plan of a DataFrame is accessible.
     moves_frames
-        A frame can be moved to another session and keeps its meaning there.
+        True if a DataFrame can be moved to another session without changing its meaning.
     """
 
     attaches_partition_values: ClassVar[bool]
@@ -69,11 +69,11 @@ class SparkEngine(Protocol):
 
     @property
     def runs_workers_locally(self) -> bool:
-        """True if the driver starts the Python workers, on its own machine."""
+        """True if Python workers run on the driver's machine and are started by the driver."""
 
     @property
     def shows_progress_bar(self) -> bool:
-        """True if Spark shows a progress bar of its own in a terminal."""
+        """True if Spark shows its own progress bar in a terminal."""
 
     def named_jobs(self, name: str) -> AbstractContextManager[None]:
         """Describe the Spark jobs that this thread starts in a block, and restore the user's
@@ -81,15 +81,19 @@ class SparkEngine(Protocol):
         """
 
     def task_counter(self) -> TaskCounter | None:
-        """A counter of tasks that are started from now on; None where they cannot be seen."""
+        """Return a counter of the tasks that are started from now on; None if tasks are not
+        accessible.
+        """
 
     def hadoop_settings(
         self, names: Sequence[str], hadoop_conf: Mapping[str, str]
     ) -> dict[str, str]:
-        """The Hadoop settings of these names that the session has, with `hadoop_conf` above it."""
+        """Return the values of the named Hadoop settings that are set in the session or in
+        `hadoop_conf`, which takes precedence.
+        """
 
     def driver_files(self, hadoop_conf: Mapping[str, str]) -> DriverFiles | None:
-        """Files of any storage, for the driver alone; None where it has no way to them."""
+        """Return access to files of any storage from the driver; None if the driver has none."""
 
     def read_files(
         self,
@@ -118,21 +122,22 @@ class SparkEngine(Protocol):
         partitions: PartitionDirectories | None,
         size_bytes: int,
     ) -> ParquetRelation:
-        """A scan of Parquet files that the settings of the user's session cannot change.
+        """Return a scan of Parquet files, independent of the settings of the user's session.
 
         Parameters
         ----------
         files
-            Absolute, decoded paths; all with hidden names, or none.
+            Absolute, decoded paths; Spark's file sources must ignore the names of all of them or of
+            none.
         partitions
-            Partition values by directory, where the engine attaches them.
+            Partition values by directory, if `attaches_partition_values`.
         size_bytes
             The sum of the files' sizes in the log.
 
         Raises
         ------
         FileNotFoundError
-            A file is gone; its `filename` is the path, as far as Spark tells.
+            A file does not exist; `filename` is its path if Spark reports it.
         """
 
     def write_parquet(
@@ -144,63 +149,63 @@ class SparkEngine(Protocol):
         options: Mapping[str, str],
         settings: Mapping[str, str],
     ) -> None:
-        """Write rows into a new directory by Spark's own Parquet writer.
+        """Write rows to a new directory with Spark's Parquet writer.
 
         Parameters
         ----------
         rows
-            A frame of the session; on Spark Connect, of a `write_session`.
+            A DataFrame of the session; on Spark Connect, of a `write_session`.
         partition_by
-            Columns whose values name directories, and are not in the files.
+            The columns whose values are in directory names and not in the files.
         options
             Options of Spark's Parquet source.
         settings
-            Of this write alone.
+            Settings of this write only.
         """
 
     def open_log(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
-        """The store of a table's log, by the path's scheme."""
+        """Return the log store of a table, chosen by the scheme of its path."""
 
     def open_log_for_writing(self, path: str) -> LogStore:
-        """As `open_log`, with the store's own client where Spark cannot commit.
+        """Same as `open_log`, but with the object store's own client if Spark cannot commit.
 
         Raises
         ------
         StoreNotWritableError
-            There is no way to commit there; nothing was written.
+            Commits to the storage are not possible; nothing was written.
         """
 
     def log_session(self) -> AbstractContextManager[SparkSession]:
-        """A session that writes the same files of the log independent of the user's settings. It
-        has the user's Hadoop settings and number of shuffle partitions.
+        """Yield a session that writes the same log files independent of the user's settings. It has
+        the user's Hadoop settings and number of shuffle partitions.
         """
 
     def write_session(self) -> AbstractContextManager[SparkSession]:
-        """The session that reads and writes a table during a write: on classic Spark the user's; on
-        Spark Connect another one, in which a table's SQL expressions do not depend on the user's
-        settings.
+        """Yield the session that reads and writes a table during a write: on classic Spark the
+        user's; on Spark Connect another one, in which a table's SQL expressions do not depend on
+        the user's settings.
         """
 
     def in_table_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
-        """The same rows in a session in which a table's SQL expressions do not depend on the user's
-        settings.
+        """Yield the same rows in a session in which a table's SQL expressions do not depend on the
+        user's settings.
         """
 
     def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
-        """The same rows in the user's session, in which their conditions have their meaning, if the
-        engine moves frames.
+        """Yield the same rows in the user's session, in which the user's conditions are evaluated;
+        requires `moves_frames`.
         """
 
     def moved_here(self, rows: DataFrame) -> DataFrame:
-        """The rows of a frame made by `in_table_session`, as a frame of this session."""
+        """Return the rows of a DataFrame of `in_table_session` as a DataFrame of this session."""
 
     def analyzed_filter(self, rows: DataFrame, where: str | Column, alias: str) -> DataFrame:
-        """The rows that a condition selects, in a form that `parse_condition` takes.
+        """Return the rows that a condition selects, as an argument for `parse_condition`.
 
         Raises
         ------
         AnalysisException
-            The condition is none of these rows.
+            The condition is invalid for these rows.
         """
 
     def parse_condition(
@@ -221,15 +226,15 @@ class SparkEngine(Protocol):
 
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
         """Return True if a plan is deterministic, and the class names of its operators and
-        expressions, if the engine sees plans.
+        expressions; requires `sees_plans`.
         """
 
     def read_options_named(self, rows: DataFrame, name: str) -> set[str]:
-        """The values that a read option has in the plan of a frame."""
+        """Return the values of a read option in the plan of a DataFrame."""
 
 
 def engine_of(spark: SparkSession) -> SparkEngine:
-    """The engine of a session."""
+    """Return the engine of a session."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         from sparkdelta.engine.connect import ConnectEngine
 

@@ -197,8 +197,8 @@ def read_options_named(rows: DataFrame, name: str) -> set[str]:
 
 
 def filter_condition(filtered: DataFrame) -> tuple[str, str | None]:
-    """The condition of a filter as Spark's analyzer writes it, and the time zone of its timestamps
-    if it may have any.
+    """Return the SQL text of a filter's analyzed condition, and the time zone in which its
+    timestamps are formatted, or None if it has none.
     """
     plan = filtered._jdf.queryExecution().analyzed()
     if plan.nodeName() != "Filter":
