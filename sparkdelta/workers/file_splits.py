@@ -1,4 +1,4 @@
-"""Data files cut into splits, and splits dealt to tasks, without a list of them on the driver.
+"""Data files cut into splits, spread over tasks, without a list of them on the driver.
 
 References
 ----------
@@ -16,7 +16,7 @@ SPLIT_BYTES = 64 * 1024 * 1024
 """The size of a split, and about that of a task: a row group as Spark writes it, compressed."""
 
 OPENING_BYTES = 256 * 1024
-"""What opening a file counts for, so that a task does not get ten thousands of small ones."""
+"""The bytes that opening a file counts as, so that no task gets too many small files."""
 
 MAX_SPLITS = 10_000
 """The splits of one file; those of a larger one are longer."""
@@ -25,32 +25,31 @@ START, END = "sparkdelta:start", "sparkdelta:end"
 
 
 def scan_cost(size: Column) -> Column:
-    """DOUBLE, the bytes that reading files is counted as: an aggregate over their sizes."""
+    """DOUBLE, the cost of reading files in bytes: an aggregate over their sizes."""
     cost = F.greatest(size, F.lit(0)).cast("double") + OPENING_BYTES
     return F.coalesce(F.sum(cost), F.lit(0.0))
 
 
 def task_count(cost: float, *, split_bytes: int = SPLIT_BYTES) -> int:
-    """How many tasks share a cost of `scan_cost`."""
+    """The number of tasks for a cost of `scan_cost`."""
     return max(1, min(math.ceil(cost / split_bytes), _MAX_TASKS))
 
 
 _MAX_TASKS = 100_000
-_MAX_SIZE = 1 << 62  # sums of it and a split's size are numbers still
+_MAX_SIZE = 1 << 62  # the sum with a split's size must not overflow
 
 
 def file_splits(files: DataFrame, *, tasks: int, split_bytes: int = SPLIT_BYTES) -> DataFrame:
     """A row for every split of every file, spread over tasks.
 
-    Splits are dealt in turn: as they are of one size but for the small ones, tasks get about the
-    same bytes.
+    They are spread round-robin: as most are of one size, tasks get about the same bytes.
 
     Parameters
     ----------
     files
         size LONG, the file's bytes as the log says, and any other columns.
     tasks
-        How many partitions to make.
+        The number of partitions.
 
     Returns
     -------

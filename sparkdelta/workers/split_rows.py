@@ -40,13 +40,13 @@ from sparkdelta.workers.row_groups import RowGroup, RowGroupBound, leaf_bounds, 
 
 BATCH_ROWS = 32 * 1024
 BATCH_BYTES = 16 * 1024 * 1024
-"""What is decoded at a time: so many rows, or fewer where the footer says that they are large."""
+"""The limits of a decoded batch; its bytes are estimated by the footer."""
 
 FILE, VECTOR = "file", "deletionVector"
 
 
 class Files(Protocol):
-    """What opens files on a worker."""
+    """Opens files on a worker."""
 
     def open(self, path: str) -> pa.NativeFile:
         """A file at an absolute, decoded path; FileNotFoundError where there is none."""
@@ -61,8 +61,8 @@ class RowColumn:
     field
         Its name, and its type without `void`.
     stored
-        The same as data files spell it, see `schema.column_mapping.physical_field`; None where they
-        do not hold it.
+        The field in data files, see `schema.column_mapping.physical_field`; None if they do not
+        have it.
     default
         The column of the splits whose value stands where the file has none; None for null. Of
         FILE, the path in the spelling of `protocol.file_paths.plain_path`.
@@ -79,12 +79,12 @@ class RowColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitReader:
-    """How workers read splits.
+    """Reads splits on a worker.
 
     Attributes
     ----------
     bounds
-        What rows are needed at most; others may come all the same.
+        Bounds of the rows that are needed; others may come, too.
     version
         The table's version, for messages.
     """
@@ -108,7 +108,7 @@ class SplitReader:
 def _joined(
     batches: Iterator[pa.RecordBatch], enough_rows: int, enough_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    """The same rows, those of small batches in fewer: each batch costs Spark some time."""
+    """The same rows in fewer batches: each costs Spark some time."""
     small: list[pa.RecordBatch] = []
     num_rows = num_bytes = 0
     for batch in batches:
@@ -156,7 +156,7 @@ def split_rows(splits: DataFrame, reader: SplitReader) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """A row of the splits, and how to read it."""
+    """One split, and its reader."""
 
     reader: SplitReader
     schema: pa.Schema
@@ -165,7 +165,7 @@ class _Split:
     def rows(self) -> Iterator[pa.RecordBatch]:
         path = self._value(FILE)
         with self._errors(path), self.reader.files.open(path) as source:
-            # Fewer, larger requests, where one costs more than a call of the system.
+            # Fewer, larger requests to remote storage.
             is_remote = not path.startswith("file:")
             file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=is_remote)
             columns, groups = self._plan(file)
@@ -259,7 +259,7 @@ class _Split:
             start = descriptor.offset or 1
             if not (0 < start <= size and descriptor.size_in_bytes >= 0):
                 return decode(descriptor, source.read() or None)
-            # Of a file with the vectors of many data files, no more than is needed.
+            # A file may have the vectors of many data files: no more is read than this one.
             length = min(descriptor.size_in_bytes + 8, size - start)
             return decode(
                 descriptor, source.read_at(1, 0) + source.read_at(length, start), offset=1

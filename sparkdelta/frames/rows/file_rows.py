@@ -1,4 +1,4 @@
-"""Rows of data files meeting what the log says of their files."""
+"""Rows of data files joined with the log's facts about their files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.workers.deletion_vectors import chunk_rows, is_deleted, is_deleted_in_chunk
 
-# Names that no table's column has: they meet the stored columns.
+# Names that no column of a table has: they stand beside the stored columns.
 FILE_URI = "sparkdelta:file_uri"
 FILE_KEY = "sparkdelta:file_key"
 ROW_INDEX = "sparkdelta:row_index"
@@ -32,14 +32,14 @@ def path_of_uri(uri: Column) -> Column:
 
 
 def uri_key(uri: Column) -> Column:
-    """A key by which a row meets its file: a hash is cheaper to compare than a URI."""
+    """A key to join rows with files: a hash is cheaper to compare than a URI."""
     return F.xxhash64(uri)
 
 
 def stamp_key(size_bytes: int, modification_time_ms: int) -> int:
-    """A key of the file's size and modification time, which cost a row nothing to tell.
+    """A key of the file's size and modification time, which are constant in a batch of rows.
 
-    Two files may have the same.
+    Two files may have the same key.
     """
     key = (size_bytes << 20 ^ modification_time_ms * 1000) & (2**64 - 1)
     return key - 2**64 if key >= 2**63 else key
@@ -56,7 +56,7 @@ def with_file(rows: DataFrame, metadata: Column, *more: Column, by_stamp: bool) 
     more
         Columns of the scan to keep besides.
     by_stamp
-        Whether the key is `stamp_key`, else `uri_key`.
+        True for `stamp_key` as the key, False for `uri_key`.
     """
     if by_stamp:
         moment = F.unix_micros(metadata["file_modification_time"])
@@ -67,12 +67,12 @@ def with_file(rows: DataFrame, metadata: Column, *more: Column, by_stamp: bool) 
     return rows.select("*", key.alias(_ROW_FILE_KEY), index, *more)
 
 
-def meet_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataFrame:
-    """Attach a file's columns to its rows, and leave out the rows that its bitmap deletes: with
-    `has_bitmaps`, IS_DELETED is false in those that stay, see `on_rows_that_stay`.
+def join_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataFrame:
+    """Attach a file's columns to its rows, and leave out the rows that its bitmap deletes; with
+    `has_bitmaps`, the others have IS_DELETED, which is false, for `except_on_deleted_rows`.
 
-    A row whose file is not among `files` fails the query: it must not pass without its deletion
-    vector and partition values.
+    A row whose file is not among `files` fails the query: its deletion vector and partition values
+    are unknown.
 
     Parameters
     ----------
@@ -82,26 +82,26 @@ def meet_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataF
         FILE_KEY LONG, unique; any other columns; CHUNKS ARRAY<ARRAY<LONG>> if `has_bitmaps`. Small
         enough to be broadcast.
     """
-    met = rows.join(F.broadcast(files), F.col(_ROW_FILE_KEY) == F.col(FILE_KEY), "left")
+    joined = rows.join(F.broadcast(files), F.col(_ROW_FILE_KEY) == F.col(FILE_KEY), "left")
     problem = F.lit(
         f"[{DataFileNotReadError.error_class}] A scan read a file that the log does not name: the "
         "storage spells its path otherwise than the log does. Please report this."
     )
     kept = F.lit(True)
     if has_bitmaps:
-        met = met.select("*", is_deleted(F.col(CHUNKS), F.col(ROW_INDEX)).alias(IS_DELETED))
+        joined = joined.select("*", is_deleted(F.col(CHUNKS), F.col(ROW_INDEX)).alias(IS_DELETED))
         kept = ~F.col(IS_DELETED)
-    return met.filter(F.when(F.col(FILE_KEY).isNull(), F.raise_error(problem)).otherwise(kept))
+    return joined.filter(F.when(F.col(FILE_KEY).isNull(), F.raise_error(problem)).otherwise(kept))
 
 
 def without_deleted_rows(rows: DataFrame, bitmaps: DataFrame) -> DataFrame:
-    """As the bitmaps of `meet_files`, for bitmaps too large to be broadcast: rows and chunks are
-    shuffled by file and chunk.
+    """The rows that bitmaps do not delete, for bitmaps too large to be broadcast: rows and chunks
+    are shuffled by file and chunk.
 
     Parameters
     ----------
     rows
-        As `meet_files` gives them.
+        As `join_files` gives them.
     bitmaps
         FILE_KEY LONG and CHUNKS.
     """
@@ -115,17 +115,17 @@ def without_deleted_rows(rows: DataFrame, bitmaps: DataFrame) -> DataFrame:
         F.shiftright(ROW_INDEX, 16) == F.col(_CHUNK)
     )
     deleted = is_deleted_in_chunk(F.col(_WORDS), F.col(ROW_INDEX))
-    # Without a hint Spark may broadcast them all the same: it goes by their size before decoding.
+    # Without a hint Spark may broadcast them: it estimates their size before decoding.
     joined = rows.join(chunks.hint("shuffle_hash"), same_chunk, "left")
     is_deleted = F.coalesce(deleted, F.lit(False)).alias(IS_DELETED)
     return joined.select("*", is_deleted).filter(~F.col(IS_DELETED))
 
 
-def on_rows_that_stay(condition: str | Column) -> Column:
-    """A condition that Spark evaluates on no row that a deletion vector deletes.
+def except_on_deleted_rows(condition: str | Column) -> Column:
+    """A condition that Spark does not evaluate on rows that a deletion vector deletes.
 
-    Without this, Spark evaluates a condition on the rows of the scan, before they meet their
-    bitmaps, and a condition that fails for a deleted row fails the query.
+    Otherwise Spark evaluates it on the rows of the scan, before they are joined with bitmaps, and
+    a condition that fails for a deleted row fails the query.
 
     Parameters
     ----------

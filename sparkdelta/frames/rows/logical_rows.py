@@ -1,4 +1,4 @@
-"""What a data file holds to what the table's schema says."""
+"""Columns of data files as the columns of the table's schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def logical_column(column: Column, *, stored: DataType | None, logical: DataType
     column
         As scanned.
     stored
-        Its type in the scan, or None where data files hold nothing of it.
+        Its type in the scan; None if data files do not have it.
     logical
         Its type in the table's schema.
 

@@ -25,10 +25,11 @@ from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.table.configuration import TableConfiguration
 
 
-def understand(
+def parse_where(
     spark: SparkSession, where: str | Column, configuration: TableConfiguration
 ) -> Predicate:
-    """What a condition in SQL text or a Column says about files, in the form that rules take.
+    """The predicate of a condition in SQL text or a Column, in the form that the rules of data
+    skipping take.
 
     Raises
     ------
@@ -41,22 +42,22 @@ def understand(
         filtered = _filtered(spark, where, configuration.schema)
     except AnalysisException as error:
         raise _refusal(error, where, configuration.schema) from None
-    return _understood(spark, where, configuration, filtered)
+    return _predicate(spark, where, configuration, filtered)
 
 
-def understand_replaced(
+def parse_deterministic_where(
     spark: SparkSession, where: str | Column, configuration: TableConfiguration, *, operation: str
 ) -> Predicate:
-    """As `understand`, of a condition that says which rows an operation takes out of the table.
+    """As `parse_where`, of a condition on the rows that an operation takes out of the table.
 
-    It is evaluated more than once, for files and for rows, and must be the same each time.
+    It is evaluated more than once, for files and for rows, so it must be deterministic.
 
     Raises
     ------
     NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
-        It depends on more than the row: the last one for window functions and generators, too.
+        It depends on more than the row; the last also for window functions and generators.
     ColumnNotFoundError, InvalidConditionError
-        As of `understand`.
+        As of `parse_where`.
     """
     refusal = {"operation": operation, "condition": str(where)}
     try:
@@ -70,7 +71,7 @@ def understand_replaced(
         raise SubqueryInConditionError(**refusal)
     if not is_deterministic:
         raise NondeterministicConditionError(**refusal)
-    return _understood(spark, where, configuration, filtered)
+    return _predicate(spark, where, configuration, filtered)
 
 
 _NOT_OF_A_ROW = (
@@ -85,7 +86,7 @@ _SUBQUERIES = frozenset(("Exists", "InSubquery", "LateralSubquery", "ListQuery",
 def _refusal(
     error: AnalysisException, where: str | Column, schema: StructType
 ) -> ColumnNotFoundError | InvalidConditionError:
-    """What is wrong with a condition, without the plan that Spark adds."""
+    """The error of a condition that Spark refuses, without the plan that Spark's own adds."""
     spark_condition = str(error.getCondition())
     name = (error.getMessageParameters() or {}).get("objectName")
     if name is not None and spark_condition.startswith("UNRESOLVED_COLUMN"):
@@ -113,7 +114,7 @@ def _filtered(spark: SparkSession, where: str | Column, schema: StructType) -> D
     return engine_of(spark).analyzed_filter(empty, where, qualifier_of(schema))
 
 
-def _understood(
+def _predicate(
     spark: SparkSession, where: str | Column, configuration: TableConfiguration, filtered: DataFrame
 ) -> Predicate:
     time_zone = str(spark.conf.get("spark.sql.session.timeZone"))

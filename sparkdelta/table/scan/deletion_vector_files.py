@@ -1,4 +1,4 @@
-"""From the deletion vector descriptors of a scan's files to their bitmaps."""
+"""The bitmaps of a scan's files, read by their deletion vector descriptors."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _OPTIONS = {"__globPaths__": "false", "ignoreMissingFiles": "false", "ignoreCorr
 
 
 def decoded_bytes(files: pa.Table) -> int:
-    """An upper bound of what the bitmaps of files take when decoded.
+    """An upper bound of the size of the decoded bitmaps of files.
 
-    A chunk that holds a deleted row takes `_CHUNK_BYTES`. There are no more of them than deleted
-    rows, than containers that fit the serialized size, or than the file's rows need.
+    A chunk with a deleted row takes `_CHUNK_BYTES`. There are at most as many as deleted rows, as
+    containers that fit the serialized size, and as chunks of the file's rows.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def read_bitmaps(
 ) -> DataFrame:
     """`workers.deletion_vectors.BITMAPS` of the given data files, decoded when the query runs.
 
-    Every deletion vector file is read once, whole, however many of the bitmaps it holds.
+    Every deletion vector file is read once, as a whole.
 
     Parameters
     ----------

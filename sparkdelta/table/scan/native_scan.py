@@ -25,8 +25,8 @@ from sparkdelta.frames.rows.file_rows import (
     FILE_URI,
     IS_DELETED,
     ROW_INDEX,
-    meet_files,
-    on_rows_that_stay,
+    except_on_deleted_rows,
+    join_files,
     path_of_uri,
     stamp_key,
     uri_key,
@@ -51,12 +51,12 @@ DELETION_VECTOR_BROADCAST_BYTES = 64 * 1024 * 1024
 ones are joined by shuffle."""
 
 MAX_PARTITION_DIRECTORIES = 10_000
-"""Up to this many directories, partition values are handed to the scan with its directories; beyond
-it they are joined by file."""
+"""Up to this many directories, partition values are handed to the scan with its directories; with
+more, they are joined by file."""
 
 MAX_PARTITION_LAYERS = 32
-"""Up to this many tuples of partition values in one directory, each is scanned by itself; files of
-a directory with more get theirs by a join."""
+"""Up to this many tuples of partition values in one directory, each is its own scan; with more,
+they are joined by file."""
 
 _DIRECTORY, _DV_FILE = "directory", "file"
 
@@ -105,12 +105,12 @@ class NativeScan:
     def _layers(self, files: pa.Table) -> list[pa.Table]:
         """Files grouped so that in each group a directory has one tuple of partition values.
 
-        Then the values go with the directories, at no cost per row. Where rows meet their files
-        anyway, and where it would take too many groups, all stay in one.
+        Then Spark attaches the values by directory, at no cost per row. Where rows are joined with
+        their files anyway, and where it would take too many groups, all stay in one.
         """
-        names, meets_files = self._partition_names, self.request.wants_row_tracking
+        names, joins_files = self._partition_names, self.request.wants_row_tracking
         attaches = engine_of(self.spark).attaches_partition_values
-        if not names or not attaches or meets_files or _has_vectors(files):
+        if not names or not attaches or joins_files or _has_vectors(files):
             return [files]
         tuples = list(zip(*(files[name].to_pylist() for name in names), strict=True))
         layer_of: dict[tuple[str, tuple[str | None, ...]], int] = {}
@@ -127,7 +127,7 @@ class NativeScan:
         return [files.filter(pc.equal(numbers, layer)) for layer in range(max(layers) + 1)]
 
     def _by_field_names(self, files: pa.Table) -> list[tuple[pa.Table, dict[int, str]]]:
-        """Files grouped by what they call their field ids, where Spark cannot be told to match ids.
+        """Files grouped by the names of their field ids, where Spark cannot match columns by id.
 
         References
         ----------
@@ -192,7 +192,7 @@ class NativeScan:
             if has_vectors:
                 rows = self._without_deleted(rows, known, of_files)
             else:
-                rows = meet_files(rows, of_files.drop(FILE_URI), has_bitmaps=False)
+                rows = join_files(rows, of_files.drop(FILE_URI), has_bitmaps=False)
         elif of_scan:
             rows = rows.select("*", *of_scan)
         return self._matching(rows, self._logical_columns(stored), has_vectors=has_vectors)
@@ -207,7 +207,7 @@ class NativeScan:
         rows = rows.select(*columns, IS_DELETED)
         if wanted.infallible_part is not None:
             rows = rows.filter(wanted.infallible_part)
-        return rows.filter(on_rows_that_stay(wanted.condition)).drop(IS_DELETED)
+        return rows.filter(except_on_deleted_rows(wanted.condition)).drop(IS_DELETED)
 
     def _of_files(self, known: pa.Table, *, joins_partitions: bool) -> DataFrame:
         """The columns of the log that rows need of their file, a row per file.
@@ -232,7 +232,7 @@ class NativeScan:
         of_files = self.spark.createDataFrame(local).select(*columns)
         if has_keys and not joins_partitions:
             return of_files
-        # Local data: costs no job, and a value that is none of its type is an error here and now.
+        # Local data: this costs no job, and a malformed partition value is an error at once.
         keys = read_rows(
             of_files.select(FILE_KEY),
             what="keys of files",
@@ -255,9 +255,9 @@ class NativeScan:
         ).select(F.col("file").alias(FILE_URI), F.col("chunks").alias(CHUNKS))
         with_bitmaps = bitmaps.join(F.broadcast(of_files), FILE_URI).drop(FILE_URI)
         if decoded_bytes(known) > DELETION_VECTOR_BROADCAST_BYTES:
-            met = meet_files(rows, of_files.drop(FILE_URI), has_bitmaps=False)
-            return without_deleted_rows(met, with_bitmaps)
-        return meet_files(rows, with_bitmaps, has_bitmaps=True)
+            joined = join_files(rows, of_files.drop(FILE_URI), has_bitmaps=False)
+            return without_deleted_rows(joined, with_bitmaps)
+        return join_files(rows, with_bitmaps, has_bitmaps=True)
 
     def _partition_directories(self, files: pa.Table) -> PartitionDirectories | None:
         """The partition values by directory, where every directory has one tuple of them."""
@@ -318,7 +318,9 @@ def _split(files: pa.Table, condition: pa.Array) -> list[pa.Table]:
 
 
 def _with_keys(files: pa.Table, scanned: DataFiles) -> pa.Table:
-    """The files with FILE_URI, and with FILE_KEY where their stamps tell them apart."""
+    """The files with FILE_URI, and with FILE_KEY where each has a size and modification time of its
+    own.
+    """
     names = files["file"].to_pylist()
     uris = pa.array([scanned.uris[name] for name in names])
     known = files.drop_columns(["file", "size"]).append_column(FILE_URI, uris)
@@ -331,11 +333,11 @@ def _with_keys(files: pa.Table, scanned: DataFiles) -> pa.Table:
 
 
 def _directories(files: pa.Table) -> pa.ChunkedArray:
-    """Of each file, in one spelling: Hadoop folds slashes."""
+    """The directory of each file, with single slashes as Hadoop has them."""
     folded = pc.replace_substring_regex(files["file"], "([^:])/+", r"\1/")
     return pc.replace_substring_regex(folded, "/[^/]*$", "")
 
 
 def _has_vectors(files: pa.Table) -> bool:
-    """Whether the files of a group have deletion vectors: all have, or none."""
+    """True if the files of a group have deletion vectors: all have, or none."""
     return "deletionVector" in files.column_names and files["deletionVector"][0].is_valid

@@ -1,8 +1,8 @@
-"""Which version of a table some rows were read from: who writes them to that table depends on it.
+"""The version of a table that rows were read from: a write of them to that table depends on it.
 
-Every scan of a table's latest version carries a mark among the options of its Parquet files, where
-the plan of whatever is made of its rows keeps it. A version that was asked for by number or time
-has none: it stays what it is, whatever is committed.
+Every scan of a table's latest version has a mark among the options of its Parquet files, which
+stays in the plans of all queries on its rows. A scan of a version by number or time has none:
+later commits do not change it.
 
 References
 ----------
@@ -22,15 +22,15 @@ _MARK = "sparkdelta.read"
 
 
 def read_mark(table_root: str, version: Version) -> Mapping[str, str]:
-    """A read option that does nothing but say what is read."""
+    """A read option without effect that names the table and the version."""
     return {_MARK: f"{version} {table_root}"}
 
 
 def version_read(rows: DataFrame, table_root: str) -> Version | None:
-    """The oldest version of a table that rows are made from; None where they are not.
+    """The oldest version of a table that rows are made from; None if they are made from none.
 
-    Of rows that went through the driver, a checkpoint of Spark's, or a view on a server of Spark
-    Connect, nobody knows.
+    It is unknown, and None, for rows that went through the driver, a checkpoint of Spark's, or a
+    view on a server of Spark Connect.
     """
     marks = engine_of(rows.sparkSession).read_options_named(rows, _MARK)
     split = (mark.split(" ", 1) for mark in marks)

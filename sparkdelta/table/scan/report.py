@@ -1,4 +1,4 @@
-"""What a scan reads of its table, and why: the counts, and how they are shown."""
+"""Reports of scans: the files and bytes left after each step, as text and as a picture."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FileCount:
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """How many files each step of a scan leaves, made by `Scan.report`; None for what is not known.
+    """The number of files left after each step of a scan, made by `Scan.report`; None if unknown.
 
     It prints as a small table, and is a picture in a notebook.
 
@@ -53,15 +53,15 @@ class ScanReport:
     snapshot
         All files of the version.
     after_partition_values
-        Those that conditions on partition columns leave.
+        Files left after conditions on partition columns.
     after_statistics
-        Those that statistics leave of these: what the scan reads.
+        Files left of these after statistics: the files that the scan reads.
     after_row_filter
-        Those that hold a matching row; known only where there is no condition.
+        Files of these with a matching row; known only without a condition.
     conditions
-        What each of the conditions that must all be true is used for.
+        The use of each of the conditions that must all be true.
     is_full
-        Whether every step was counted, by reading all of the log.
+        True if every step was counted, by reading all of the log.
     """
 
     version: Version
@@ -103,7 +103,7 @@ class ScanReport:
         return f"<div>{title}{picture}{uses}<p><small>{self._note()}</small></p></div>"
 
     def _steps(self) -> list[tuple[str, FileCount | None, str]]:
-        """The name of each step, what it leaves, and what to say where that is not known."""
+        """Each step's name and count, and the text to show for an unknown count."""
         steps: list[tuple[str, FileCount | None, str]] = [
             ("in the table", self.snapshot, _UNKNOWN),
             ("after partition values", self.after_partition_values, _SKIPPED),
@@ -132,7 +132,7 @@ class ScanReport:
         return _NOT_COUNTED if None in (self.snapshot, self.after_partition_values) else ""
 
     def _bars(self) -> Iterator[str]:
-        """A bar for each step, as long as its part of the files."""
+        """A bar for each step; its length is the share of the files."""
         steps = self._steps()
         most = max([1, *(count.files for _, count, _ in steps if count is not None)])
         for number, (name, count, other) in enumerate(steps):
@@ -160,16 +160,16 @@ def counted_report(
     skipping: DataSkipping | None,
     checksum: VersionChecksum | None,
 ) -> ScanReport:
-    """A report that counts nothing but the files of the scan.
+    """A report that counts only the files of the scan.
 
     Parameters
     ----------
     files
         `size` of the files that the scan reads.
     skipping
-        What chose them; None where there is no condition.
+        The data skipping that chose them; None without a condition.
     log, checksum
-        Tell what all files are, where they can.
+        Sources of the number of all files.
     """
     version = log.segment.version
     (kept,) = _counts(files, F.lit(True), version=version)
@@ -192,7 +192,7 @@ def counted_report(
 
 
 def full_report(state: TableState, skipping: DataSkipping | None) -> ScanReport:
-    """A report that counts every step, by one read of all of the log."""
+    """A report that counts every step by one read of the whole log."""
     version = state.log.segment.version
     if skipping is None:
         (kept,) = _counts(state.scan_files("size"), F.lit(True), version=version)
@@ -209,7 +209,7 @@ def full_report(state: TableState, skipping: DataSkipping | None) -> ScanReport:
 
 
 def _counts(files: DataFrame, *steps: Column, version: Version) -> list[FileCount]:
-    """Files and bytes that each step leaves, in one query."""
+    """Files and bytes left after each step, in one query."""
     totals = [
         total.alias(f"{name}{number}")
         for number, step in enumerate(steps)
@@ -255,7 +255,7 @@ def _size(size_bytes: int) -> str:
 
 
 def _aligned(rows: Sequence[tuple[str, ...]], *, right: bool = False) -> list[str]:
-    """Rows as lines with columns under each other; all but the first to the right."""
+    """Rows as lines with columns under each other; all but the first aligned right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

@@ -31,7 +31,7 @@ from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
-from sparkdelta.table.scan.conditions import understand
+from sparkdelta.table.scan.conditions import parse_where
 from sparkdelta.table.scan.distributed_scan import DistributedScan
 from sparkdelta.table.scan.native_scan import NativeScan
 from sparkdelta.table.scan.report import ScanReport, counted_report, full_report
@@ -54,14 +54,14 @@ _ROW_TRACKING = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchingFiles:
-    """Files that hold rows that a condition is true of.
+    """Files with rows that a condition is true of.
 
     Attributes
     ----------
     adds
         As `Scan.files` gives them.
     other_rows
-        The rows in them that it is not true of.
+        The rows of these files that it is not true of.
     """
 
     adds: DataFrame
@@ -81,8 +81,8 @@ class Scan:
     def files(self) -> DataFrame:
         """The data files that the scan reads: the columns of `Snapshot.add_files` but for `stats`.
 
-        Files that hold no row that `where` is true of are left out, as far as partition values and
-        statistics tell. Lazy; it never comes to the driver by itself.
+        Files without a row that `where` is true of are left out, as far as partition values and
+        statistics show. The DataFrame is lazy.
 
         References
         ----------
@@ -93,14 +93,14 @@ class Scan:
     def to_df(self) -> DataFrame:
         """The rows, in the columns and types of the table's schema.
 
-        Up to `max_driver_files` files, their list is read by the driver (one Spark job) and given
-        to Spark's own Parquet source. Beyond it, executors read the files that the plan finds, and
-        the driver learns their number and size alone. The rows are lazy, and pinned to the version.
+        The list of up to `max_driver_files` files is read by the driver (one Spark job) and given
+        to Spark's own Parquet source. With more files, executors read the list and the files, and
+        the driver reads only their total size. The rows are lazy, and pinned to the version.
 
         Raises
         ------
         DataFileNotFoundError
-            A file of this version is gone, as after a vacuum; found when the query runs where
+            A file of this version is gone, as after a vacuum; raised when the query runs where
             executors read the list.
         ColumnNotFoundError
             `columns` names a column that the table does not have.
@@ -115,10 +115,10 @@ class Scan:
             return self._rows(self._files_to_read(), self._condition).select(*output)
 
     def matching_files(self) -> MatchingFiles:
-        """The files that hold matching rows, found by a read of those that may, and their other
+        """The files with matching rows, found by reading those that may have some, and their other
         rows.
 
-        Where their list is longer than `max_driver_files`, it is the files that may hold some.
+        If more than `max_driver_files` files may have some, it is all of these.
         """
         assert self.where is not None
         where = F.expr(self.where) if isinstance(self.where, str) else self.where
@@ -150,16 +150,16 @@ class Scan:
         return MatchingFiles(adds, self._rows(files, others).select(*self._output()))
 
     def report(self, *, full: bool = False) -> ScanReport:
-        """How many files and bytes are left after each step, and what each condition is used for.
+        """The files and bytes left after each step, and the use of each condition.
 
-        Without `full` only the files that are left are counted, as `files` finds them; how many the
-        snapshot has is what its version checksum says, or the tags of a checkpoint's sidecars where
-        it is the newest of the log.
+        Without `full`, only the files left in the end are counted, as `files` finds them; the
+        number of all files comes from the version checksum, or from the tags of the sidecars of a
+        checkpoint of this version.
 
         Parameters
         ----------
         full
-            Whether to count every step. That reads all of the log.
+            True counts every step, which reads the whole log.
         """
         log = self._state.log
         with (
@@ -176,12 +176,12 @@ class Scan:
 
     @cached_property
     def _skipping(self) -> DataSkipping | None:
-        """What `where` says about files."""
+        """Data skipping by `where`."""
         if self.where is None:
             return None
         configuration = self._state.configuration
         return DataSkipping(
-            predicate=understand(self._state.log.spark, self.where, configuration),
+            predicate=parse_where(self._state.log.spark, self.where, configuration),
             schema=configuration.schema,
             partition_keys=configuration.partition_keys,
             column_mapping=configuration.column_mapping,
@@ -195,8 +195,8 @@ class Scan:
         condition: RowCondition | None,
         *metadata_columns: MetadataColumn,
     ) -> DataFrame:
-        """The rows of files that a condition is true of, read as the form of their list says: see
-        `_files_to_read`.
+        """The rows of files that a condition is true of: a native scan of a table of files, a
+        distributed scan of a DataFrame of files.
         """
         state = self._state
         tracking = {_ROW_TRACKING[name][0] for name in self.columns or () if name in _ROW_TRACKING}
@@ -210,14 +210,14 @@ class Scan:
             condition=condition,
         )
         if isinstance(files, pa.Table):
-            # All columns: Spark reads those that are needed, as by a filter that follows `select`.
+            # All columns: Spark reads those that are needed, also by a filter after `select`.
             return NativeScan(state.log.spark, request).rows(files)
         request = replace(request, columns=self._columns_read())
         return DistributedScan(state.log.spark, request).rows(files)
 
     @property
     def _condition(self) -> RowCondition | None:
-        """`where`, and what is known of it."""
+        """`where`, with its infallible part and its bounds."""
         skipping = self._skipping
         if self.where is None or skipping is None:
             return None
@@ -235,7 +235,7 @@ class Scan:
             return None
         predicate = None if self._skipping is None else self._skipping.predicate
         if predicate is not None and not is_usable(predicate):
-            return None  # Spark evaluates parts of the condition that nothing here has looked into
+            return None  # the columns of unusable parts are unknown
         by_name = {name.lower(): name for name in self._state.configuration.schema.names}
         asked = {
             by_name.get(name.lower()) or by_name.get(_first_part(name))
@@ -246,10 +246,8 @@ class Scan:
         return frozenset(name for name in asked | needed if name is not None)
 
     def _files_to_read(self) -> pa.Table | DataFrame:
-        """The list of files: a table where the driver may hold it, for a native scan, else a
-        DataFrame, for a distributed one.
-
-        The driver holds `max_driver_files` and no more.
+        """The list of files, in the form that chooses the scan: a table on the driver if there are
+        at most `max_driver_files`, else a DataFrame.
         """
         bound = self.max_driver_files
         files = self._file_list()

@@ -39,7 +39,7 @@ from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import has_change_data_feed
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.scan.conditions import understand_replaced
+from sparkdelta.table.scan.conditions import parse_deterministic_where
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.new_files import NewFiles
 
@@ -107,7 +107,9 @@ def rewrite_matching(
     PROTOCOL.md#add-file-and-remove-file
     """
     configuration = snapshot.configuration
-    predicate = understand_replaced(snapshot.log.spark, where, configuration, operation=operation)
+    predicate = parse_deterministic_where(
+        snapshot.log.spark, where, configuration, operation=operation
+    )
     partitions = set(configuration.partition_columns)
     if not is_usable(predicate) or {path[0] for path in columns(predicate)} - partitions:
         return _without_matching_rows(
