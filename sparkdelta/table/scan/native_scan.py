@@ -174,15 +174,13 @@ class NativeScan:
             version=self.request.version,
         )
         joins_partitions = bool(self._partition_names) and directories is None
-        metadata = {
-            MetadataColumn.FILE: path_of_uri(scanned.metadata["file_path"]),
-            MetadataColumn.ROW_POSITION: scanned.metadata["row_index"],
-        }
-        of_scan = [
-            column.alias(name.value)
-            for name, column in metadata.items()
-            if name in self.request.metadata_columns
-        ]
+        of_scan = []
+        if MetadataColumn.FILE in self.request.metadata_columns:
+            path = path_of_uri(scanned.metadata["file_path"])
+            of_scan.append(path.alias(MetadataColumn.FILE.value))
+        if MetadataColumn.ROW_POSITION in self.request.metadata_columns:
+            position = scanned.metadata["row_index"]
+            of_scan.append(position.alias(MetadataColumn.ROW_POSITION.value))
         rows = scanned.rows
         if has_vectors or self.request.wants_row_tracking or joins_partitions:
             known = _with_keys(files, scanned)
