@@ -13,13 +13,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 SPLIT_BYTES = 64 * 1024 * 1024
-"""The size of a split, and about that of a task: a row group as Spark writes it, compressed."""
+"""The size of a split in bytes, and the target size of a task: about a compressed row group."""
 
 OPENING_BYTES = 256 * 1024
 """The bytes that opening a file counts as, so that no task gets too many small files."""
 
 MAX_SPLITS = 10_000
-"""The splits of one file; those of a larger one are longer."""
+"""The maximum number of splits of a file; very large files have longer splits."""
 
 START, END = "sparkdelta:start", "sparkdelta:end"
 

@@ -1,4 +1,4 @@
-"""Splits of data files to rows, read by Python workers: Parquet to Arrow, batch by batch.
+"""Reading of splits of data files in Python workers, from Parquet to batches of Arrow.
 
 References
 ----------
@@ -49,7 +49,7 @@ class Files(Protocol):
     """Opens files on a worker."""
 
     def open(self, path: str) -> pa.NativeFile:
-        """A file at an absolute, decoded path; FileNotFoundError where there is none."""
+        """Open an absolute, decoded path; raise FileNotFoundError if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,10 @@ class SplitReader:
     batch_bytes: int = BATCH_BYTES
 
     def read(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of splits, see `split_rows`."""
+        """Read the rows of splits, see `split_rows`."""
         schema = pa.schema([arrow_field(c.field.name, c.field.dataType) for c in self.columns])
         splits = (batch.slice(n, 1) for batch in batches for n in range(batch.num_rows))
-        rows = (made for split in splits for made in _Split(self, schema, split).rows())
+        rows = (part for split in splits for part in _Split(self, schema, split).rows())
         return _joined(rows, self.batch_rows // 8, self.batch_bytes // 8)
 
 
@@ -128,23 +128,23 @@ def _as_one(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def split_rows(splits: DataFrame, reader: SplitReader) -> DataFrame:
-    """The rows of splits, without those that deletion vectors delete.
+    """Read the rows of splits, without deleted rows.
 
     Parameters
     ----------
     splits
-        file STRING (absolute, decoded), deletionVector STRUCT if there may be any, START, END (see
-        `file_splits`), and the columns that defaults are taken from.
+        file STRING (absolute, decoded), deletionVector STRUCT (if files may have one), START LONG
+        and END LONG (see `file_splits`), and the columns with defaults.
 
     Returns
     -------
     DataFrame
-        The reader's columns, in its order.
+        The columns of the reader, in their order.
 
     Raises
     ------
     DataFileNotFoundError, StorageError, DataFileUnsupportedError, DeletionVectorError
-        When the query runs.
+        A file cannot be read. Raised when the query runs.
     """
     schema = StructType([column.field for column in reader.columns])
 
@@ -175,7 +175,7 @@ class _Split:
             for group in groups:
                 position = group.first_row
                 for stored in self._batches(file, group, columns.leaves):
-                    yield from self._made(stored, position, columns, deleted)
+                    yield from self._converted(stored, position, columns, deleted)
                     position += stored.num_rows
 
     def _plan(self, file: pq.ParquetFile) -> tuple[FileColumns, list[RowGroup]]:
@@ -188,7 +188,7 @@ class _Split:
     def _batches(
         self, file: pq.ParquetFile, group: RowGroup, leaves: tuple[int, ...]
     ) -> Iterator[pa.RecordBatch]:
-        """A row group's rows, all of them, in batches of bounded size."""
+        """Yield all rows of a row group, in batches of limited size."""
         if not leaves:
             for start in range(0, group.num_rows, self.reader.batch_rows):
                 count = min(self.reader.batch_rows, group.num_rows - start)
@@ -204,7 +204,7 @@ class _Split:
         else:
             yield from file.reader.iter_batches(rows, *wanted, use_threads=False)
 
-    def _made(
+    def _converted(
         self,
         stored: pa.RecordBatch,
         position: int,

@@ -1,4 +1,4 @@
-"""Rows of data files joined with the log's facts about their files."""
+"""Joins of the rows of data files with columns of their files from the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.workers.deletion_vectors import chunk_rows, is_deleted, is_deleted_in_chunk
 
-# Names that no column of a table has: they stand beside the stored columns.
+# Names that no column of a table has, as they are in the same rows.
 FILE_URI = "sparkdelta:file_uri"
 FILE_KEY = "sparkdelta:file_key"
 ROW_INDEX = "sparkdelta:row_index"
@@ -21,11 +21,11 @@ _WORDS = "sparkdelta:words"
 
 
 def path_of_uri(uri: Column) -> Column:
-    """The path of a file that a scan names by its URI, decoded, spelled as
-    `protocol.file_paths.plain_path` spells it: Hadoop's URIs have single slashes, but may have an
-    empty authority.
+    """Convert the URI of a file in a scan to a decoded path, as `protocol.file_paths.plain_path`.
+
+    Hadoop's URIs have single slashes, but may have an empty authority.
     """
-    # url_decode is for forms: it takes "+" for a blank.
+    # url_decode decodes "+" to a space, as in forms.
     encoded = F.replace(uri, F.lit("+"), F.lit("%2B"))
     decoded = F.when(uri.contains("%"), F.url_decode(encoded)).otherwise(uri)
     return F.replace(decoded, F.lit(":///"), F.lit(":/"))
@@ -87,11 +87,13 @@ def join_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataF
         f"[{DataFileNotReadError.error_class}] A scan read a file that the log does not name: the "
         "storage spells its path otherwise than the log does. Please report this."
     )
-    kept = F.lit(True)
+    is_kept = F.lit(True)
     if has_bitmaps:
         joined = joined.select("*", is_deleted(F.col(CHUNKS), F.col(ROW_INDEX)).alias(IS_DELETED))
-        kept = ~F.col(IS_DELETED)
-    return joined.filter(F.when(F.col(FILE_KEY).isNull(), F.raise_error(problem)).otherwise(kept))
+        is_kept = ~F.col(IS_DELETED)
+    return joined.filter(
+        F.when(F.col(FILE_KEY).isNull(), F.raise_error(problem)).otherwise(is_kept)
+    )
 
 
 def without_deleted_rows(rows: DataFrame, bitmaps: DataFrame) -> DataFrame:
@@ -133,5 +135,5 @@ def except_on_deleted_rows(condition: str | Column) -> Column:
         On rows that have IS_DELETED.
     """
     condition = F.expr(condition) if isinstance(condition, str) else condition
-    # With one WHEN alone Spark makes an AND of it, whose sides it separates.
+    # Spark rewrites a single WHEN to an AND, and pushes down its sides separately.
     return F.when(F.col(IS_DELETED), F.lit(False)).when(condition, F.lit(True)).otherwise(False)
