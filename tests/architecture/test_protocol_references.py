@@ -52,3 +52,15 @@ def test_public_things_have_docstrings(path: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
             is_leaf = path.stem == "exceptions" and isinstance(node, ast.ClassDef)
             assert is_leaf or ast.get_docstring(node), f"{node.name} has no docstring"
+
+
+RIDDLES = {"What", "Whether", "How", "From", "Who", "Whoever", "Which", "Where"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_docstrings_say_what_a_thing_is_or_does(path: Path) -> None:
+    """The first word is no question: a reader wants the answer."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    texts = (ast.get_docstring(n) for n in ast.walk(tree) if isinstance(n, documented))
+    assert not [text for text in texts if text and text.split()[0] in RIDDLES]
