@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MARK = "=== everything above is Spark's own"
+# Spark logs it once for any query over more than 25 fields, as history has them.
+OF_WIDE_ROWS = "Truncated the string representation of a plan"
 
 PROGRAM = """
 import sys
@@ -41,7 +43,7 @@ from sparkdelta.engine import worker_python
 try:
     worker_python._check(spark)
 except PythonWorkerError as error:
-    assert error.__cause__ is None and error.__suppress_context__ and "numpy" in error.problem
+    assert error.__cause__ is None and "numpy" in error.problem
 else:
     raise AssertionError("this Python has no packages")
 """
@@ -63,4 +65,5 @@ def test_a_normal_run_needs_no_activated_environment_and_prints_nothing(tmp_path
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
     assert result.stdout == ""
-    assert result.stderr.partition(MARK)[2].strip() == ""
+    printed = result.stderr.partition(MARK)[2].strip().splitlines()
+    assert [line for line in printed if OF_WIDE_ROWS not in line] == []
