@@ -126,7 +126,7 @@ ROUNDING_FUNCTIONS = {"abs", "round", "sum", "divmod", "pow"}
 
 
 def _rounds(node: ast.AST) -> bool:
-    """Whether it may round a Decimal to the digits of the caller's context."""
+    """True if a node may round a Decimal to the digits of the caller's context."""
     if isinstance(node, ast.BinOp):
         return "Decimal(" in ast.unparse(node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):

@@ -22,7 +22,7 @@ def session_that_retries(scratch: Path) -> SparkSession:
 
 
 def write_with_a_failing_commit(spark: SparkSession, path: str) -> list[bool]:
-    """Whether the write was refused, and whether there is a table.
+    """Return whether the write was refused, and whether there is a table.
 
     The first run of the task has twenty partitions. A link that leads nowhere keeps one of them
     from its place; the second run, which takes the link away, has other rows.

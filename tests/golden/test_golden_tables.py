@@ -64,7 +64,7 @@ def test_there_are_golden_tables() -> None:
 def test_latest_version(
     spark: SparkSession, case: GoldenCase, request: pytest.FixtureRequest
 ) -> None:
-    """What the snapshot says, and the last of its reads."""
+    """The facts of the snapshot, and the last of its reads."""
     snapshot = load_snapshot(spark, str(case.table))
     _assert_facts(snapshot, case)
     read = case.reads[-1]

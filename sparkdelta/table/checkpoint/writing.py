@@ -271,20 +271,20 @@ def write_checkpoint(
     ----------
     PROTOCOL.md#checkpoints
     """
+    if snapshot is not None:
+        version = snapshot.version
 
-    def written(options: CheckpointOptions, without: Sequence[str] = ()) -> WrittenCheckpoint:
-        table = None if without else snapshot
-        if table is None:
-            table = open_writable(session, path, version=version, without=without)
+    def written(
+        options: CheckpointOptions, loaded: Snapshot | None, without: Sequence[str] = ()
+    ) -> WrittenCheckpoint:
+        table = loaded or open_writable(session, path, version=version, without=without)
         compile_plans(session, wanted=not table.log.is_small)
         contents = CheckpointContents.of(table, options, now_ms=now_ms)
         kind = checkpoint_kind(options.kind, table.protocol, table.properties)
         return Checkpointer(contents=contents, kind=kind, options=options).write()
 
     try:
-        return written(options)
+        return written(options, snapshot)
     except ReuseFailed as problem:
         _LOGGER.warning("A full checkpoint instead of an incremental one: %r", problem)
-        version = snapshot.version if snapshot is not None else version
-        snapshot = None
-        return written(replace(options, incremental=False), problem.broken)
+        return written(replace(options, incremental=False), None, problem.broken)
