@@ -658,6 +658,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "or has another format; restore the file from a backup."
         ),
     ),
+    "DELTA_DELETION_VECTOR_INVALID_ROW_INDEX": (
+        "XXKDS",
+        (
+            "Row {row_index} of data file {file} cannot be deleted: the table's log says that the "
+            "file has {num_records} rows. numRecords in its statistics is wrong, or the file "
+            "changed after it was written; check the table with verify."
+        ),
+    ),
     "DELTA_DRIVER_READ_TOO_LARGE": (
         "54000",
         (

@@ -49,7 +49,8 @@ DeltaError
     ├── FileSystemNotFoundError, StoreNotWritableError, CheckpointMismatchError
     └── DeletionVectorError
         ├── DeletionVectorChecksumError, DeletionVectorCardinalityError
-        └── DeletionVectorSizeError, DeletionVectorFormatError
+        ├── DeletionVectorSizeError, DeletionVectorFormatError
+        └── DeletionVectorRowIndexError
 """
 
 # ruff: noqa: D101, N802, N815, N818 - error texts describe leaves; names of PySpark, delta-spark
@@ -872,6 +873,14 @@ class DeletionVectorSizeError(DeletionVectorError):
 
 class DeletionVectorFormatError(DeletionVectorError):
     error_class = "DELTA_DELETION_VECTOR_INVALID_FORMAT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DeletionVectorRowIndexError(StorageError):
+    file: str
+    row_index: int
+    num_records: int
+    error_class = "DELTA_DELETION_VECTOR_INVALID_ROW_INDEX"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 import uuid
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +41,7 @@ __all__ = [
     "deleted_rows",
     "dv_file_name",
     "encode",
+    "file_content",
     "read_stored",
     "z85_decode",
     "z85_encode",
@@ -81,6 +82,17 @@ class DeletionVectorDescriptor:
             size_in_bytes=int(str(document["sizeInBytes"])),
             cardinality=int(str(document["cardinality"])),
         )
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the wire form, without an offset if there is none."""
+        document: dict[str, object] = {
+            "storageType": self.storage_type,
+            "pathOrInlineDv": self.path_or_inline_dv,
+            "offset": self.offset,
+            "sizeInBytes": self.size_in_bytes,
+            "cardinality": self.cardinality,
+        }
+        return {name: value for name, value in document.items() if value is not None}
 
     @property
     def unique_id(self) -> str:
@@ -214,6 +226,25 @@ def read_stored(
             problem=f"its CRC-32 is {zlib.crc32(data):08x} instead of {stored_checksum:08x}",
         )
     return data
+
+
+def file_content(bitmaps: Iterable[bytes]) -> tuple[bytes, list[int]]:
+    """Return the content of a deletion vector file, and the offset of each vector in it.
+
+    Parameters
+    ----------
+    bitmaps
+        Serialized bitmaps, as `encode` returns them.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vector-file-storage-format
+    """
+    content, offsets = bytearray([_FILE_VERSION]), []
+    for data in bitmaps:
+        offsets.append(len(content))
+        content += struct.pack(">i", len(data)) + data + struct.pack(">I", zlib.crc32(data))
+    return bytes(content), offsets
 
 
 def dv_file_name(path_or_inline_dv: str) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -174,6 +175,93 @@ def deleted_rows(
     return bits[start : start + num_rows].view(np.bool_)
 
 
+def last_row(chunks: Mapping[int, Words]) -> int | None:
+    """Return the highest row index; None if the bitmap is empty."""
+    for number in sorted(chunks, reverse=True):
+        rows = _rows(chunks[number])
+        if rows.size:
+            return number * _CHUNK_ROWS + int(rows[-1])
+    return None
+
+
+def chunks_of_rows(rows: npt.NDArray[np.int64]) -> Chunks:
+    """Return the bitmap of row indexes, in any order and with repetitions.
+
+    Raises
+    ------
+    ValueError
+        If a row index is negative.
+    """
+    rows = np.sort(rows)
+    if rows.size and rows[0] < 0:
+        raise ValueError("a row index is negative")
+    chunks: Chunks = {}
+    for number, low in _split(rows, 16):
+        bits = np.zeros(_CHUNK_ROWS, np.bool_)
+        bits[low] = True
+        chunks[number] = _pack(bits)
+    return chunks
+
+
+def chunks_of_words(numbers: npt.NDArray[np.int64], words: npt.NDArray[np.int64]) -> Chunks:
+    """Return the bitmap of words of 64 rows; row index i has bit i % 64 of word i // 64.
+
+    Parameters
+    ----------
+    numbers
+        Word numbers, sorted and distinct.
+    words
+        The word of each number.
+
+    Raises
+    ------
+    ValueError
+        If a number is negative.
+    """
+    if numbers.size and numbers[0] < 0:
+        raise ValueError("a row index is negative")
+    chunks: Chunks = {}
+    start = 0
+    for number, low in _split(numbers, 10):
+        chunk = np.zeros(_CHUNK_ROWS // 64, np.int64)
+        chunk[low] = words[start : start + len(low)]
+        chunks[number] = chunk
+        start += len(low)
+    return chunks
+
+
+def union(first: Mapping[int, Words], second: Mapping[int, Words]) -> Chunks:
+    """Return the bitmap of the rows that are in either of two bitmaps."""
+    united = dict(first)
+    for number, words in second.items():
+        united[number] = united[number] | words if number in united else words
+    return united
+
+
+def difference(first: Mapping[int, Words], second: Mapping[int, Words]) -> Chunks:
+    """Return the bitmap of the rows that are in the first bitmap but not in the second."""
+    return {
+        number: words & ~second[number] if number in second else words
+        for number, words in first.items()
+    }
+
+
+def intersects(first: Mapping[int, Words], second: Mapping[int, Words]) -> bool:
+    """Return True if two bitmaps have a row in common."""
+    return any(np.any(words & second[n]) for n, words in first.items() if n in second)
+
+
+def encode_chunks(chunks: Mapping[int, Words]) -> bytes:
+    """Serialize a bitmap, using the smallest kind of each container.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vector-format
+    """
+    containers = [(number, _rows(chunks[number])) for number in sorted(chunks)]
+    return _encode_containers([(number, rows) for number, rows in containers if rows.size])
+
+
 def encode(positions: Iterable[int] | npt.NDArray[np.int64]) -> bytes:
     """Serialize the bitmap of row indexes, using the smallest kind of each container.
 
@@ -191,7 +279,17 @@ def encode(positions: Iterable[int] | npt.NDArray[np.int64]) -> bytes:
     if rows.size and rows[0] < 0:
         raise ValueError("a row index is negative")
     rows = rows[np.diff(rows, prepend=-1) != 0]
-    buckets = _split(rows, 32)
+    return _encode_containers(_split(rows, 16))
+
+
+def _rows(words: Words) -> npt.NDArray[np.int64]:
+    """Return the row indexes of a chunk within it."""
+    return np.flatnonzero(np.unpackbits(words.astype("<i8").view(np.uint8), bitorder="little"))
+
+
+def _encode_containers(containers: Iterable[tuple[int, npt.NDArray[np.int64]]]) -> bytes:
+    """Serialize the sorted rows of chunks, in the order of their numbers."""
+    buckets = [(key, list(group)) for key, group in groupby(containers, lambda c: c[0] >> 16)]
     parts = [struct.pack("<IQ", _MAGIC, len(buckets))]
     for key, bucket in buckets:
         parts += [struct.pack("<I", key), _encode_bucket(bucket)]
@@ -208,11 +306,11 @@ def _split(values: npt.NDArray[np.int64], bits: int) -> list[tuple[int, npt.NDAr
     return list(zip(keys[[0, *starts]].tolist(), groups, strict=True))
 
 
-def _encode_bucket(values: npt.NDArray[np.int64]) -> bytes:
+def _encode_bucket(chunks: Iterable[tuple[int, npt.NDArray[np.int64]]]) -> bytes:
     header, containers, run_flags = [], [], []
-    for key, rows in _split(values, 16):
+    for number, rows in chunks:
         body, is_run = _encode_container(rows)
-        header.append(struct.pack("<HH", key, len(rows) - 1))
+        header.append(struct.pack("<HH", number & 0xFFFF, len(rows) - 1))
         containers.append(body)
         run_flags.append(is_run)
     count = len(containers)

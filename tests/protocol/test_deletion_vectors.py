@@ -24,10 +24,21 @@ from sparkdelta.protocol.deletion_vectors import (
     decode_chunks,
     dv_file_name,
     encode,
+    file_content,
     read_stored,
     z85_decode,
     z85_encode,
 )
+from sparkdelta.protocol.roaring_bitmaps import (
+    chunks_of_rows,
+    chunks_of_words,
+    difference,
+    encode_chunks,
+    intersects,
+    last_row,
+    union,
+)
+from tests.support.table_builder import vector_file
 
 ROWS = [3, 4, 7, 11, 18, 29]
 MAGIC = struct.pack("<I", 1681511377)
@@ -389,3 +400,58 @@ def test_an_empty_vector():
 def test_a_stored_vector_needs_its_file():
     with pytest.raises(DeletionVectorSizeError):
         decode(descriptor(RELATIVE))
+
+
+def drawn_rows(scattered, ranges):
+    return sorted(scattered.union(*ranges))
+
+
+bitmaps = st.builds(drawn_rows, st.sets(row_indexes, max_size=20), st.lists(row_ranges, max_size=2))
+
+
+@settings(max_examples=50)
+@given(bitmaps, bitmaps, bitmaps)
+def test_set_operations(first, second, shared):
+    """Against pyroaring's."""
+    first, second = [*first, *shared], [*second, *shared]
+    a, b = chunks_of_rows(np.array(first, np.int64)), decode_chunks(encode(second))
+    expected = BitMap64(first), BitMap64(second)
+    assert rows_of(union(a, b)) == list(expected[0] | expected[1])
+    assert rows_of(difference(a, b)) == list(expected[0] - expected[1])
+    assert intersects(a, b) == bool(expected[0] & expected[1])
+    assert last_row(union(a, b)) == max([*first, *second], default=None)
+    assert last_row(difference(a, a)) is None
+    for chunks in (a, b, union(a, b), difference(a, b)):
+        assert encode_chunks(chunks) == portable(rows_of(chunks))
+
+
+@settings(max_examples=50)
+@given(bitmaps)
+def test_bitmaps_of_words(rows):
+    words = {}
+    for row in rows:
+        words[row >> 6] = words.get(row >> 6, 0) | 1 << (row & 63)
+    bits = np.array([words[n] for n in sorted(words)], np.uint64).view(np.int64)
+    assert rows_of(chunks_of_words(np.array(sorted(words), np.int64), bits)) == rows
+
+
+def test_negative_rows_are_in_no_bitmap():
+    with pytest.raises(ValueError, match="negative"):
+        chunks_of_rows(np.array([3, -1]))
+    with pytest.raises(ValueError, match="negative"):
+        chunks_of_words(np.array([-1, 3]), np.array([1, 1]))
+
+
+@pytest.mark.parametrize("sets", [[], [ROWS], [ROWS, [], [2**32 + 1]]])
+def test_files_of_several_vectors(sets):
+    """PROTOCOL.md#deletion-vector-file-storage-format"""
+    data = [encode(rows) for rows in sets]
+    content, offsets = file_content(data)
+    assert (content, offsets) == vector_file(*data)
+    found = [read_stored(content, at, len(d)) for at, d in zip(offsets, data, strict=True)]
+    assert found == data
+
+
+@pytest.mark.parametrize("document", [RELATIVE, INLINE])
+def test_the_wire_form_of_descriptors(document):
+    assert descriptor(document).to_dict() == document
