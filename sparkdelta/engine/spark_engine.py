@@ -26,11 +26,13 @@ class TaskCounter(Protocol):
 
 
 class DriverFiles(Protocol):
-    """Lists, opens and deletes data files on the driver, by absolute, decoded paths."""
+    """Access to files of a table on the driver, by absolute, decoded paths."""
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]: ...
 
     def open(self, path: str) -> pa.NativeFile: ...
+
+    def create(self, path: str) -> pa.NativeFile: ...
 
     def size(self, path: str) -> int | None: ...
 

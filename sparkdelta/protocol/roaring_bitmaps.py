@@ -209,7 +209,7 @@ def chunks_of_words(numbers: npt.NDArray[np.int64], words: npt.NDArray[np.int64]
     Parameters
     ----------
     numbers
-        Word numbers, sorted and distinct.
+        Word numbers, in any order and without repetitions.
     words
         The word of each number.
 
@@ -218,6 +218,8 @@ def chunks_of_words(numbers: npt.NDArray[np.int64], words: npt.NDArray[np.int64]
     ValueError
         If a number is negative.
     """
+    order = np.argsort(numbers)
+    numbers, words = numbers[order], words[order]
     if numbers.size and numbers[0] < 0:
         raise ValueError("a row index is negative")
     chunks: Chunks = {}

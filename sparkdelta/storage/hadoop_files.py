@@ -80,6 +80,12 @@ class HadoopFiles:
             stream = self._file_system(path).open(self._path(path))
         return pa.PythonFile(_HadoopFile(self.spark._jvm, stream, size), mode="r")
 
+    def create(self, path: str) -> pa.NativeFile:
+        """Create a file at an absolute, decoded path and open it for writing."""
+        with storage_errors(path):
+            stream = self._file_system(path).create(self._path(path), False)
+        return pa.PythonFile(_NewHadoopFile(stream), mode="w")
+
     def size(self, path: str) -> int | None:
         """Return the size in bytes of a file at an absolute, decoded path, or None if it does not
         exist.
@@ -161,6 +167,25 @@ class _HadoopFile(io.RawIOBase):
         self._stream.seek(self._place)
         self._place += wanted
         return bytes(self._read_bytes(self._stream, wanted))
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()
+
+
+class _NewHadoopFile(io.RawIOBase):
+    """A Hadoop output stream with the interface of Python files."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._stream.write(bytearray(data))
+        return len(data)
 
     def close(self) -> None:
         if not self.closed:

@@ -11,13 +11,16 @@ PROTOCOL.md#deletion-vectors
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, decode
+from sparkdelta.protocol.roaring_bitmaps import Chunks
 
 BITMAPS = StructType(
     [
@@ -27,6 +30,12 @@ BITMAPS = StructType(
 )
 """file: URI of the data file; chunks: for each 65,536 rows, 1,024 words with a bit per row, set for
 deleted rows; null if none is deleted. Trailing chunks without deleted rows are omitted."""
+
+
+class Files(Protocol):
+    """File access on workers, see `workers.files.WorkerFiles`."""
+
+    def open(self, path: str) -> pa.NativeFile: ...
 
 
 def decode_deletion_vectors(vectors: DataFrame) -> DataFrame:
@@ -73,6 +82,34 @@ def _decode(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
                 words = decode(descriptor, content)
                 chunks = [words.get(number) for number in range(max(words, default=-1) + 1)]
                 yield pd.DataFrame({"file": [fields["file"]], "chunks": [chunks]})
+
+
+def read_deletion_vector(
+    descriptor: DeletionVectorDescriptor, *, files: Files, table_root: str
+) -> Chunks:
+    """Read and verify one deletion vector, and no other of its file.
+
+    Raises
+    ------
+    FileNotFoundError
+        The deletion vector file does not exist.
+    DeletionVectorError
+        The deletion vector is invalid.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vector-file-storage-format
+    """
+    path = descriptor.absolute_path(table_root)
+    if path is None:
+        return decode(descriptor)
+    with files.open(path) as source:
+        size = source.size()
+        start = descriptor.offset or 1
+        if not (0 < start <= size and descriptor.size_in_bytes >= 0):
+            return decode(descriptor, source.read() or None)
+        length = min(descriptor.size_in_bytes + 8, size - start)
+        return decode(descriptor, source.read_at(1, 0) + source.read_at(length, start), offset=1)
 
 
 def is_deleted(chunks: Column, row_index: Column) -> Column:

@@ -24,13 +24,10 @@ from sparkdelta.exceptions import (
     DataFileUnsupportedError,
     StorageError,
 )
-from sparkdelta.protocol.deletion_vectors import (
-    DeletionVectorDescriptor,
-    decode,
-    deleted_rows,
-)
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, deleted_rows
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.roaring_bitmaps import Chunks
+from sparkdelta.workers.deletion_vectors import read_deletion_vector
 from sparkdelta.workers.file_splits import END, START
 from sparkdelta.workers.legacy_calendar import NotConvertibleError, calendars
 from sparkdelta.workers.parquet_columns import FileColumns, find_columns
@@ -251,18 +248,10 @@ class _Split:
         if fields is None:
             return {}
         descriptor = DeletionVectorDescriptor.from_dict(fields)
-        path = descriptor.absolute_path(self.reader.table_root)
-        if path is None:
-            return decode(descriptor)
-        with self._errors(path), self.reader.files.open(path) as source:
-            size = source.size()
-            start = descriptor.offset or 1
-            if not (0 < start <= size and descriptor.size_in_bytes >= 0):
-                return decode(descriptor, source.read() or None)
-            # A file may have the vectors of many data files: no more is read than this one.
-            length = min(descriptor.size_in_bytes + 8, size - start)
-            return decode(
-                descriptor, source.read_at(1, 0) + source.read_at(length, start), offset=1
+        path = descriptor.absolute_path(self.reader.table_root) or "inline"
+        with self._errors(path):
+            return read_deletion_vector(
+                descriptor, files=self.reader.files, table_root=self.reader.table_root
             )
 
     def _value(self, name: str) -> Any:

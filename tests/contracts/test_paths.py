@@ -5,7 +5,12 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from sparkdelta.frames.log.file_keys import absolute_path, canonical_path, deletion_vector_id
+from sparkdelta.frames.log.file_keys import (
+    absolute_path,
+    canonical_path,
+    deletion_vector_id,
+    plain_path,
+)
 from sparkdelta.protocol import file_paths
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from tests.support.drawn import drawn
@@ -30,11 +35,16 @@ def test_columns_follow_the_values(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(path,) for path in paths], "path STRING")
     keys = [canonical_path("path", table_root=root) for root in ROOTS]
     places = [absolute_path("path", table_root=root) for root in ROOTS]
-    found = {row[0]: tuple(row[1:]) for row in frame.selectExpr("path", *keys, *places).collect()}
+    spelled = [plain_path(place) for place in places]
+    found = {
+        row[0]: tuple(row[1:])
+        for row in frame.selectExpr("path", *keys, *places, *spelled).collect()
+    }
     assert found == {
         path: (
             *(file_paths.canonical_path(path, root) for root in ROOTS),
             *(file_paths.resolve(root, path) for root in ROOTS),
+            *(file_paths.plain_path(file_paths.resolve(root, path)) for root in ROOTS),
         )
         for path in paths
     }

@@ -91,3 +91,18 @@ def absolute_path(path: str, *, table_root: str) -> str:
         f"CASE WHEN regexp_like({path}, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)') THEN {canonical} "
         f"ELSE concat({text_literal(f'{table_root}/')}, {canonical}) END"
     )
+
+
+def plain_path(path: str) -> str:
+    """Return SQL for an absolute path with single slashes; see `protocol.file_paths.plain_path`.
+
+    Parameters
+    ----------
+    path
+        SQL expression of type STRING; so is the result.
+    """
+    # Two slashes after the scheme begin an authority, three or more do not.
+    without_authority = f"regexp_replace({path}, '^([^:/]*:)/{{3,}}', '$1/')"
+    single = f"regexp_replace({without_authority}, '(?<!^[^:/]{{0,40}}:)/+', '/')"
+    is_plain = f"NOT contains(replace({path}, '://', ':'), '//')"
+    return f"CASE WHEN {is_plain} AND NOT contains({path}, ':///') THEN {path} ELSE {single} END"

@@ -12,7 +12,6 @@ from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import UnsupportedDataTypeError
-from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.scan.request import BASE_ROW_ID, DEFAULT_ROW_COMMIT_VERSION, ScanRequest
 from sparkdelta.workers.file_splits import file_splits, scan_cost, task_count
@@ -78,8 +77,9 @@ class DistributedScan:
 
     def _known(self, files: DataFrame, columns: list[RowColumn]) -> DataFrame:
         """The columns that workers need of each file, with typed partition values."""
-        configuration, defaults = self.request.configuration, {c.default for c in columns}
-        has_vectors = is_supported(configuration.protocol, TableFeature.DELETION_VECTORS)
+        defaults = {c.default for c in columns}
+        # A file to be rewritten has a deletion vector in any table.
+        has_vectors = VECTOR in files.columns
         tracking = [c for c in (BASE_ROW_ID, DEFAULT_ROW_COMMIT_VERSION) if c in defaults]
         partitions = self.request.typed_partition_values()
         return files.select(

@@ -78,7 +78,7 @@ class Rewrite:
 def rewrite_all(snapshot: Snapshot, *, data_change: bool = True) -> Rewrite:
     """Remove all files of the table."""
     return Rewrite(
-        _removes(snapshot.add_files(), data_change=data_change), ReadSet(whole_table=True)
+        remove_actions(snapshot.add_files(), data_change=data_change), ReadSet(whole_table=True)
     )
 
 
@@ -119,7 +119,7 @@ def rewrite_matching(
     values = [F.col("partitionValues_parsed")[name].alias(name) for name in sorted(partitions)]
     adds = snapshot.add_files().select(*values, F.struct("*").alias(_ADD))
     adds = adds.filter(where).select(f"{quoted(_ADD)}.*")
-    return Rewrite(_removes(adds, data_change=data_change), ReadSet(predicates=(predicate,)))
+    return Rewrite(remove_actions(adds, data_change=data_change), ReadSet(predicates=(predicate,)))
 
 
 def rewrite_partitions(snapshot: Snapshot, adds: DataFrame, *, data_change: bool = True) -> Rewrite:
@@ -155,7 +155,7 @@ def rewrite_partitions(snapshot: Snapshot, adds: DataFrame, *, data_change: bool
     removed = snapshot.add_files().join(F.broadcast(values), is_same, "left_semi")
     predicates = _partition_predicates(snapshot, texts)
     read = ReadSet(whole_table=True) if predicates is None else ReadSet(predicates=predicates)
-    return Rewrite(_removes(removed, data_change=data_change), read)
+    return Rewrite(remove_actions(removed, data_change=data_change), read)
 
 
 def file_actions(new: NewFiles, rewrite: Rewrite | None) -> DataFrame | None:
@@ -199,7 +199,7 @@ def _without_matching_rows(
     matching = snapshot.scan(where, columns).matching_files()
     loses_ids = is_supported(snapshot.protocol, TableFeature.ROW_TRACKING) and not row_ids
     return Rewrite(
-        _removes(matching.adds, data_change=data_change),
+        remove_actions(matching.adds, data_change=data_change),
         ReadSet(predicates=(predicate,)),
         matching.other_rows.withColumnsRenamed(row_ids),
         tuple(row_ids.values()),
@@ -253,7 +253,18 @@ def _partition_predicates(snapshot: Snapshot, texts: DataFrame) -> tuple[Predica
     return tuple(partitions)
 
 
-def _removes(adds: DataFrame, *, data_change: bool) -> DataFrame:
+def remove_actions(adds: DataFrame, *, data_change: bool = True) -> DataFrame:
+    """The actions that remove files, in a column `remove`.
+
+    Parameters
+    ----------
+    adds
+        The columns of `Snapshot.add_files`.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
     now = time.time_ns() // 1_000_000
     return adds.select(
         F.struct(

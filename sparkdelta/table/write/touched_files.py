@@ -1,0 +1,463 @@
+"""The data files whose rows an operation deletes, and their treatment.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
+
+from sparkdelta.engine.driver import read_rows, read_table
+from sparkdelta.engine.local_frames import local_frame
+from sparkdelta.engine.spark_engine import DriverFiles, engine_of
+from sparkdelta.engine.worker_python import worker_python
+from sparkdelta.engine.worker_storage import worker_files
+from sparkdelta.exceptions import DataFileNotReadError, DriverReadTooLargeError
+from sparkdelta.frames.log.file_keys import absolute_path, plain_path
+from sparkdelta.frames.log.statistics import statistics_text
+from sparkdelta.frames.rows.row_positions import ROW_INDEX, file_key, position_words
+from sparkdelta.protocol.file_actions import AddFile
+from sparkdelta.protocol.file_paths import resolve
+from sparkdelta.protocol.roaring_bitmaps import chunks_of_rows
+from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.protocol.table_properties import is_on
+from sparkdelta.schema.action_schemas import ADD as ADD_TYPE
+from sparkdelta.schema.checkpoint_schema import STATS_PARSED
+from sparkdelta.schema.sql_text import from_json_text
+from sparkdelta.schema.table_schema import quoted
+from sparkdelta.storage.log_store import log_path
+from sparkdelta.storage.parquet import WRITE_OPTIONS
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.scan.request import MetadataColumn, partition_column
+from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.staging import Staging
+from sparkdelta.table.write.rewriting import remove_actions
+from sparkdelta.workers.deletion_vector_writer import (
+    ADD,
+    BITS,
+    FILE_KEY,
+    HAD_VECTOR,
+    NUM_DELETED,
+    NUM_LEFT,
+    NUM_RECORDS,
+    OUTCOME,
+    SIZE,
+    STATS,
+    TOUCHED,
+    TOUCHED_ARROW,
+    VECTOR,
+    WORD,
+    DeletionVectorWriter,
+    Outcome,
+    Vectors,
+    write_deletion_vectors,
+)
+
+MAX_READ_POSITIONS = 1_000_000
+"""Up to this many positions of rows, in up to MAX_READ_FILES files, come to the driver, which
+writes the vectors by itself: executors would take longer to start."""
+
+MAX_READ_FILES = 1_000
+MAX_READ_VECTORS = 100
+"""Up to this many earlier vectors are read by the driver, one after the other."""
+
+MAX_TOUCHED_FILES = 10_000
+"""Up to this many touched files are known to the driver one by one."""
+
+_POSITION_BYTES = 8  # of a position in a staged file, at most, apart from its header and footer
+_TASK_BYTES = 4 << 20  # of staged positions
+
+
+_POSITIONS = StructType([StructField(FILE_KEY, LongType()), StructField(ROW_INDEX, LongType())])
+
+
+class _Limits(NamedTuple):
+    """How much the driver reads and writes by itself."""
+
+    positions: int
+    files: int
+    vectors: int
+
+
+_FAR = _Limits(10_000_000, MAX_TOUCHED_FILES, MAX_TOUCHED_FILES)
+"""On storages that workers may not reach, such as HDFS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TouchedFiles:
+    """Data files with rows that an operation deletes.
+
+    Attributes
+    ----------
+    actions
+        Columns `remove` and `add`, one of them in each row: a remove of each file, and an add of
+        those that get a deletion vector. Deterministic, and may be evaluated repeatedly; None
+        without files.
+    rewritten
+        The files whose other rows are to be written again, with all deleted rows in their deletion
+        vectors, as `NativeScan.rows` takes them; a DataFrame if they are too many for the driver,
+        None if there are none. Of use as long as the staging directory.
+    paths
+        The absolute, decoded paths of all touched files; None if they are too many for the driver.
+    num_rows
+        The rows to delete; None if it is not known.
+    num_removed_files, num_removed_bytes
+        Of the files that leave the table, those that are rewritten among them.
+    num_rewritten_files, num_copied_rows
+        Of the rewritten files; the rows are the ones that are left of them.
+    num_vectors_added, num_vectors_removed, num_vectors_updated
+        New deletion vectors; vectors that were there before; those of them that got a new one.
+    """
+
+    actions: DataFrame | None = None
+    rewritten: pa.Table | DataFrame | None = None
+    paths: tuple[str, ...] | None = ()
+    num_files: int = 0
+    num_rows: int | None = 0
+    num_removed_files: int = 0
+    num_removed_bytes: int = 0
+    num_rewritten_files: int = 0
+    num_copied_rows: int = 0
+    num_vectors_added: int = 0
+    num_vectors_removed: int = 0
+    num_vectors_updated: int = 0
+
+
+def vectors_of(table: TableConfiguration) -> Vectors:
+    """Return the files of a table that get a deletion vector.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vectors
+    """
+    is_active = is_supported(table.protocol, TableFeature.DELETION_VECTORS) and is_on(
+        table.properties, "delta.enableDeletionVectors"
+    )
+    return Vectors.BY_SHARE if is_active else Vectors.NEVER
+
+
+def whole_files(snapshot: Snapshot, adds: DataFrame) -> TouchedFiles:
+    """All rows of some files, which are removed without being read.
+
+    Parameters
+    ----------
+    adds
+        As `Snapshot.add_files` gives them.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    deleted = F.coalesce(F.col("deletionVector.cardinality"), F.lit(0))
+    num_rows = F.col(STATS_PARSED)[NUM_RECORDS] - deleted
+    (row,) = read_rows(
+        adds.agg(
+            F.count("*").alias("files"),
+            F.sum("size").alias("bytes"),
+            F.sum(num_rows).alias("rows"),
+            F.count_if(num_rows.isNull()).alias("unknown"),
+            F.count("deletionVector.storageType").alias("vectors"),
+        ),
+        what="totals of removed files",
+        bound=1,
+        version=snapshot.version,
+    )
+    if not row["files"]:
+        return TouchedFiles()
+    return TouchedFiles(
+        actions=remove_actions(adds),
+        paths=None,
+        num_files=row["files"],
+        num_rows=None if row["unknown"] else row["rows"],
+        num_removed_files=row["files"],
+        num_removed_bytes=row["bytes"],
+        num_vectors_removed=row["vectors"],
+    )
+
+
+def touch_files(
+    snapshot: Snapshot, positions: DataFrame, stage: Staging, *, vectors: Vectors
+) -> TouchedFiles:
+    """Write the deletion vectors of rows to delete.
+
+    The positions are evaluated once. A file without other rows is removed; of others, `vectors`
+    says whether they keep the vector, or are rewritten.
+
+    Parameters
+    ----------
+    positions
+        `MetadataColumn.FILE` and `MetadataColumn.ROW_POSITION` of rows of the table; rows may
+        repeat.
+    stage
+        A directory for what is of use until the commit.
+
+    Raises
+    ------
+    DeletionVectorRowIndexError
+        A file does not have such a row.
+    DeletionVectorError
+        A file's earlier vector is damaged.
+    DataFileNotReadError
+        A file is not in the table.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vectors, PROTOCOL.md#writer-requirement-for-deletion-vectors
+    """
+    return _Touching(snapshot, stage, vectors).result(positions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Touching:
+    snapshot: Snapshot
+    stage: Staging
+    vectors: Vectors
+
+    def result(self, positions: DataFrame) -> TouchedFiles:
+        file, row_index = MetadataColumn.FILE.value, MetadataColumn.ROW_POSITION.value
+        keyed = positions.select(
+            F.expr(file_key(quoted(file))).alias(FILE_KEY), F.col(row_index).alias(ROW_INDEX)
+        )
+        entries = self.stage.write_parquet(keyed, "positions", WRITE_OPTIONS)
+        staged, _ = self.stage.read_parquet("positions", _POSITIONS)
+        num_bytes = sum(entry.size_bytes for entry in entries)
+        table = self._by_driver(staged, num_bytes, len(entries))
+        if table is None:
+            return self._by_executors(staged, num_bytes)
+        return self._touched(local_frame(self.stage.spark, table, TOUCHED), table)
+
+    def _by_driver(self, staged: DataFrame, num_bytes: int, num_files: int) -> pa.Table | None:
+        """`TOUCHED`, written by the driver; None if it is too much for it."""
+        files, limits = self._driver_files()
+        if num_bytes > limits.positions * _POSITION_BYTES or num_files > limits.files:
+            return None
+        try:
+            rows = read_table(
+                staged, what="positions of rows to delete", bound=limits.positions,
+                version=self.snapshot.version,
+            )  # fmt: skip
+        except DriverReadTooLargeError:
+            return None
+        keys = rows[FILE_KEY].to_numpy()
+        order = np.argsort(keys, kind="stable")
+        keys, row_indexes = keys[order], rows[ROW_INDEX].to_numpy()[order]
+        starts = np.flatnonzero(np.diff(keys)) + 1
+        distinct = [*keys[:1].tolist(), *keys[starts].tolist()]
+        if len(distinct) > limits.files:
+            return None
+        adds = self._adds_by_key(distinct)
+        known = [AddFile.from_dict(json.loads(add)) for add in adds.values()]
+        stored = [add for add in known if add.deletion_vector and not add.deletion_vector.is_inline]
+        if len(stored) > limits.vectors:
+            return None
+        parts = np.split(row_indexes, starts)
+        touched = (
+            (adds[key], chunks_of_rows(part)) for key, part in zip(distinct, parts, strict=False)
+        )
+        return pa.Table.from_pylist(list(self._writer(files).write(touched)), TOUCHED_ARROW)
+
+    def _adds_by_key(self, keys: Sequence[int]) -> dict[int, str]:
+        """The add actions of files as JSON, by the keys of their paths."""
+        if not keys:
+            return {}
+        adds = self._adds().filter(f"{FILE_KEY} IN ({', '.join(f'{key}L' for key in keys)})")
+        rows = read_rows(
+            adds,
+            what="touched files",
+            bound=2 * len(keys),
+            version=self.snapshot.version,
+        )
+        found = {row[FILE_KEY]: row[ADD] for row in rows}
+        if len(rows) != len(keys) or len(found) != len(keys):
+            files = [AddFile.from_dict(json.loads(row[ADD])).path for row in rows]
+            raise DataFileNotReadError(files=files, version=self.snapshot.version)
+        return found
+
+    def _by_executors(self, staged: DataFrame, num_bytes: int) -> TouchedFiles:
+        nothing = F.lit(None)
+        keys = staged.select(FILE_KEY).distinct()
+        adds = self._adds().join(keys, FILE_KEY, "left_semi")
+        words = position_words(staged)
+        rows = words.select(FILE_KEY, nothing.cast("string").alias(ADD), WORD, BITS).unionByName(
+            adds.select(
+                FILE_KEY,
+                ADD,
+                nothing.cast("long").alias(WORD),
+                nothing.cast("long").alias(BITS),
+            )
+        )
+        tasks = max(num_bytes // _TASK_BYTES, engine_of(self.stage.spark).parallelism)
+        rows = rows.repartition(tasks, FILE_KEY).sortWithinPartitions(FILE_KEY)
+        log = self.snapshot.log
+        files = worker_files(self.stage.spark, log.store.table_root, log.options)
+        with worker_python(self.stage.spark):
+            written = write_deletion_vectors(rows, self._writer(files))
+        self.stage.write_parquet(written, "touched", WRITE_OPTIONS)
+        frame, _ = self.stage.read_parquet("touched", TOUCHED)
+        try:
+            table = read_table(
+                frame.limit(MAX_TOUCHED_FILES + 1),
+                what="touched files",
+                bound=MAX_TOUCHED_FILES,
+                version=self.snapshot.version,
+            )
+        except DriverReadTooLargeError:
+            table = None
+        return self._touched(frame, table)
+
+    def _adds(self) -> DataFrame:
+        """FILE_KEY and ADD of the live files."""
+        root = self.snapshot.path
+        in_struct = statistics_text(STATS_PARSED, statistics=self.snapshot.configuration.statistics)
+        facts = {
+            # A checkpoint may have no JSON.
+            "stats": f"coalesce(stats, {in_struct})",
+            "deletionVector": "CASE WHEN deletionVector.storageType IS NOT NULL "
+            "THEN deletionVector END",
+        }
+        fields = ", ".join(f"{facts.get(name, name)} AS {name}" for name in ADD_TYPE.names)
+        file = absolute_path("path", table_root=root)
+        adds = self.snapshot.add_files().selectExpr(
+            f"{file} AS file", f"to_json(struct({fields})) AS {ADD}"
+        )
+        return adds.selectExpr(f"{file_key(plain_path('file'))} AS {FILE_KEY}", ADD)
+
+    def _driver_files(self) -> tuple[DriverFiles, _Limits]:
+        """The table's files as the driver reaches them, and how much it does by itself."""
+        log = self.snapshot.log
+        files = worker_files(self.stage.spark, log.store.table_root, log.options)
+        if files.is_near(log.store.table_root):
+            return files, _Limits(MAX_READ_POSITIONS, MAX_READ_FILES, MAX_READ_VECTORS)
+        through_jvm = engine_of(self.stage.spark).driver_files(log.options)
+        return through_jvm or files, _FAR
+
+    def _writer(self, files: DriverFiles) -> DeletionVectorWriter:
+        root = self.snapshot.path
+        return DeletionVectorWriter(
+            files=files,
+            table_root=root,
+            scratch=log_path(root, f"{self.stage.name}/vectors"),
+            vectors=self.vectors,
+            version=self.snapshot.version,
+        )
+
+    def _touched(self, frame: DataFrame, table: pa.Table | None) -> TouchedFiles:
+        """The result.
+
+        Parameters
+        ----------
+        frame
+            `TOUCHED`.
+        table
+            The same; None if it is too much for the driver.
+        """
+        if table is not None and not table.num_rows:
+            return TouchedFiles()
+        totals = self._totals(frame, table)
+        removed, kept, rewritten = (
+            totals.get(outcome.value, _NO_FILES)
+            for outcome in (Outcome.REMOVED, Outcome.VECTOR, Outcome.REWRITTEN)
+        )
+        paths = None
+        if table is not None:
+            adds = (AddFile.from_dict(json.loads(text)) for text in table[ADD].to_pylist())
+            paths = tuple(resolve(self.snapshot.path, add.path) for add in adds)
+        return TouchedFiles(
+            actions=_actions(frame),
+            rewritten=self._rewritten(frame, rewritten.files),
+            paths=paths,
+            num_files=removed.files + kept.files + rewritten.files,
+            num_rows=removed.deleted + kept.deleted + rewritten.deleted,
+            num_removed_files=removed.files + rewritten.files,
+            num_removed_bytes=removed.size + rewritten.size,
+            num_rewritten_files=rewritten.files,
+            num_copied_rows=rewritten.left,
+            num_vectors_added=kept.files,
+            num_vectors_removed=removed.vectors + kept.vectors + rewritten.vectors,
+            num_vectors_updated=kept.vectors,
+        )
+
+    def _totals(self, frame: DataFrame, table: pa.Table | None) -> dict[str, _Totals]:
+        """The totals of each outcome."""
+        if table is not None:
+            sums = [(name, "sum") for name in (SIZE, NUM_DELETED, NUM_LEFT, HAD_VECTOR)]
+            grouped = table.group_by(OUTCOME).aggregate([([], "count_all"), *sums])
+            rows = grouped.select([OUTCOME, "count_all", *(f"{n}_sum" for n, _ in sums)])
+            return {row[OUTCOME]: _Totals(*list(row.values())[1:]) for row in rows.to_pylist()}
+        totals = frame.groupBy(OUTCOME).agg(
+            F.count("*"), F.sum(SIZE), F.sum(NUM_DELETED), F.sum(NUM_LEFT), F.count_if(HAD_VECTOR)
+        )
+        found = read_rows(
+            totals, what="totals of touched files", bound=3, version=self.snapshot.version
+        )
+        return {row[0]: _Totals(*row[1:]) for row in found}
+
+    def _rewritten(self, frame: DataFrame, count: int) -> pa.Table | DataFrame | None:
+        """The list of files to rewrite."""
+        if not count:
+            return None
+        parsed = frame.filter(F.col(OUTCOME) == Outcome.REWRITTEN.value).selectExpr(
+            f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}", VECTOR, NUM_RECORDS
+        )
+        keys = [key for key, _ in self.snapshot.configuration.partition_keys]
+        file = absolute_path(f"{ADD}.path", table_root=self.snapshot.path)
+        files = parsed.select(
+            F.expr(file).alias("file"),
+            f"{ADD}.size",
+            *(
+                F.try_element_at(f"{ADD}.partitionValues", F.lit(key)).alias(partition_column(n))
+                for n, key in enumerate(keys)
+            ),
+            F.col(VECTOR).alias("deletionVector"),
+            NUM_RECORDS,
+            f"{ADD}.baseRowId",
+            f"{ADD}.defaultRowCommitVersion",
+        )
+        if count > MAX_DRIVER_FILES:
+            return files
+        return read_table(
+            files,
+            what="files to rewrite",
+            bound=MAX_DRIVER_FILES,
+            version=self.snapshot.version,
+        )
+
+
+class _Totals(NamedTuple):
+    """Totals of touched files of one outcome."""
+
+    files: int
+    size: int
+    deleted: int
+    left: int
+    vectors: int
+
+
+_NO_FILES = _Totals(0, 0, 0, 0, 0)
+
+
+def _actions(touched: DataFrame) -> DataFrame:
+    """The actions of `TOUCHED`, in columns `remove` and `add`.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    parsed = touched.selectExpr(f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}", VECTOR, STATS)
+    changed = {"dataChange": "TRUE", "stats": STATS, "deletionVector": VECTOR}
+    fields = ", ".join(f"{changed.get(n, f'{ADD}.{n}')} AS {n}" for n in ADD_TYPE.names)
+    adds = parsed.filter(f"{STATS} IS NOT NULL").selectExpr(f"struct({fields}) AS add")
+    removes = remove_actions(parsed.select(f"{ADD}.*"))
+    return removes.unionByName(adds, allowMissingColumns=True)
