@@ -104,5 +104,4 @@ def plain_path(path: str) -> str:
     # Two slashes after the scheme begin an authority, three or more do not.
     without_authority = f"regexp_replace({path}, '^([^:/]*:)/{{3,}}', '$1/')"
     single = f"regexp_replace({without_authority}, '(?<!^[^:/]{{0,40}}:)/+', '/')"
-    is_plain = f"NOT contains(replace({path}, '://', ':'), '//')"
-    return f"CASE WHEN {is_plain} AND NOT contains({path}, ':///') THEN {path} ELSE {single} END"
+    return f"CASE WHEN contains({path}, '//') THEN {single} ELSE {path} END"
