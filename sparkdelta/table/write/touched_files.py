@@ -84,7 +84,7 @@ _POSITIONS = StructType([StructField(FILE_KEY, LongType()), StructField(ROW_INDE
 
 
 class _Limits(NamedTuple):
-    """How much the driver reads and writes by itself."""
+    """Limits of what the driver reads and writes by itself."""
 
     positions: int
     files: int
