@@ -456,6 +456,43 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "condition of type BOOLEAN in Spark SQL, on columns of the table."
         ),
     ),
+    "DELTA_MISSING_SET_COLUMN": (
+        "42703",
+        (
+            "Nothing was committed: a value is assigned to {column}, which the struct does not "
+            "have. Its fields are: {available}."
+        ),
+    ),
+    "DELTA_CONFLICT_SET_COLUMN": (
+        "42701",
+        (
+            "Nothing was committed: these assignments contradict each other, as they are to the "
+            "same column, or to a column and to one of its fields: {columns}. Keep one of them."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT": (
+        "0AKDC",
+        (
+            "Nothing was committed: only fields of structs can be assigned, and {column} is of "
+            "type {data_type}. Assign a value to all of {column}, for instance with transform()."
+        ),
+    ),
+    "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION": (
+        "42846",
+        (
+            "Nothing was committed: column {column} is {column_type}, and a value of type "
+            "{value_type} cannot be converted to it. Cast it; a struct must have the same fields, "
+            "unless the schema evolves."
+        ),
+    ),
+    "DELTA_INVALID_ASSIGNMENT": (
+        "42000",
+        (
+            "Nothing was committed: Spark cannot use {expression} as the value of column {column} "
+            "({spark_condition}): {problem} Write an expression in Spark SQL, on columns of the "
+            "row."
+        ),
+    ),
     "DELTA_AGGREGATION_NOT_SUPPORTED": (
         "42903",
         (
@@ -500,6 +537,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "value that is out of range. Correct the value, or use try_cast to write null instead."
         ),
     ),
+    "DELTA_CAST_INVALID_INPUT": (
+        "22018",
+        (
+            "Nothing was committed: column {column} is {table_type}, and a {row_type} value of a "
+            "row cannot be converted to it. Correct the value, or use try_cast to write null "
+            "instead."
+        ),
+    ),
     "DELTA_EXCEED_CHAR_VARCHAR_LIMIT": (
         "22001",
         (
@@ -512,6 +557,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         (
             "Nothing was written: column {column} is GENERATED ALWAYS AS IDENTITY, but the rows "
             "contain values for it. Remove the column from the rows."
+        ),
+    ),
+    "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED": (
+        "42808",
+        (
+            "Nothing was committed: column {column} is an identity column, whose values cannot be "
+            "changed. Do not assign it."
         ),
     ),
     "DELTA_REPLACE_WHERE_MISMATCH": (

@@ -26,12 +26,15 @@ DeltaError
 │   ├── AggregateInGeneratedColumnError, AggregateInConstraintError
 │   ├── UnsupportedGeneratedColumnError, UnsupportedConstraintError
 │   ├── ConstraintDependentColumnError
+│   ├── MissingSetColumnError, ConflictingSetColumnsError, NonStructFieldUpdateError
+│   ├── UpdateSchemaMismatchError, InvalidAssignmentError
 │   ├── InvalidConditionError
 │   └── NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
 ├── ConstraintError
 │   ├── NotNullViolatedError, MissingNotNullColumnError
 │   ├── ConstraintViolatedError, ReplaceWhereMismatchError
-│   └── CastOverflowError, TextTooLongError, IdentityInsertError
+│   ├── CastOverflowError, InvalidCastInputError, TextTooLongError
+│   └── IdentityInsertError, IdentityUpdateError
 ├── CommitError
 │   ├── InvalidCommitError, AppendOnlyTableError, MaxCommitRetriesExceededError
 │   ├── CommitOutcomeUnknownError, WriteFailedError
@@ -552,6 +555,51 @@ class ConstraintDependentColumnError(SchemaError):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class MissingSetColumnError(SchemaError):
+    column: str
+    available: Sequence[str]
+    error_class = "DELTA_MISSING_SET_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConflictingSetColumnsError(SchemaError):
+    columns: Sequence[str]
+    error_class = "DELTA_CONFLICT_SET_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NonStructFieldUpdateError(SchemaError):
+    column: str
+    data_type: str
+    error_class = "DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UpdateSchemaMismatchError(SchemaError):
+    column: str
+    column_type: str
+    value_type: str
+    error_class = "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidAssignmentError(SchemaError):
+    """Spark does not take an expression for the value of a column.
+
+    Attributes
+    ----------
+    spark_condition
+        Spark's own name of the error, such as ``PARSE_SYNTAX_ERROR``.
+    """
+
+    column: str
+    expression: str
+    problem: str
+    spark_condition: str
+    error_class = "DELTA_INVALID_ASSIGNMENT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class NondeterministicConditionError(SchemaError):
     operation: str
     condition: str
@@ -623,6 +671,14 @@ class CastOverflowError(ConstraintError):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class InvalidCastInputError(ConstraintError):
+    column: str
+    row_type: str
+    table_type: str
+    error_class = "DELTA_CAST_INVALID_INPUT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class TextTooLongError(ConstraintError):
     column: str
     data_type: str
@@ -633,6 +689,12 @@ class TextTooLongError(ConstraintError):
 class IdentityInsertError(ConstraintError):
     column: str
     error_class = "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class IdentityUpdateError(ConstraintError):
+    column: str
+    error_class = "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

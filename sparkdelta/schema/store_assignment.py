@@ -13,6 +13,8 @@ from __future__ import annotations
 from pyspark.sql.types import (
     ArrayType,
     AtomicType,
+    BinaryType,
+    BooleanType,
     DataType,
     DateType,
     MapType,
@@ -24,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.exceptions import CastOverflowError
+from sparkdelta.exceptions import CastOverflowError, InvalidCastInputError
 from sparkdelta.schema.sql_text import text_literal, type_text
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.schema.type_folds import parts_together
@@ -64,7 +66,61 @@ def can_assign(given: DataType, wanted: DataType) -> bool:
     )
 
 
-def assigned(value: str, given: DataType, wanted: DataType, *, column: str, depth: int = 0) -> str:
+def can_convert(given: DataType, wanted: DataType, *, adds_fields: bool = False) -> bool:
+    """True if UPDATE and MERGE may set a column of one type to a value of another.
+
+    They allow every conversion of atomic types that ANSI SQL has, such as STRING to INT, which
+    fails for a value that does not fit.
+
+    Parameters
+    ----------
+    adds_fields
+        True if the table's schema evolves, so that a struct may lack fields of the column; else it
+        must have the same.
+
+    Examples
+    --------
+    >>> from pyspark.sql.types import IntegerType
+    >>> can_convert(StringType(), IntegerType()), can_convert(DateType(), IntegerType())
+    (True, False)
+    """
+    if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
+        return True
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        wanted_fields = {field.name.lower(): field for field in wanted.fields}
+        return (adds_fields or len(given) == len(wanted)) and all(
+            field.name.lower() in wanted_fields
+            and can_convert(
+                field.dataType, wanted_fields[field.name.lower()].dataType, adds_fields=adds_fields
+            )
+            for field in given.fields
+        )
+    if inner := parts_together(given, wanted):
+        return all(can_convert(one, other, adds_fields=adds_fields) for _, one, other in inner)
+    if can_assign(given, wanted):
+        return True
+    return any(isinstance(given, ones) and isinstance(wanted, others) for ones, others in _EXPLICIT)
+
+
+_EXPLICIT: tuple[tuple[tuple[type[DataType], ...], tuple[type[DataType], ...]], ...] = (
+    ((StringType,), (NumericType, *_DATETIME_TYPES, BooleanType, BinaryType)),
+    ((BooleanType,), (NumericType,)),
+    ((NumericType,), (BooleanType,)),
+    ((NumericType,), (TimestampType,)),
+    ((TimestampType,), (NumericType,)),
+)
+"""Conversions of ANSI SQL that store assignment does not have."""
+
+
+def assigned(
+    value: str,
+    given: DataType,
+    wanted: DataType,
+    *,
+    column: str,
+    kept: tuple[str, DataType] | None = None,
+    depth: int = 0,
+) -> str:
     """Return a SQL expression that converts a value to the column's type, or raises if it does not
     fit.
 
@@ -73,29 +129,33 @@ def assigned(value: str, given: DataType, wanted: DataType, *, column: str, dept
     value
         A SQL expression of type `given`.
     wanted
-        A type that `can_assign` allows.
+        A type that `can_assign` or `can_convert` allows.
     column
         The column's name, for the error.
+    kept
+        The column's old value, as a SQL expression, and its type: the fields of structs that only
+        it has are kept. By default they become null.
     """
     if as_nullable(given) == as_nullable(wanted):
         return value
     inner = depth + 1
     if isinstance(given, StructType) and isinstance(wanted, StructType):
-        given_fields = {field.name.lower(): field for field in given.fields}
         members = []
         for field in wanted.fields:
-            source = given_fields.get(field.name.lower())
+            source, old = field_of(value, given, field.name), None
+            if kept is not None:
+                old = field_of(*kept, field.name)
+            if source is None:
+                source, old = old, None
             member = f"CAST(NULL AS {type_text(field.dataType)})"
             if source is not None:
-                member = assigned(
-                    f"{value}.{quoted(source.name)}",
-                    source.dataType,
-                    field.dataType,
-                    column=f"{column}.{field.name}",
-                    depth=inner,
-                )
+                name = f"{column}.{field.name}"
+                member = assigned(*source, field.dataType, column=name, kept=old, depth=inner)
             members += [text_literal(field.name), member]
-        return f"IF({value} IS NULL, NULL, named_struct({', '.join(members)}))"
+        is_null = f"{value} IS NULL"
+        if kept is not None and _has_more_fields(wanted, given):
+            is_null = f"{is_null} AND {kept[0]} IS NULL"
+        return f"IF({is_null}, NULL, named_struct({', '.join(members)}))"
     if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
         return _each(value, given.elementType, wanted.elementType, column=column, depth=inner)
     if isinstance(given, MapType) and isinstance(wanted, MapType):
@@ -108,15 +168,40 @@ def assigned(value: str, given: DataType, wanted: DataType, *, column: str, dept
         )
         return f"map_from_arrays({keys}, {values})"
     name = type_text(wanted)
-    if not isinstance(wanted, NumericType) or isinstance(given, NullType):
+    if isinstance(given, NullType):
         return f"CAST({value} AS {name})"
-    error = CastOverflowError(
-        column=column, row_type=given.simpleString(), table_type=wanted.simpleString()
-    )
-    # CAST depends on the session: without ANSI mode an overflow wraps around.
+    # CAST depends on the session: without ANSI mode it wraps around on overflow, for instance.
+    tried = f"TRY_CAST({value} AS {name})"
+    if isinstance(wanted, StringType):
+        return tried
+    failure = CastOverflowError if can_assign(given, wanted) else InvalidCastInputError
+    error = failure(column=column, row_type=given.simpleString(), table_type=wanted.simpleString())
     return (
-        f"IF({value} IS NOT NULL AND TRY_CAST({value} AS {name}) IS NULL, "
-        f"raise_error({text_literal(str(error))}), TRY_CAST({value} AS {name}))"
+        f"IF({value} IS NOT NULL AND {tried} IS NULL, raise_error({text_literal(str(error))}), "
+        f"{tried})"
+    )
+
+
+def field_of(value: str, data_type: DataType, name: str) -> tuple[str, DataType] | None:
+    """Return the field of a struct, found by name ignoring case, as a SQL expression, and its
+    type.
+    """
+    fields = data_type.fields if isinstance(data_type, StructType) else ()
+    for field in fields:
+        if field.name.lower() == name.lower():
+            return f"{value}.{quoted(field.name)}", field.dataType
+    return None
+
+
+def _has_more_fields(data_type: DataType, other: DataType) -> bool:
+    """True if a struct, or a struct directly inside it, has a field that another lacks."""
+    if not isinstance(data_type, StructType) or not isinstance(other, StructType):
+        return False
+    fields = {field.name.lower(): field.dataType for field in other.fields}
+    return any(
+        field.name.lower() not in fields
+        or _has_more_fields(field.dataType, fields[field.name.lower()])
+        for field in data_type.fields
     )
 
 

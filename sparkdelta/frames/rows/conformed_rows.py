@@ -11,7 +11,7 @@ PROTOCOL.md#default-columns, PROTOCOL.md#identity-columns
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -21,7 +21,6 @@ from pyspark.sql.types import StringType, StructField, StructType
 from sparkdelta.exceptions import (
     ConstraintViolatedError,
     DeltaError,
-    IdentityInsertError,
     ReplaceWhereMismatchError,
 )
 from sparkdelta.schema.row_checks import forbidden_values
@@ -31,6 +30,7 @@ from sparkdelta.schema.store_assignment import assigned
 from sparkdelta.schema.table_schema import quoted
 
 _ROW = "\0"
+_FILLED = "sparkdelta:filled:"
 _MAX_ROW_LENGTH = 500
 _ROWS_OF_A_PARTITION = (1 << 33) - 1  # the row bits of `monotonically_increasing_id`
 
@@ -45,10 +45,19 @@ class WrittenColumn:
         The field of the table's schema.
     source
         The name of the column in the rows to write; None if they do not have it.
+    filled_where
+        A condition on the rows, as SQL text: where it is true, the column gets its default,
+        generated or identity value although other rows have a value.
     """
 
     field: StructField
     source: str | None
+    filled_where: str | None = None
+
+    @property
+    def is_filled(self) -> bool:
+        """True if the rules of the table give the value in some rows."""
+        return self.source is None or self.filled_where is not None
 
 
 def conformed_rows(
@@ -79,27 +88,21 @@ def conformed_rows(
     path
         The table, for errors.
 
-    Raises
-    ------
-    IdentityInsertError
-        The rows have values for an identity column that is GENERATED ALWAYS.
-
     References
     ----------
     PROTOCOL.md#check-constraints, PROTOCOL.md#column-invariants, PROTOCOL.md#generated-columns,
     PROTOCOL.md#default-columns, PROTOCOL.md#identity-columns
     """
-    generated, numbered = dict[str, str](), dict[str, Identity]()
-    for column in columns:
-        name = column.field.name
-        if column.source is None and name in rules.identities:
-            numbered[name] = rules.identities[name]
-        elif column.source is None and name in rules.generated:
-            generated[name] = rules.generated[name]
-        elif name in rules.identities and not rules.identities[name].takes_values:
-            raise IdentityInsertError(column=name)
+    filled_names = [column.field.name for column in columns if column.is_filled]
+    numbered = {n: rules.identities[n] for n in filled_names if n in rules.identities}
+    generated = {n: rules.generated[n] for n in filled_names if n in rules.generated}
+    some_generated = [c for c in columns if c.field.name in generated and c.source is not None]
     if numbered:
         rows = rows.coalesce(max_partitions)
+    values = {
+        **{name: F.expr(text) for name, text in rules.defaults.items()},
+        **{name: _numbers(identity, max_partitions) for name, identity in numbered.items()},
+    }
     text_partitions = {
         column.field.name
         for column in columns
@@ -107,18 +110,15 @@ def conformed_rows(
     }
     typed = rows.select(
         *(
-            _numbers(numbered[c.field.name], max_partitions).alias(c.field.name)
-            if c.field.name in numbered
-            else _typed(c, rows.schema, rules, text_partitions)
+            _typed(c, rows.schema, values, text_partitions)
             for c in columns
-            if c.field.name not in generated
-        )
+            if c.source is not None or c.field.name not in generated
+        ),
+        *(F.expr(str(c.filled_where)).alias(_FILLED + c.field.name) for c in some_generated),
     )
     filled = typed.select(
         *(
-            _as_stored(
-                F.expr(generated[c.field.name]).cast(c.field.dataType), c.field, text_partitions
-            ).alias(c.field.name)
+            _generated(c, generated[c.field.name], text_partitions)
             if c.field.name in generated
             else F.col(quoted(c.field.name))
             for c in columns
@@ -143,7 +143,7 @@ def retyped_rows(
     """
     own = set(rows.columns)
     columns = [WrittenColumn(f, f.name if f.name in own else None) for f in fields]
-    typed = (_typed(column, rows.schema, RowRules(), ()) for column in columns)
+    typed = (_typed(column, rows.schema, {}, ()) for column in columns)
     return rows.select(*typed, *(F.col(quoted(name)) for name in file_columns))
 
 
@@ -161,18 +161,39 @@ def fulfilling(rows: DataFrame, where: str | Column) -> DataFrame:
 
 
 def _typed(
-    column: WrittenColumn, rows: StructType, rules: RowRules, text_partitions: Collection[str]
+    column: WrittenColumn,
+    rows: StructType,
+    values: Mapping[str, Column],
+    text_partitions: Collection[str],
 ) -> Column:
+    """Return a column in its type.
+
+    Parameters
+    ----------
+    values
+        The default and identity values of the table's columns.
+    """
     field = column.field
+    value = F.expr(f"CAST(NULL AS {type_text(field.dataType)})")
     if column.source is not None:
         source = quoted(column.source)
         given = rows[column.source].dataType
         value = F.expr(assigned(source, given, field.dataType, column=field.name))
-    elif field.name in rules.defaults:
-        value = F.expr(rules.defaults[field.name]).cast(field.dataType)
-    else:
-        value = F.expr(f"CAST(NULL AS {type_text(field.dataType)})")
+    if column.is_filled and field.name in values:
+        filled = values[field.name].cast(field.dataType)
+        if column.filled_where is not None:
+            filled = F.when(F.expr(column.filled_where), filled).otherwise(value)
+        value = filled
     return _as_stored(value, field, text_partitions).alias(field.name)
+
+
+def _generated(column: WrittenColumn, text: str, text_partitions: Collection[str]) -> Column:
+    field = column.field
+    value = _as_stored(F.expr(text).cast(field.dataType), field, text_partitions)
+    if column.source is not None:
+        is_filled = F.col(quoted(_FILLED + field.name))
+        value = F.when(is_filled, value).otherwise(F.col(quoted(field.name)))
+    return value.alias(field.name)
 
 
 def _as_stored(value: Column, field: StructField, text_partitions: Collection[str]) -> Column:

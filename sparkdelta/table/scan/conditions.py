@@ -63,7 +63,7 @@ def parse_deterministic_where(
     try:
         filtered = _filtered(spark, where, configuration.schema)
     except AnalysisException as error:
-        if str(error.getCondition()).startswith(_NOT_OF_A_ROW):
+        if is_of_several_rows(error):
             raise AggregateInConditionError(**refusal) from error
         raise _refusal(error, where, configuration.schema) from None
     is_deterministic, nodes = engine_of(spark).plan_nodes(filtered)
@@ -87,25 +87,44 @@ def _refusal(
     error: AnalysisException, where: str | Column, schema: StructType
 ) -> ColumnNotFoundError | InvalidConditionError:
     """The error of a condition that Spark refuses, without the plan that Spark's own adds."""
-    spark_condition = str(error.getCondition())
+    name = missing_column(error)
+    if name is not None:
+        return ColumnNotFoundError(column=name, available=schema.names)
+    problem = problem_of(error).replace(f"{quoted(qualifier_of(schema))}.", "")
+    return InvalidConditionError(
+        condition=shown(where), problem=problem, spark_condition=str(error.getCondition())
+    )
+
+
+def missing_column(error: AnalysisException) -> str | None:
+    """The name of the column that Spark does not find; None if it is another error."""
     name = (error.getMessageParameters() or {}).get("objectName")
-    if name is not None and spark_condition.startswith("UNRESOLVED_COLUMN"):
-        return ColumnNotFoundError(column=_plain(name), available=schema.names)
+    if name is None or not str(error.getCondition()).startswith("UNRESOLVED_COLUMN"):
+        return None
+    try:
+        return ".".join(name_parts(name))
+    except UnusableError:
+        return name
+
+
+def problem_of(error: AnalysisException) -> str:
+    """The sentence of Spark's error, without its condition, SQLSTATE and plan."""
     found = _PROBLEM.search(str(error))
-    problem = str(error).strip().partition("\n")[0] if found is None else found["problem"]
-    problem = problem.replace(f"{quoted(qualifier_of(schema))}.", "")
-    shown = where if isinstance(where, str) else str(where).removeprefix("Column<'")[:-2]
-    return InvalidConditionError(condition=shown, problem=problem, spark_condition=spark_condition)
+    return str(error).strip().partition("\n")[0] if found is None else found["problem"]
 
 
 _PROBLEM = re.compile(r"\[[A-Z0-9_.]+\] (?P<problem>.*?)(?= SQLSTATE: |\n|$)")
 
 
-def _plain(name: str) -> str:
-    try:
-        return ".".join(name_parts(name))
-    except UnusableError:
-        return name
+def shown(expression: str | Column) -> str:
+    """The text of an expression in an error."""
+    text = str(expression)
+    return text if isinstance(expression, str) else text.removeprefix("Column<'")[:-2]
+
+
+def is_of_several_rows(error: AnalysisException) -> bool:
+    """True if Spark refuses a condition for an aggregate or window function or a generator."""
+    return str(error.getCondition()).startswith(_NOT_OF_A_ROW)
 
 
 def _filtered(spark: SparkSession, where: str | Column, schema: StructType) -> DataFrame:

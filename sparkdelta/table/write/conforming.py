@@ -15,9 +15,11 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
+    IdentityInsertError,
     MissingNotNullColumnError,
     PartitionColumnNotFoundError,
 )
+from sparkdelta.frames.rows.assigned_rows import Assignments, Origin
 from sparkdelta.frames.rows.conformed_rows import (
     WrittenColumn,
     conformed_rows,
@@ -27,6 +29,7 @@ from sparkdelta.frames.rows.conformed_rows import (
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.iceberg_types import check_iceberg_types
 from sparkdelta.schema.row_rules import Identity, RowRules, row_rules
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.schema.written_schema import (
     check_columns,
     matched_columns,
@@ -53,8 +56,8 @@ class MatchedRows:
 
     @property
     def identities(self) -> dict[str, Identity]:
-        """The identity columns whose values are generated, as the rows have none."""
-        names = [column.field.name for column in self.columns if column.source is None]
+        """The identity columns whose values are generated, as some rows have none."""
+        names = [column.field.name for column in self.columns if column.is_filled]
         return {
             name: self.rules.identities[name] for name in names if name in self.rules.identities
         }
@@ -69,6 +72,8 @@ def match_rows(rows: StructType, table: TableConfiguration, *, path: str) -> Mat
         No rows can be written into the table.
     MetadataMismatchError, MergeFieldsError, MissingNotNullColumnError, PartitionColumnNotFoundError
         These cannot.
+    IdentityInsertError
+        They have values for an identity column that is GENERATED ALWAYS.
 
     References
     ----------
@@ -88,11 +93,44 @@ def match_rows(rows: StructType, table: TableConfiguration, *, path: str) -> Mat
     ]
     if missing:
         raise MissingNotNullColumnError(columns=missing)
-    given = filled | {column.field.name for column in columns if column.source is not None}
+    given = {column.field.name for column in columns if column.source is not None}
+    for name, identity in rules.identities.items():
+        if name in given and not identity.takes_values:
+            raise IdentityInsertError(column=name)
+    given |= filled
     for name in table.partition_columns:
         if name not in given:
             raise PartitionColumnNotFoundError(column=name, available=rows.names)
     return MatchedRows(columns, rules)
+
+
+def match_assigned(
+    table: TableConfiguration,
+    clauses: Sequence[Assignments],
+    *,
+    path: str,
+    clause_column: str | None = None,
+) -> MatchedRows:
+    """Match the columns of `assigned_rows` with those of the table.
+
+    The table's rules give the values of columns that a clause does not assign.
+
+    References
+    ----------
+    PROTOCOL.md#generated-columns, PROTOCOL.md#default-columns, PROTOCOL.md#identity-columns
+    """
+    columns = []
+    for field in table.schema.fields:
+        filled = [i for i, each in enumerate(clauses) if each[field.name] is Origin.FILLED]
+        if len(filled) == len(clauses):
+            columns.append(WrittenColumn(field, None))
+        elif not filled or clause_column is None:
+            columns.append(WrittenColumn(field, field.name))
+        else:
+            where = f"{quoted(clause_column)} IN ({', '.join(map(str, filled))})"
+            columns.append(WrittenColumn(field, field.name, where))
+    rules = row_rules(table.schema, table.protocol, table.properties, path=path)
+    return MatchedRows(tuple(columns), rules)
 
 
 def conform(
