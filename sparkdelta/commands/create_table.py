@@ -19,7 +19,6 @@ from sparkdelta.exceptions import (
     MissingReplacedTableError,
     NonEmptyLocationError,
     TableAlreadyExistsError,
-    TableNotFoundError,
 )
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.log_files import Version
@@ -33,7 +32,7 @@ from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
-from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.snapshot import Snapshot, find_snapshot
 from sparkdelta.table.write.rewriting import rewrite_all
 from sparkdelta.table.write.rule_expressions import check_expressions
 from sparkdelta.table.write.table_change import (
@@ -81,20 +80,17 @@ def create_table(
     PROTOCOL.md#table-features-for-new-and-existing-tables
     """
     store = open_log_for_writing(spark, path)
-    try:
-        snapshot = open_snapshot(spark, path, store=store)
-    except TableNotFoundError:
-        if creation is Creation.REPLACE:
-            raise MissingReplacedTableError(path=store.table_root) from None
-        snapshot = None
-        if not store.is_alone():
-            raise NonEmptyLocationError(path=store.table_root) from None
-    if snapshot is not None and creation is Creation.CREATE:
-        raise TableAlreadyExistsError(path=store.table_root)
-    if snapshot is not None and creation is Creation.CREATE_IF_NOT_EXISTS:
-        return None
+    snapshot = find_snapshot(spark, store)
     if snapshot is None:
+        if creation is Creation.REPLACE:
+            raise MissingReplacedTableError(path=store.table_root)
+        if not store.is_alone():
+            raise NonEmptyLocationError(path=store.table_root)
         change = created_table(description)
+    elif creation is Creation.CREATE:
+        raise TableAlreadyExistsError(path=store.table_root)
+    elif creation is Creation.CREATE_IF_NOT_EXISTS:
+        return None
     else:
         change = replaced_table(snapshot.configuration, description)
     # The commit must follow the features that it enables.

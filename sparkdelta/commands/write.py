@@ -8,45 +8,28 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata
 from __future__ import annotations
 
 import json
-import sys
 import time
-import warnings
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
-from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
-    AppendOnlyTableError,
     DataChangeFalseError,
-    DeltaWarning,
     InvalidArgumentError,
     MetadataChangedException,
-    MetadataMismatchError,
     TableAlreadyExistsError,
-    TableNotFoundError,
 )
 from sparkdelta.protocol.actions import TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.staged_commit import Operation
-from sparkdelta.protocol.table_properties import (
-    compression,
-    is_append_only,
-    target_file_size,
-)
-from sparkdelta.protocol.write_support import check_data_writable
-from sparkdelta.schema.written_schema import new_table_schema
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.commit.transaction import Transaction
-from sparkdelta.table.log.listing import open_log_for_writing, read_options
+from sparkdelta.table.commit.transaction import Transaction, last_transaction_version
+from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.scan.read_provenance import version_read
-from sparkdelta.table.snapshot import Snapshot, open_snapshot
-from sparkdelta.table.write.clustering import clustering_columns
+from sparkdelta.table.snapshot import Snapshot, find_snapshot, open_snapshot
 from sparkdelta.table.write.conforming import (
     MatchedRows,
     conform,
@@ -54,13 +37,11 @@ from sparkdelta.table.write.conforming import (
     require,
     with_survivors,
 )
-from sparkdelta.table.write.data_files import write_data_files
-from sparkdelta.table.write.file_descriptions import FileDescriber
+from sparkdelta.table.write.data_files import write_rows
 from sparkdelta.table.write.identity_columns import generated_identities, with_used_identities
-from sparkdelta.table.write.layout import lay_out
 from sparkdelta.table.write.new_files import NewFiles
 from sparkdelta.table.write.options import MODES, WriteOptions
-from sparkdelta.table.write.orphans import report_orphans
+from sparkdelta.table.write.orphans import report_orphans, warn_of_other_files
 from sparkdelta.table.write.rewriting import (
     Rewrite,
     commit_tags,
@@ -71,8 +52,8 @@ from sparkdelta.table.write.rewriting import (
 )
 from sparkdelta.table.write.row_sessions import staged_rows
 from sparkdelta.table.write.rule_expressions import check_expressions
-from sparkdelta.table.write.schema_changes import with_merged_schema, with_overwritten_schema
-from sparkdelta.table.write.table_change import TableChange, TableDescription, created_table
+from sparkdelta.table.write.schema_changes import written_table
+from sparkdelta.table.write.table_change import TableChange
 
 _MAX_REWRITES = 10
 
@@ -118,17 +99,17 @@ def _write(
         raise InvalidArgumentError(argument="replace_where", problem=problem)
     read = version_read(rows, root)
     for rewrites in range(_MAX_REWRITES + 1):
-        snapshot = _snapshot(spark, store)
+        snapshot = find_snapshot(spark, store)
         if snapshot is None:
             if not rewrites:
-                _warn_of_other_files(store)
+                warn_of_other_files(store)
         elif options.mode == "ignore" or _is_repeated(snapshot, options):
             return WriteResult(None)
         elif options.mode == "error":
             raise TableAlreadyExistsError(path=root)
         elif read is not None and read < snapshot.version:  # later commits may conflict
             snapshot = open_snapshot(spark, root, version=read, store=store)
-        change = _table_change(rows.schema, options, snapshot, path=root)
+        change = written_table(rows.schema, options, snapshot, path=root)
         matched = match_rows(rows.schema, change.after, path=root)
         check_expressions(spark, change.after.schema, matched.rules)
         if not options.data_change and (change.changes_metadata or matched.identities):
@@ -163,65 +144,16 @@ def _write(
     raise AssertionError
 
 
-def _warn_of_other_files(store: LogStore) -> None:
-    """Warn of a new table among other files; as its place, name the caller's own code."""
-    if store.is_alone():
-        return
-    text = (
-        f"Creating a new table at {store.table_root}, next to files that do not belong "
-        "to it: the table contains only the new rows, and VACUUM may delete these "
-        "files. Write to another path to keep them separate."
-    )
-    package, level = __name__.partition(".")[0], 1
-    while str(sys._getframe(level).f_globals.get("__name__")).partition(".")[0] == package:
-        level += 1
-    warnings.warn(text, DeltaWarning, stacklevel=level + 1)
-
-
-def _snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
-    try:
-        return open_snapshot(spark, store.table_root, store=store)
-    except TableNotFoundError:
-        return None
-
-
-def _table_change(
-    rows: StructType, options: WriteOptions, snapshot: Snapshot | None, *, path: str
-) -> TableChange:
-    """The table that the write creates, or the one that is there with the changes that it makes."""
-    partition_by = options.partition_by
-    if snapshot is None:
-        if options.replace_where is not None:
-            raise TableNotFoundError(path=path)
-        return created_table(
-            TableDescription(
-                columns=tuple(new_table_schema(rows, any_names=True)),
-                partition_by=tuple(partition_by or ()),
-                properties=options.properties,
-            )
-        )
-    table = snapshot.configuration
-    if options.mode == "overwrite" and is_append_only(table.protocol, table.properties):
-        raise AppendOnlyTableError(path=path)
-    if options.properties:
-        problem = "they can only be set when the table is created, and it already exists"
-        raise InvalidArgumentError(argument="properties", problem=problem)
-    check_data_writable(table.protocol, path=path)
-    change = TableChange(table, table, clustering_columns=clustering_columns(snapshot) or ())
-    if options.overwrite_schema:
-        return with_overwritten_schema(change, rows, partition_by or ())
-    own = table.partition_columns
-    if partition_by is not None and [n.lower() for n in partition_by] != [n.lower() for n in own]:
-        problem = (
-            f"the table is partitioned by ({', '.join(own)}), not by ({', '.join(partition_by)}); "
-            "to change this, use mode overwrite with overwrite_schema"
-        )
-        raise MetadataMismatchError(path=path, problem=problem)
-    return with_merged_schema(change, rows, path=path) if options.merge_schema else change
+def _is_repeated(snapshot: Snapshot, options: WriteOptions) -> bool:
+    """True if the application's transaction was committed before."""
+    if options.txn_app_id is None or options.txn_version is None:
+        return False
+    last = last_transaction_version(snapshot, options.txn_app_id)
+    return last is not None and last >= options.txn_version
 
 
 def _replaces_partitions(snapshot: Snapshot, options: WriteOptions) -> bool:
-    """True if the partitions that get new files are replaced, which these files tell."""
+    """True if the write replaces exactly the partitions that get new files."""
     return options.is_dynamic and bool(snapshot.configuration.partition_fields)
 
 
@@ -234,24 +166,6 @@ def _rewrite(snapshot: Snapshot | None, options: WriteOptions) -> Rewrite | None
     return rewrite_matching(snapshot, where, operation="replace_where", data_change=data_change)
 
 
-def _is_repeated(snapshot: Snapshot, options: WriteOptions) -> bool:
-    """True if the application's transaction was committed before.
-
-    References
-    ----------
-    PROTOCOL.md#transaction-identifiers
-    """
-    if options.txn_app_id is None or options.txn_version is None:
-        return False
-    rows = read_rows(
-        snapshot.transactions().filter(F.col("appId") == options.txn_app_id),
-        what="transaction of an application",
-        bound=1,
-        version=snapshot.version,
-    )
-    return bool(rows) and rows[0]["version"] >= options.txn_version
-
-
 def _data_files(
     rows: DataFrame,
     change: TableChange,
@@ -260,38 +174,26 @@ def _data_files(
     store: LogStore,
     options: WriteOptions,
 ) -> NewFiles:
-    table, root, spark = change.after, store.table_root, rows.sparkSession
-    parquet = {"compression": options.compression or compression(table.properties)}
-    if options.max_records_per_file is not None:
-        parquet["maxRecordsPerFile"] = str(options.max_records_per_file)
-    hadoop = read_options(store, {})
-    conformed = conform(rows, matched, table, spark=spark, path=root)
+    table, spark = change.after, rows.sparkSession
+    conformed = conform(rows, matched, table, spark=spark, path=store.table_root)
     if options.replace_where is not None:
         conformed = require(conformed, options.replace_where, spark=spark)
     row_id_columns: tuple[str, ...] = ()
     if rewrite is not None and rewrite.survivors is not None:
         row_id_columns = rewrite.row_id_columns
         conformed = with_survivors(conformed, rewrite.survivors, table, row_id_columns)
-    laid_out = lay_out(
+    return write_rows(
         conformed,
-        table,
+        change,
+        store,
         spark=spark,
-        file_columns=row_id_columns,
-        target_file_size=options.target_file_size or target_file_size(table.properties),
-        # A task that is run again could number its rows otherwise, which a shuffle would mix with
-        # those that the first run had sent.
-        is_shuffled=not matched.identities,
-    )
-    identities = generated_identities(matched, table).values()
-    describer = FileDescriber(
-        spark=spark,
-        table_root=root,
-        table=table,
-        statistics_columns=tuple(dict.fromkeys((*change.statistics_columns, *identities))),
+        row_id_columns=row_id_columns,
+        identities=generated_identities(matched, table).values(),
         data_change=options.data_change,
-        options=hadoop,
+        compression=options.compression,
+        max_records_per_file=options.max_records_per_file,
+        target_file_size=options.target_file_size,
     )
-    return write_data_files(laid_out, store, describer, {**hadoop, **parquet})
 
 
 def _transaction(

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.progress import progress
-from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
 from sparkdelta.frames.log.partition_values import is_time_zone
 from sparkdelta.frames.log.version_checksum import file_bins
 from sparkdelta.protocol.actions import Metadata, Protocol
@@ -346,6 +346,14 @@ def open_snapshot(
         shows_progress=shows_progress,
     )
     return Snapshot(loaded, state)
+
+
+def find_snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
+    """Load the latest snapshot of a table; None if there is no table."""
+    try:
+        return open_snapshot(spark, store.table_root, store=store)
+    except TableNotFoundError:
+        return None
 
 
 def _marked(loaded: LoadedLog) -> LoadedLog:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from sparkdelta.engine.driver import read_rows
@@ -227,6 +228,22 @@ class Transaction:
         if rows:
             problem = f"it contains several actions of logical file {rows[0]['path']}"
             raise InvalidCommitError(path=root, problem=problem)
+
+
+def last_transaction_version(snapshot: Snapshot, app_id: str) -> int | None:
+    """The version of the last transaction that an application committed; None if it has none.
+
+    References
+    ----------
+    PROTOCOL.md#transaction-identifiers
+    """
+    rows = read_rows(
+        snapshot.transactions().filter(F.col("appId") == app_id),
+        what="transaction of an application",
+        bound=1,
+        version=snapshot.version,
+    )
+    return int(rows[0]["version"]) if rows else None
 
 
 def _removed_totals(staged: StagedActions, lines: StagedLines | None) -> tuple[int, int]:

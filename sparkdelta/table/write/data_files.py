@@ -1,4 +1,4 @@
-"""Laid-out rows to new data files; they are in no version of the table before a commit.
+"""New data files of conformed rows; no version of the table has them before a commit.
 
 References
 ----------
@@ -7,24 +7,90 @@ PROTOCOL.md#data-files
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from uuid import uuid4
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.engine.driver import our_errors
 from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.protocol.iceberg_compatibility import NESTED_IDS_VERSION
 from sparkdelta.protocol.log_files import data_directory
+from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.table_properties import compression as table_compression
+from sparkdelta.protocol.table_properties import target_file_size as table_target_file_size
 from sparkdelta.schema.nested_ids import nested_field_ids
 from sparkdelta.storage.log_store import LogStore, log_path
+from sparkdelta.table.log.listing import read_options
 from sparkdelta.table.staging import staging
 from sparkdelta.table.write.file_descriptions import FileDescriber
 from sparkdelta.table.write.job_failures import write_failures
-from sparkdelta.table.write.layout import LaidOutRows
+from sparkdelta.table.write.layout import LaidOutRows, lay_out
 from sparkdelta.table.write.new_files import NewFiles
 from sparkdelta.table.write.orphans import report_orphans
+from sparkdelta.table.write.table_change import TableChange
+
+
+def write_rows(
+    rows: DataFrame,
+    change: TableChange,
+    store: LogStore,
+    *,
+    spark: SparkSession,
+    row_id_columns: Sequence[str] = (),
+    identities: Collection[ColumnPath] = (),
+    data_change: bool = True,
+    compression: str | None = None,
+    max_records_per_file: int | None = None,
+    target_file_size: int | None = None,
+) -> NewFiles:
+    """Write conformed rows into new data files of a table.
+
+    Parameters
+    ----------
+    rows
+        The table's columns and `row_id_columns`.
+    spark
+        A `write_session`.
+    identities
+        The physical paths of identity columns whose values are generated.
+    compression, target_file_size
+        The table's properties by default.
+
+    Raises
+    ------
+    DeltaError
+        The rule that a row breaks, or the likely cause of a failed job.
+
+    References
+    ----------
+    PROTOCOL.md#data-files
+    """
+    table = change.after
+    laid_out = lay_out(
+        rows,
+        table,
+        spark=spark,
+        file_columns=row_id_columns,
+        target_file_size=target_file_size or table_target_file_size(table.properties),
+        # A task that is run again could number its rows otherwise, which a shuffle would mix with
+        # those that the first run had sent.
+        is_shuffled=not identities,
+    )
+    options = read_options(store, {})
+    describer = FileDescriber(
+        spark=spark,
+        table_root=store.table_root,
+        table=table,
+        statistics_columns=tuple(dict.fromkeys((*change.statistics_columns, *identities))),
+        data_change=data_change,
+        options=options,
+    )
+    parquet = {"compression": compression or table_compression(table.properties)}
+    if max_records_per_file is not None:
+        parquet["maxRecordsPerFile"] = str(max_records_per_file)
+    return write_data_files(laid_out, store, describer, {**options, **parquet})
 
 
 def write_data_files(

@@ -1,12 +1,15 @@
-"""Reports of data files that no version refers to."""
+"""Reports of files at a table's root that no version refers to."""
 
 from __future__ import annotations
 
 import logging
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sparkdelta.exceptions import CommitOutcomeUnknownError, StorageError
+from sparkdelta.exceptions import CommitOutcomeUnknownError, DeltaWarning, StorageError
+from sparkdelta.storage.log_store import LogStore
 
 log = logging.getLogger(__name__)
 
@@ -55,3 +58,20 @@ def _is_deleted(delete: Callable[[str], None], directory: str) -> bool:
         log.info("Cannot delete %s: %s", directory, error)
         return False
     return True
+
+
+def warn_of_other_files(store: LogStore) -> None:
+    """Warn if a new table is created among other files; the warning's place is the caller's code,
+    outside this package.
+    """
+    if store.is_alone():
+        return
+    text = (
+        f"Creating a new table at {store.table_root}, next to files that do not belong "
+        "to it: the table contains only the new rows, and VACUUM may delete these "
+        "files. Write to another path to keep them separate."
+    )
+    package, level = __name__.partition(".")[0], 1
+    while str(sys._getframe(level).f_globals.get("__name__")).partition(".")[0] == package:
+        level += 1
+    warnings.warn(text, DeltaWarning, stacklevel=level + 1)

@@ -1,4 +1,4 @@
-"""Schema changes that the rows of a write make: a merged schema, or the rows' own.
+"""The change that a write makes to a table: a new table, a merged schema, or that of the rows.
 
 References
 ----------
@@ -14,14 +14,18 @@ from dataclasses import replace
 from pyspark.sql.types import FloatType, StructType
 
 from sparkdelta.exceptions import (
+    AppendOnlyTableError,
     InvalidArgumentError,
+    MetadataMismatchError,
+    TableNotFoundError,
     WriteNotImplementedError,
 )
 from sparkdelta.protocol.iceberg_compatibility import check_iceberg_partitioning
 from sparkdelta.protocol.property_rules import CONSTRAINT
 from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION, upgraded_protocol
 from sparkdelta.protocol.table_features import TableFeature, is_supported
-from sparkdelta.protocol.table_properties import is_type_widening_enabled
+from sparkdelta.protocol.table_properties import is_append_only, is_type_widening_enabled
+from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.column_ids import with_ids_of
 from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.needed_features import field_metadata, needed_features
@@ -32,7 +36,61 @@ from sparkdelta.schema.written_schema import (
     new_table_schema,
 )
 from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.write.table_change import TableChange, with_mapping
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.clustering import clustering_columns
+from sparkdelta.table.write.options import WriteOptions
+from sparkdelta.table.write.table_change import (
+    TableChange,
+    TableDescription,
+    created_table,
+    with_mapping,
+)
+
+
+def written_table(
+    rows: StructType, options: WriteOptions, snapshot: Snapshot | None, *, path: str
+) -> TableChange:
+    """The change that a write of rows makes to a table beside its files; it creates the table if
+    there is no snapshot.
+
+    Raises
+    ------
+    TableNotFoundError
+        Rows of a table that does not exist cannot be replaced.
+    AppendOnlyTableError, WriteNotImplementedError
+        The table does not allow the write.
+    InvalidArgumentError, MetadataMismatchError
+        The options do not fit the table.
+    """
+    partition_by = options.partition_by
+    if snapshot is None:
+        if options.replace_where is not None:
+            raise TableNotFoundError(path=path)
+        return created_table(
+            TableDescription(
+                columns=tuple(new_table_schema(rows, any_names=True)),
+                partition_by=tuple(partition_by or ()),
+                properties=options.properties,
+            )
+        )
+    table = snapshot.configuration
+    if options.mode == "overwrite" and is_append_only(table.protocol, table.properties):
+        raise AppendOnlyTableError(path=path)
+    if options.properties:
+        problem = "they can only be set when the table is created, and it already exists"
+        raise InvalidArgumentError(argument="properties", problem=problem)
+    check_data_writable(table.protocol, path=path)
+    change = TableChange(table, table, clustering_columns=clustering_columns(snapshot) or ())
+    if options.overwrite_schema:
+        return with_overwritten_schema(change, rows, partition_by or ())
+    own = table.partition_columns
+    if partition_by is not None and [n.lower() for n in partition_by] != [n.lower() for n in own]:
+        problem = (
+            f"the table is partitioned by ({', '.join(own)}), not by ({', '.join(partition_by)}); "
+            "to change this, use mode overwrite with overwrite_schema"
+        )
+        raise MetadataMismatchError(path=path, problem=problem)
+    return with_merged_schema(change, rows, path=path) if options.merge_schema else change
 
 
 def with_overwritten_schema(
