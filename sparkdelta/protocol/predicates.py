@@ -12,7 +12,7 @@ condition on the rows. Conditions that it cannot represent are `Unusable` and se
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TypeAlias
@@ -233,7 +233,7 @@ def without_not(predicate: Predicate) -> Predicate:
     comparison is true.
     """
     if isinstance(predicate, And | Or):
-        return type(predicate)(tuple(without_not(term) for term in predicate.terms))
+        return replace(predicate, terms=tuple(without_not(term) for term in predicate.terms))
     if isinstance(predicate, Not):
         return _negated(predicate.term)
     return predicate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -90,7 +91,7 @@ def _reject_ambiguous_names(schema: StructType) -> None:
             seen[name.lower()] = name
 
 
-def partition_fields(schema: StructType, partition_columns: tuple[str, ...]) -> list[StructField]:
+def partition_fields(schema: StructType, partition_columns: Sequence[str]) -> list[StructField]:
     """Return the fields of `metaData.partitionColumns` in that order, matched
     case-insensitively.
     """

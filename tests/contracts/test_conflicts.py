@@ -18,9 +18,7 @@ from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.file_actions import AddFile, RemoveFile
 from sparkdelta.protocol.file_paths import canonical_path
 from sparkdelta.protocol.predicates import And, Column, Comparison, IsNull, Literal
-from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.action_schemas import actions as action_types
-from sparkdelta.schema.statistics_schema import statistics_schema
 from tests.support.drawn import drawn
 
 ROOT = "file:/t"
@@ -56,17 +54,7 @@ def test_the_same_is_found(spark: SparkSession) -> None:
     typed = spark.createDataFrame(lines, "example INT, line STRING").select(
         "example", F.from_json("line", action_types("add", "remove")).alias("a")
     )
-    skipping = [
-        DataSkipping(
-            predicate=predicate,
-            schema=SCHEMA,
-            partition_keys=[("p", SCHEMA["p"])],
-            column_mapping=ColumnMappingMode.NONE,
-            statistics=statistics_schema(SCHEMA, ("p",), ColumnMappingMode.NONE),
-            time_zone="UTC",
-        )
-        for predicate in PREDICATES
-    ]
+    skipping = [DataSkipping.of(predicate, SCHEMA, ["p"]) for predicate in PREDICATES]
     read, removed = (
         F.broadcast(spark.createDataFrame([(path,) for path, _ in keys], "key STRING"))
         for keys in (READ, REMOVED)

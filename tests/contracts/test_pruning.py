@@ -23,10 +23,7 @@ from sparkdelta.protocol.predicates import (
     Or,
     Predicate,
     Unusable,
-    without_not,
 )
-from sparkdelta.protocol.table_properties import ColumnMappingMode
-from sparkdelta.schema.statistics_schema import statistics_schema
 from tests.support.drawn import drawn
 
 SCHEMA = StructType(
@@ -82,14 +79,7 @@ PARTITIONS = st.fixed_dictionaries({name: st.sampled_from(VALUES[name]) for name
 
 
 def _condition(predicate: Predicate) -> str:
-    skipping = DataSkipping(
-        predicate=without_not(predicate),
-        schema=SCHEMA,
-        partition_keys=[(name, SCHEMA[name]) for name in TYPES],
-        column_mapping=ColumnMappingMode.NONE,
-        statistics=statistics_schema(SCHEMA, tuple(TYPES), ColumnMappingMode.NONE),
-        time_zone="UTC",
-    )
+    skipping = DataSkipping.of(predicate, SCHEMA, tuple(TYPES))
     parts = skipping.by_partition(NOTHING_STORED), skipping.by_statistics(NOTHING_STORED)
     return " AND ".join(f"coalesce({part}, FALSE)" for part in parts if part) or "TRUE"
 

@@ -16,12 +16,22 @@ from functools import reduce
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DecimalType, FloatType, LongType, StructField, StructType
+from pyspark.sql.types import (
+    DataType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
+from sparkdelta.frames.skipping.failing_values import infallible_terms, is_infallible
 from sparkdelta.frames.skipping.row_group_bounds import row_group_bounds
 from sparkdelta.predicates.sql_text import parse_condition
-from sparkdelta.protocol.predicates import without_not
+from sparkdelta.protocol.predicates import Predicate, conjuncts
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.statistics_schema import statistics_schema
 from sparkdelta.workers.row_groups import RowGroupBound
@@ -87,14 +97,8 @@ def test_no_file_is_left_out_that_spark_wants(spark: SparkSession, name: str) ->
         )
         for stored in (NOTHING_STORED, StoredFacts({k: k for k, _ in partitions}, statistics)):
             for text in conditions:
-                skipping = DataSkipping(
-                    predicate=without_not(parse_condition(text, schema, time_zone=_zone(spark))),
-                    schema=schema,
-                    partition_keys=partitions,
-                    column_mapping=ColumnMappingMode.NONE,
-                    statistics=statistics,
-                    time_zone="UTC",
-                )
+                predicate = parse_condition(text, schema, time_zone=_zone(spark))
+                skipping = DataSkipping.of(predicate, schema, [key for key, _ in partitions])
                 kept = skipping.keep(add, stored)
                 assert kept.count() == 1, text
 
@@ -126,14 +130,8 @@ def test_what_fails_in_spark_keeps_the_file(spark: SparkSession) -> None:
     )
     columns = []
     for text in (*FAILING, *TOTAL):
-        skipping = DataSkipping(
-            predicate=without_not(parse_condition(text, schema, time_zone="UTC")),
-            schema=schema,
-            partition_keys=[(name, schema[name]) for name in "pq"],
-            column_mapping=ColumnMappingMode.NONE,
-            statistics=statistics_schema(schema, "pq", ColumnMappingMode.NONE),
-            time_zone="UTC",
-        )
+        predicate = parse_condition(text, schema, time_zone="UTC")
+        skipping = DataSkipping.of(predicate, schema, "pq")
         both = (skipping.by_partition(NOTHING_STORED), skipping.by_statistics(NOTHING_STORED))
         keeps = [F.coalesce(F.expr(one), F.lit(False)) for one in both if one is not None]
         columns.append(reduce(operator.and_, keeps, F.lit(True)))
@@ -141,6 +139,36 @@ def test_what_fails_in_spark_keeps_the_file(spark: SparkSession) -> None:
     count = len(FAILING)
     assert [text for text, kept in zip(FAILING, failing, strict=False) if not kept] == []
     assert [text for text, kept in zip(TOTAL, good[count:], strict=True) if kept] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        *((text, []) for text in FAILING),
+        ("i > 5 AND q = 'x' AND p IS NOT NULL", ["i > 5", "q = 'x'", "p IS NOT NULL"]),
+        ("i > 5 AND CAST(q AS INT) > 5", ["i > 5"]),
+        ("i > '5' OR NOT startswith(q, 'x')", ["i > '5' OR NOT startswith(q, 'x')"]),
+        ("i > 5 OR q > 5", []),
+        ("q", []),
+        ("d = CAST(1.5 AS DECIMAL(38,10))", []),
+        ("d IN (1.5, 2L)", []),
+        ("i < p", ["i < p"]),
+        ("lower(q) = 'x'", []),
+    ],
+)
+def test_terms_that_fail_for_no_row(text: str, found: list[str]) -> None:
+    """PROTOCOL.md#reader-requirements-for-deletion-vectors: only these are evaluated on all rows,
+    with the functions that no user can replace.
+    """
+    fields = {"p": IntegerType(), "q": StringType(), "i": IntegerType(), "d": DecimalType(38, 20)}
+    schema = StructType([StructField(name, data_type) for name, data_type in fields.items()])
+
+    def parsed(text: str) -> Predicate:
+        return parse_condition(text, schema, time_zone="UTC")
+
+    terms = infallible_terms(parsed(text), schema)
+    assert terms == tuple(map(parsed, found))
+    assert is_infallible(parsed(text), schema) == (terms == conjuncts(parsed(text)))
 
 
 def _zone(spark: SparkSession) -> str:

@@ -27,7 +27,6 @@ from pyspark.sql.types import (
 
 from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
 from sparkdelta.predicates.sql_text import parse_condition
-from sparkdelta.protocol.predicates import without_not
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.statistics_schema import statistics_schema
 from tests.support.settings import HOSTILE, settings
@@ -257,15 +256,7 @@ CASES: list[tuple[str, set[str], set[str]]] = [
 
 
 def skipping(text: str) -> DataSkipping:
-    predicate = without_not(parse_condition(text, SCHEMA, time_zone="UTC"))
-    return DataSkipping(
-        predicate=predicate,
-        schema=SCHEMA,
-        partition_keys=[(name, SCHEMA[name]) for name in PARTITIONS],
-        column_mapping=ColumnMappingMode.NONE,
-        statistics=statistics_schema(SCHEMA, PARTITIONS, ColumnMappingMode.NONE),
-        time_zone="UTC",
-    )
+    return DataSkipping.of(parse_condition(text, SCHEMA, time_zone="UTC"), SCHEMA, PARTITIONS)
 
 
 STATISTICS = statistics_schema(SCHEMA, PARTITIONS, ColumnMappingMode.NONE)

@@ -19,7 +19,6 @@ from sparkdelta.frames.checkpoint.sidecar_touches import sidecars_in_range
 from sparkdelta.frames.log.reconciliation import keyed_file_actions
 from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
 from sparkdelta.predicates.sql_text import parse_condition
-from sparkdelta.protocol.predicates import without_not
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.action_schemas import ADD, REMOVE
 from sparkdelta.schema.checkpoint_schema import CheckpointSchema
@@ -234,15 +233,8 @@ def test_sidecars_are_skipped_by_their_tags(
     spark: SparkSession, tags: DataFrame, where: str, wanted: set[str]
 ) -> None:
     """PROTOCOL.md#per-file-statistics"""
-    predicate = without_not(parse_condition(where, COLUMNS, time_zone="UTC"))
-    skipping = DataSkipping(
-        predicate=predicate,
-        schema=COLUMNS,
-        partition_keys=KEYS,
-        column_mapping=ColumnMappingMode.NONE,
-        statistics=STATISTICS,
-        time_zone="UTC",
-    )
+    predicate = parse_condition(where, COLUMNS, time_zone="UTC")
+    skipping = DataSkipping.of(predicate, COLUMNS, [key for key, _ in KEYS])
     kept = SidecarSkipping(skipping).keep(tags)
     found = ALL if kept is None else {row["name"] for row in kept.collect()}
     assert found == wanted

@@ -23,8 +23,6 @@ from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkippin
 from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.predicates.sql_text import parse_condition
 from sparkdelta.protocol.predicates import Predicate, is_usable, without_not
-from sparkdelta.protocol.table_properties import ColumnMappingMode
-from sparkdelta.schema.statistics_schema import statistics_schema
 from sparkdelta.schema.table_schema import quoted
 from tests.support.settings import settings
 
@@ -163,14 +161,7 @@ def _condition(random: Random, depth: int) -> str:
 
 
 def _keeps(predicate: Predicate, schema: StructType) -> Column:
-    skipping = DataSkipping(
-        predicate=predicate,
-        schema=schema,
-        partition_keys=[(name, schema[name]) for name in PARTITIONS],
-        column_mapping=ColumnMappingMode.NONE,
-        statistics=statistics_schema(schema, PARTITIONS, ColumnMappingMode.NONE),
-        time_zone="UTC",
-    )
+    skipping = DataSkipping.of(predicate, schema, PARTITIONS)
     keeps = F.lit(True)
     for condition in (
         skipping.by_partition(NOTHING_STORED),

@@ -16,20 +16,18 @@ from pyspark.sql import functions as F
 from sparkdelta import load_snapshot, write_checkpoint, write_delta
 from sparkdelta.frames.skipping.data_skipping import DataSkipping, StoredFacts
 from sparkdelta.predicates.sql_text import parse_condition
-from sparkdelta.protocol.predicates import without_not
 from sparkdelta.table.snapshot import Snapshot
 from tests.properties.limits import FILES, conditions, rows
 
 
 def _keeps(text: str, snapshot: Snapshot, stored: StoredFacts) -> Column:
     configuration = snapshot.configuration
-    skipping = DataSkipping(
-        predicate=without_not(parse_condition(text, configuration.schema, time_zone="UTC")),
-        schema=configuration.schema,
-        partition_keys=configuration.partition_keys,
+    predicate = parse_condition(text, configuration.schema, time_zone="UTC")
+    skipping = DataSkipping.of(
+        predicate,
+        configuration.schema,
+        configuration.partition_columns,
         column_mapping=configuration.column_mapping,
-        statistics=configuration.statistics,
-        time_zone="UTC",
     )
     known = [c for c in (skipping.pushed(stored), skipping.by_statistics(stored)) if c is not None]
     return F.expr(" AND ".join(f"coalesce({condition}, FALSE)" for condition in known or ["TRUE"]))

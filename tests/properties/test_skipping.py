@@ -36,7 +36,6 @@ from pyspark.sql.types import (
 
 from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
 from sparkdelta.predicates.sql_text import parse_condition
-from sparkdelta.protocol.predicates import without_not
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.statistics_schema import statistics_schema
 from tests.support.settings import settings
@@ -183,14 +182,7 @@ def _literal(random: Random, name: str) -> str:
 
 
 def _keeps(text: str, stored: StoredFacts) -> Column:
-    skipping = DataSkipping(
-        predicate=without_not(parse_condition(text, SCHEMA, time_zone="UTC")),
-        schema=SCHEMA,
-        partition_keys=[("p", SCHEMA["p"])],
-        column_mapping=ColumnMappingMode.NONE,
-        statistics=STATISTICS,
-        time_zone="UTC",
-    )
+    skipping = DataSkipping.of(parse_condition(text, SCHEMA, time_zone="UTC"), SCHEMA, ["p"])
     keeps = F.lit(True)
     for condition in (
         skipping.pushed(stored),

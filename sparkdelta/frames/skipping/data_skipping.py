@@ -45,18 +45,20 @@ from sparkdelta.protocol.predicates import (
     is_usable,
     marked_conjuncts,
     unusable_parts,
+    without_not,
 )
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
-from sparkdelta.schema.column_mapping import physical_path
+from sparkdelta.schema.column_mapping import physical_name, physical_path
 from sparkdelta.schema.sql_text import type_text
 from sparkdelta.schema.statistics_schema import (
     covers,
     narrowed_statistics,
     reliable_statistics,
     spelled,
+    statistics_schema,
 )
-from sparkdelta.schema.table_schema import as_nullable, quoted
+from sparkdelta.schema.table_schema import as_nullable, partition_fields, quoted
 
 _MIN, _MAX, _NULLS, _RECORDS = "minValues", "maxValues", "nullCount", "numRecords"
 _IN_JSON = "parsed"
@@ -169,6 +171,27 @@ class DataSkipping:
     column_mapping: ColumnMappingMode
     statistics: StructType
     time_zone: str
+
+    @classmethod
+    def of(
+        cls,
+        predicate: Predicate,
+        schema: StructType,
+        partition_columns: Sequence[str],
+        *,
+        column_mapping: ColumnMappingMode = ColumnMappingMode.NONE,
+        time_zone: str = "UTC",
+    ) -> DataSkipping:
+        """Return the selection of a table's files by a predicate, which may have any `Not`."""
+        fields = partition_fields(schema, partition_columns)
+        return cls(
+            predicate=without_not(predicate),
+            schema=schema,
+            partition_keys=[(physical_name(field, column_mapping), field) for field in fields],
+            column_mapping=column_mapping,
+            statistics=statistics_schema(schema, tuple(partition_columns), column_mapping),
+            time_zone=time_zone,
+        )
 
     @property
     def partition_columns(self) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 Data skipping must not fail, because Spark may never evaluate the failing part of the user's
 condition. `predicate_values` computes null instead, and a file for which a part fails is kept.
+Terms that cannot fail may be evaluated on rows before the deleted ones are left out.
 
 References
 ----------
@@ -17,6 +18,7 @@ from pyspark.sql.types import StructType
 from sparkdelta.exceptions import InvalidPartitionValueError
 from sparkdelta.protocol.partition_values import parse_partition_value
 from sparkdelta.protocol.predicates import (
+    And,
     Call,
     Cast,
     Column,
@@ -24,10 +26,22 @@ from sparkdelta.protocol.predicates import (
     Expression,
     In,
     Literal,
+    Not,
+    Or,
     Predicate,
+    Truth,
+    Unusable,
     children,
+    functions,
+    marked_conjuncts,
 )
-from sparkdelta.schema.ordered_casts import family, keeps_order, type_of
+from sparkdelta.schema.ordered_casts import (
+    compares_each,
+    compares_exactly,
+    family,
+    keeps_order,
+    type_of,
+)
 
 TRIED = {
     "+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod",
@@ -46,10 +60,42 @@ _TEXT_FUNCTIONS = frozenset(
 _SUBSTRING_FUNCTIONS = frozenset(("substring", "substr", "left", "right"))
 _SAME_TYPE_FUNCTIONS = frozenset(("coalesce", "ifnull", "nvl", "nullif", "greatest", "least"))
 _OTHER_STRING_TYPES = ("char(", "varchar(", "string collate")  # read without the collation
+_TEXT_SEARCHES = frozenset(("startswith", "endswith", "contains"))
 _PATTERNS = ("like", "ilike")
 _SAFE_FORMAT = re.compile(r"[-yMdHms/:. ]*")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
+
+
+def infallible_terms(predicate: Predicate, schema: StructType) -> tuple[Predicate, ...]:
+    """Return the terms of a condition that fail for no row, without implied ones."""
+    return tuple(
+        term
+        for term, is_implied in marked_conjuncts(predicate)
+        if not is_implied and is_infallible(term, schema)
+    )
+
+
+def is_infallible(predicate: Predicate, schema: StructType) -> bool:
+    """Return True if a condition fails for no row, with any settings of the session."""
+    if isinstance(predicate, And | Or):
+        implied = predicate.implied if isinstance(predicate, And) else 0
+        given = predicate.terms[: len(predicate.terms) - implied]
+        return all(is_infallible(term, schema) for term in given)
+    if isinstance(predicate, Not):
+        return is_infallible(predicate.term, schema)
+    if isinstance(predicate, Unusable) or not functions(predicate) <= _TEXT_SEARCHES:
+        return False
+    if failing_parts(predicate, schema) != ():
+        return False
+    # The common type of two types may have too few digits.
+    if isinstance(predicate, Comparison):
+        return _compares_exactly(predicate.left, predicate.right, schema)
+    if isinstance(predicate, In):
+        own, *kinds = (_type(each, schema) for each in (predicate.child, *predicate.values))
+        known = [kind for kind in kinds if kind is not None]
+        return own is not None and len(known) == len(kinds) and compares_each(own, known)
+    return True
 
 
 def failing_parts(
@@ -83,6 +129,8 @@ def failing_parts(
     elif isinstance(node, In):
         are_all = all(_is_comparable(node.child, value, schema) for value in node.values)
         may_fail = False if are_all else None
+    elif isinstance(node, Truth):
+        may_fail = False if _type(node.child, schema) in ("boolean", "void") else None
     else:
         return parts_below
     if may_fail is None:
@@ -159,6 +207,12 @@ def _is_comparable(left: Expression, right: Expression, schema: StructType) -> b
     if one == "string":
         return _is_convertible(left, other)
     return other == "string" and _is_convertible(right, one)
+
+
+def _compares_exactly(left: Expression, right: Expression, schema: StructType) -> bool:
+    """Return True if Spark compares two comparable values without rounding one of them."""
+    one, other = str(_type(left, schema)), str(_type(right, schema))
+    return not {"void", "string"}.isdisjoint((one, other)) or compares_exactly(one, other)
 
 
 def _is_convertible(expression: Expression, data_type: str) -> bool:

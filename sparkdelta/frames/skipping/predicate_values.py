@@ -6,8 +6,6 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
-from pyspark.sql.types import StructType
-
 from sparkdelta.frames.skipping.failing_values import TRIED
 from sparkdelta.protocol import predicates
 from sparkdelta.protocol.predicates import (
@@ -24,84 +22,12 @@ from sparkdelta.protocol.predicates import (
     Or,
     Predicate,
     Truth,
-    marked_conjuncts,
 )
-from sparkdelta.schema.ordered_casts import compares_each, compares_exactly, family
 from sparkdelta.schema.sql_text import simple_type_text, text_literal
-from sparkdelta.schema.table_schema import quoted, type_of_path
 
 ColumnOf = Callable[[ColumnPath], str]
 _EPOCH = datetime(1970, 1, 1)
 _INTEGER_SUFFIXES = {"tinyint": "Y", "smallint": "S", "int": "", "bigint": "L"}
-_TEXT_SEARCHES = ("startswith", "endswith", "contains")
-
-
-def infallible_conjuncts(predicate: Predicate, schema: StructType) -> str | None:
-    """Return SQL for the terms of a condition that fail for no row; None without such terms."""
-    terms = [
-        truth(term, _column_text)
-        for term, is_implied in marked_conjuncts(predicate)
-        if not is_implied and is_infallible(term, schema)
-    ]
-    return " AND ".join(terms) or None
-
-
-def is_infallible(predicate: Predicate, schema: StructType) -> bool:
-    """Return True if a condition fails for no row: it only compares bare columns with constants.
-
-    A cast of a column, arithmetic and most functions fail for some values.
-    """
-    if isinstance(predicate, And | Or):
-        implied = predicate.implied if isinstance(predicate, And) else 0
-        given = predicate.terms[: len(predicate.terms) - implied]
-        return all(is_infallible(term, schema) for term in given)
-    if isinstance(predicate, Not):
-        return is_infallible(predicate.term, schema)
-    if isinstance(predicate, Comparison):
-        left, right = predicate.left, predicate.right
-        return _compares_unconverted(left, right, schema) or _compares_unconverted(
-            right, left, schema
-        )
-    if isinstance(predicate, IsNull):
-        return isinstance(predicate.child, predicates.Column)
-    if isinstance(predicate, In):
-        own, literals = _type_of(predicate.child, schema), predicate.literals
-        kinds = None if literals is None else [literal.data_type for literal in literals]
-        return own is not None and kinds is not None and compares_each(own, kinds)
-    if isinstance(predicate, Truth):
-        child = predicate.child
-        if isinstance(child, Call) and child.function in _TEXT_SEARCHES:
-            own, text = _type_of(child.arguments[0], schema), child.arguments[1]
-            return own == "string" and isinstance(text, Literal) and text.data_type == "string"
-        return isinstance(child, Literal) or _type_of(child, schema) == "boolean"
-    return False
-
-
-def _compares_unconverted(column: Expression, constant: Expression, schema: StructType) -> bool:
-    own = _type_of(column, schema)
-    if own is None or not isinstance(constant, Literal):
-        return False
-    if constant.data_type in ("void", "string"):
-        return (
-            constant.data_type == "void" or own == "string" or family(own) in _CONVERTED_FROM_STRING
-        )
-    return family(own) == family(constant.data_type) and compares_exactly(own, constant.data_type)
-
-
-_CONVERTED_FROM_STRING = ("number", "date", "timestamp", "timestamp_ntz")
-"""Type families to which Spark converts a string when comparing the two."""
-
-
-def _type_of(expression: Expression, schema: StructType) -> str | None:
-    """Return the simple name of a column's type; None if the expression is not a column."""
-    if not isinstance(expression, predicates.Column):
-        return None
-    name = type_of_path(schema, expression.path).simpleString()
-    return "string" if name.startswith(("char(", "varchar(", "string")) else name
-
-
-def _column_text(path: ColumnPath) -> str:
-    return ".".join(quoted(name) for name in path)
 
 
 def truth(predicate: Predicate, column_of: ColumnOf) -> str:

@@ -205,14 +205,13 @@ class Transaction:
         )
         if self.snapshot is None:
             return small
+        table = self.snapshot.configuration
         skipping = tuple(
-            DataSkipping(
-                predicate=predicate,
-                schema=self.snapshot.configuration.schema,
-                partition_keys=self.snapshot.configuration.partition_keys,
-                column_mapping=self.snapshot.configuration.column_mapping,
-                statistics=self.snapshot.configuration.statistics,
-                time_zone="UTC",
+            DataSkipping.of(
+                predicate,
+                table.schema,
+                table.partition_columns,
+                column_mapping=table.column_mapping,
             )
             for predicate in self.read.predicates
         )

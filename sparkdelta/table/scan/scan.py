@@ -21,12 +21,13 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.frames.skipping.data_skipping import DataSkipping
-from sparkdelta.frames.skipping.predicate_values import infallible_conjuncts, is_infallible
+from sparkdelta.frames.skipping.failing_values import infallible_terms, is_infallible
+from sparkdelta.frames.skipping.predicate_values import truth
 from sparkdelta.frames.skipping.row_group_bounds import row_group_bounds
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.protocol.file_paths import plain_path
+from sparkdelta.protocol.predicates import And, ColumnPath, is_usable
 from sparkdelta.protocol.predicates import columns as columns_of
-from sparkdelta.protocol.predicates import is_usable
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.schema.table_schema import quoted
@@ -180,12 +181,12 @@ class Scan:
         if self.where is None:
             return None
         configuration = self._state.configuration
-        return DataSkipping(
-            predicate=parse_where(self._state.log.spark, self.where, configuration),
-            schema=configuration.schema,
-            partition_keys=configuration.partition_keys,
+        predicate = parse_where(self._state.log.spark, self.where, configuration)
+        return DataSkipping.of(
+            predicate,
+            configuration.schema,
+            configuration.partition_columns,
             column_mapping=configuration.column_mapping,
-            statistics=configuration.statistics,
             time_zone=self._state.partition_time_zone,
         )
 
@@ -222,9 +223,10 @@ class Scan:
         if self.where is None or skipping is None:
             return None
         predicate, schema = skipping.predicate, skipping.schema
+        terms = infallible_terms(predicate, schema)
         return RowCondition(
             self.where,
-            infallible_conjuncts(predicate, schema),
+            truth(And(terms), _column_text) if terms else None,
             is_infallible(predicate, schema),
             row_group_bounds(predicate, schema, skipping.partition_columns),
         )
@@ -335,6 +337,10 @@ def _check_fields(schema: StructType, name: str) -> None:
             raise ColumnNotFoundError(column=name, available=available)
         path.append(found.name)
         data_type = found.dataType
+
+
+def _column_text(path: ColumnPath) -> str:
+    return ".".join(map(quoted, path))
 
 
 def _first_part(name: str) -> str:
