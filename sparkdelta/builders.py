@@ -104,8 +104,10 @@ class DeltaTableBuilder(Generic[Table]):
         if identity is not None:
             if not isinstance(identity, IdentityGenerator):
                 raise _invalid(argument, f"{identity!r} is not an IdentityGenerator")
-            takes_values = generatedByDefaultAs is not None
-            metadata |= identity_metadata(identity.start, identity.step, takes_values=takes_values)
+            allows_explicit_values = generatedByDefaultAs is not None
+            metadata |= identity_metadata(
+                identity.start, identity.step, allows_explicit_values=allows_explicit_values
+            )
         data_type = _data_type(dataType) if isinstance(dataType, str) else dataType
         return self._with_columns([StructField(colName, data_type, nullable, metadata)])
 

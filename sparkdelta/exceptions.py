@@ -174,10 +174,10 @@ def _nearest(name: str, names: object) -> str:
     if not isinstance(names, Sequence) or isinstance(names, str):
         return _text(names)
 
-    def likeness(other: str) -> float:
+    def similarity(other: str) -> float:
         return SequenceMatcher(None, name.casefold(), str(other).casefold()).ratio()
 
-    return ", ".join(map(str, sorted(names, key=likeness, reverse=True)[:_SHOWN_NAMES]))
+    return ", ".join(map(str, sorted(names, key=similarity, reverse=True)[:_SHOWN_NAMES]))
 
 
 class TableError(DeltaError):

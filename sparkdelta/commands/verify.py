@@ -69,17 +69,17 @@ class Check:
 
     Attributes
     ----------
-    looked_at
+    num_checked
         The number of checked items: commits, fields, checkpoints or files.
-    found
+    num_findings
         The number of findings.
     shown
         The findings as (check, path, problem), at most `MAX_FINDINGS`.
     """
 
     name: str
-    looked_at: int
-    found: int = 0
+    num_checked: int
+    num_findings: int = 0
     shown: tuple[Finding, ...] = ()
 
 
@@ -104,7 +104,7 @@ class Verification:
     @property
     def is_clean(self) -> bool:
         """True if there are no findings."""
-        return not any(check.found for check in self.checks)
+        return not any(check.num_findings for check in self.checks)
 
     def as_dict(self) -> dict[str, object]:
         """Return the result as plain values for JSON."""
@@ -112,7 +112,9 @@ class Verification:
             "path": self.path,
             "version": self.version,
             "clean": self.is_clean,
-            "checks": {c.name: {"checked": c.looked_at, "findings": c.found} for c in self.checks},
+            "checks": {
+                c.name: {"checked": c.num_checked, "findings": c.num_findings} for c in self.checks
+            },
             "findings": [
                 dict(zip(FINDINGS.names, finding, strict=True))
                 for check in self.checks
@@ -124,10 +126,12 @@ class Verification:
         version = "no version" if self.version is None else f"version {self.version}"
         lines = [f"{self.path}, {version}: {'clean' if self.is_clean else 'not clean'}"]
         for check in self.checks:
-            lines.append(f"  {check.name}: {check.looked_at} checked, {check.found} findings")
+            lines.append(
+                f"  {check.name}: {check.num_checked} checked, {check.num_findings} findings"
+            )
             lines += [f"    {what} {path}: {problem}" for what, path, problem in check.shown]
-            if check.found > len(check.shown):
-                lines.append(f"    and {check.found - len(check.shown)} more")
+            if check.num_findings > len(check.shown):
+                lines.append(f"    and {check.num_findings - len(check.shown)} more")
         return "\n".join(lines)
 
 
@@ -176,11 +180,13 @@ class _Run:
     checks: list[Check] = field(default_factory=list)
     unbounded: list[DataFrame] = field(default_factory=list)
 
-    def local(self, name: str, looked_at: int, findings: Sequence[Finding]) -> None:
-        self._add(Check(name, looked_at, len(findings), tuple(findings)))
+    def local(self, name: str, num_checked: int, findings: Sequence[Finding]) -> None:
+        self._add(Check(name, num_checked, len(findings), tuple(findings)))
 
     def _add(self, check: Check) -> None:
-        _LOGGER.info("%s: %d checked, %d findings", check.name, check.looked_at, check.found)
+        _LOGGER.info(
+            "%s: %d checked, %d findings", check.name, check.num_checked, check.num_findings
+        )
         self.checks.append(check)
 
     def check_checksum(self, snapshot: Snapshot) -> None:
@@ -263,9 +269,9 @@ class _Run:
                 self.local(FILES, count, self._driver_findings(snapshot, on_driver))
             else:
                 tasks = min(count // _FILES_PER_TASK + 1, _MAX_TASKS)
-                looked_at = _files_to_check(snapshot, checker).repartition(tasks)
+                files_to_check = _files_to_check(snapshot, checker).repartition(tasks)
                 with worker_python(self.spark):
-                    findings = file_findings(looked_at, checker)
+                    findings = file_findings(files_to_check, checker)
                 self._distributed(FILES, count, findings)
         except DeltaError as error:
             self.local(FILES, 0, [(STATE, snapshot.path, error.message)])
@@ -279,7 +285,7 @@ class _Run:
         )
         return findings_of(files.to_pylist(), checker)
 
-    def _distributed(self, name: str, looked_at: int, findings: DataFrame) -> None:
+    def _distributed(self, name: str, num_checked: int, findings: DataFrame) -> None:
         rows = read_rows(
             findings.limit(MAX_FINDINGS + 1),
             what="verification findings",
@@ -291,10 +297,10 @@ class _Run:
             self.unbounded.append(findings)
             total = findings.agg(F.count("*").alias("n"))
             count = read_rows(total, what="number of verification findings", bound=1)[0]["n"]
-        self._add(Check(name, looked_at, count, shown))
+        self._add(Check(name, num_checked, count, shown))
 
     def result(self, path: str, version: Version | None) -> Verification:
-        complete = [f for c in self.checks if c.found == len(c.shown) for f in c.shown]
+        complete = [f for c in self.checks if c.num_findings == len(c.shown) for f in c.shown]
         collected = self.spark.createDataFrame(complete, FINDINGS)
         frames = [collected, *self.unbounded]
         return Verification(

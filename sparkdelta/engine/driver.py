@@ -48,7 +48,7 @@ def read_rows(
         There are more rows than `bound`.
     """
     with (
-        our_errors(version, what=what, bound=bound),
+        delta_errors(version, what=what, bound=bound),
         named_jobs(frame.sparkSession, what, version=version),
     ):
         rows = frame.collect()
@@ -62,7 +62,7 @@ def read_table(
 ) -> pa.Table:
     """Collect a DataFrame as an Arrow table, for many rows; otherwise like `read_rows`."""
     with (
-        our_errors(version, what=what, bound=bound),
+        delta_errors(version, what=what, bound=bound),
         named_jobs(frame.sparkSession, what, version=version),
     ):
         table = frame.toArrow()
@@ -72,7 +72,7 @@ def read_table(
 
 
 @contextmanager
-def our_errors(version: Version | None, *, what: str = "files", bound: int = 0) -> Iterator[None]:
+def delta_errors(version: Version | None, *, what: str = "files", bound: int = 0) -> Iterator[None]:
     """Raise Spark errors that are about the table as `DeltaError`, and all others unchanged."""
     try:
         yield

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.engine.driver import our_errors
+from sparkdelta.engine.driver import delta_errors
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError, StorageError
 from sparkdelta.protocol.file_paths import plain_path
@@ -81,7 +81,7 @@ def scan_data_files(
         File names begin with ``_`` or ``.``, which Spark Connect cannot read.
     """
     try:
-        with our_errors(version):
+        with delta_errors(version):
             relation = _relation(
                 spark,
                 files,
@@ -95,7 +95,7 @@ def scan_data_files(
         raise DataFileNotFoundError(file=str(error.filename), version=version) from error
     if relation.empty:
         raise StorageError(path=relation.empty[0], problem="the data file is empty (0 bytes)")
-    uri_by_path = {plain_path(unquote(uri)): plain_path(uri) for uri in relation.taken_up}
+    uri_by_path = {plain_path(unquote(uri)): plain_path(uri) for uri in relation.input_files}
     uris = {file: uri_by_path.get(plain_path(file)) for file in files}
     missing = [file for file, uri in uris.items() if uri is None]
     if missing:
@@ -103,7 +103,7 @@ def scan_data_files(
     found_uris = {file: uri for file, uri in uris.items() if uri is not None}
     stamps = None
     if relation.stamps is not None:
-        by_uri = dict(zip(map(plain_path, relation.taken_up), relation.stamps, strict=True))
+        by_uri = dict(zip(map(plain_path, relation.input_files), relation.stamps, strict=True))
         stamps = {file: by_uri[uri] for file, uri in found_uris.items()}
     return DataFiles(relation.rows, relation.metadata, found_uris, stamps)
 

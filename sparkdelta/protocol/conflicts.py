@@ -97,7 +97,7 @@ class ReadSet:
     app_ids: frozenset[str] = frozenset()
 
     @property
-    def looks_at_files(self) -> bool:
+    def depends_on_files(self) -> bool:
         """True if file actions of a concurrent commit can conflict."""
         return bool(self.predicates or self.files or self.whole_table)
 

@@ -122,7 +122,7 @@ class CheckpointSchema:
         )
 
     @property
-    def seldom_repeated(self) -> list[str]:
+    def rarely_repeated(self) -> list[str]:
         """The leaf columns of `add`, dotted as in Parquet, whose values are mostly distinct, so
         that dictionary encoding does not pay off.
         """

@@ -36,14 +36,18 @@ ALLOW_EXPLICIT_INSERT = "delta.identity.allowExplicitInsert"
 MAX_CLUSTERING_COLUMNS = 4
 
 
-def identity_metadata(start: int, step: int, *, takes_values: bool) -> dict[str, object]:
+def identity_metadata(start: int, step: int, *, allows_explicit_values: bool) -> dict[str, object]:
     """Return the field metadata that defines an identity column.
 
     References
     ----------
     PROTOCOL.md#identity-columns
     """
-    return {IDENTITY_START: start, IDENTITY_STEP: step, ALLOW_EXPLICIT_INSERT: takes_values}
+    return {
+        IDENTITY_START: start,
+        IDENTITY_STEP: step,
+        ALLOW_EXPLICIT_INSERT: allows_explicit_values,
+    }
 
 
 def bounded_text(field: StructField) -> StructField:

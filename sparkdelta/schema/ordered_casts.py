@@ -60,7 +60,7 @@ class Ordered:
     is_inexact
         True if equal bounds do not prove that all rows are equal: timestamps are truncated to
         milliseconds.
-    spreads_days
+    may_be_a_day_off
         True if the order may be off by one day: the date of a timestamp where clocks are set back
         at midnight.
     """
@@ -70,7 +70,7 @@ class Ordered:
     casts: tuple[str, ...] = ()
     is_float: bool = False
     is_inexact: bool = False
-    spreads_days: bool = False
+    may_be_a_day_off: bool = False
 
     @property
     def family(self) -> str:
@@ -123,7 +123,7 @@ def _cast(child: Ordered, data_type: str) -> Ordered | None:
         casts=(*child.casts, data_type),
         # Distinct values may become equal, but equal bounds still mean equal values after the cast.
         is_inexact=(child.is_inexact and data_type != "date") or spreads,
-        spreads_days=child.spreads_days or spreads,
+        may_be_a_day_off=child.may_be_a_day_off or spreads,
     )
 
 

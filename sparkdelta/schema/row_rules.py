@@ -45,7 +45,7 @@ class Identity:
     ----------
     mark
         The last generated value (`delta.identity.highWaterMark`); None before the first.
-    takes_values
+    allows_explicit_values
         True if writes may provide explicit values.
 
     References
@@ -56,7 +56,7 @@ class Identity:
     start: int
     step: int
     mark: int | None
-    takes_values: bool
+    allows_explicit_values: bool
 
     @property
     def next_value(self) -> int:
@@ -156,5 +156,5 @@ def _identity(column: StructField) -> Identity:
     if len(whole) < (2 if mark is None else 3) or step == 0 or column.dataType != LongType():
         problem = f"identity column {column.name} must be a LONG with a start and a step"
         raise InvalidSchemaError(problem=problem)
-    takes_values = metadata.get("delta.identity.allowExplicitInsert") is True
-    return Identity(whole[0], whole[1], mark, takes_values)
+    allows_explicit_values = metadata.get("delta.identity.allowExplicitInsert") is True
+    return Identity(whole[0], whole[1], mark, allows_explicit_values)

@@ -250,10 +250,10 @@ def parquet_relation(
     """
     try:
         rows = spark.read.schema(schema).options(**options).parquet(*files)
-        taken_up = rows.inputFiles()
+        input_files = rows.inputFiles()
         listing = spark.read.format("binaryFile").options(**options).load(list(files))
-        empty = _empty(taken_up, [row["path"] for row in listing.select("path").collect()])
-        return ParquetRelation(rows, rows.metadataColumn("_metadata"), taken_up, empty)
+        empty = _empty(input_files, [row["path"] for row in listing.select("path").collect()])
+        return ParquetRelation(rows, rows.metadataColumn("_metadata"), input_files, empty)
     except AnalysisException as error:
         if error.getCondition() != _PATH_NOT_FOUND:
             raise

@@ -130,13 +130,13 @@ def parquet_relation(
         sibling,
     )
     rows = ClassicDataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
-    taken_up = texts(jvm, index.inputFiles()).splitlines()
-    stamps = _stamps(index, len(taken_up))
+    input_files = texts(jvm, index.inputFiles()).splitlines()
+    stamps = _stamps(index, len(input_files))
     if stamps is not None:
-        empty = [file for file, (size, _) in zip(taken_up, stamps, strict=True) if size == 0]
+        empty = [file for file, (size, _) in zip(input_files, stamps, strict=True) if size == 0]
     else:
         empty = [] if index.sizeInBytes() == size_bytes else _empty_files(index)
-    return ParquetRelation(rows, rows.metadataColumn("_metadata"), taken_up, empty, stamps)
+    return ParquetRelation(rows, rows.metadataColumn("_metadata"), input_files, empty, stamps)
 
 
 def _stamps(index: Any, count: int) -> list[tuple[int, int]] | None:

@@ -93,7 +93,7 @@ class ObjectLogStore:
         path = self._path(checked_name(name))
         whole = self._whole(data)
         try:
-            with self._our_errors():
+            with self._client_errors():
                 obstore.put(self.objects, path, whole, mode="create", use_multipart=False)
         except (AlreadyExistsError, PreconditionError) as error:
             raise _exists(name) from error
@@ -102,7 +102,7 @@ class ObjectLogStore:
         import obstore
 
         path = self._path(checked_name(name))
-        with self._our_errors():
+        with self._client_errors():
             obstore.put(self.objects, path, data, use_multipart=False)
 
     def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
@@ -114,7 +114,7 @@ class ObjectLogStore:
         source, name = checked_name(source), checked_name(name)
         if is_new_name:
             try:
-                with self._our_errors():
+                with self._client_errors():
                     obstore.copy(self.objects, self._path(source), self._path(name))
             except FileNotFoundError as error:
                 raise _not_found(source) from error
@@ -128,7 +128,7 @@ class ObjectLogStore:
     def _delete(self, path: str) -> None:
         import obstore
 
-        with suppress(FileNotFoundError), self._our_errors():
+        with suppress(FileNotFoundError), self._client_errors():
             obstore.delete(self.objects, path)
 
     def list_directory(self, name: str) -> list[FileEntry]:
@@ -137,7 +137,7 @@ class ObjectLogStore:
     def is_alone(self) -> bool:
         import obstore
 
-        with self._our_errors():
+        with self._client_errors():
             return all(
                 found["path"].startswith(self._path(""))
                 or is_data_directory(found["path"].partition("/")[0])
@@ -148,7 +148,7 @@ class ObjectLogStore:
     def staging_directories(self) -> list[FileEntry]:
         import obstore
 
-        with self._our_errors():
+        with self._client_errors():
             prefixes = obstore.list_with_delimiter(self.objects, LOG_DIRECTORY)["common_prefixes"]
         names = sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in prefixes)
         return [self._staging_directory(name) for name in names if is_staging_directory(name)]
@@ -157,7 +157,7 @@ class ObjectLogStore:
         """Return a prefix as a directory, with the latest modification time of its objects."""
         import obstore
 
-        with self._our_errors():
+        with self._client_errors():
             batches = obstore.list(self.objects, self._path(name))
             times = [found["last_modified"].timestamp() for batch in batches for found in batch]
         return FileEntry(name, 0, int(max(times, default=0) * 1000))
@@ -166,7 +166,7 @@ class ObjectLogStore:
         import obstore
 
         prefix = self._path(checked_staging_directory(name))
-        with self._our_errors():
+        with self._client_errors():
             for batch in obstore.list(self.objects, prefix):
                 for found in batch:
                     obstore.delete(self.objects, found["path"])
@@ -176,7 +176,7 @@ class ObjectLogStore:
 
         start: Any = None if size is None else {"range": (0, size)}
         try:
-            with self._our_errors():
+            with self._client_errors():
                 return bytes(obstore.get(self.objects, self._path(name), options=start).bytes())
         except FileNotFoundError as error:
             raise _not_found(name) from error
@@ -184,7 +184,7 @@ class ObjectLogStore:
     def _list(self, directory: str) -> list[FileEntry]:
         import obstore
 
-        with self._our_errors():
+        with self._client_errors():
             objects = obstore.list_with_delimiter(self.objects, directory)["objects"]
         listing = [
             FileEntry(
@@ -215,7 +215,7 @@ class ObjectLogStore:
         return f"{LOG_DIRECTORY}/{name}"
 
     @contextmanager
-    def _our_errors(self) -> Iterator[None]:
+    def _client_errors(self) -> Iterator[None]:
         """Raise errors of the client as `StorageError`, except for those of missing and existing
         objects.
         """

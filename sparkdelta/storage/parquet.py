@@ -101,7 +101,7 @@ class ParquetRelation:
     metadata
         STRUCT<file_path STRING, row_index LONG, ...> for each row, independent of the table's
         column names.
-    taken_up
+    input_files
         URIs of the files that the scan reads; Spark leaves out missing files and hidden names.
     stamps
         The size in bytes and modification time in milliseconds of each of these files, as in
@@ -110,7 +110,7 @@ class ParquetRelation:
 
     rows: DataFrame
     metadata: Column
-    taken_up: Sequence[str]
+    input_files: Sequence[str]
     empty: Sequence[str] = ()
     stamps: Sequence[tuple[int, int]] | None = None
 

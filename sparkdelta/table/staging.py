@@ -11,7 +11,7 @@ from uuid import uuid4
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.engine.driver import our_errors
+from sparkdelta.engine.driver import delta_errors
 from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.protocol.log_files import staging_directory
 from sparkdelta.storage.log_store import FileEntry, LogStore, log_path
@@ -43,7 +43,7 @@ class Staging:
     ) -> list[FileEntry]:
         """Write a file for each partition; their names are within the part."""
         target = log_path(self.store.table_root, f"{self.name}/{part}")
-        with our_errors(None), named_jobs(self.spark, f"files of the log ({part})"):
+        with delta_errors(None), named_jobs(self.spark, f"files of the log ({part})"):
             rows.write.options(**read_options(self.store, {}), **options).parquet(target)
         return self._files(part, ".parquet")
 
@@ -53,7 +53,7 @@ class Staging:
         """Write a column of texts, a line each."""
         target = log_path(self.store.table_root, f"{self.name}/{part}")
         options = {"lineSep": "\n", "compression": "none", **(options or {})}
-        with our_errors(None), named_jobs(self.spark, f"files of the log ({part})"):
+        with delta_errors(None), named_jobs(self.spark, f"files of the log ({part})"):
             lines.write.options(**read_options(self.store, {}), **options).text(target)
         return self._files(part, ".txt")
 
@@ -61,7 +61,7 @@ class Staging:
         """The rows of what was written, and the name of the file of each."""
         path = log_path(self.store.table_root, f"{self.name}/{part}")
         options = {**read_options(self.store, {}), **PARQUET_OPTIONS}
-        with our_errors(None):
+        with delta_errors(None):
             rows = self.spark.read.options(**options).schema(schema).parquet(path)
         return rows, rows.metadataColumn("_metadata")["file_name"]
 

@@ -71,7 +71,7 @@ def test_names_that_are_refused(given: Mapping[str, str], error: type[DeltaError
 
 def test_identity_columns_are_not_updated() -> None:
     """PROTOCOL.md#identity-columns."""
-    rules = RowRules(identities={"id": Identity(1, 1, None, takes_values=True)})
+    rules = RowRules(identities={"id": Identity(1, 1, None, allows_explicit_values=True)})
     with pytest.raises(IdentityUpdateError):
         update_assignments(SCHEMA, {"id": "1"}, rules)
 
@@ -159,7 +159,7 @@ def test_each_clause_has_its_values_and_gaps_are_filled(spark: SparkSession) -> 
     """PROTOCOL.md#default-columns, PROTOCOL.md#generated-columns, PROTOCOL.md#identity-columns."""
     schema = declared("id LONG, v INT, d INT, g INT, s STRUCT<a: INT, b: INT, c: INT>")
     old = "struct<a: int, b: int>"
-    identity = Identity(100, 1, None, takes_values=False)
+    identity = Identity(100, 1, None, allows_explicit_values=False)
     rules = RowRules(defaults={"d": "5"}, generated={"g": "v * 2"}, identities={"id": identity})
     star = Assigned("source_s", keeps_fields=True)
     clauses: list[Assignments] = [

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.frames.log.reconciliation import (
-    doubled_files,
+    contradicting_commits,
     keyed_file_actions,
     newest_adds,
     newest_by_key,
@@ -195,7 +195,7 @@ def test_versions_with_an_add_and_a_remove_of_one_file(actions: Actions) -> None
             4: [add("/t/a"), remove("file:/t/a")],
         }
     )
-    doubled = doubled_files(frame, table_root=ROOT).collect()
+    doubled = contradicting_commits(frame, table_root=ROOT).collect()
     assert sorted(row["version"] for row in doubled) == [2, 4]
 
 
@@ -233,7 +233,7 @@ def test_nothing_runs_when_frames_are_made(spark: SparkSession, actions: Actions
         newest_removes(newest)
         keys = superseding_keys(keyed(frame))
         surviving_adds(newest_adds(newest), keys, table_root=ROOT, broadcast_keys=True)
-        doubled_files(frame, table_root=ROOT)
+        contradicting_commits(frame, table_root=ROOT)
         newest_by_key(frame, action="txn", key="appId")
 
 

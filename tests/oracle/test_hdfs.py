@@ -41,7 +41,7 @@ def test_a_table_on_hdfs(spark: SparkSession, path: str) -> None:
     assert read_delta(spark, path).count() == len(wanted) + 2
     found = verify(spark, path, footers=True)
     assert found.is_clean, str(found)
-    assert found.checks[-1].looked_at == snapshot.add_files().count() + 2
+    assert found.checks[-1].num_checked == snapshot.add_files().count() + 2
 
 
 def append(spark: SparkSession, path: str, first: int, commits: int) -> None:

@@ -87,7 +87,7 @@ def test_rules_inside_arrays_are_refused():
 )  # fmt: skip
 def test_the_next_value(start, step, mark, first):
     """Identity Columns: start + k * step beyond the mark."""
-    assert Identity(start, step, mark, takes_values=False).next_value == first
+    assert Identity(start, step, mark, allows_explicit_values=False).next_value == first
 
 
 def test_a_new_mark_changes_nothing_else():

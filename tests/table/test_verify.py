@@ -80,7 +80,7 @@ def test_a_sound_table_is_clean(spark: SparkSession, table: Path) -> None:
     write_version_checksum(spark, str(table))
     result = verify(spark, str(table), footers=True)
     assert result.is_clean, str(result)
-    assert {check.name: check.looked_at for check in result.checks} == {
+    assert {check.name: check.num_checked for check in result.checks} == {
         "log": 4, "checkpoint": 1, "log compaction": 0, "version checksum": 1, "files": 3,
     }  # fmt: skip
     assert str(result).startswith(f"file:{table}, version 3: clean")
@@ -405,7 +405,7 @@ def test_more_findings_than_the_driver_takes(
     write_commit(table, 4, [add(f"missing-{n}") for n in range(5)])
     result = verify(spark, str(table))
     (check,) = [check for check in result.checks if check.name == "files"]
-    assert (check.found, len(check.shown), result.findings.count()) == (5, 2, 5)
+    assert (check.num_findings, len(check.shown), result.findings.count()) == (5, 2, 5)
     assert "and 3 more" in str(result)
 
 

@@ -101,7 +101,7 @@ def _identified(keyed: DataFrame) -> DataFrame:
     )
 
 
-def doubled_files(actions: DataFrame, *, table_root: str) -> DataFrame:
+def contradicting_commits(actions: DataFrame, *, table_root: str) -> DataFrame:
     """Return the versions (version LONG) with an add and a remove of the same logical file.
 
     Parameters

@@ -147,7 +147,7 @@ def retyped_rows(
     return rows.select(*typed, *(F.col(quoted(name)) for name in file_columns))
 
 
-def fulfilling(rows: DataFrame, where: str | Column) -> DataFrame:
+def require_condition(rows: DataFrame, where: str | Column) -> DataFrame:
     """Return the rows; a row that does not satisfy the condition fails the query.
 
     References

@@ -286,7 +286,7 @@ class SkippingRules:
                 against = f"({_cast(against, bound.data_type)} - {_MILLISECOND_LESS})"
             sign = ">" if operator == ">" else ">="
             if bound.family == "string":
-                above = self._text_reaches(
+                above = self._may_reach_text(
                     greatest, sign, against, limit or _before_cut_text(against)
                 )
             else:
@@ -294,7 +294,7 @@ class SkippingRules:
             high = _or_unknown(above, greatest)
         return _all([low, high])
 
-    def _text_reaches(self, greatest: str, sign: str, against: str, limit: str) -> str:
+    def _may_reach_text(self, greatest: str, sign: str, against: str, limit: str) -> str:
         """Return SQL that is true if a string column may be greater than or equal to a constant.
 
         delta-spark before 3.3 truncated maxima and appended U+FFFD, which is less than any
@@ -327,7 +327,7 @@ class SkippingRules:
         for data_type in bound.casts:
             least = None if least is None else _cast(least, data_type)
             greatest = None if greatest is None else _cast(greatest, data_type)
-        if bound.spreads_days:
+        if bound.may_be_a_day_off:
             least = None if least is None else f"date_sub({least}, 1)"
             greatest = None if greatest is None else f"date_add({greatest}, 1)"
         return least, greatest
@@ -359,7 +359,7 @@ class SkippingRules:
             return ends
         below = f"one <= {greatest}"
         if bound.family == "string":
-            below = f"({self._text_reaches(greatest, '>=', 'one', _before_cut_text('one'))})"
+            below = f"({self._may_reach_text(greatest, '>=', 'one', _before_cut_text('one'))})"
         inside = f"`exists`({array}, one -> {least} <= one AND {below})"
         return _all([ends, _or_unknown(inside, least, greatest)])
 

@@ -97,7 +97,7 @@ class CheckpointContents:
     def parquet_options(self, compression: str) -> dict[str, str]:
         """The options with which Spark writes files with adds."""
         options = {
-            f"parquet.enable.dictionary#{leaf}": "false" for leaf in self.schema.seldom_repeated
+            f"parquet.enable.dictionary#{leaf}": "false" for leaf in self.schema.rarely_repeated
         }
         if self.layout == "clustered":
             options["parquet.block.size"] = str(ROW_GROUP_BYTES)

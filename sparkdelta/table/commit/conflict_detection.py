@@ -50,7 +50,7 @@ class DriverConflictDetector:
     partition_types: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Conflict, str]]:
-        needs_files = self.read.looks_at_files or bool(self.removes)
+        needs_files = self.read.depends_on_files or bool(self.removes)
         [data] = self.store.read([file.name])
         winner = parse_commit(
             data, file.version, with_files=needs_files, path=self.store.table_root

@@ -69,7 +69,7 @@ class SparkConflictDetector:
         winner = self._table_actions(lines, file)
         read, domains = self.small.read, self.small.domains
         conflicts = table_conflicts(winner, app_ids=read.app_ids, domains=domains)
-        if read.looks_at_files or self.small.removes or has_frames:
+        if read.depends_on_files or self.small.removes or has_frames:
             conflicts |= self._file_conflicts(lines, winner)
         return winner, conflicts
 

@@ -18,7 +18,7 @@ from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.schema.action_schemas import actions
 from sparkdelta.table.log.file_reader import LogFileReader
 from sparkdelta.table.log.line_reader import (
-    fits_the_driver,
+    fits_on_driver,
     is_searched_by_driver,
     lines_that_name,
     local_lines,
@@ -48,14 +48,14 @@ class CommitRange:
     @classmethod
     def read(cls, reader: LogFileReader, files: Sequence[LogFile]) -> CommitRange:
         """Read commits, or arrange for the executors to do it."""
-        is_local = fits_the_driver(files)
+        is_local = fits_on_driver(files)
         lines = read_lines(reader.store, files) if is_local else reader.executor_lines(files)
         return cls(reader, tuple(files), lines)
 
     def extended(self, files: Sequence[LogFile]) -> CommitRange:
         """The range that has further commits; reads only them."""
         files = (*self.files, *files)
-        if self.local_lines is None or not fits_the_driver(files):
+        if self.local_lines is None or not fits_on_driver(files):
             return CommitRange(self.reader, files, self.reader.executor_lines(files))
         new = read_lines(self.reader.store, files[len(self.files) :])
         return CommitRange(self.reader, files, pa.concat_tables([self.local_lines, new]))
@@ -166,7 +166,7 @@ class CommitRange:
             )
         return adds, removes
 
-    def lacks_a_schema(self) -> bool:
+    def has_empty_schema(self) -> bool:
         """True if a metaData action in the driver's memory has no schema, which no version checksum
         may hide.
         """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.engine.driver import our_errors
+from sparkdelta.engine.driver import delta_errors
 from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.engine.local_frames import empty_frame
 from sparkdelta.engine.spark_engine import engine_of
@@ -16,7 +16,7 @@ from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, is_hidden
-from sparkdelta.table.log.line_reader import fits_the_driver, local_lines, read_lines
+from sparkdelta.table.log.line_reader import fits_on_driver, local_lines, read_lines
 
 _TEXT_OPTIONS = {
     "__globPaths__": "false",
@@ -53,7 +53,7 @@ class LogFileReader:
         """version LONG, line STRING of commits, compactions or JSON checkpoints: local data where
         they are small, see `line_reader.DRIVER_LOG_BYTES`.
         """
-        if not fits_the_driver(files):
+        if not fits_on_driver(files):
             return self.executor_lines(files)
         return local_lines(self.spark, read_lines(self.store, files))
 
@@ -79,7 +79,7 @@ class LogFileReader:
         if hidden:
             raise DataFileNotReadError(files=hidden, version=version)
         options = {**self.options, **PARQUET_OPTIONS}
-        with our_errors(version):
+        with delta_errors(version):
             engine = engine_of(self.spark)
             return engine.read_files("parquet", paths, options=options, schema=schema)
 
@@ -87,7 +87,7 @@ class LogFileReader:
         """The schema of a Parquet file of the log, by its footer. Starts a Spark job."""
         options = {**self.options, **PARQUET_OPTIONS}
         what = "schema of a checkpoint"
-        with our_errors(version), named_jobs(self.spark, what, version=version):
+        with delta_errors(version), named_jobs(self.spark, what, version=version):
             return self.spark.read.options(**options).parquet(self._path(name)).schema
 
     def _path(self, name: str) -> str:

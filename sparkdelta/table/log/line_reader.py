@@ -26,7 +26,7 @@ job is not."""
 _FIRST_LINE_BYTES = 1 << 16
 
 
-def fits_the_driver(files: Sequence[LogFile]) -> bool:
+def fits_on_driver(files: Sequence[LogFile]) -> bool:
     """True if the lines of commits become local data, see `DRIVER_LOG_BYTES`."""
     return total_size(files) <= DRIVER_LOG_BYTES
 

@@ -22,7 +22,7 @@ from sparkdelta.exceptions import (
     StateRecoverError,
     StorageError,
 )
-from sparkdelta.frames.log.reconciliation import doubled_files
+from sparkdelta.frames.log.reconciliation import contradicting_commits
 from sparkdelta.protocol.actions import Metadata, Protocol, Sidecar
 from sparkdelta.protocol.file_paths import decode_path
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFileKind, Version
@@ -134,7 +134,7 @@ def _load(
         broken += found
         segment = find_log_segment(store, version=segment.version, without=broken)
         log = LogReader.open(reader, segment)
-    checksum = None if log.commits.lacks_a_schema() else _checksum_of(store, segment)
+    checksum = None if log.commits.has_empty_schema() else _checksum_of(store, segment)
     protocol, metadata = _in_checksum(checksum)
     if protocol is None or metadata is None:
         protocol, metadata = _in_commits(log.commits)
@@ -163,7 +163,7 @@ def _broken_compactions(commits: CommitRange) -> list[str]:
     compactions = [file for file in commits.files if file.kind is LogFileKind.COMPACTION]
     if not compactions:
         return []
-    doubled = doubled_files(
+    doubled = contradicting_commits(
         commits.actions("add", "remove"), table_root=commits.reader.store.table_root
     ).filter(F.col("version").isin([file.end_version for file in compactions]))
     rows = read_rows(

@@ -17,7 +17,7 @@ from sparkdelta.protocol.log_files import (
 from sparkdelta.protocol.version_checksum import VersionChecksum, serialize_version_checksum
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.conflict_detection import parse_commit
-from sparkdelta.table.log.line_reader import fits_the_driver
+from sparkdelta.table.log.line_reader import fits_on_driver
 from sparkdelta.table.log.listing import list_log_files, read_checksum
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def _looked_up(store: LogStore, version: Version) -> VersionChecksum | None:
     if known is None and first == 0:
         known, start = BEFORE_THE_FIRST, -1
     between = [commits[v] for v in range(start + 1, version) if v in commits]
-    if known is None or len(between) != version - start - 1 or not fits_the_driver(between):
+    if known is None or len(between) != version - start - 1 or not fits_on_driver(between):
         return None
     for file, lines in zip(between, store.read([f.name for f in between]), strict=True):
         known = _step(store, known, file.version, lines)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta.engine.driver import our_errors
+from sparkdelta.engine.driver import delta_errors
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.exceptions import DataFileNotReadError
@@ -113,6 +113,6 @@ def _contents(
     hidden = [path for path in paths if is_hidden(path)]
     if hidden:
         raise DataFileNotReadError(files=hidden, version=version)
-    with our_errors(version):
+    with delta_errors(version):
         files = engine_of(spark).read_files("binaryFile", paths, options={**options, **_OPTIONS})
     return files.select("path", "content")

@@ -23,7 +23,7 @@ from sparkdelta.frames.rows.assigned_rows import Assignments, Origin
 from sparkdelta.frames.rows.conformed_rows import (
     WrittenColumn,
     conformed_rows,
-    fulfilling,
+    require_condition,
     retyped_rows,
 )
 from sparkdelta.protocol.write_support import check_data_writable
@@ -95,7 +95,7 @@ def match_rows(rows: StructType, table: TableConfiguration, *, path: str) -> Mat
         raise MissingNotNullColumnError(columns=missing)
     given = {column.field.name for column in columns if column.source is not None}
     for name, identity in rules.identities.items():
-        if name in given and not identity.takes_values:
+        if name in given and not identity.allows_explicit_values:
             raise IdentityInsertError(column=name)
     given |= filled
     for name in table.partition_columns:
@@ -162,7 +162,7 @@ def conform(
 def require(rows: DataFrame, where: str | Column, *, spark: SparkSession) -> DataFrame:
     """The conformed rows, each of which must fulfil a condition of the user's."""
     with engine_of(spark).in_user_session(rows) as own:
-        return fulfilling(own, where)
+        return require_condition(own, where)
 
 
 def with_survivors(

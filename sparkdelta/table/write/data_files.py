@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta.engine.driver import our_errors
+from sparkdelta.engine.driver import delta_errors
 from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.protocol.iceberg_compatibility import NESTED_IDS_VERSION
@@ -141,7 +141,7 @@ def write_parquet(
     DeltaError
         The rule that a row breaks, or the likely cause of a failed job.
     """
-    with write_failures(table_root), our_errors(None), named_jobs(spark, "data files"):
+    with write_failures(table_root), delta_errors(None), named_jobs(spark, "data files"):
         engine_of(spark).write_parquet(
             rows.rows,
             directory,
