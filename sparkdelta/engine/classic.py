@@ -119,10 +119,10 @@ class ClassicEngine:
             return LocalLogStore(root)
         return HadoopLogStore(self.spark, root, hadoop_conf)
 
-    def open_log_for_writing(self, path: str) -> LogStore:
-        store = self.open_log(path, {})
+    def open_log_for_writing(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
+        store = self.open_log(path, hadoop_conf)
         if store.table_root.partition(":")[0] in OBJECT_SCHEMES:
-            settings = self.hadoop_settings(setting_names(store.table_root), {})
+            settings = self.hadoop_settings(setting_names(store.table_root), hadoop_conf)
             objects = open_objects(store.table_root, settings)
             store = ObjectLogStore(store.table_root, objects, store)
         store.check_writable()

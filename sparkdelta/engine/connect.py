@@ -109,13 +109,13 @@ class ConnectEngine:
     ) -> LogStore:
         return ConnectLogStore(self.spark, path)
 
-    def open_log_for_writing(self, path: str) -> LogStore:
+    def open_log_for_writing(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
         """Return a store with which the client itself commits."""
         scheme = path.partition(":")[0] if _HAS_SCHEME(path) else "file"
         store: LogStore
         if scheme in OBJECT_SCHEMES:
             root = path.rstrip("/")
-            settings = self.hadoop_settings(setting_names(root), {})
+            settings = self.hadoop_settings(setting_names(root), hadoop_conf)
             store = ObjectLogStore(root, open_objects(root, settings))
         elif scheme == "file":
             plain = re.sub("^file:/+", "/", path)

@@ -168,7 +168,7 @@ class SparkEngine(Protocol):
     def open_log(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
         """Return the log store of a table, chosen by the scheme of its path."""
 
-    def open_log_for_writing(self, path: str) -> LogStore:
+    def open_log_for_writing(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
         """Same as `open_log`, but with the object store's own client if Spark cannot commit.
 
         Raises

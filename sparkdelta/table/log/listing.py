@@ -41,7 +41,9 @@ def open_log(
     return engine_of(spark).open_log(checked_path(path), hadoop_conf or {})
 
 
-def open_log_for_writing(spark: SparkSession, path: str) -> LogStore:
+def open_log_for_writing(
+    spark: SparkSession, path: str, hadoop_conf: Mapping[str, str] | None = None
+) -> LogStore:
     """As `open_log`, with the store's own client where Hadoop cannot commit.
 
     Raises
@@ -49,7 +51,7 @@ def open_log_for_writing(spark: SparkSession, path: str) -> LogStore:
     StoreNotWritableError
         There is no way to commit there; nothing was written.
     """
-    return engine_of(spark).open_log_for_writing(checked_path(path))
+    return engine_of(spark).open_log_for_writing(checked_path(path), hadoop_conf or {})
 
 
 def read_options(store: LogStore, options: Mapping[str, str]) -> dict[str, str]:
