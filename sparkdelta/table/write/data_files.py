@@ -93,8 +93,17 @@ def write_rows(
     return write_data_files(laid_out, store, describer, {**options, **parquet})
 
 
+CHANGE_DATA_DIRECTORY = "_change_data"
+"""Holds the change data files, below the table's root."""
+
+
 def write_data_files(
-    rows: LaidOutRows, store: LogStore, describer: FileDescriber, options: Mapping[str, str]
+    rows: LaidOutRows,
+    store: LogStore,
+    describer: FileDescriber,
+    options: Mapping[str, str],
+    *,
+    is_change_data: bool = False,
 ) -> NewFiles:
     """Write rows into a directory of their own below the table's root, and describe its files.
 
@@ -105,14 +114,21 @@ def write_data_files(
     ----------
     options
         Of Spark's Parquet writer, and Hadoop's settings.
+    is_change_data
+        True to write below `CHANGE_DATA_DIRECTORY`.
 
     Raises
     ------
     DeltaError
         The rule that a row breaks, or the likely cause of a failed job.
+
+    References
+    ----------
+    PROTOCOL.md#change-data-files
     """
     spark, table, root = describer.spark, describer.table, store.table_root
-    directory = f"{root}/{data_directory(str(uuid4()))}"
+    parent = f"{root}/{CHANGE_DATA_DIRECTORY}" if is_change_data else root
+    directory = f"{parent}/{data_directory(str(uuid4()))}"
     # Spark's writer cannot give ids to elements, keys and values.
     has_nested_ids = table.iceberg_version == NESTED_IDS_VERSION
     field_ids = nested_field_ids(table.schema) if has_nested_ids else {}
