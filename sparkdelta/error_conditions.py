@@ -185,6 +185,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "value."
         ),
     ),
+    "DELTA_NUM_RECORDS_MISMATCH": (
+        "XXKDS",
+        (
+            "{operation} of {path} wrote {found} rows instead of {expected}, and nothing was "
+            "committed: the condition gives other results each time, or a data file changed "
+            "meanwhile. Use a condition that is deterministic, or report this error."
+        ),
+    ),
     "DELTA_INVALID_COMMIT": (
         "XXKDS",
         (

@@ -36,7 +36,8 @@ DeltaError
 │   ├── CastOverflowError, InvalidCastInputError, TextTooLongError
 │   └── IdentityInsertError, IdentityUpdateError
 ├── CommitError
-│   ├── InvalidCommitError, AppendOnlyTableError, MaxCommitRetriesExceededError
+│   ├── InvalidCommitError, NumRecordsMismatchError, AppendOnlyTableError
+│   ├── MaxCommitRetriesExceededError
 │   ├── CommitOutcomeUnknownError, WriteFailedError
 │   └── DeltaConcurrentModificationException
 │       ├── ConcurrentWriteException, ConcurrentTransactionException
@@ -714,6 +715,17 @@ class InvalidCommitError(CommitError):
     path: str
     problem: str
     error_class = "DELTA_INVALID_COMMIT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NumRecordsMismatchError(CommitError):
+    """An operation wrote another number of rows than it found."""
+
+    path: str
+    operation: str
+    expected: int | None
+    found: int
+    error_class = "DELTA_NUM_RECORDS_MISMATCH"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

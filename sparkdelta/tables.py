@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkdelta.builders import DeltaTableBuilder, IdentityGenerator
 from sparkdelta.commands.create_table import Creation
+from sparkdelta.commands.delete import delete
 from sparkdelta.commands.describe import table_detail, table_history
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.write.row_changes import ChangeResult
 
 __all__ = ["DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
 
@@ -107,6 +109,35 @@ class DeltaTable:
         table = DeltaTable(self._spark, self._path, self._options)
         table._alias = aliasName
         return table
+
+    def delete(self, condition: str | Column | None = None) -> ChangeResult:
+        """Delete the rows that a condition is true of, all rows without one.
+
+        Rows for which it is null stay. Rows that match rows of another DataFrame are deleted by a
+        merge with one clause, ``merge(other, condition).whenMatchedDelete().execute()``.
+
+        Parameters
+        ----------
+        condition
+            SQL text or a Column; deterministic, without subqueries and aggregates.
+
+        Raises
+        ------
+        AppendOnlyTableError
+            The table is append-only.
+        NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+            The condition depends on more than the row.
+        ColumnNotFoundError, InvalidConditionError
+            The condition is not valid.
+        DeltaConcurrentModificationException
+            Another commit changed the same rows.
+
+        References
+        ----------
+        PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+        """
+        with advised(self._spark, self._path):
+            return delete(self._spark, self._path, condition, self._options)
 
     def history(self, limit: int | None = None) -> DataFrame:
         """Return the commits, newest first; columns as in

@@ -32,8 +32,8 @@ from sparkdelta.tables import DeltaTableBuilder, IdentityGenerator
 API = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())
 REFERENCE = API["DeltaTable"]
 IMPLEMENTED = {
-    "alias", "create", "createIfNotExists", "createOrReplace", "detail", "forPath", "history",
-    "isDeltaTable", "replace", "toDF",
+    "alias", "create", "createIfNotExists", "createOrReplace", "delete", "detail", "forPath",
+    "history", "isDeltaTable", "replace", "toDF",
 }  # fmt: skip
 
 

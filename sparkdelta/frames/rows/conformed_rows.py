@@ -68,6 +68,7 @@ def conformed_rows(
     partition_columns: Collection[str],
     max_partitions: int,
     path: str,
+    kept: Sequence[str] = (),
 ) -> DataFrame:
     """Return the rows in the table's columns and types, with default and generated values.
 
@@ -87,6 +88,8 @@ def conformed_rows(
         partition generates every `max_partitions`-th value.
     path
         The table, for errors.
+    kept
+        The names of columns of the rows that follow those of the table in the result.
 
     References
     ----------
@@ -115,6 +118,7 @@ def conformed_rows(
             if c.source is not None or c.field.name not in generated
         ),
         *(F.expr(str(c.filled_where)).alias(_FILLED + c.field.name) for c in some_generated),
+        *(F.col(quoted(name)) for name in kept),
     )
     filled = typed.select(
         *(
@@ -122,7 +126,8 @@ def conformed_rows(
             if c.field.name in generated
             else F.col(quoted(c.field.name))
             for c in columns
-        )
+        ),
+        *(F.col(quoted(name)) for name in kept),
     )
     given = {c.field.name for c in columns if c.source is not None}
     schema = StructType([column.field for column in columns])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -114,6 +115,38 @@ class Scan:
             ),
         ):
             return self._rows(self._files_to_read(), self._condition).select(*output)
+
+    def rows_with(
+        self, *metadata_columns: MetadataColumn, among: Collection[str] | None = None
+    ) -> DataFrame:
+        """The rows that `where` is true of: the table's columns, then metadata columns.
+
+        Of the table's columns there are at least those of `columns` and `where`. Lazy.
+
+        Parameters
+        ----------
+        among
+            The paths of the only files to read, as `MetadataColumn.FILE` spells them; None for all
+            that may have such rows.
+        """
+        with self._named_jobs():
+            files = self._files_to_read()
+            if among is not None and isinstance(files, pa.Table):
+                paths = {plain_path(path) for path in among}
+                is_wanted = [plain_path(file) in paths for file in files["file"].to_pylist()]
+                files = files.filter(pa.array(is_wanted, pa.bool_()))
+            return self._rows(files, self._condition, *metadata_columns)
+
+    def rows_of(self, files: pa.Table | DataFrame, *metadata_columns: MetadataColumn) -> DataFrame:
+        """As `rows_with`, of the given files alone.
+
+        Parameters
+        ----------
+        files
+            As `NativeScan.rows` takes them; a DataFrame if they are too many for the driver.
+        """
+        with self._named_jobs():
+            return self._rows(files, self._condition, *metadata_columns)
 
     def matching_files(self) -> MatchingFiles:
         """The files with matching rows, found by reading those that may have some, and their other

@@ -140,8 +140,14 @@ def conform(
     *,
     spark: SparkSession,
     path: str,
+    kept: Sequence[str] = (),
 ) -> DataFrame:
     """The rows in the table's columns: cast, filled in, and checked where they are written.
+
+    Parameters
+    ----------
+    kept
+        Columns of the rows to keep after those of the table.
 
     References
     ----------
@@ -155,6 +161,7 @@ def conform(
             partition_columns=table.partition_columns,
             max_partitions=_TASKS_PER_CORE * engine_of(spark).parallelism,
             path=path,
+            kept=kept,
         )
     return engine_of(spark).moved_here(conformed)
 

@@ -110,16 +110,29 @@ def rewrite_matching(
     predicate = parse_deterministic_where(
         snapshot.log.spark, where, configuration, operation=operation
     )
-    partitions = set(configuration.partition_columns)
-    if not is_usable(predicate) or {path[0] for path in columns(predicate)} - partitions:
+    if not selects_partitions(predicate, configuration):
         return _without_matching_rows(
             snapshot, where, predicate, operation=operation, data_change=data_change
         )
-    # The condition as it was written, on the typed values, in columns of their own.
-    values = [F.col("partitionValues_parsed")[name].alias(name) for name in sorted(partitions)]
-    adds = snapshot.add_files().select(*values, F.struct("*").alias(_ADD))
-    adds = adds.filter(where).select(f"{quoted(_ADD)}.*")
+    adds = files_of_partitions(snapshot, where)
     return Rewrite(remove_actions(adds, data_change=data_change), ReadSet(predicates=(predicate,)))
+
+
+def selects_partitions(predicate: Predicate, table: TableConfiguration) -> bool:
+    """True if a condition uses no columns but those that the table is partitioned by."""
+    partitions = set(table.partition_columns)
+    return is_usable(predicate) and not {path[0] for path in columns(predicate)} - partitions
+
+
+def files_of_partitions(snapshot: Snapshot, where: str | SparkColumn) -> DataFrame:
+    """The columns of `Snapshot.add_files` for the files of the partitions that a condition, which
+    uses no other columns, is true of.
+    """
+    # The condition as it was written, on the typed values, in columns of their own.
+    names = sorted(snapshot.configuration.partition_columns)
+    values = [F.col("partitionValues_parsed")[name].alias(name) for name in names]
+    adds = snapshot.add_files().select(*values, F.struct("*").alias(_ADD))
+    return adds.filter(where).select(f"{quoted(_ADD)}.*")
 
 
 def rewrite_partitions(snapshot: Snapshot, adds: DataFrame, *, data_change: bool = True) -> Rewrite:
@@ -194,7 +207,7 @@ def _without_matching_rows(
     if not data_change:
         problem = f"it cannot be False when {operation} uses data columns"
         raise InvalidArgumentError(argument="data_change", problem=problem)
-    row_ids = _row_id_columns(snapshot)
+    row_ids = row_id_columns(snapshot)
     columns = [*snapshot.schema.names, *(f"_metadata.{name}" for name in row_ids)]
     matching = snapshot.scan(where, columns).matching_files()
     loses_ids = is_supported(snapshot.protocol, TableFeature.ROW_TRACKING) and not row_ids
@@ -207,7 +220,7 @@ def _without_matching_rows(
     )
 
 
-def _row_id_columns(snapshot: Snapshot) -> dict[str, str]:
+def row_id_columns(snapshot: Snapshot) -> dict[str, str]:
     """The columns of data files that hold row ids and commit versions, by the names that a scan
     gives them; none if the table has none, or has columns of these names.
 

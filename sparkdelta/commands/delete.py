@@ -1,0 +1,105 @@
+"""Delete rows.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, SparkSession
+
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.table.commit.row_changes import commit_changes
+from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
+from sparkdelta.table.staging import staging
+from sparkdelta.table.write.change_files import ChangeType, with_change_type
+from sparkdelta.table.write.matching_rows import condition_parameter, find_matching_rows
+from sparkdelta.table.write.row_changes import (
+    ChangeResult,
+    ChangeWriter,
+    RowChanges,
+    Stopwatch,
+    check_row_count,
+    open_changeable,
+    unchanged_table,
+)
+from sparkdelta.table.write.touched_files import vectors_of
+
+_OPERATION = "DELETE"
+
+
+def delete(
+    spark: SparkSession,
+    path: str,
+    where: str | Column | None = None,
+    options: Mapping[str, str] | None = None,
+) -> ChangeResult:
+    """Delete the rows that a condition is true of, all rows without one.
+
+    See `sparkdelta.tables.DeltaTable.delete`.
+    """
+    if where is not None and not engine_of(spark).sees_plans:
+        problem = (
+            "a Spark Connect client cannot check that it depends only on the row; delete from a "
+            "classic session"
+        )
+        raise InvalidArgumentError(argument="condition", problem=problem)
+    watch = Stopwatch()
+    snapshot = open_changeable(spark, path, options)
+    with (
+        engine_of(spark).write_session() as session,
+        jobs_of(snapshot.path, snapshot.version),
+        staging(spark, snapshot.log.store) as stage,
+    ):
+        matching = find_matching_rows(
+            snapshot,
+            where,
+            stage,
+            operation=_OPERATION,
+            vectors=vectors_of(snapshot.configuration),
+        )
+        touched = matching.touched
+        if not touched.num_files:
+            return ChangeResult(milliseconds=watch.total_ms)
+        watch.lap("scanTimeMs")
+        writer = ChangeWriter(session, snapshot.in_session(session), unchanged_table(snapshot))
+        new = writer.write(None, touched)
+        check_row_count(new, touched.num_copied_rows, path=snapshot.path, operation=_OPERATION)
+        changed = None
+        if writer.writes_change_data and touched.rewritten is not None:
+            # Readers take all changes of a version from its change data files, if it has any.
+            changed = writer.write_changes(with_change_type(matching.rows(), ChangeType.DELETE))
+            check_row_count(changed, touched.num_rows, path=snapshot.path, operation=_OPERATION)
+        watch.lap("rewriteTimeMs")
+        changes = RowChanges(
+            snapshot=snapshot,
+            change=writer.change,
+            touched=touched,
+            read=matching.read,
+            new=new,
+            change_files=changed,
+            tags=writer.tags,
+        )
+        rows = touched.num_rows
+        metrics = {
+            **changes.file_metrics,
+            **({} if rows is None else {"numDeletedRows": rows}),
+            "numCopiedRows": touched.num_copied_rows,
+            **watch.metrics,
+        }
+        done = commit_changes(
+            changes,
+            Operation(
+                _OPERATION,
+                {"predicate": condition_parameter(where, without="true")},
+                metrics={name: str(value) for name, value in metrics.items()},
+            ),
+        )
+    run_commit_hooks(done)
+    return changes.result(done.version, done.attempts, watch.total_ms, num_deleted_rows=rows)

@@ -1,0 +1,47 @@
+"""Commits of changed rows.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+
+from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
+from sparkdelta.table.write.orphans import report_orphans
+from sparkdelta.table.write.row_changes import RowChanges
+
+
+def commit_changes(changes: RowChanges, operation: Operation) -> CommittedTransaction:
+    """Commit the files that an operation wrote, and the removal of those that it touched.
+
+    Raises
+    ------
+    CommitError
+        See `Committer.commit`.
+    """
+    snapshot, new, changed = changes.snapshot, changes.new, changes.change_files
+    staged = replace(
+        changes.change.actions,
+        adds=() if new is None or new.values is None else new.values,
+        change_files=() if changed is None else changed.values,
+    )
+    transaction = Transaction(
+        spark=snapshot.log.spark,
+        store=snapshot.log.store,
+        snapshot=snapshot,
+        operation=operation,
+        staged=staged,
+        file_actions=changes.actions,
+        read=changes.read,
+        tags=changes.tags or None,
+    )
+    with ExitStack() as reports:
+        for written in (new, changed):
+            if written is not None:
+                reports.enter_context(report_orphans(snapshot.path, written.directory))
+        return transaction.commit()

@@ -1,0 +1,101 @@
+"""The rows of a table that a condition selects, and what becomes of the files that hold them.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+
+from sparkdelta.protocol.conflicts import ReadSet
+from sparkdelta.table.scan.conditions import parse_deterministic_where
+from sparkdelta.table.scan.request import MetadataColumn
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.staging import Staging
+from sparkdelta.table.write.rewriting import files_of_partitions, selects_partitions
+from sparkdelta.table.write.touched_files import TouchedFiles, touch_files, whole_files
+from sparkdelta.workers.deletion_vector_writer import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingRows:
+    """The rows that a condition is true of.
+
+    Attributes
+    ----------
+    touched
+        Their files, without these rows.
+    read
+        The data that this depends on, for conflict detection.
+    """
+
+    snapshot: Snapshot
+    where: str | Column | None
+    touched: TouchedFiles
+    read: ReadSet
+
+    def rows(self, *metadata_columns: MetadataColumn) -> DataFrame:
+        """The rows: the table's columns, then metadata columns. Lazy."""
+        scan = self.snapshot.scan(self.where)
+        return scan.rows_with(*metadata_columns, among=self.touched.paths)
+
+
+def find_matching_rows(
+    snapshot: Snapshot,
+    where: str | Column | None,
+    stage: Staging,
+    *,
+    operation: str,
+    vectors: Vectors,
+) -> MatchingRows:
+    """Find the rows that a condition is true of, all of them without one.
+
+    A condition on partition columns alone, or none, selects whole files, and none is read.
+
+    Raises
+    ------
+    NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+        The condition depends on more than the row.
+    ColumnNotFoundError, InvalidConditionError
+        It is not valid.
+    """
+    if where is None:
+        touched = whole_files(snapshot, snapshot.add_files())
+        return MatchingRows(snapshot, None, touched, ReadSet(whole_table=True))
+    configuration = snapshot.configuration
+    predicate = parse_deterministic_where(
+        snapshot.log.spark, where, configuration, operation=operation
+    )
+    read = ReadSet(predicates=(predicate,))
+    if selects_partitions(predicate, configuration):
+        touched = whole_files(snapshot, files_of_partitions(snapshot, where))
+    else:
+        positions = snapshot.scan(where, []).rows_with(
+            MetadataColumn.FILE, MetadataColumn.ROW_POSITION
+        )
+        touched = touch_files(snapshot, positions, stage, vectors=vectors)
+    return MatchingRows(snapshot, where, touched, read)
+
+
+def condition_parameter(where: str | Column | None, *, without: str | None = None) -> str:
+    """A condition as history shows it: a JSON list with its text.
+
+    Parameters
+    ----------
+    without
+        The text in the place of no condition; None for an empty list.
+    """
+    texts = [without] if where is None else [condition_text(where)]
+    return json.dumps([text for text in texts if text is not None], ensure_ascii=False)
+
+
+def condition_text(condition: str | Column) -> str:
+    """The SQL text of a condition, or Spark's text of a Column."""
+    if isinstance(condition, str):
+        return condition
+    return str(condition).removeprefix("Column<'").removesuffix("'>")

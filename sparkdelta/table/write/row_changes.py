@@ -1,0 +1,328 @@
+"""The files that DELETE, UPDATE and MERGE write: copied and new rows, and change data.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkdelta.exceptions import AppendOnlyTableError, NumRecordsMismatchError
+from sparkdelta.frames.rows.conformed_rows import retyped_rows
+from sparkdelta.protocol.conflicts import ReadSet
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.protocol.table_properties import (
+    compression,
+    has_change_data_feed,
+    is_append_only,
+)
+from sparkdelta.protocol.write_support import check_data_writable
+from sparkdelta.table.log.listing import open_log_for_writing, read_options
+from sparkdelta.table.scan.request import MetadataColumn
+from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.write.change_files import ChangeFiles, write_change_files
+from sparkdelta.table.write.clustering import clustering_columns
+from sparkdelta.table.write.data_files import write_data_files
+from sparkdelta.table.write.file_descriptions import FileDescriber
+from sparkdelta.table.write.layout import lay_out
+from sparkdelta.table.write.new_files import NewFiles
+from sparkdelta.table.write.rewriting import row_id_columns
+from sparkdelta.table.write.table_change import TableChange
+from sparkdelta.table.write.touched_files import TouchedFiles
+
+ROW_IDS = (MetadataColumn.ROW_ID, MetadataColumn.ROW_COMMIT_VERSION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeResult:
+    """The outcome of DELETE, UPDATE or MERGE.
+
+    Attributes
+    ----------
+    version
+        The version that it committed; None if no row matched.
+    num_deleted_rows
+        None if whole files were deleted whose statistics lack the number of rows.
+    num_copied_rows
+        Unchanged rows of rewritten files.
+    num_deletion_vectors
+        Files that got a new deletion vector.
+    retries
+        The number of attempts at which another commit was first.
+    """
+
+    version: int | None = None
+    num_deleted_rows: int | None = 0
+    num_updated_rows: int = 0
+    num_inserted_rows: int = 0
+    num_copied_rows: int = 0
+    num_added_files: int = 0
+    num_removed_files: int = 0
+    num_deletion_vectors: int = 0
+    num_added_bytes: int = 0
+    num_removed_bytes: int = 0
+    retries: int = 0
+    milliseconds: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChanges:
+    """Changes of rows that are written and not committed.
+
+    Attributes
+    ----------
+    read
+        The data that they depend on, for conflict detection.
+    tags
+        Tags of the commit.
+    """
+
+    snapshot: Snapshot
+    change: TableChange
+    touched: TouchedFiles
+    read: ReadSet
+    new: NewFiles | None = None
+    change_files: ChangeFiles | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def actions(self) -> DataFrame | None:
+        """The file actions that are not values, in columns `add`, `remove` and `cdc`."""
+        frames = [
+            self.touched.actions,
+            None if self.new is None or self.new.values is not None else self.new.adds,
+            None if self.change_files is None else self.change_files.actions,
+        ]
+        actions = None
+        for frame in frames:
+            if frame is not None:
+                actions = (
+                    frame
+                    if actions is None
+                    else actions.unionByName(frame, allowMissingColumns=True)
+                )
+        return actions
+
+    @property
+    def file_metrics(self) -> dict[str, int]:
+        """The metrics of DELETE and UPDATE about files, by their names in history."""
+        new, changed, touched = self.new, self.change_files, self.touched
+        return {
+            "numRemovedFiles": touched.num_removed_files,
+            "numRemovedBytes": touched.num_removed_bytes,
+            "numAddedFiles": 0 if new is None else new.count,
+            "numAddedBytes": 0 if new is None else new.size_bytes,
+            "numAddedChangeFiles": 0 if changed is None else changed.count,
+            "numDeletionVectorsAdded": touched.num_vectors_added,
+            "numDeletionVectorsRemoved": touched.num_vectors_removed,
+            "numDeletionVectorsUpdated": touched.num_vectors_updated,
+        }
+
+    def result(
+        self,
+        version: Version,
+        attempts: int,
+        milliseconds: int,
+        *,
+        num_deleted_rows: int | None = 0,
+        num_updated_rows: int = 0,
+        num_inserted_rows: int = 0,
+    ) -> ChangeResult:
+        """The outcome once the changes are committed."""
+        new, touched = self.new, self.touched
+        return ChangeResult(
+            version=version,
+            num_deleted_rows=num_deleted_rows,
+            num_updated_rows=num_updated_rows,
+            num_inserted_rows=num_inserted_rows,
+            num_copied_rows=touched.num_copied_rows,
+            num_added_files=0 if new is None else new.count,
+            num_removed_files=touched.num_removed_files,
+            num_deletion_vectors=touched.num_vectors_added,
+            num_added_bytes=0 if new is None else new.size_bytes,
+            num_removed_bytes=touched.num_removed_bytes,
+            retries=attempts - 1,
+            milliseconds=milliseconds,
+        )
+
+
+class Stopwatch:
+    """Times the phases of an operation, in milliseconds."""
+
+    def __init__(self) -> None:
+        self._start = self._last = time.monotonic_ns()
+        self._phases: dict[str, int] = {}
+
+    def lap(self, name: str) -> None:
+        """End the phase of this name; the next begins."""
+        now = time.monotonic_ns()
+        self._phases[name] = (now - self._last) // 1_000_000
+        self._last = now
+
+    @property
+    def total_ms(self) -> int:
+        return (time.monotonic_ns() - self._start) // 1_000_000
+
+    @property
+    def metrics(self) -> dict[str, int]:
+        """The phases, and the total as `executionTimeMs`."""
+        return {"executionTimeMs": self.total_ms, **self._phases}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeWriter:
+    """Writes the data files and change data files of one operation.
+
+    Attributes
+    ----------
+    spark
+        The session of the write, see `SparkEngine.write_session`.
+    """
+
+    spark: SparkSession
+    snapshot: Snapshot
+    change: TableChange
+
+    @property
+    def writes_change_data(self) -> bool:
+        after = self.change.after
+        return has_change_data_feed(after.protocol, after.properties)
+
+    def write(self, new: DataFrame | None, touched: TouchedFiles) -> NewFiles | None:
+        """Write the new rows and the rows that stay of rewritten files; None if there are none.
+
+        Parameters
+        ----------
+        new
+            Conformed rows of the table's columns, and the columns of `row_ids`.
+
+        Raises
+        ------
+        DeltaError
+            The rule that a row breaks, or the likely cause of a failed job.
+
+        References
+        ----------
+        PROTOCOL.md#add-file-and-remove-file
+        """
+        rows, table = new, self.change.after
+        if touched.rewritten is not None:
+            kept = self.snapshot.scan().rows_of(touched.rewritten, *self.row_ids)
+            kept = retyped_rows(
+                self.with_file_columns(kept), table.schema.fields, self.file_columns
+            )
+            rows = kept if rows is None else kept.unionByName(rows)
+        if rows is None:
+            return None
+        laid_out = lay_out(
+            rows, table, spark=self.spark, file_columns=self.file_columns, is_shuffled=False
+        )
+        return write_data_files(laid_out, self.snapshot.log.store, self._describer, self._options)
+
+    def write_changes(self, rows: DataFrame) -> ChangeFiles:
+        """Write rows of the table with `CHANGE_TYPE` as change data files."""
+        store = self.snapshot.log.store
+        return write_change_files(rows, store, self._describer, self._options)
+
+    @property
+    def row_ids(self) -> tuple[MetadataColumn, ...]:
+        """The metadata columns of rows that keep their ids: none if the table has no row ids."""
+        return ROW_IDS if row_id_columns(self.snapshot) else ()
+
+    @property
+    def file_columns(self) -> tuple[str, ...]:
+        """The columns of data files that hold `row_ids`."""
+        return tuple(row_id_columns(self.snapshot).values())
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Tags of the commit: rows that are written again keep their ids, or do not.
+
+        References
+        ----------
+        PROTOCOL.md#writer-requirements-for-row-tracking
+        """
+        if not is_supported(self.change.after.protocol, TableFeature.ROW_TRACKING):
+            return {}
+        return {"delta.rowTracking.preserved": str(bool(self.row_ids)).lower()}
+
+    def with_file_columns(self, rows: DataFrame) -> DataFrame:
+        """Rename `row_ids` to `file_columns`."""
+        names = [column.value for column in self.row_ids]
+        return rows.withColumnsRenamed(dict(zip(names, self.file_columns, strict=True)))
+
+    @property
+    def _describer(self) -> FileDescriber:
+        return FileDescriber(
+            spark=self.spark,
+            table_root=self.snapshot.path,
+            table=self.change.after,
+            statistics_columns=self.change.statistics_columns,
+            options=self._hadoop_options,
+        )
+
+    @property
+    def _options(self) -> dict[str, str]:
+        codec = compression(self.change.after.properties)
+        return {**self._hadoop_options, "compression": codec}
+
+    @property
+    def _hadoop_options(self) -> dict[str, str]:
+        return read_options(self.snapshot.log.store, self.snapshot.log.options)
+
+
+def open_changeable(
+    spark: SparkSession, path: str, options: Mapping[str, str] | None = None
+) -> Snapshot:
+    """The latest version of a table whose rows may be changed.
+
+    Raises
+    ------
+    AppendOnlyTableError
+        The table is append-only.
+    WriteNotImplementedError
+        No rows can be written into the table.
+    DeltaError
+        The table cannot be read or written.
+
+    References
+    ----------
+    PROTOCOL.md#append-only-tables
+    """
+    store = open_log_for_writing(spark, path, options)
+    snapshot = open_snapshot(spark, path, store=store, options=options or {})
+    check_data_writable(snapshot.protocol, path=snapshot.path)
+    if is_append_only(snapshot.protocol, snapshot.properties):
+        raise AppendOnlyTableError(path=snapshot.path)
+    return snapshot
+
+
+def unchanged_table(snapshot: Snapshot) -> TableChange:
+    """The change of an operation that leaves the table's schema and properties as they are."""
+    table = snapshot.configuration
+    return TableChange(table, table, clustering_columns=clustering_columns(snapshot) or ())
+
+
+def check_row_count(
+    written: NewFiles | ChangeFiles | None, expected: int | None, *, path: str, operation: str
+) -> None:
+    """Refuse to commit another number of rows than the bitmaps of the touched files tell.
+
+    Raises
+    ------
+    NumRecordsMismatchError
+        The rows that were found and those that were written differ, as those of a condition that
+        is not deterministic, or of a file that changed meanwhile.
+    """
+    found = 0 if written is None else written.num_rows
+    if found != expected:
+        raise NumRecordsMismatchError(
+            path=path, operation=operation, expected=expected, found=found
+        )
