@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import ClassVar, Protocol
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
+from sparkdelta.workers.files import StoredFiles
 
 
 class TaskCounter(Protocol):
@@ -23,20 +23,6 @@ class TaskCounter(Protocol):
 
     def counts(self) -> tuple[int, int]:
         """Return the number of finished tasks and of all known tasks."""
-
-
-class DriverFiles(Protocol):
-    """Access to files of a table on the driver, by absolute, decoded paths."""
-
-    def data_files(self, directory: str) -> list[tuple[str, int, int]]: ...
-
-    def open(self, path: str) -> pa.NativeFile: ...
-
-    def create(self, path: str) -> pa.NativeFile: ...
-
-    def size(self, path: str) -> int | None: ...
-
-    def delete_directory(self, directory: str) -> None: ...
 
 
 class SparkEngine(Protocol):
@@ -94,7 +80,7 @@ class SparkEngine(Protocol):
         `hadoop_conf`, which takes precedence.
         """
 
-    def driver_files(self, hadoop_conf: Mapping[str, str]) -> DriverFiles | None:
+    def driver_files(self, hadoop_conf: Mapping[str, str]) -> StoredFiles | None:
         """Return access to files of any storage from the driver; None if the driver has none."""
 
     def read_files(

@@ -35,9 +35,8 @@ def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> s
     jvm: Any = spark._jvm
     with storage_errors(path):
         try:
-            hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
-            file_system = hadoop_path.getFileSystem(hadoop_configuration(spark, hadoop_conf))
-            return str(file_system.makeQualified(hadoop_path).toString())
+            here = hadoop_path(spark, path)
+            return str(file_system(spark, here, hadoop_conf).makeQualified(here).toString())
         except Py4JJavaError as error:
             if not re.search(_NO_FILE_SYSTEM, str(error.java_exception)):
                 raise
@@ -91,6 +90,17 @@ def _problem(error: object) -> str:
     """Return the first line of a Java error, without the package of its class."""
     first = str(error).partition("\n")[0]
     return re.sub(r"\b(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error))", "", first).rstrip(". ")
+
+
+def hadoop_path(spark: SparkSession, path: str) -> Any:
+    """Return Hadoop's `Path` of a decoded path."""
+    jvm: Any = spark._jvm
+    return jvm.org.apache.hadoop.fs.Path(path)
+
+
+def file_system(spark: SparkSession, path: Any, hadoop_conf: Mapping[str, str]) -> Any:
+    """Return the file system of a Hadoop `Path`."""
+    return path.getFileSystem(hadoop_configuration(spark, hadoop_conf))
 
 
 def hadoop_configuration(spark: SparkSession, hadoop_conf: Mapping[str, str]) -> Any:

@@ -17,7 +17,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from sparkdelta.protocol.file_paths import scheme_and_authority
-from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found, storage_errors, texts
+from sparkdelta.storage.hadoop import (
+    file_system,
+    hadoop_path,
+    is_not_found,
+    storage_errors,
+    texts,
+)
 from sparkdelta.workers.files import is_data_file
 
 _FILE_STATUS = re.compile(
@@ -77,13 +83,13 @@ class HadoopFiles:
         if size is None:
             raise FileNotFoundError(errno.ENOENT, "no such data file", path)
         with storage_errors(path):
-            stream = self._file_system(path).open(self._path(path))
+            stream = self._file_system(path).open(hadoop_path(self.spark, path))
         return pa.PythonFile(_HadoopFile(self.spark._jvm, stream, size), mode="r")
 
     def create(self, path: str) -> pa.NativeFile:
         """Create a file at an absolute, decoded path and open it for writing."""
         with storage_errors(path):
-            stream = self._file_system(path).create(self._path(path), False)
+            stream = self._file_system(path).create(hadoop_path(self.spark, path), False)
         return pa.PythonFile(_NewHadoopFile(stream), mode="w")
 
     def size(self, path: str) -> int | None:
@@ -96,7 +102,7 @@ class HadoopFiles:
             The file system fails.
         """
         try:
-            status = self._file_system(path).getFileStatus(self._path(path))
+            status = self._file_system(path).getFileStatus(hadoop_path(self.spark, path))
         except Py4JJavaError as error:
             if is_not_found(error):
                 return None
@@ -107,7 +113,9 @@ class HadoopFiles:
         """Same as `WorkerFiles.data_files`."""
         try:
             with storage_errors(directory):
-                statuses = self._file_system(directory).listStatus(self._path(directory))
+                statuses = self._file_system(directory).listStatus(
+                    hadoop_path(self.spark, directory)
+                )
         except FileNotFoundError:
             return []
         files = []
@@ -122,13 +130,9 @@ class HadoopFiles:
     def delete_directory(self, directory: str) -> None:
         """Same as `WorkerFiles.delete_directory`."""
         try:
-            self._file_system(directory).delete(self._path(directory), True)
+            self._file_system(directory).delete(hadoop_path(self.spark, directory), True)
         except Py4JJavaError as error:
             raise OSError(str(error.java_exception)) from error
-
-    def _path(self, path: str) -> Any:
-        jvm: Any = self.spark._jvm
-        return jvm.org.apache.hadoop.fs.Path(path)
 
     def _file_system(self, path: str) -> Any:
         """Return the file system of a path; it is cached because creating a Hadoop configuration
@@ -136,8 +140,9 @@ class HadoopFiles:
         """
         where = scheme_and_authority(path)
         if where not in self._file_systems:
-            configuration = hadoop_configuration(self.spark, self.hadoop_conf)
-            self._file_systems[where] = self._path(path).getFileSystem(configuration)
+            self._file_systems[where] = file_system(
+                self.spark, hadoop_path(self.spark, path), self.hadoop_conf
+            )
         return self._file_systems[where]
 
 

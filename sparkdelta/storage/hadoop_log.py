@@ -13,7 +13,13 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import StorageError, StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_data_directory, is_staging_directory
-from sparkdelta.storage.hadoop import hadoop_configuration, is_not_found, storage_errors
+from sparkdelta.storage.hadoop import (
+    file_system,
+    hadoop_configuration,
+    hadoop_path,
+    is_not_found,
+    storage_errors,
+)
 from sparkdelta.storage.hadoop_files import listed
 from sparkdelta.storage.log_store import (
     Data,
@@ -90,8 +96,8 @@ class HadoopLogStore:
         if not paths:
             return
         with storage_errors(self.table_root):
-            file_system = self._file_system(paths[0])
-            in_parallel(lambda path: file_system.delete(path, False), paths)
+            system = self._file_system(paths[0])
+            in_parallel(lambda path: system.delete(path, False), paths)
 
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(checked_name(name))
@@ -209,12 +215,11 @@ class HadoopLogStore:
                 raise
 
     def _path(self, name: str) -> Any:
-        jvm: Any = self.spark._jvm
         path = log_path(self.table_root, name) if name else f"{self.table_root}/{LOG_DIRECTORY}"
-        return jvm.org.apache.hadoop.fs.Path(path)
+        return hadoop_path(self.spark, path)
 
     def _file_system(self, path: Any) -> Any:
-        return path.getFileSystem(hadoop_configuration(self.spark, self.hadoop_conf))
+        return file_system(self.spark, path, self.hadoop_conf)
 
 
 def _not_found(name: str) -> FileNotFoundError:

@@ -19,7 +19,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
-from sparkdelta.storage.hadoop import moved_rows, sequence, storage_errors, texts
+from sparkdelta.storage.hadoop import hadoop_path, moved_rows, sequence, storage_errors, texts
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
 
 _SEPARATOR = "\x1f"
@@ -219,7 +219,7 @@ def _whole_file(spark: SparkSession, file: str, configuration: Any) -> tuple[str
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
     datasources = jvm.org.apache.spark.sql.execution.datasources
-    path = jvm.org.apache.hadoop.fs.Path(file)
+    path = hadoop_path(spark, file)
     with storage_errors(file):
         status = path.getFileSystem(configuration).getFileStatus(path)
     spark_path = jvm.org.apache.spark.paths.SparkPath.fromPath(path)

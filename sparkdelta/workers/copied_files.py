@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import uuid4
 
 import pyarrow as pa
@@ -17,17 +16,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from sparkdelta.protocol.parquet_footers import TAIL_BYTES, footer_bytes, with_field_ids
+from sparkdelta.workers.files import WorkerFiles
 from sparkdelta.workers.footer_statistics import ADDED, LISTED, FooterReader
 
 _CHUNK_BYTES = 4 * 1024 * 1024
-
-
-class Files(Protocol):
-    """File access on workers, see `workers.files.WorkerFiles`."""
-
-    def open(self, path: str) -> pa.NativeFile: ...
-    def create(self, path: str) -> pa.NativeFile: ...
-    def modification_time(self, path: str) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +36,7 @@ class FileCopier:
         The field id of each field, by its path of names in the file.
     """
 
-    files: Files
+    files: WorkerFiles
     source: str
     target: str
     field_ids: Mapping[tuple[str, ...], int]

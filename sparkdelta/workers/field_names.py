@@ -10,7 +10,7 @@ import pyarrow.parquet
 from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, MapType, StringType, StructField, StructType
 
-from sparkdelta.workers.file_checks import StoredFiles
+from sparkdelta.workers.files import StoredFiles
 
 FIELD_NAMES = StructType(
     [

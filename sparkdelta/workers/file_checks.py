@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,6 +33,7 @@ from sparkdelta.exceptions import DeletionVectorError
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, decode
 from sparkdelta.schema.statistics_schema import leaves
 from sparkdelta.schema.table_schema import quoted
+from sparkdelta.workers.files import StoredFiles
 from sparkdelta.workers.legacy_calendar import calendars
 
 FINDINGS = StructType(
@@ -48,16 +49,6 @@ _THREADS = 16
 _DAY_MICROS = 86_400_000_000
 _FRAME_BYTES = 8  # size and checksum around a deletion vector
 _ARROW = pa.schema([(name, pa.string()) for name in FINDINGS.names])
-
-
-class StoredFiles(Protocol):
-    """File access on workers, by absolute, decoded paths; see `workers.files.WorkerFiles`."""
-
-    def size(self, path: str) -> int | None:
-        """Return the size of a file in bytes; None if it does not exist."""
-
-    def open(self, path: str) -> pa.NativeFile:
-        """Open a file; raise FileNotFoundError if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

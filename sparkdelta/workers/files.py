@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.fs
@@ -29,6 +30,27 @@ _ANONYMOUS = "AnonymousAWSCredentialsProvider"
 _LOCATION = re.compile(
     r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):(?://(?P<authority>[^/]*))?(?P<path>.*)", re.DOTALL
 )
+
+
+class StoredFiles(Protocol):
+    """File access by absolute, decoded paths: `WorkerFiles` anywhere, `HadoopFiles` on the driver."""
+
+    def open(self, path: str) -> pa.NativeFile:
+        """Open a file for random reads; raise FileNotFoundError if it does not exist."""
+
+    def create(self, path: str) -> pa.NativeFile:
+        """Create a file and open it for writing."""
+
+    def size(self, path: str) -> int | None:
+        """Return the size of a file in bytes; None if it does not exist."""
+
+    def data_files(self, directory: str) -> list[tuple[str, int, int]]:
+        """Path, bytes and modification time in milliseconds of the Parquet files below a directory
+        that Spark wrote, but for those that it hides; none where there is no such directory.
+        """
+
+    def delete_directory(self, directory: str) -> None:
+        """Delete a directory with all it holds; one that is not there is no error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.schema.statistics_columns import DEFAULT_PREFIX_LENGTH
+from sparkdelta.workers.files import StoredFiles
 from sparkdelta.workers.parquet_schema import Leaf, Node, file_schema
 
 NUM_RECORDS = "numRecords"
@@ -65,12 +66,6 @@ JsonText: TypeAlias = str
 Tree: TypeAlias = dict[str, Any]
 
 
-class Files(Protocol):
-    """File access on workers, see `workers.files.WorkerFiles`."""
-
-    def open(self, path: str) -> pa.NativeFile: ...
-
-
 LISTED = pa.schema(
     [("path", pa.string()), ("length", pa.int64()), ("modificationTime", pa.int64())]
 )
@@ -97,7 +92,7 @@ class FooterReader:
         The maximum length of string bounds, in characters.
     """
 
-    files: Files
+    files: StoredFiles
     table_root: str
     partition_keys: tuple[str, ...]
     columns: tuple[tuple[str, ...], ...]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.roaring_bitmaps import Chunks
 from sparkdelta.workers.deletion_vectors import read_deletion_vector
 from sparkdelta.workers.file_splits import END, START
+from sparkdelta.workers.files import StoredFiles
 from sparkdelta.workers.legacy_calendar import NotConvertibleError, calendars
 from sparkdelta.workers.parquet_columns import FileColumns, find_columns
 from sparkdelta.workers.parquet_schema import file_schema
@@ -40,13 +41,6 @@ BATCH_BYTES = 16 * 1024 * 1024
 """The limits of a decoded batch; its bytes are estimated by the footer."""
 
 FILE, VECTOR = "file", "deletionVector"
-
-
-class Files(Protocol):
-    """Opens files on a worker."""
-
-    def open(self, path: str) -> pa.NativeFile:
-        """Open an absolute, decoded path; raise FileNotFoundError if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +80,7 @@ class SplitReader:
         The table's version, for messages.
     """
 
-    files: Files
+    files: StoredFiles
     columns: tuple[RowColumn, ...]
     table_root: str
     version: int | None

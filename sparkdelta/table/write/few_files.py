@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from sparkdelta.engine.spark_engine import DriverFiles
 from sparkdelta.exceptions import StorageError
+from sparkdelta.workers.files import StoredFiles
 from sparkdelta.workers.footer_statistics import LISTED, FooterReader
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ _THREADS = 16
 
 
 def describe_few_files(
-    files: DriverFiles, directory: str, reader: FooterReader, most: int
+    files: StoredFiles, directory: str, reader: FooterReader, most: int
 ) -> pa.Table | None:
     """The columns of `footer_statistics.ADDED` for the data files below a directory.
 

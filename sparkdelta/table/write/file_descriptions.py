@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_table
 from sparkdelta.engine.job_names import named_jobs
-from sparkdelta.engine.spark_engine import DriverFiles, engine_of
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import DriverReadTooLargeError
@@ -26,7 +26,7 @@ from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.write.few_files import MAX_DRIVER_FOOTERS, describe_few_files
 from sparkdelta.table.write.new_files import MAX_NEW_FILES, NewFiles
 from sparkdelta.workers.copied_files import FileCopier, copied_files
-from sparkdelta.workers.files import WorkerFiles
+from sparkdelta.workers.files import StoredFiles, WorkerFiles
 from sparkdelta.workers.footer_statistics import FooterReader, describe_files
 
 MAX_COPIED_FILES = 100_000
@@ -93,7 +93,7 @@ class FileDescriber:
             return NewFiles.known(self.spark, table, target)
         return NewFiles.many(self.spark.createDataFrame(table), target)
 
-    def driver_files(self) -> DriverFiles:
+    def driver_files(self) -> StoredFiles:
         """The table's files as the driver reaches them."""
         files = self._worker_files()
         if files.is_near(self.table_root):
