@@ -50,9 +50,9 @@ from sparkdelta.table.write.rewriting import (
     rewrite_matching,
     rewrite_partitions,
 )
-from sparkdelta.table.write.row_sessions import staged_rows
 from sparkdelta.table.write.rule_expressions import check_expressions
 from sparkdelta.table.write.schema_changes import written_table
+from sparkdelta.table.write.staged_rows import staged_rows
 from sparkdelta.table.write.table_change import TableChange
 
 _MAX_REWRITES = 10

@@ -33,7 +33,9 @@ _LOCATION = re.compile(
 
 
 class StoredFiles(Protocol):
-    """File access by absolute, decoded paths: `WorkerFiles` anywhere, `HadoopFiles` on the driver."""
+    """File access by absolute, decoded paths: `WorkerFiles` or, on the driver,
+    `HadoopFiles`.
+    """
 
     def open(self, path: str) -> pa.NativeFile:
         """Open a file for random reads; raise FileNotFoundError if it does not exist."""
@@ -45,12 +47,12 @@ class StoredFiles(Protocol):
         """Return the size of a file in bytes; None if it does not exist."""
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
-        """Path, bytes and modification time in milliseconds of the Parquet files below a directory
-        that Spark wrote, but for those that it hides; none where there is no such directory.
+        """Return path, size in bytes and modification time in milliseconds of the Parquet files
+        that Spark wrote below a directory, without hidden files.
         """
 
     def delete_directory(self, directory: str) -> None:
-        """Delete a directory with all it holds; one that is not there is no error."""
+        """Delete a directory with its contents, if it exists."""
 
 
 @dataclass(frozen=True, slots=True)

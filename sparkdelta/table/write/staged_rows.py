@@ -1,8 +1,8 @@
-"""The user's rows as the session that writes can read them.
+"""Staging of rows that the session of a write cannot read directly.
 
-On classic Spark a frame keeps the meaning that it had in its own session, wherever it is moved. The
-plan of a Connect client has no meaning before it runs, and gets that of the session where it runs:
-there the rows are first written as they are, and read again by a session of this write alone.
+On classic Spark a DataFrame keeps its meaning in any session. A plan of Spark Connect is analyzed
+by the session that runs it, so its rows are written to a staging directory in their own session and
+read again by the session of the write.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROWS = "rows"
 
 @contextmanager
 def staged_rows(rows: DataFrame, spark: SparkSession, store: LogStore) -> Iterator[DataFrame]:
-    """The rows as a frame that a `write_session` can write."""
+    """Yield the rows as a DataFrame that the `write_session` can write."""
     if rows.sparkSession is spark:
         yield rows
         return
