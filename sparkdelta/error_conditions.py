@@ -682,6 +682,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "0AKDC",
         "Cannot write the log of {path}, and nothing was written. {reason}. {remedy}.",
     ),
+    "DELTA_PATH_OUTSIDE_TABLE": (
+        "58030",
+        (
+            "Cannot access {path} as a file of the table at {table_root}, and nothing was changed: "
+            "it is outside the table's root, possibly by a symbolic link, or in its log. Use a "
+            "path below the root, or the storage's own tools for files elsewhere."
+        ),
+    ),
     "DELTA_CHECKPOINT_SNAPSHOT_MISMATCH": (
         "XXKDS",
         (

@@ -50,7 +50,8 @@ DeltaError
     ├── LogFileNotFoundError, MissingPartFilesError, MalformedLogFileError
     ├── MissingCommitInfoError, MissingCommitTimestampError, DriverReadTooLargeError
     ├── DataFileNotFoundError, DataFileNotReadError, DataFileUnsupportedError
-    ├── FileSystemNotFoundError, StoreNotWritableError, CheckpointMismatchError
+    ├── FileSystemNotFoundError, StoreNotWritableError, PathOutsideTableError
+    ├── CheckpointMismatchError
     └── DeletionVectorError
         ├── DeletionVectorChecksumError, DeletionVectorCardinalityError
         ├── DeletionVectorSizeError, DeletionVectorFormatError
@@ -912,6 +913,13 @@ class StoreNotWritableError(StorageError):
     reason: str
     remedy: str
     error_class = "DELTA_STORE_NOT_WRITABLE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PathOutsideTableError(StorageError):
+    path: str
+    table_root: str
+    error_class = "DELTA_PATH_OUTSIDE_TABLE"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -91,11 +91,14 @@ def scheme_and_authority(table_root: str) -> str:
 
 
 def plain_path(path: str) -> str:
-    """Return a URI with repeated slashes of its path collapsed and an empty authority removed.
+    """Return a URI or path with repeated slashes collapsed and an empty authority removed.
 
     Hadoop collapses slashes as well, and its listings add an empty authority.
+
+    Examples
+    --------
+    >>> plain_path("file:///t//f"), plain_path("s3a://b//t//f"), plain_path("//t//f")
+    ('file:/t/f', 's3a://b/t/f', '/t/f')
     """
-    scheme, colon, rest = path.partition(":")
-    if not rest.startswith("//") or rest.startswith("///"):
-        return f"{scheme}{colon}{re.sub('/+', '/', rest)}"
-    return f"{scheme}://{re.sub('/+', '/', rest[2:])}"
+    match = _LOCATION.match(path)
+    return scheme_and_authority(path) + re.sub("/+", "/", path[match.end() if match else 0 :])

@@ -35,6 +35,7 @@ from sparkdelta.storage.parquet import (
     ParquetRelation,
     committer_settings,
 )
+from sparkdelta.storage.table_files import TableFiles
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
 _PATH_NOT_FOUND = "PATH_NOT_FOUND"
@@ -128,6 +129,9 @@ class ConnectLogStore:
         raise self._refusal()
 
     def delete_directory(self, name: str) -> None:
+        raise self._refusal()
+
+    def table_files(self) -> TableFiles:
         raise self._refusal()
 
     def _list(self, directory: str) -> tuple[str | None, list[FileEntry]]:

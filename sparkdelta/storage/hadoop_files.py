@@ -1,14 +1,11 @@
-"""Reading files of any Hadoop file system on the driver, through the JVM of classic Spark.
-
-For storages that Arrow cannot open by itself: HDFS would require libhdfs.
-"""
+"""Files of any Hadoop file system on the driver, through the JVM of classic Spark."""
 
 from __future__ import annotations
 
 import errno
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,13 +14,17 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from sparkdelta.protocol.file_paths import scheme_and_authority
+from sparkdelta.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.storage.hadoop import (
     file_system,
+    hadoop_configuration,
     hadoop_path,
     is_not_found,
     storage_errors,
     texts,
 )
+from sparkdelta.storage.log_store import FileEntry, in_parallel
+from sparkdelta.storage.table_files import relative_directory, relative_path
 from sparkdelta.workers.files import is_data_file
 
 _FILE_STATUS = re.compile(
@@ -65,7 +66,10 @@ def listed(jvm: Any, statuses: Any) -> list[Listed]:
 
 @dataclass(frozen=True, slots=True)
 class HadoopFiles:
-    """The methods of `WorkerFiles` for use on the driver."""
+    """`StoredFiles` of any Hadoop file system.
+
+    For storages that Arrow cannot open by itself: HDFS would require libhdfs.
+    """
 
     spark: SparkSession
     hadoop_conf: Mapping[str, str]
@@ -111,28 +115,12 @@ class HadoopFiles:
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
         """Same as `WorkerFiles.data_files`."""
-        try:
-            with storage_errors(directory):
-                statuses = self._file_system(directory).listStatus(
-                    hadoop_path(self.spark, directory)
-                )
-        except FileNotFoundError:
-            return []
-        files = []
-        for entry in listed(self.spark._jvm, statuses):
-            path = f"{directory}/{entry.name}"
-            if entry.is_directory:
-                files += self.data_files(path)
-            else:
-                files.append((path, entry.size_bytes, entry.modification_time_ms))
+        system = self._file_system(directory)
+        files = (
+            (f"{directory}/{entry.name}", entry.size_bytes, entry.modification_time_ms)
+            for entry in files_below(self.spark, system, directory)
+        )
         return sorted(file for file in files if is_data_file(file[0].removeprefix(directory)))
-
-    def delete_directory(self, directory: str) -> None:
-        """Same as `WorkerFiles.delete_directory`."""
-        try:
-            self._file_system(directory).delete(hadoop_path(self.spark, directory), True)
-        except Py4JJavaError as error:
-            raise OSError(str(error.java_exception)) from error
 
     def _file_system(self, path: str) -> Any:
         """Return the file system of a path; it is cached because creating a Hadoop configuration
@@ -144,6 +132,99 @@ class HadoopFiles:
                 self.spark, hadoop_path(self.spark, path), self.hadoop_conf
             )
         return self._file_systems[where]
+
+
+def files_below(
+    spark: SparkSession, system: Any, root: str, directory: str = ""
+) -> Iterator[FileEntry]:
+    """Yield the files below a directory of a root, without those of the log, while they are
+    listed; the names are paths relative to the root.
+    """
+    jvm: Any = spark._jvm
+    pending = [directory]
+    while pending:
+        directory = pending.pop()
+        prefix = f"{directory}/" if directory else ""
+        try:
+            with storage_errors(root):
+                statuses = system.listStatus(hadoop_path(spark, f"{root}/{directory}"))
+        except FileNotFoundError:
+            continue
+        for entry in listed(jvm, statuses):
+            name = f"{prefix}{entry.name}"
+            if not entry.is_directory:
+                yield FileEntry(name, entry.size_bytes, entry.modification_time_ms)
+            elif name != LOG_DIRECTORY:
+                pending.append(name)
+
+
+@dataclass(frozen=True, slots=True)
+class HadoopTableFiles:
+    """`TableFiles` on any Hadoop file system of the session.
+
+    On HDFS and object stores there are no symbolic links; on a local disk Hadoop follows them.
+    """
+
+    spark: SparkSession
+    table_root: str
+    hadoop_conf: Mapping[str, str]
+
+    def list_files(self, directory: str = "") -> Iterator[FileEntry]:
+        relative = relative_directory(self.table_root, directory)
+        if relative and self.stat(relative) is not None:  # Hadoop lists a file as itself
+            return iter(())
+        return files_below(self.spark, self._file_system(), self.table_root, relative)
+
+    def stat(self, path: str) -> FileEntry | None:
+        relative = relative_path(self.table_root, path)
+        try:
+            with storage_errors(path):
+                status = self._file_system().getFileStatus(self._path(relative))
+        except FileNotFoundError:
+            return None
+        if not status.isFile():
+            return None
+        return FileEntry(relative, status.getLen(), status.getModificationTime())
+
+    def delete(self, paths: Sequence[str]) -> None:
+        found = [self._path(relative_path(self.table_root, path)) for path in paths]
+        with storage_errors(self.table_root):
+            system = self._file_system()
+            in_parallel(lambda path: system.delete(path, False), found)
+
+    def delete_directory(self, directory: str) -> None:
+        path = self._path(relative_path(self.table_root, directory))
+        with storage_errors(self.table_root):
+            self._file_system().delete(path, True)
+
+    def copy(self, source: str, target: str) -> None:
+        paths = [self._path(relative_path(self.table_root, path)) for path in (source, target)]
+        if self.stat(source) is None:
+            raise FileNotFoundError(errno.ENOENT, "no such file", source)
+        jvm: Any = self.spark._jvm
+        system, configuration = self._file_system(), hadoop_configuration(self.spark, {})
+        copy = jvm.org.apache.hadoop.fs.FileUtil.copy
+        with storage_errors(self.table_root):
+            if system.exists(paths[1]):  # FileUtil would copy into a directory
+                raise _exists(target)
+            try:
+                copy(system, paths[0], system, paths[1], False, False, configuration)
+            except Py4JJavaError as error:
+                if "AlreadyExists" in str(error.java_exception.getClass().getName()):
+                    raise _exists(target) from None
+                system.delete(paths[1], False)
+                raise
+
+    def _path(self, relative: str) -> Any:
+        return hadoop_path(self.spark, f"{self.table_root}/{relative}")
+
+    def _file_system(self) -> Any:
+        with storage_errors(self.table_root):
+            return file_system(self.spark, self._path(""), self.hadoop_conf)
+
+
+def _exists(path: str) -> FileExistsError:
+    return FileExistsError(errno.EEXIST, "the file exists", path)
 
 
 class _HadoopFile(io.RawIOBase):

@@ -20,7 +20,7 @@ from sparkdelta.storage.hadoop import (
     is_not_found,
     storage_errors,
 )
-from sparkdelta.storage.hadoop_files import listed
+from sparkdelta.storage.hadoop_files import HadoopTableFiles, listed
 from sparkdelta.storage.log_store import (
     Data,
     FileEntry,
@@ -126,6 +126,9 @@ class HadoopLogStore:
         path = self._path(checked_staging_directory(name))
         with storage_errors(self.table_root):
             self._file_system(path).delete(path, True)
+
+    def table_files(self) -> HadoopTableFiles:
+        return HadoopTableFiles(self.spark, self.table_root, self.hadoop_conf)
 
     def _scheme(self) -> str:
         """Return the scheme of the file system behind a viewfs mount, or that of the path."""

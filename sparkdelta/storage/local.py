@@ -5,14 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
 
-from sparkdelta.exceptions import StorageError, StoreNotWritableError
+from sparkdelta.exceptions import StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_data_directory, is_staging_directory
+from sparkdelta.storage.local_files import (
+    LocalTableFiles,
+    delete_checksum,
+    delete_file,
+    file_entry,
+    storage_errors,
+)
 from sparkdelta.storage.log_store import (
     Data,
     FileEntry,
@@ -23,31 +28,6 @@ from sparkdelta.storage.log_store import (
 )
 
 _NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
-
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
-
-
-def _storage_errors(
-    verb: Callable[Concatenate[LocalLogStore, _Arguments], _Result],
-) -> Callable[Concatenate[LocalLogStore, _Arguments], _Result]:
-    """Decorate a method to raise file system errors as `StorageError`, except for those of missing
-    and existing files.
-    """
-
-    @wraps(verb)
-    def translated(
-        store: LocalLogStore, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
-    ) -> _Result:
-        try:
-            return verb(store, *args, **kwargs)
-        except (FileNotFoundError, FileExistsError):
-            raise
-        except OSError as error:
-            problem = error.strerror or str(error)
-            raise StorageError(path=error.filename or store.table_root, problem=problem) from None
-
-    return translated
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +53,7 @@ class LocalLogStore:
     def check_writable(self) -> None:
         """Accept any local path; missing support for hard links is detected by the first write."""
 
-    @_storage_errors
+    @storage_errors
     def put_if_absent(self, name: str, data: Data) -> None:
         temporary = self._write_temporary(checked_name(name), data)
         try:
@@ -81,15 +61,15 @@ class LocalLogStore:
         finally:
             os.unlink(temporary)
 
-    @_storage_errors
+    @storage_errors
     def overwrite(self, name: str, data: bytes) -> None:
         temporary = self._write_temporary(checked_name(name), data)
         path = self._path(name)
-        _delete_checksum(path)
+        delete_checksum(path)
         os.replace(temporary, path)
         _sync(os.path.dirname(path))
 
-    @_storage_errors
+    @storage_errors
     def publish(
         self,
         source: str,
@@ -104,17 +84,17 @@ class LocalLogStore:
         except FileNotFoundError as error:
             raise _not_found(source) from error
         self._link(path, name)
-        _delete(path)
+        delete_file(path)
 
-    @_storage_errors
+    @storage_errors
     def delete(self, names: Sequence[str]) -> None:
         for path in [self._path(checked_name(name)) for name in names]:
-            _delete(path)
+            delete_file(path)
 
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(self._path(checked_name(name)))
 
-    @_storage_errors
+    @storage_errors
     def is_alone(self) -> bool:
         try:
             with os.scandir(os.path.dirname(self._directory)) as entries:
@@ -132,10 +112,13 @@ class LocalLogStore:
             if is_staging_directory(entry.name)
         ]
 
-    @_storage_errors
+    @storage_errors
     def delete_directory(self, name: str) -> None:
         with suppress(FileNotFoundError):
             shutil.rmtree(self._path(checked_staging_directory(name)))
+
+    def table_files(self) -> LocalTableFiles:
+        return LocalTableFiles(self.table_root)
 
     @property
     def _directory(self) -> str:
@@ -144,7 +127,7 @@ class LocalLogStore:
     def _path(self, name: str) -> str:
         return os.path.join(self._directory, name)
 
-    @_storage_errors
+    @storage_errors
     def _list(self, directory: str, *, directories: bool = False) -> list[FileEntry]:
         listing = []
         try:
@@ -152,12 +135,12 @@ class LocalLogStore:
                 for entry in entries:
                     with suppress(FileNotFoundError):  # deleted or renamed since it was listed
                         if entry.is_dir() if directories else entry.is_file():
-                            listing.append(_file_entry(entry.name, entry.stat()))
+                            listing.append(file_entry(entry.name, entry.stat()))
         except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(listing, key=lambda entry: entry.name)
 
-    @_storage_errors
+    @storage_errors
     def _read(self, name: str, size: int = -1) -> bytes:
         try:
             with open(self._path(name), "rb") as file:
@@ -183,7 +166,7 @@ class LocalLogStore:
     def _link(self, source: str, name: str) -> None:
         path = self._path(name)
         if not os.path.exists(path):
-            _delete_checksum(path)
+            delete_checksum(path)
         try:
             os.link(source, path)
         except FileExistsError as error:
@@ -211,19 +194,6 @@ class LocalLogStore:
             _sync(os.path.dirname(directory))
 
 
-def _delete(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)
-    _delete_checksum(path)
-
-
-def _delete_checksum(path: str) -> None:
-    """Delete Hadoop's checksum file of a file."""
-    directory, name = os.path.split(path)
-    with suppress(FileNotFoundError):
-        os.unlink(os.path.join(directory, f".{name}.crc"))
-
-
 def _sync(path: str) -> None:
     """Flush a file or directory to disk."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -235,7 +205,3 @@ def _sync(path: str) -> None:
 
 def _not_found(name: str) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, "no such file in the log", name)
-
-
-def _file_entry(name: str, stat: os.stat_result) -> FileEntry:
-    return FileEntry(name, stat.st_size, stat.st_mtime_ns // 1_000_000)

@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_staging_directory, is_temporary_file
+
+if TYPE_CHECKING:
+    from sparkdelta.storage.table_files import TableFiles
 
 Data: TypeAlias = bytes | Iterable[bytes]
 """The contents of a file as a whole or, if they are large, in pieces."""
@@ -24,7 +27,7 @@ _THREADS = 16
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file or directory in a listing of the log."""
+    """A file or directory in a listing of the log or of the table's files."""
 
     name: str
     size_bytes: int
@@ -130,6 +133,9 @@ class LogStore(Protocol):
 
     def delete_directory(self, name: str) -> None:
         """Delete a staging directory and its contents, if it exists."""
+
+    def table_files(self) -> TableFiles:
+        """Return access to the files of the table outside the log."""
 
 
 def show_same_log(one: LogStore, other: LogStore) -> bool | None:

@@ -8,14 +8,13 @@ client; Spark writes the data files.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.fs
 
-from sparkdelta.exceptions import StorageError, StoreNotWritableError
+from sparkdelta.exceptions import StoreNotWritableError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, is_data_directory, is_staging_directory
 from sparkdelta.storage.log_store import (
     Data,
@@ -25,6 +24,13 @@ from sparkdelta.storage.log_store import (
     checked_staging_directory,
     in_parallel,
     show_same_log,
+)
+from sparkdelta.storage.object_files import (
+    ObjectTableFiles,
+    delete_objects,
+    delete_objects_below,
+    object_entry,
+    object_errors,
 )
 from sparkdelta.workers.files import bucket, s3_arguments
 
@@ -93,7 +99,7 @@ class ObjectLogStore:
         path = self._path(checked_name(name))
         whole = self._whole(data)
         try:
-            with self._client_errors():
+            with object_errors(self.table_root):
                 obstore.put(self.objects, path, whole, mode="create", use_multipart=False)
         except (AlreadyExistsError, PreconditionError) as error:
             raise _exists(name) from error
@@ -102,7 +108,7 @@ class ObjectLogStore:
         import obstore
 
         path = self._path(checked_name(name))
-        with self._client_errors():
+        with object_errors(self.table_root):
             obstore.put(self.objects, path, data, use_multipart=False)
 
     def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
@@ -114,7 +120,7 @@ class ObjectLogStore:
         source, name = checked_name(source), checked_name(name)
         if is_new_name:
             try:
-                with self._client_errors():
+                with object_errors(self.table_root):
                     obstore.copy(self.objects, self._path(source), self._path(name))
             except FileNotFoundError as error:
                 raise _not_found(source) from error
@@ -123,13 +129,8 @@ class ObjectLogStore:
         self.delete([source])
 
     def delete(self, names: Sequence[str]) -> None:
-        in_parallel(self._delete, [self._path(checked_name(name)) for name in names])
-
-    def _delete(self, path: str) -> None:
-        import obstore
-
-        with suppress(FileNotFoundError), self._client_errors():
-            obstore.delete(self.objects, path)
+        paths = [self._path(checked_name(name)) for name in names]
+        delete_objects(self.objects, paths, self.table_root)
 
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(self._path(checked_name(name)))
@@ -137,7 +138,7 @@ class ObjectLogStore:
     def is_alone(self) -> bool:
         import obstore
 
-        with self._client_errors():
+        with object_errors(self.table_root):
             return all(
                 found["path"].startswith(self._path(""))
                 or is_data_directory(found["path"].partition("/")[0])
@@ -148,7 +149,7 @@ class ObjectLogStore:
     def staging_directories(self) -> list[FileEntry]:
         import obstore
 
-        with self._client_errors():
+        with object_errors(self.table_root):
             prefixes = obstore.list_with_delimiter(self.objects, LOG_DIRECTORY)["common_prefixes"]
         names = sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in prefixes)
         return [self._staging_directory(name) for name in names if is_staging_directory(name)]
@@ -157,26 +158,24 @@ class ObjectLogStore:
         """Return a prefix as a directory, with the latest modification time of its objects."""
         import obstore
 
-        with self._client_errors():
+        with object_errors(self.table_root):
             batches = obstore.list(self.objects, self._path(name))
             times = [found["last_modified"].timestamp() for batch in batches for found in batch]
         return FileEntry(name, 0, int(max(times, default=0) * 1000))
 
     def delete_directory(self, name: str) -> None:
-        import obstore
-
         prefix = self._path(checked_staging_directory(name))
-        with self._client_errors():
-            for batch in obstore.list(self.objects, prefix):
-                for found in batch:
-                    obstore.delete(self.objects, found["path"])
+        delete_objects_below(self.objects, prefix, self.table_root)
+
+    def table_files(self) -> ObjectTableFiles:
+        return ObjectTableFiles(self.table_root, self.objects)
 
     def _read(self, name: str, size: int | None = None) -> bytes:
         import obstore
 
         start: Any = None if size is None else {"range": (0, size)}
         try:
-            with self._client_errors():
+            with object_errors(self.table_root):
                 return bytes(obstore.get(self.objects, self._path(name), options=start).bytes())
         except FileNotFoundError as error:
             raise _not_found(name) from error
@@ -184,16 +183,9 @@ class ObjectLogStore:
     def _list(self, directory: str) -> list[FileEntry]:
         import obstore
 
-        with self._client_errors():
+        with object_errors(self.table_root):
             objects = obstore.list_with_delimiter(self.objects, directory)["objects"]
-        listing = [
-            FileEntry(
-                each["path"].rpartition("/")[2],
-                each["size"],
-                int(each["last_modified"].timestamp() * 1000),
-            )
-            for each in objects
-        ]
+        listing = [object_entry(each, each["path"].rpartition("/")[2]) for each in objects]
         return sorted(listing, key=lambda entry: entry.name)
 
     def _whole(self, data: Data) -> bytes | bytearray:
@@ -213,21 +205,6 @@ class ObjectLogStore:
 
     def _path(self, name: str) -> str:
         return f"{LOG_DIRECTORY}/{name}"
-
-    @contextmanager
-    def _client_errors(self) -> Iterator[None]:
-        """Raise errors of the client as `StorageError`, except for those of missing and existing
-        objects.
-        """
-        from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
-
-        try:
-            yield
-        except (FileNotFoundError, AlreadyExistsError, PreconditionError):
-            raise
-        except BaseError as error:
-            problem = str(error).partition("\n")[0]
-            raise StorageError(path=self.table_root, problem=problem.rstrip(".")) from None
 
 
 def open_objects(table_root: str, settings: Mapping[str, str], **client: Any) -> ObjectStore:
@@ -259,7 +236,13 @@ def open_objects(table_root: str, settings: Mapping[str, str], **client: Any) ->
     authority, _, prefix = rest.partition("/")
     if scheme == "gs":
         return GCSStore(bucket(authority), prefix=prefix or None, **client)
-    return S3Store(authority, prefix=prefix or None, **_s3_client(authority, settings), **client)
+    return S3Store(
+        authority,
+        prefix=prefix or None,
+        copy_if_not_exists="multipart",
+        **_s3_client(authority, settings),
+        **client,
+    )
 
 
 def _s3_client(authority: str, settings: Mapping[str, str]) -> dict[str, Any]:

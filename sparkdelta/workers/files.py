@@ -51,9 +51,6 @@ class StoredFiles(Protocol):
         that Spark wrote below a directory, without hidden files.
         """
 
-    def delete_directory(self, directory: str) -> None:
-        """Delete a directory with its contents, if it exists."""
-
 
 @dataclass(frozen=True, slots=True)
 class WorkerFiles:
@@ -157,20 +154,6 @@ class WorkerFiles:
             if info.is_file
         ]
         return sorted((f"{directory}{path}", *rest) for path, *rest in found if is_data_file(path))
-
-    def delete_directory(self, directory: str) -> None:
-        """Delete a directory with its contents, if it exists.
-
-        Raises
-        ------
-        OSError
-            The directory could not be deleted completely.
-        StorageError
-            The file system cannot be accessed.
-        """
-        system, within = self._locate(directory)
-        if system.get_file_info(within).type is not pyarrow.fs.FileType.NotFound:
-            system.delete_dir(within)
 
     def _locate(self, path: str) -> tuple[pyarrow.fs.FileSystem, str]:
         match = _LOCATION.fullmatch(path)

@@ -39,6 +39,7 @@ from sparkdelta.exceptions import (
     WriteFailedError,
     WriteNotImplementedError,
 )
+from sparkdelta.storage.local_files import LocalTableFiles
 from sparkdelta.table.write import file_descriptions
 from sparkdelta.workers.files import WorkerFiles
 from tests.support.log_writer import write_commit
@@ -482,7 +483,7 @@ def test_a_failure_before_the_commit(
         with pytest.raises(ConnectionResetError):
             write_delta(people(spark), table_path, mode="append")
         assert set(Path(table_path).iterdir()) == there
-        patched.setattr(WorkerFiles, "delete_directory", _fail)
+        patched.setattr(LocalTableFiles, "delete_directory", _fail)
         with pytest.raises(ConnectionResetError):
             write_delta(people(spark), table_path, mode="append")
     with monkeypatch.context() as patched:

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkdelta.protocol.file_paths import canonical_path, decode_path, is_absolute, resolve
+from sparkdelta.protocol.file_paths import (
+    canonical_path,
+    decode_path,
+    is_absolute,
+    plain_path,
+    resolve,
+)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +81,26 @@ def test_resolve(root, path, location):
 )
 def test_spellings_of_one_path(root, spellings):
     assert len({canonical_path(path, root) for path in spellings}) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "plain"),
+    [
+        ("file:///t//p=1///f", "file:/t/p=1/f"),
+        ("file:/t/f", "file:/t/f"),
+        ("hdfs:////t//f", "hdfs:/t/f"),
+        ("s3a://b//t//f", "s3a://b/t/f"),
+        ("s3a://b", "s3a://b"),
+        ("abfss://c@a.dfs.core.windows.net//t", "abfss://c@a.dfs.core.windows.net/t"),
+        ("//t//t=12:30//f", "/t/t=12:30/f"),
+        ("a//b/", "a/b/"),
+        ("t=12:30://f", "t=12:30:/f"),
+        ("", ""),
+    ],
+)
+def test_plain_path(path, plain):
+    assert plain_path(path) == plain
+    assert plain_path(plain) == plain
 
 
 def test_different_paths_stay_different():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 from uuid import uuid4
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 from tests.support.hdfs_path import HdfsPath
 from tests.support.log_writer import set_time
 from tests.support.mini_hdfs import MiniHdfs
+from tests.support.s3_server import s3_server
 
 FILES = {
     "00000000000000000000.json": b'{"a":1}\n',
@@ -43,6 +45,14 @@ def place(request: pytest.FixtureRequest) -> tuple[str, str]:
     """
     kind, name = request.param
     return kind, name
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[dict[str, str]]:
+    """Hadoop's settings of an S3 server."""
+    pytest.importorskip("moto.server")
+    with s3_server() as settings:
+        yield settings
 
 
 @pytest.fixture

@@ -313,6 +313,7 @@ def test_connect_is_refused() -> None:
         lambda: store.delete(["x"]),
         lambda: store.staging_directories(),
         lambda: store.delete_directory("x"),
+        store.table_files,
     ):
         with pytest.raises(StorageError):
             verb()

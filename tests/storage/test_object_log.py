@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -17,56 +16,10 @@ from sparkdelta.storage.object_log import ObjectLogStore, open_objects
 from tests.storage.test_log_writes import OUTSIDE, SPECIAL
 from tests.support.commits import append, create, latest
 from tests.support.memory_log import MemoryLog
+from tests.support.s3_server import BUCKET
 
 obstore = pytest.importorskip("obstore")
-moto = pytest.importorskip("moto.server")
 pytestmark = pytest.mark.full  # the server takes seconds to start
-BUCKET = "bucket"
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[dict[str, str]]:
-    """Hadoop's settings of an S3 server."""
-    import boto3
-    from werkzeug.serving import make_server
-
-    application = moto.DomainDispatcherApplication(moto.create_backend_app)
-    server = make_server("127.0.0.1", 0, in_turn(application), threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    endpoint = f"http://127.0.0.1:{server.server_port}"
-    client = boto3.client(
-        "s3", endpoint_url=endpoint, region_name="us-east-1",
-        aws_access_key_id="key", aws_secret_access_key="secret",
-    )  # fmt: skip
-    client.create_bucket(Bucket=BUCKET)
-    yield {
-        "fs.s3a.endpoint": endpoint,
-        "fs.s3a.endpoint.region": "us-east-1",
-        "fs.s3a.access.key": "key",
-        "fs.s3a.secret.key": "secret",
-        "fs.s3a.path.style.access": "true",
-    }
-    server.shutdown()
-    thread.join()
-
-
-Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-
-
-def in_turn(application: Application) -> Application:
-    """`application`, a request at a time.
-
-    S3 looks for an object and puts it in one step. moto does it in two: of racing writers two may
-    be told that they won.
-    """
-    turn = threading.Lock()
-
-    def respond(environment: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        with turn:
-            return list(application(environment, start))
-
-    return respond
 
 
 @pytest.fixture(params=["s3a", "root of a bucket"])
@@ -272,6 +225,10 @@ def test_a_server_that_is_not_there() -> None:
         lambda: store.overwrite("x", b""),
         lambda: store.publish("x", "y", is_new_name=True),
         lambda: store.delete(["x", "y"]),
+        lambda: list(store.table_files().list_files()),
+        lambda: store.table_files().stat("x"),
+        lambda: store.table_files().delete(["x"]),
+        lambda: store.table_files().copy("x", "y"),
     ):
         with pytest.raises(StorageError):
             request()

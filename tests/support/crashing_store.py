@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 from sparkdelta.engine import classic
 from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.storage.local_files import LocalTableFiles
 from sparkdelta.storage.log_store import Data, FileEntry
 from tests.support.memory_log import Crash
 
@@ -102,6 +103,9 @@ class CrashingStore:
     def delete_directory(self, name: str) -> None:
         with self._called("delete_directory"):
             self._store.delete_directory(name)
+
+    def table_files(self) -> LocalTableFiles:
+        return self._store.table_files()
 
     @contextmanager
     def _called(self, verb: str) -> Iterator[None]:

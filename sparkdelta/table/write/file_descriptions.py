@@ -64,7 +64,7 @@ class FileDescriber:
 
     def describe(self, directory: str) -> NewFiles:
         """The files below a directory; those without rows are left out."""
-        reader, files = self._reader(), self.driver_files()
+        reader, files = self._reader(), self._driver_files()
         most = MAX_DRIVER_FOOTERS if isinstance(files, WorkerFiles) else MAX_NEW_FILES
         few = describe_few_files(files, directory, reader, most)
         if few is not None:
@@ -93,7 +93,7 @@ class FileDescriber:
             return NewFiles.known(self.spark, table, target)
         return NewFiles.many(self.spark.createDataFrame(table), target)
 
-    def driver_files(self) -> StoredFiles:
+    def _driver_files(self) -> StoredFiles:
         """The table's files as the driver reaches them."""
         files = self._worker_files()
         if files.is_near(self.table_root):

@@ -20,7 +20,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.engine.driver import read_rows, read_table
 from sparkdelta.engine.local_frames import local_frame
-from sparkdelta.engine.spark_engine import DriverFiles, engine_of
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import DataFileNotReadError, DriverReadTooLargeError
@@ -64,6 +64,7 @@ from sparkdelta.workers.deletion_vector_writer import (
     Vectors,
     write_deletion_vectors,
 )
+from sparkdelta.workers.files import StoredFiles
 
 MAX_READ_POSITIONS = 1_000_000
 """Up to this many positions of rows, in up to MAX_READ_FILES files, come to the driver, which
@@ -334,7 +335,7 @@ class _Touching:
         )
         return adds.selectExpr(f"{file_key(plain_path('file'))} AS {FILE_KEY}", ADD)
 
-    def _driver_files(self) -> tuple[DriverFiles, _Limits]:
+    def _driver_files(self) -> tuple[StoredFiles, _Limits]:
         """The table's files as the driver reaches them, and how much it does by itself."""
         log = self.snapshot.log
         files = worker_files(self.stage.spark, log.store.table_root, log.options)
@@ -343,7 +344,7 @@ class _Touching:
         through_jvm = engine_of(self.stage.spark).driver_files(log.options)
         return through_jvm or files, _FAR
 
-    def _writer(self, files: DriverFiles) -> DeletionVectorWriter:
+    def _writer(self, files: StoredFiles) -> DeletionVectorWriter:
         root = self.snapshot.path
         return DeletionVectorWriter(
             files=files,
