@@ -36,6 +36,9 @@ class HdfsPath:
     def exists(self) -> bool:
         return bool(self._system.exists(self._java))
 
+    def is_file(self) -> bool:
+        return bool(self._system.getFileStatus(self._java).isFile())
+
     def mkdir(self, *, parents: bool = True) -> None:
         assert parents
         assert self._system.mkdirs(self._java)
