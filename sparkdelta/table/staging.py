@@ -13,7 +13,9 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.engine.driver import delta_errors
 from sparkdelta.engine.job_names import named_jobs
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.protocol.log_files import staging_directory
+from sparkdelta.schema.table_schema import as_nullable
 from sparkdelta.storage.log_store import FileEntry, LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS
 from sparkdelta.table.log.listing import read_options
@@ -46,6 +48,21 @@ class Staging:
         with delta_errors(None), named_jobs(self.spark, f"files of the log ({part})"):
             rows.write.options(**read_options(self.store, {}), **options).parquet(target)
         return self._files(part, ".parquet")
+
+    def stage_rows(self, rows: DataFrame, part: str) -> DataFrame:
+        """Write rows of a table as Spark's Parquet writer stores them, so that they are computed
+        once; return them. Classic Spark only.
+        """
+        target = log_path(self.store.table_root, f"{self.name}/{part}")
+        options = read_options(self.store, {})
+        with delta_errors(None), named_jobs(self.spark, f"staged rows ({part})"):
+            engine_of(rows.sparkSession).write_parquet(
+                rows, target, partition_by=(), options=options, settings={}
+            )
+        reader = self.spark.read.options(**options, **PARQUET_OPTIONS)
+        schema = as_nullable(rows.schema)
+        assert isinstance(schema, StructType)
+        return reader.schema(schema).parquet(target)
 
     def write_lines(
         self, lines: DataFrame, part: str, options: Mapping[str, str] | None = None

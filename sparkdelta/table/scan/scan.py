@@ -52,6 +52,7 @@ _ROW_TRACKING = {
     "_metadata.row_id": (MetadataColumn.ROW_ID, "row_id"),
     "_metadata.row_commit_version": (MetadataColumn.ROW_COMMIT_VERSION, "row_commit_version"),
 }
+_ROW_IDS = {column for column, _ in _ROW_TRACKING.values()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,8 +130,9 @@ class Scan:
             The paths of the only files to read, as `MetadataColumn.FILE` spells them; None for all
             that may have such rows.
         """
+        tracks_rows = not _ROW_IDS.isdisjoint(metadata_columns)
         with self._named_jobs():
-            files = self._files_to_read()
+            files = self._files_to_read(tracks_rows=tracks_rows)
             if among is not None and isinstance(files, pa.Table):
                 paths = {plain_path(path) for path in among}
                 is_wanted = [plain_path(file) in paths for file in files["file"].to_pylist()]
@@ -280,12 +282,17 @@ class Scan:
         needed = set() if predicate is None else {path[0] for path in columns_of(predicate)}
         return frozenset(name for name in asked | needed if name is not None)
 
-    def _files_to_read(self) -> pa.Table | DataFrame:
+    def _files_to_read(self, *, tracks_rows: bool = False) -> pa.Table | DataFrame:
         """The list of files, in the form that chooses the scan: a table on the driver if there are
         at most `max_driver_files`, else a DataFrame.
+
+        Parameters
+        ----------
+        tracks_rows
+            True for the columns that row ids need; `columns` may ask for them, too.
         """
         bound = self.max_driver_files
-        files = self._file_list()
+        files = self._file_list(tracks_rows=tracks_rows)
         # A limit costs a shuffle, so that the driver stops in time.
         limited = files if self._state.has_few_files(bound) else files.limit(bound + 1)
         try:
@@ -298,14 +305,15 @@ class Scan:
         except DriverReadTooLargeError:
             return files
 
-    def _file_list(self) -> DataFrame:
+    def _file_list(self, *, tracks_rows: bool = False) -> DataFrame:
         """The columns that scans need of each file, see `NativeScan.rows`."""
         configuration = self._state.configuration
+        tracks_rows = tracks_rows or self._wants_row_tracking
         has_vectors = is_supported(configuration.protocol, TableFeature.DELETION_VECTORS)
         fields = ["path", "partitionValues", "size"]
         if has_vectors:
             fields += ["deletionVector"]
-        if self._wants_row_tracking:
+        if tracks_rows:
             fields += ["baseRowId", "defaultRowCommitVersion"]
         root = self._state.log.store.table_root
         file = F.expr(absolute_path("path", table_root=root))
@@ -323,7 +331,7 @@ class Scan:
                 F.when(has_vector, vector).alias("deletionVector"),
                 F.when(has_vector, F.col(NUM_RECORDS)).alias(NUM_RECORDS),
             ]
-        if self._wants_row_tracking:
+        if tracks_rows:
             columns += [F.col("baseRowId"), F.col("defaultRowCommitVersion")]
         return self._state.scan_files(*fields, skipping=self._skipping).select(*columns)
 
