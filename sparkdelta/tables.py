@@ -10,6 +10,7 @@ from sparkdelta.builders import DeltaTableBuilder, IdentityGenerator
 from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.delete import delete
 from sparkdelta.commands.describe import table_detail, table_history
+from sparkdelta.commands.update import update
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
@@ -138,6 +139,47 @@ class DeltaTable:
         """
         with advised(self._spark, self._path):
             return delete(self._spark, self._path, condition, self._options)
+
+    def update(
+        self,
+        condition: str | Column | None = None,
+        set: Mapping[str, str | Column] | None = None,  # noqa: A002 - delta-spark's name
+    ) -> ChangeResult:
+        """Assign new values to columns of the rows that a condition is true of, of all rows
+        without one.
+
+        Parameters
+        ----------
+        condition
+            SQL text or a Column; deterministic, without subqueries and aggregates.
+        set
+            Expressions on the row as it was, as SQL text or Columns, by the names of columns or of
+            fields of struct columns. They are converted to the column's type; one that does not
+            fit fails the update.
+
+        Raises
+        ------
+        AppendOnlyTableError
+            The table is append-only.
+        ColumnNotFoundError, MissingSetColumnError, ConflictingSetColumnsError, IdentityUpdateError
+            A name in `set` is not that of a column that can be assigned.
+        NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+            The condition depends on more than the row.
+        ConstraintError
+            A new row breaks a rule of the table.
+        DeltaConcurrentModificationException
+            Another commit changed the same rows.
+
+        References
+        ----------
+        PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+        """
+        if not set:
+            raise InvalidArgumentError(argument="set", problem="it must assign a column")
+        with advised(self._spark, self._path):
+            return update(
+                self._spark, self._path, condition, set, alias=self._alias, options=self._options
+            )
 
     def history(self, limit: int | None = None) -> DataFrame:
         """Return the commits, newest first; columns as in

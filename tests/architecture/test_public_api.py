@@ -33,7 +33,7 @@ API = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())
 REFERENCE = API["DeltaTable"]
 IMPLEMENTED = {
     "alias", "create", "createIfNotExists", "createOrReplace", "delete", "detail", "forPath",
-    "history", "isDeltaTable", "replace", "toDF",
+    "history", "isDeltaTable", "replace", "toDF", "update",
 }  # fmt: skip
 
 

@@ -1,0 +1,149 @@
+"""Update rows.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.frames.rows.assigned_rows import Assignments
+from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.schema.row_rules import row_rules
+from sparkdelta.schema.table_schema import quoted
+from sparkdelta.table.commit.row_changes import commit_changes
+from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
+from sparkdelta.table.staging import Staging, staging
+from sparkdelta.table.write.assignments import update_assignments, with_assignments
+from sparkdelta.table.write.change_files import ChangeFiles, ChangeType, with_change_type
+from sparkdelta.table.write.conforming import conform, match_assigned
+from sparkdelta.table.write.matching_rows import (
+    MatchingRows,
+    condition_parameter,
+    find_matching_rows,
+)
+from sparkdelta.table.write.new_files import NewFiles
+from sparkdelta.table.write.row_changes import (
+    ChangeResult,
+    ChangeWriter,
+    RowChanges,
+    Stopwatch,
+    check_row_count,
+    open_changeable,
+    unchanged_table,
+)
+from sparkdelta.table.write.touched_files import vectors_of
+
+_OPERATION = "UPDATE"
+_BEFORE = "sparkdelta:before"
+
+
+def update(
+    spark: SparkSession,
+    path: str,
+    where: str | Column | None,
+    values: Mapping[str, str | Column],
+    *,
+    alias: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> ChangeResult:
+    """Assign new values to columns of the rows that a condition is true of.
+
+    See `sparkdelta.tables.DeltaTable.update`.
+    """
+    if not engine_of(spark).sees_plans:
+        problem = "rows can only be updated from a classic session"
+        raise InvalidArgumentError(argument="set", problem=problem)
+    watch = Stopwatch()
+    snapshot = open_changeable(spark, path, options)
+    table = snapshot.configuration
+    rules = row_rules(table.schema, table.protocol, table.properties, path=snapshot.path)
+    assignments = update_assignments(table.schema, values, rules, alias=alias)
+    with (
+        jobs_of(snapshot.path, snapshot.version),
+        staging(spark, snapshot.log.store) as stage,
+    ):
+        matching = find_matching_rows(
+            snapshot, where, stage, operation=_OPERATION, vectors=vectors_of(table)
+        )
+        touched = matching.touched
+        if not touched.num_files:
+            return ChangeResult(milliseconds=watch.total_ms)
+        watch.lap("scanTimeMs")
+        writer = ChangeWriter(spark, snapshot, unchanged_table(snapshot))
+        new, changed = _written(matching, assignments, writer, stage, alias)
+        assert new is not None
+        updated = new.num_rows - touched.num_copied_rows
+        if touched.num_rows is not None:
+            expected = touched.num_rows + touched.num_copied_rows
+            check_row_count(new, expected, path=snapshot.path, operation=_OPERATION)
+        watch.lap("rewriteTimeMs")
+        changes = RowChanges(
+            snapshot=snapshot,
+            change=writer.change,
+            touched=touched,
+            read=matching.read,
+            new=new,
+            change_files=changed,
+            tags=writer.tags,
+        )
+        metrics = {
+            **changes.file_metrics,
+            "numRemovedFiles": touched.num_files,
+            "numUpdatedRows": updated,
+            "numCopiedRows": touched.num_copied_rows,
+            **watch.metrics,
+        }
+        done = commit_changes(
+            changes,
+            Operation(
+                _OPERATION,
+                {"predicate": condition_parameter(where)},
+                metrics={name: str(value) for name, value in metrics.items()},
+            ),
+        )
+    run_commit_hooks(done)
+    return changes.result(done.version, done.attempts, watch.total_ms, num_updated_rows=updated)
+
+
+def _written(
+    matching: MatchingRows,
+    assignments: Assignments,
+    writer: ChangeWriter,
+    stage: Staging,
+    alias: str | None,
+) -> tuple[NewFiles | None, ChangeFiles | None]:
+    """Write the new rows, and the change data if the table has any."""
+    table, path = writer.change.after, writer.snapshot.path
+    names = [quoted(name) for name in table.schema.names]
+    rows = writer.with_file_columns(matching.rows(*writer.row_ids))
+    kept = list(writer.file_columns)
+    if kept:
+        # The row keeps its id; null stands for the version of the commit.
+        rows = rows.withColumn(kept[1], F.lit(None).cast("long"))
+    if writer.writes_change_data:
+        rows = rows.withColumn(_BEFORE, F.struct(*names))
+        kept.append(_BEFORE)
+    rows = rows if alias is None else rows.alias(alias)
+    assigned = with_assignments(rows, table.schema, [assignments], kept=kept)
+    matched = match_assigned(table, [assignments], path=path)
+    new = conform(assigned, matched, table, spark=writer.spark, path=path, kept=kept)
+    if not writer.writes_change_data:
+        return writer.write(new, matching.touched), None
+    staged = stage.stage_rows(new, "updated")  # values may differ when they are computed again
+    files = writer.write(staged.drop(_BEFORE), matching.touched)
+    before = staged.select(F.col(quoted(_BEFORE))).select(f"{quoted(_BEFORE)}.*")
+    images: list[tuple[DataFrame, ChangeType]] = [
+        (before, ChangeType.UPDATE_PREIMAGE),
+        (staged.select(*names), ChangeType.UPDATE_POSTIMAGE),
+    ]
+    pre, post = (with_change_type(image, change_type) for image, change_type in images)
+    return files, writer.write_changes(pre.unionByName(post))
