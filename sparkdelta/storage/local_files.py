@@ -12,7 +12,7 @@ from functools import wraps
 from stat import S_ISREG
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from sparkdelta.exceptions import PathOutsideTableError, StorageError
+from sparkdelta.exceptions import StorageError
 from sparkdelta.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.storage.log_store import FileEntry
 from sparkdelta.storage.table_files import relative_directory, relative_path
@@ -55,7 +55,7 @@ class LocalTableFiles:
     """`TableFiles` on ``file:`` paths.
 
     Nothing is deleted, created or listed in directories that symbolic links place outside the
-    table's root. Hadoop's checksum file of a file is deleted together with it.
+    table's root or in the log. Hadoop's checksum file of a file is deleted together with it.
     """
 
     table_root: str
@@ -111,14 +111,15 @@ class LocalTableFiles:
         return os.path.join(self.table_root.removeprefix("file:"), relative)
 
     def _checked(self, relative: str) -> str:
-        """Return a local path; raise if it leads out of the root through a symbolic link."""
-        path, root = self._path(relative), os.path.realpath(self._path(""))
-        if os.path.commonpath([root, os.path.realpath(path)]) != root:
-            raise PathOutsideTableError(path=path, table_root=self.table_root)
+        """Return a local path; raise if symbolic links lead out of the root or into the log."""
+        path = self._path(relative)
+        real, root = os.path.realpath(path), os.path.realpath(self._path(""))
+        if real != root:
+            relative_path(f"file:{root}", real)
         return path
 
     def _path_in_directory(self, path: str) -> str:
-        """Return a local path; raise if its directory leads out of the root."""
+        """Return a local path; raise if symbolic links put its directory elsewhere."""
         directory, _, name = relative_path(self.table_root, path).rpartition("/")
         return os.path.join(self._checked(directory), name)
 

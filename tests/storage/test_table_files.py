@@ -239,6 +239,7 @@ def local(tmp_path: Path) -> Place:
 
 def test_links_lead_nowhere_outside(local: Place, tmp_path: Path) -> None:
     (tmp_path / ODD / "out").symlink_to(tmp_path)
+    (tmp_path / ODD / "log").symlink_to(tmp_path / ODD / "_delta_log")
     (tmp_path / ODD / "in").symlink_to(tmp_path / ODD / "p=1")
     (tmp_path / ODD / "file").symlink_to(tmp_path / OUTSIDE)
     (tmp_path / ODD / "dangling").symlink_to(tmp_path / "gone")
@@ -246,6 +247,7 @@ def test_links_lead_nowhere_outside(local: Place, tmp_path: Path) -> None:
     for verb in (
         lambda: list(local.files.list_files("out")),
         lambda: local.files.delete(["f", "out/outside"]),
+        lambda: local.files.delete(["f", "log/0.json"]),
         lambda: local.files.delete_directory("out"),
         lambda: local.files.delete_directory(f"out/{ODD}-2"),
         lambda: local.files.copy("f", "out/new"),
