@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.job_names import jobs_of
@@ -140,10 +140,6 @@ def _written(
         return writer.write(new, matching.touched), None
     staged = stage.stage_rows(new, "updated")  # values may differ when they are computed again
     files = writer.write(staged.drop(_BEFORE), matching.touched)
-    before = staged.select(F.col(quoted(_BEFORE))).select(f"{quoted(_BEFORE)}.*")
-    images: list[tuple[DataFrame, ChangeType]] = [
-        (before, ChangeType.UPDATE_PREIMAGE),
-        (staged.select(*names), ChangeType.UPDATE_POSTIMAGE),
-    ]
-    pre, post = (with_change_type(image, change_type) for image, change_type in images)
-    return files, writer.write_changes(pre.unionByName(post))
+    before = with_change_type(staged.select(f"{quoted(_BEFORE)}.*"), ChangeType.UPDATE_PREIMAGE)
+    after = with_change_type(staged.select(*names), ChangeType.UPDATE_POSTIMAGE)
+    return files, writer.write_changes(before.unionByName(after))

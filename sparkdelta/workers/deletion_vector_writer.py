@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -42,6 +42,7 @@ from sparkdelta.protocol.roaring_bitmaps import (
 from sparkdelta.protocol.wide_statistics import num_records, wide_statistics
 from sparkdelta.schema.action_schemas import DELETION_VECTOR
 from sparkdelta.workers.deletion_vectors import read_deletion_vector
+from sparkdelta.workers.files import StoredFiles
 
 FILE_KEY, ADD, WORD, BITS = "file_key", "add", "word", "bits"
 VECTOR, STATS, OUTCOME = "vector", "stats", "outcome"
@@ -136,13 +137,6 @@ class Outcome(str, Enum):
     REWRITTEN = "rewritten"
 
 
-class Files(Protocol):
-    """File access, see `workers.files.WorkerFiles`."""
-
-    def open(self, path: str) -> pa.NativeFile: ...
-    def create(self, path: str) -> pa.NativeFile: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionVectorWriter:
     """Writes the deletion vectors of data files whose rows are deleted.
@@ -160,7 +154,7 @@ class DeletionVectorWriter:
         The table's version, for error messages.
     """
 
-    files: Files
+    files: StoredFiles
     table_root: str
     scratch: str
     vectors: Vectors

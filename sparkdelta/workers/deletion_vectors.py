@@ -11,16 +11,15 @@ PROTOCOL.md#deletion-vectors
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
 
 import pandas as pd
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, decode
 from sparkdelta.protocol.roaring_bitmaps import Chunks
+from sparkdelta.workers.files import StoredFiles
 
 BITMAPS = StructType(
     [
@@ -30,12 +29,6 @@ BITMAPS = StructType(
 )
 """file: URI of the data file; chunks: for each 65,536 rows, 1,024 words with a bit per row, set for
 deleted rows; null if none is deleted. Trailing chunks without deleted rows are omitted."""
-
-
-class Files(Protocol):
-    """File access on workers, see `workers.files.WorkerFiles`."""
-
-    def open(self, path: str) -> pa.NativeFile: ...
 
 
 def decode_deletion_vectors(vectors: DataFrame) -> DataFrame:
@@ -85,7 +78,7 @@ def _decode(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 
 def read_deletion_vector(
-    descriptor: DeletionVectorDescriptor, *, files: Files, table_root: str
+    descriptor: DeletionVectorDescriptor, *, files: StoredFiles, table_root: str
 ) -> Chunks:
     """Read and verify one deletion vector, and no other of its file.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.table.scan.conditions import parse_deterministic_where
+from sparkdelta.table.scan.conditions import parse_deterministic_where, shown
 from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import Staging
@@ -90,12 +90,5 @@ def condition_parameter(where: str | Column | None, *, without: str | None = Non
     without
         The text in the place of no condition; None for an empty list.
     """
-    texts = [without] if where is None else [condition_text(where)]
+    texts = [without] if where is None else [shown(where)]
     return json.dumps([text for text in texts if text is not None], ensure_ascii=False)
-
-
-def condition_text(condition: str | Column) -> str:
-    """The SQL text of a condition, or Spark's text of a Column."""
-    if isinstance(condition, str):
-        return condition
-    return str(condition).removeprefix("Column<'").removesuffix("'>")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -100,15 +101,11 @@ class RowChanges:
             None if self.new is None or self.new.values is not None else self.new.adds,
             None if self.change_files is None else self.change_files.actions,
         ]
-        actions = None
-        for frame in frames:
-            if frame is not None:
-                actions = (
-                    frame
-                    if actions is None
-                    else actions.unionByName(frame, allowMissingColumns=True)
-                )
-        return actions
+        known = [frame for frame in frames if frame is not None]
+        if not known:
+            return None
+        union = partial(DataFrame.unionByName, allowMissingColumns=True)
+        return reduce(union, known)
 
     @property
     def file_metrics(self) -> dict[str, int]:
