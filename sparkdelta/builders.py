@@ -17,7 +17,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from sparkdelta.commands.create_table import Creation, create_table
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION
-from sparkdelta.schema.declared_columns import bounded_text, identity_metadata
+from sparkdelta.schema.declared_columns import bounded_text, declared_type, identity_metadata
 from sparkdelta.table.write.table_change import TableDescription
 
 Table = TypeVar("Table")
@@ -108,8 +108,9 @@ class DeltaTableBuilder(Generic[Table]):
             metadata |= identity_metadata(
                 identity.start, identity.step, allows_explicit_values=allows_explicit_values
             )
-        data_type = _data_type(dataType) if isinstance(dataType, str) else dataType
-        return self._with_columns([StructField(colName, data_type, nullable, metadata)])
+        return self._with_columns(
+            [StructField(colName, declared_type(dataType), nullable, metadata)]
+        )
 
     def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder[Table]:
         """Add columns with their metadata."""
@@ -150,13 +151,6 @@ class DeltaTableBuilder(Generic[Table]):
         more = map(bounded_text, columns)
         self._table = replace(self._table, columns=(*self._table.columns, *more))
         return self
-
-
-def _data_type(text: str) -> DataType:
-    data_type = DataType.fromDDL(text)
-    if isinstance(data_type, StructType) and not text.strip().lower().startswith("struct"):
-        raise _invalid("dataType", f"{text} is a column, not a type")
-    return data_type
 
 
 def _names(argument: str, given: tuple[str | list[str] | tuple[str, ...], ...]) -> tuple[str, ...]:

@@ -61,6 +61,10 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "42616",
         "Invalid value for {argument}: {problem}.",
     ),
+    "DELTA_INVALID_ARGUMENT_TYPE": (
+        "42616",
+        "Invalid value for {argument}: {problem}.",
+    ),
     "DELTA_UNKNOWN_ARGUMENT": (
         "42616",
         "{function}() has no argument {argument}. {suggestion}.",
@@ -183,6 +187,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "Partition column {column} has the value {value} in the log, which is not a valid "
             "{data_type}. A faulty writer committed the file; commit it again with a correct "
             "value."
+        ),
+    ),
+    "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE": (
+        "21506",
+        (
+            "Nothing was committed to {path}: several rows of the source match the same row of the "
+            "table, for {num_rows} rows, so it is not known which of them applies. Some of the "
+            "keys: {keys}. Merge a source with one row per key, or add to the condition."
         ),
     ),
     "DELTA_NUM_RECORDS_MISMATCH": (
@@ -365,9 +377,154 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_UNKNOWN_CONFIGURATION": (
         "F0000",
         (
-            "Cannot create a table with the property {property}: properties that begin with delta."
+            "Cannot set the property {property}: properties that begin with delta."
             " are reserved for the protocol, and this one is unknown, not implemented here, or not"
             " for users to set. Remove it.{suggestion}"
+        ),
+    ),
+    "DELTA_UNSUPPORTED_RENAME_COLUMN": (
+        "0AKDC",
+        (
+            "Cannot rename a column of {path}, because its data files have columns of the same "
+            "name. Enable column mapping first: alter_table(...).set_properties("
+            "{{'delta.columnMapping.mode': 'name'}})."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_DROP_COLUMN": (
+        "0AKDC",
+        (
+            "Cannot drop a column of {path}, because a later one of the same name would have its "
+            "values. Enable column mapping first: alter_table(...).set_properties("
+            "{{'delta.columnMapping.mode': 'name'}})."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP": (
+        "0AKDC",
+        "Cannot change the type of column {column} from {before} to {after}: {problem}.",
+    ),
+    "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN": (
+        "0AKDC",
+        (
+            "Cannot drop {column}, because the table is partitioned by it. Write the rows to a new "
+            "table."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN": (
+        "0AKDC",
+        "Cannot drop {column}, because the table is clustered by it. Change that first.",
+    ),
+    "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA": (
+        "0AKDC",
+        (
+            "Cannot drop {column}, because its table or struct has no other column. Add one first, "
+            "or drop the struct."
+        ),
+    ),
+    "DELTA_ADD_COLUMN_PARENT_NOT_STRUCT": (
+        "42KD3",
+        (
+            "Cannot add a column to {column}, which is {data_type}. Only structs have fields; for "
+            "those in arrays and maps, use the names element, key and value."
+        ),
+    ),
+    "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE": (
+        "42K09",
+        (
+            "Cannot alter column {column}, because generated column {name} ({expression}) uses it. "
+            "Drop the generated column first."
+        ),
+    ),
+    "DELTA_CONSTRAINT_ALREADY_EXISTS": (
+        "42710",
+        (
+            "There is already a constraint {name}: {expression}. Choose another name, or drop that "
+            "one first."
+        ),
+    ),
+    "DELTA_CONSTRAINT_DOES_NOT_EXIST": (
+        "42704",
+        (
+            "There is no constraint {name} of {path} to drop. Check its name in the table's "
+            "properties, or pass if_exists=True."
+        ),
+    ),
+    "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION": (
+        "23512",
+        (
+            "Cannot add the constraint {expression}, because it is false or null for {num_rows} "
+            "rows of {path}, among them {rows}. Delete or update these rows first."
+        ),
+    ),
+    "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED": (
+        "42000",
+        (
+            "Cannot cluster {path}, because it is partitioned by {columns}. Write its rows to a "
+            "new table."
+        ),
+    ),
+    "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE": (
+        "0AKDC",
+        "Cannot drop {feature}, which is no table feature that is known here. Check its name.",
+    ),
+    "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT": (
+        "55000",
+        "Cannot drop {feature}, because {path} does not support it. Nothing has to be done.",
+    ),
+    "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE": (
+        "0AKDC",
+        (
+            "Cannot drop {feature}: of tables that have used it, files or old versions may still "
+            "need it. Only {droppable} can be dropped here; for others, use an engine that can."
+        ),
+    ),
+    "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED": (
+        "42000",
+        (
+            "Cannot truncate the history to drop {feature}, because old versions do not need it to "
+            "be read. Drop it without truncateHistory."
+        ),
+    ),
+    "DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE": (
+        "0AKDE",
+        (
+            "Cannot drop checkConstraints, because the table has the constraints {constraints}. "
+            "Drop them first: alter_table(...).drop_constraint."
+        ),
+    ),
+    "DELTA_UNSET_NON_EXISTENT_PROPERTY": (
+        "42616",
+        (
+            "Cannot unset the property {property} of {path}: the table does not have it. Check its "
+            "name, or pass if_exists=True."
+        ),
+    ),
+    "DELTA_ADD_CONSTRAINTS": (
+        "0A000",
+        (
+            "Cannot set constraint {name} as a property, because existing rows would not be "
+            "checked. Use alter_table(...).add_constraint."
+        ),
+    ),
+    "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED": (
+        "42000",
+        (
+            "Cannot add the clustering feature to {path} without clustering columns. Use "
+            "alter_table(...).cluster_by."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE": (
+        "0AKDC",
+        (
+            "Cannot change the column mapping mode from {before} to {after}: files of the table "
+            "are written for {before}. Only none can be changed, to name; for any other mode write "
+            "the rows to a new table."
+        ),
+    ),
+    "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS": (
+        "42711",
+        (
+            "The table cannot have both columns named {columns} and the change data feed, which "
+            "adds columns of these names. Rename or drop the columns."
         ),
     ),
     "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS": (
@@ -410,8 +567,8 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_DUPLICATE_COLUMNS_FOUND": (
         "42711",
         (
-            "Cannot write the rows: they have several columns named {columns} (column names are "
-            "case-insensitive). Rename the duplicates."
+            "The table or the rows would have several columns named {columns} (column names are "
+            "case-insensitive). Choose another name."
         ),
     ),
     "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES": (
@@ -499,6 +656,64 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "Nothing was committed: Spark cannot use {expression} as the value of column {column} "
             "({spark_condition}): {problem} Write an expression in Spark SQL, on columns of the "
             "row."
+        ),
+    ),
+    "DELTA_MERGE_MISSING_WHEN": (
+        "42601",
+        (
+            "Nothing was committed: the merge into {path} has no clause. Add one before execute(), "
+            "such as whenMatchedUpdateAll()."
+        ),
+    ),
+    "DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION": (
+        "42601",
+        (
+            "Nothing was committed: WHEN MATCHED clause {number} of the merge has no condition, so "
+            "those after it would never apply. Give it a condition, or make it the last one."
+        ),
+    ),
+    "DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION": (
+        "42601",
+        (
+            "Nothing was committed: WHEN NOT MATCHED clause {number} of the merge has no "
+            "condition, so those after it would never apply. Give it a condition, or make it the "
+            "last one."
+        ),
+    ),
+    "DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION": (
+        "42601",
+        (
+            "Nothing was committed: WHEN NOT MATCHED BY SOURCE clause {number} of the merge has no "
+            "condition, so those after it would never apply. Give it a condition, or make it the "
+            "last one."
+        ),
+    ),
+    "DELTA_MERGE_UNRESOLVED_EXPRESSION": (
+        "42601",
+        (
+            "Nothing was committed: {clause} of the merge cannot use column {column}. It can use "
+            "these: {available}."
+        ),
+    ),
+    "DELTA_DUPLICATE_COLUMNS_ON_INSERT": (
+        "42701",
+        (
+            "Nothing was committed: an insert clause of the merge gives several values to the same "
+            "column: {columns}. Keep one of them."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_NESTED_FIELD_IN_OPERATION": (
+        "0AKDC",
+        (
+            "Nothing was committed: an insert clause of the merge assigns {column}, which is a "
+            "field of a struct. Give a value to the whole column, for instance with named_struct()."
+        ),
+    ),
+    "DELTA_MERGE_ADD_VOID_COLUMN": (
+        "42K09",
+        (
+            "Nothing was committed: the merge would add column {column}, which is of type VOID in "
+            "the source. Cast it to another type."
         ),
     ),
     "DELTA_AGGREGATION_NOT_SUPPORTED": (

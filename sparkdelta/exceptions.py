@@ -4,20 +4,24 @@ DeltaError
 ├── TableError
 │   ├── TableNotFoundError (MissingReplacedTableError), VersionNotFoundError, NoCommitsFoundError
 │   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
-│   ├── InvalidTimestampError, InvalidArgumentError, UnknownArgumentError
+│   ├── InvalidTimestampError, InvalidArgumentError, ArgumentTypeError, UnknownArgumentError
 │   ├── TimeTravelMultipleFormatsError
 │   ├── TableAlreadyExistsError, NonEmptyLocationError
-│   ├── UnknownConfigurationError, InvalidIdempotentWriteError
+│   ├── UnknownConfigurationError, UnsetPropertyError, AddConstraintsError
+│   ├── ClusteringFeatureError, ClusterPartitionedTableError, InvalidIdempotentWriteError
 │   └── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
 ├── ProtocolError
 │   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
 │   ├── InvalidProtocolVersionError, InvalidProtocolError
 │   ├── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
-│   ├── UnsupportedFormatError
+│   ├── ColumnMappingModeChangeError, UnsupportedFormatError
+│   ├── UnknownFeatureDropError, FeatureNotPresentError, DropFeatureError, TruncateHistoryError
+│   ├── ConstraintsOfFeatureError
 │   └── IcebergCompatError
 ├── SchemaError
 │   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
-│   ├── ColumnNotFoundError, PartitionColumnNotFoundError, InvalidPartitionValueError
+│   ├── ColumnNotFoundError (UnresolvedMergeExpressionError), PartitionColumnNotFoundError
+│   ├── InvalidPartitionValueError
 │   ├── DuplicateColumnsError, InvalidColumnNameError
 │   ├── InvalidPartitionColumnError (NoDataColumnError)
 │   ├── MetadataMismatchError, MergeFieldsError, GeneratedTypeError, NonBooleanConstraintError
@@ -25,19 +29,25 @@ DeltaError
 │   ├── UserFunctionInGeneratedColumnError, UserFunctionInConstraintError
 │   ├── AggregateInGeneratedColumnError, AggregateInConstraintError
 │   ├── UnsupportedGeneratedColumnError, UnsupportedConstraintError
-│   ├── ConstraintDependentColumnError
+│   ├── ConstraintDependentColumnError, GeneratedDependentColumnError, ChangeDataColumnsError
+│   ├── UnsupportedRenameError, UnsupportedDropError, UnsupportedColumnChangeError
+│   ├── DropPartitionColumnError, DropClusteringColumnError, DropOnlyColumnError
+│   ├── AddColumnParentError, ConstraintExistsError, ConstraintNotFoundError
 │   ├── MissingSetColumnError, ConflictingSetColumnsError, NonStructFieldUpdateError
 │   ├── UpdateSchemaMismatchError, InvalidAssignmentError
+│   ├── MissingMergeClauseError, NonLastMatchedClauseError, NonLastNotMatchedClauseError
+│   ├── NonLastNotMatchedBySourceClauseError
+│   ├── DuplicateInsertColumnsError, NestedInsertColumnError, MergeVoidColumnError
 │   ├── InvalidConditionError
 │   └── NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
 ├── ConstraintError
 │   ├── NotNullViolatedError, MissingNotNullColumnError
-│   ├── ConstraintViolatedError, ReplaceWhereMismatchError
+│   ├── ConstraintViolatedError, NewConstraintViolatedError, ReplaceWhereMismatchError
 │   ├── CastOverflowError, InvalidCastInputError, TextTooLongError
 │   └── IdentityInsertError, IdentityUpdateError
 ├── CommitError
 │   ├── InvalidCommitError, NumRecordsMismatchError, AppendOnlyTableError
-│   ├── MaxCommitRetriesExceededError
+│   ├── MultipleSourceRowsError, MaxCommitRetriesExceededError
 │   ├── CommitOutcomeUnknownError, WriteFailedError
 │   └── DeltaConcurrentModificationException
 │       ├── ConcurrentWriteException, ConcurrentTransactionException
@@ -233,10 +243,17 @@ class InvalidTimestampError(TableError):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class InvalidArgumentError(TableError):
+class InvalidArgumentError(TableError, ValueError):
     argument: str
     problem: str
     error_class = "DELTA_ILLEGAL_OPTION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ArgumentTypeError(TableError, TypeError):
+    argument: str
+    problem: str
+    error_class = "DELTA_INVALID_ARGUMENT_TYPE"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -276,6 +293,32 @@ class UnknownConfigurationError(TableError):
     property: str
     suggestion: str
     error_class = "DELTA_UNKNOWN_CONFIGURATION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnsetPropertyError(TableError):
+    property: str
+    path: str
+    error_class = "DELTA_UNSET_NON_EXISTENT_PROPERTY"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AddConstraintsError(TableError):
+    name: str
+    error_class = "DELTA_ADD_CONSTRAINTS"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClusteringFeatureError(TableError):
+    path: str
+    error_class = "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClusterPartitionedTableError(TableError):
+    path: str
+    columns: tuple[str, ...]
+    error_class = "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -377,6 +420,45 @@ class ColumnMappingError(ProtocolError):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class ColumnMappingModeChangeError(ProtocolError):
+    before: str
+    after: str
+    error_class = "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnknownFeatureDropError(ProtocolError):
+    feature: str
+    error_class = "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FeatureNotPresentError(ProtocolError):
+    feature: str
+    path: str
+    error_class = "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DropFeatureError(ProtocolError):
+    feature: str
+    droppable: tuple[str, ...]
+    error_class = "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TruncateHistoryError(ProtocolError):
+    feature: str
+    error_class = "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConstraintsOfFeatureError(ProtocolError):
+    constraints: tuple[str, ...]
+    error_class = "DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class IcebergCompatError(ProtocolError):
     version: int
     violation: str
@@ -416,10 +498,26 @@ class ColumnNotFoundError(SchemaError):
     error_class = "DELTA_COLUMN_NOT_FOUND"
 
     def __post_init__(self) -> None:
-        fields = {"column": self.column, "available": self.available}
-        nearest = _nearest(str(self.column), self.available)
-        text = CONDITIONS[self.error_class][1].format(column=self.column, available=nearest)
+        fields = {name: getattr(self, name) for name in _field_names(type(self))}
+        nearest = {"available": _nearest(str(self.column), self.available)}
+        text = CONDITIONS[self.error_class][1].format(**fields | nearest)
         DeltaError.__init__(self, text, **fields)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnresolvedMergeExpressionError(ColumnNotFoundError):
+    """A part of a MERGE names a column that it cannot use.
+
+    Attributes
+    ----------
+    clause
+        The part, such as ``WHEN MATCHED UPDATE``.
+    available
+        The columns that it can use.
+    """
+
+    clause: str
+    error_class = "DELTA_MERGE_UNRESOLVED_EXPRESSION"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -557,6 +655,80 @@ class ConstraintDependentColumnError(SchemaError):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class GeneratedDependentColumnError(SchemaError):
+    column: str
+    name: str
+    expression: str
+    error_class = "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnsupportedRenameError(SchemaError):
+    path: str
+    error_class = "DELTA_UNSUPPORTED_RENAME_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnsupportedDropError(SchemaError):
+    path: str
+    error_class = "DELTA_UNSUPPORTED_DROP_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnsupportedColumnChangeError(SchemaError):
+    column: str
+    before: str
+    after: str
+    problem: str
+    error_class = "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DropPartitionColumnError(SchemaError):
+    column: str
+    error_class = "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DropClusteringColumnError(SchemaError):
+    column: str
+    error_class = "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DropOnlyColumnError(SchemaError):
+    column: str
+    error_class = "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AddColumnParentError(SchemaError):
+    column: str
+    data_type: str
+    error_class = "DELTA_ADD_COLUMN_PARENT_NOT_STRUCT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConstraintExistsError(SchemaError):
+    name: str
+    expression: str
+    error_class = "DELTA_CONSTRAINT_ALREADY_EXISTS"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConstraintNotFoundError(SchemaError):
+    name: str
+    path: str
+    error_class = "DELTA_CONSTRAINT_DOES_NOT_EXIST"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ChangeDataColumnsError(SchemaError):
+    columns: tuple[str, ...]
+    error_class = "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class MissingSetColumnError(SchemaError):
     column: str
     available: Sequence[str]
@@ -599,6 +771,48 @@ class InvalidAssignmentError(SchemaError):
     problem: str
     spark_condition: str
     error_class = "DELTA_INVALID_ASSIGNMENT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MissingMergeClauseError(SchemaError):
+    path: str
+    error_class = "DELTA_MERGE_MISSING_WHEN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NonLastMatchedClauseError(SchemaError):
+    number: int
+    error_class = "DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NonLastNotMatchedClauseError(SchemaError):
+    number: int
+    error_class = "DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NonLastNotMatchedBySourceClauseError(SchemaError):
+    number: int
+    error_class = "DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DuplicateInsertColumnsError(SchemaError):
+    columns: Sequence[str]
+    error_class = "DELTA_DUPLICATE_COLUMNS_ON_INSERT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NestedInsertColumnError(SchemaError):
+    column: str
+    error_class = "DELTA_UNSUPPORTED_NESTED_FIELD_IN_OPERATION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MergeVoidColumnError(SchemaError):
+    column: str
+    error_class = "DELTA_MERGE_ADD_VOID_COLUMN"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -665,6 +879,15 @@ class ConstraintViolatedError(ConstraintError):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class NewConstraintViolatedError(ConstraintError):
+    path: str
+    expression: str
+    num_rows: int
+    rows: tuple[str, ...]
+    error_class = "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class CastOverflowError(ConstraintError):
     column: str
     row_type: str
@@ -727,6 +950,24 @@ class NumRecordsMismatchError(CommitError):
     expected: int | None
     found: int
     error_class = "DELTA_NUM_RECORDS_MISMATCH"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MultipleSourceRowsError(CommitError):
+    """Several rows of a MERGE's source match the same row of the table.
+
+    Attributes
+    ----------
+    num_rows
+        The rows of the table that several match.
+    keys
+        The values that some of them are matched by.
+    """
+
+    path: str
+    num_rows: int
+    keys: Sequence[str]
+    error_class = "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -10,14 +10,17 @@ from sparkdelta.builders import DeltaTableBuilder, IdentityGenerator
 from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.delete import delete
 from sparkdelta.commands.describe import table_detail, table_history
+from sparkdelta.commands.merge import MergeRequest, merge
 from sparkdelta.commands.update import update
-from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
+from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError, TableNotFoundError
+from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.write.expression_arguments import checked_condition, checked_values
 from sparkdelta.table.write.row_changes import ChangeResult
 
-__all__ = ["DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
+__all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
 
 
 class DeltaTable:
@@ -137,8 +140,9 @@ class DeltaTable:
         ----------
         PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
         """
+        where = checked_condition(condition, "condition")
         with advised(self._spark, self._path):
-            return delete(self._spark, self._path, condition, self._options)
+            return delete(self._spark, self._path, where, alias=self._alias, options=self._options)
 
     def update(
         self,
@@ -174,28 +178,37 @@ class DeltaTable:
         ----------
         PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
         """
-        if not set:
-            raise InvalidArgumentError(argument="set", problem="it must assign a column")
+        where, values = checked_condition(condition, "condition"), checked_values(set, "set")
         with advised(self._spark, self._path):
             return update(
-                self._spark, self._path, condition, set, alias=self._alias, options=self._options
+                self._spark, self._path, where, values, alias=self._alias, options=self._options
             )
 
-    def history(self, limit: int | None = None) -> DataFrame:
-        """Return the commits, newest first; columns as in
-        `sparkdelta.commands.describe.table_history`.
+    def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
+        """Return a builder of a merge of a source into the table; nothing happens before its
+        `execute`.
 
-        To read the table as of a commit, pass its `version`. Spark displays `timestamp` in the
-        session time zone and collects it as a naive local datetime, while `read_delta` interprets
-        times without a time zone as UTC: pass ``row.timestamp.astimezone()``.
+        Parameters
+        ----------
+        source
+            The rows to merge, which are computed once. Give it and the table an `alias` if they
+            share names of columns.
+        condition
+            SQL text or a Column on columns of both that tells what rows match; deterministic,
+            without subqueries and aggregates.
         """
-        return table_history(self._spark, self._snapshot(), limit)
+        if not isinstance(source, DataFrame):
+            problem = f"it must be a DataFrame, and is a {type(source).__name__}"
+            raise ArgumentTypeError(argument="source", problem=problem)
+        on = checked_condition(condition, "condition")
+        if on is None:
+            raise InvalidArgumentError(argument="condition", problem="it must not be None")
+        request = MergeRequest(source=source, condition=on, clauses=(), target_alias=self._alias)
+        return DeltaMergeBuilder(request, self._merge)
 
-    def detail(self) -> DataFrame:
-        """Return one row about the table; columns as in
-        `sparkdelta.commands.describe.table_detail`.
-        """
-        return table_detail(self._spark, self._snapshot())
+    def _merge(self, request: MergeRequest) -> DataFrame:
+        with advised(self._spark, self._path):
+            return merge(self._spark, self._path, request, self._options)
 
     def _snapshot(self) -> Snapshot:
         with advised(self._spark, self._path):

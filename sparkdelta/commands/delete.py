@@ -22,9 +22,9 @@ from sparkdelta.table.write.change_files import ChangeType, with_change_type
 from sparkdelta.table.write.matching_rows import condition_parameter, find_matching_rows
 from sparkdelta.table.write.row_changes import (
     ChangeResult,
-    ChangeWriter,
     RowChanges,
     Stopwatch,
+    change_writer,
     check_row_count,
     open_changeable,
     unchanged_table,
@@ -38,6 +38,8 @@ def delete(
     spark: SparkSession,
     path: str,
     where: str | Column | None = None,
+    *,
+    alias: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> ChangeResult:
     """Delete the rows that a condition is true of, all rows without one.
@@ -63,19 +65,22 @@ def delete(
             stage,
             operation=_OPERATION,
             vectors=vectors_of(snapshot.configuration),
+            alias=alias,
         )
         touched = matching.touched
         if not touched.num_files:
             return ChangeResult(milliseconds=watch.total_ms)
         watch.lap("scanTimeMs")
-        writer = ChangeWriter(session, snapshot.in_session(session), unchanged_table(snapshot))
-        new = writer.write(None, touched)
-        check_row_count(new, touched.num_copied_rows, path=snapshot.path, operation=_OPERATION)
-        changed = None
-        if writer.writes_change_data and touched.rewritten is not None:
-            # Readers take all changes of a version from its change data files, if it has any.
-            changed = writer.write_changes(with_change_type(matching.rows(), ChangeType.DELETE))
-            check_row_count(changed, touched.num_rows, path=snapshot.path, operation=_OPERATION)
+        with change_writer(
+            session, snapshot.in_session(session), unchanged_table(snapshot), touched
+        ) as writer:
+            new = writer.write(None, touched)
+            check_row_count(new, touched.num_copied_rows, path=snapshot.path, operation=_OPERATION)
+            changed = None
+            if writer.writes_change_data and touched.rewritten is not None:
+                # Readers take all changes of a version from its change data files, if it has any.
+                changed = writer.write_changes(with_change_type(matching.rows(), ChangeType.DELETE))
+                check_row_count(changed, touched.num_rows, path=snapshot.path, operation=_OPERATION)
         watch.lap("rewriteTimeMs")
         changes = RowChanges(
             snapshot=snapshot,

@@ -36,6 +36,7 @@ from sparkdelta.table.write.row_changes import (
     ChangeWriter,
     RowChanges,
     Stopwatch,
+    change_writer,
     check_row_count,
     open_changeable,
     unchanged_table,
@@ -72,19 +73,24 @@ def update(
         staging(spark, snapshot.log.store) as stage,
     ):
         matching = find_matching_rows(
-            snapshot, where, stage, operation=_OPERATION, vectors=vectors_of(table)
+            snapshot,
+            where,
+            stage,
+            operation=_OPERATION,
+            vectors=vectors_of(table),
+            alias=alias,
         )
         touched = matching.touched
         if not touched.num_files:
             return ChangeResult(milliseconds=watch.total_ms)
         watch.lap("scanTimeMs")
-        writer = ChangeWriter(spark, snapshot, unchanged_table(snapshot))
-        new, changed = _written(matching, assignments, writer, stage, alias)
-        assert new is not None
-        updated = new.num_rows - touched.num_copied_rows
-        if touched.num_rows is not None:
-            expected = touched.num_rows + touched.num_copied_rows
-            check_row_count(new, expected, path=snapshot.path, operation=_OPERATION)
+        with change_writer(spark, snapshot, unchanged_table(snapshot), touched) as writer:
+            new, changed = _written(matching, assignments, writer, stage, alias)
+            assert new is not None
+            updated = new.num_rows - touched.num_copied_rows
+            if touched.num_rows is not None:
+                expected = touched.num_rows + touched.num_copied_rows
+                check_row_count(new, expected, path=snapshot.path, operation=_OPERATION)
         watch.lap("rewriteTimeMs")
         changes = RowChanges(
             snapshot=snapshot,

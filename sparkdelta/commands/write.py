@@ -125,7 +125,7 @@ def _write(
             spark, store, snapshot, change, files, rewrite, options, reads_table=read is not None
         )
         try:
-            with report_orphans(root, files.directory):
+            with report_orphans(root, [files.directory]):
                 done = transaction.commit()
         except MetadataChangedException:
             # Another write may have used the same identity values; these are in the files already.

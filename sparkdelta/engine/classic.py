@@ -12,12 +12,14 @@ from pyspark import StatusTracker
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.engine.classic_conditions import parse_classic_filter
+from sparkdelta.engine.classic_conditions import parse_classic_filter, parse_match_terms
+from sparkdelta.engine.match_terms import MatchTerms
 from sparkdelta.engine.sessions import LOG_SETTINGS, TABLE_SETTINGS, copy_settings, set_up
 from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.storage import hadoop, hadoop_scans
 from sparkdelta.storage.hadoop_files import HadoopFiles
 from sparkdelta.storage.hadoop_log import HadoopLogStore
+from sparkdelta.storage.hadoop_plans import columns_used, with_attributes_of
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
@@ -163,8 +165,27 @@ class ClassicEngine:
         schema: StructType,
         *,
         time_zone: str,
+        alias: str | None = None,
     ) -> Predicate:
-        return parse_classic_filter(filtered, schema, time_zone=time_zone)
+        return parse_classic_filter(filtered, schema, time_zone=time_zone, alias=alias)
+
+    def match_terms(
+        self,
+        filtered: DataFrame,
+        target: DataFrame,
+        source: DataFrame,
+        schema: StructType,
+        *,
+        alias: str,
+    ) -> MatchTerms:
+        time_zone = str(self.spark.conf.get("spark.sql.session.timeZone"))
+        return parse_match_terms(filtered, target, source, schema, alias=alias, time_zone=time_zone)
+
+    def columns_used(self, frame: DataFrame, rows: DataFrame) -> list[str]:
+        return columns_used(frame, rows)
+
+    def with_attributes_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
+        return with_attributes_of(rows, like)
 
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
         return hadoop.plan_nodes(frame)

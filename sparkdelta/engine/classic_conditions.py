@@ -5,9 +5,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.match_terms import EqualKey, MatchTerms
 from sparkdelta.predicates.analyzed_text import parse_analyzed
-from sparkdelta.protocol.predicates import Predicate, Unusable, functions
+from sparkdelta.protocol.predicates import IsNull, Predicate, Unusable, functions, without_not
 from sparkdelta.storage.hadoop import filter_condition, plan_nodes
+from sparkdelta.storage.hadoop_plans import condition_terms
 
 _OPERATORS = frozenset(("+", "-", "*", "/", "%", "negative", "like"))
 _USER_FUNCTIONS = frozenset(
@@ -18,23 +20,69 @@ _USER_FUNCTIONS = frozenset(
 )  # fmt: skip
 
 
-def parse_classic_filter(filtered: DataFrame, schema: StructType, *, time_zone: str) -> Predicate:
+def parse_classic_filter(
+    filtered: DataFrame, schema: StructType, *, time_zone: str, alias: str | None = None
+) -> Predicate:
     """Return the predicate of a filter's condition.
 
     Parameters
     ----------
     filtered
-        A filter on an empty DataFrame with the table's schema and the alias
-        `analyzed_text.qualifier_of(schema)`.
+        A filter on an empty DataFrame with the table's schema and the alias.
     schema
         The table's columns.
     time_zone
         The session time zone, for strings that are cast to timestamps.
+    alias
+        `analyzed_text.qualifier_of(schema)` by default.
     """
     text, shown_zone = filter_condition(filtered)
-    predicate = parse_analyzed(text, schema, time_zone=time_zone, shown_zone=shown_zone)
+    predicate = parse_analyzed(
+        text, schema, time_zone=time_zone, shown_zone=shown_zone, alias=alias
+    )
     if not functions(predicate) <= _OPERATORS:
         _, nodes = plan_nodes(filtered)
         if not _USER_FUNCTIONS.isdisjoint(node.rpartition(".")[2] for node in nodes):
             return Unusable(text, "a function of the user may have the name of one of Spark's")
     return predicate
+
+
+def parse_match_terms(
+    filtered: DataFrame,
+    target: DataFrame,
+    source: DataFrame,
+    schema: StructType,
+    *,
+    alias: str,
+    time_zone: str,
+) -> MatchTerms:
+    """Return what a filter's condition on rows of a target and a source says about the target.
+
+    Parameters
+    ----------
+    target
+        With the columns of `schema`, under the alias.
+    """
+    _, shown_zone = filter_condition(filtered)
+    _, nodes = plan_nodes(filtered)
+    has_user_functions = not _USER_FUNCTIONS.isdisjoint(n.rpartition(".")[2] for n in nodes)
+
+    def parsed(text: str) -> Predicate:
+        predicate = parse_analyzed(
+            text, schema, time_zone=time_zone, shown_zone=shown_zone, alias=alias
+        )
+        if has_user_functions and not functions(predicate) <= _OPERATORS:
+            return Unusable(text, "a function of the user may have the name of one of Spark's")
+        return without_not(predicate)
+
+    terms = condition_terms(filtered, target, source)
+    keys = []
+    for text, column in (term.equal for term in terms if term.equal is not None):
+        is_null = parsed(f"({text} IS NULL)")
+        if isinstance(is_null, IsNull):
+            keys.append(EqualKey(is_null.child, column))
+    return MatchTerms(
+        target=tuple(parsed(term.text) for term in terms if term.text is not None),
+        source=tuple(term.column for term in terms if term.column is not None),
+        keys=tuple(keys),
+    )

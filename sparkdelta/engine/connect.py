@@ -12,6 +12,7 @@ from typing import Any, ClassVar, cast
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.match_terms import MatchTerms
 from sparkdelta.engine.sessions import LOG_SETTINGS, SHUFFLE_PARTITIONS, TABLE_SETTINGS, set_up
 from sparkdelta.predicates.connect_columns import parse_connect_column
 from sparkdelta.predicates.sql_text import parse_condition
@@ -158,6 +159,7 @@ class ConnectEngine:
         schema: StructType,
         *,
         time_zone: str,
+        alias: str | None = None,  # noqa: ARG002 - names with it choose no files
     ) -> Predicate:
         if self._is_retyped(str(where)):
             return Unusable(str(where), "spark.sql.timestampType changes the meaning of TIMESTAMP")
@@ -165,8 +167,25 @@ class ConnectEngine:
             return parse_condition(where, schema, time_zone=time_zone)
         return parse_connect_column(where, schema, time_zone=time_zone)
 
+    def match_terms(
+        self,
+        filtered: DataFrame,
+        target: DataFrame,
+        source: DataFrame,
+        schema: StructType,
+        *,
+        alias: str,
+    ) -> MatchTerms:
+        raise NotImplementedError(_NO_PLANS)
+
+    def columns_used(self, frame: DataFrame, rows: DataFrame) -> list[str]:
+        raise NotImplementedError(_NO_PLANS)
+
+    def with_attributes_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
+        raise NotImplementedError(_NO_PLANS)
+
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
-        raise NotImplementedError("a Spark Connect client has no access to plans")
+        raise NotImplementedError(_NO_PLANS)
 
     def read_options_named(self, rows: DataFrame, name: str) -> set[str]:
         return connect.read_options_named(rows, name)
@@ -176,6 +195,7 @@ class ConnectEngine:
         return not is_usual and "timestamp" in condition.lower()
 
 
+_NO_PLANS = "a Spark Connect client has no access to plans"
 _HAS_SCHEME = re.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/").match
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.match_terms import MatchTerms
 from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
@@ -197,19 +198,55 @@ class SparkEngine(Protocol):
         """
 
     def parse_condition(
-        self, filtered: DataFrame, where: str | Column, schema: StructType, *, time_zone: str
+        self,
+        filtered: DataFrame,
+        where: str | Column,
+        schema: StructType,
+        *,
+        time_zone: str,
+        alias: str | None = None,
     ) -> Predicate:
         """Return the predicate of a condition.
 
         Parameters
         ----------
         filtered
-            An `analyzed_filter` of an empty frame by `where`, under the alias
-            `analyzed_text.qualifier_of(schema)`.
+            An `analyzed_filter` of an empty frame by `where`.
         schema
             The table's columns.
         time_zone
             The session time zone, for strings that are cast to timestamps.
+        alias
+            Of the empty frame; `analyzed_text.qualifier_of(schema)` by default.
+        """
+
+    def match_terms(
+        self,
+        filtered: DataFrame,
+        target: DataFrame,
+        source: DataFrame,
+        schema: StructType,
+        *,
+        alias: str,
+    ) -> MatchTerms:
+        """Return what a condition says about the rows of a table; requires `sees_plans`.
+
+        Parameters
+        ----------
+        filtered
+            A filter by the condition on the rows of `target` and `source`.
+        target
+            Rows with the columns of `schema`, under the alias.
+        """
+
+    def columns_used(self, frame: DataFrame, rows: DataFrame) -> list[str]:
+        """Return the columns of `rows` that the last operator of `frame`, whose plan contains
+        theirs, refers to; requires `sees_plans`.
+        """
+
+    def with_attributes_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
+        """Return rows whose first columns stand for all those of another DataFrame, so that
+        expressions of it, and its own columns, can be evaluated on them; requires `sees_plans`.
         """
 
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:

@@ -41,8 +41,15 @@ class _Operation:
     operands: tuple[_Part, ...]
 
 
-_Part: TypeAlias = "_Token | _Operation | list[_Part]"
-"""A list holds the tokens inside parentheses, between commas, or of an unsupported operation."""
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The parts inside parentheses, between commas."""
+
+    parts: tuple[_Part, ...]
+
+
+_Part: TypeAlias = "_Token | _Operation | _Group | list[_Part]"
+"""A list holds the parts of a type or of an unsupported operation."""
 
 _TEXT = r"""
     (?P<space>\s+)
@@ -79,23 +86,30 @@ def qualifier_of(schema: StructType) -> str:
 
 
 def parse_analyzed(
-    text: str, schema: StructType, *, time_zone: str, shown_zone: str | None = None
+    text: str,
+    schema: StructType,
+    *,
+    time_zone: str,
+    shown_zone: str | None = None,
+    alias: str | None = None,
 ) -> Predicate:
     """Return the predicate of an analyzed condition.
 
     Parameters
     ----------
     text
-        The SQL text of a condition on rows with the alias `qualifier_of(schema)`.
+        The SQL text of a condition on rows of the table.
     schema
         The table's columns.
+    alias
+        The alias of the rows; `qualifier_of(schema)` by default.
     time_zone
         The session time zone, for strings that are cast to timestamps.
     shown_zone
         The time zone in which Spark formatted timestamps; `time_zone` by default.
     """
     try:
-        part = _operand(_nested(_tokens(text, quoted(qualifier_of(schema)))))
+        part = _parsed(_tokens(text, alias or qualifier_of(schema)))
         return _AnalyzedTree(schema, time_zone, shown_zone or time_zone).predicate(part)
     except UnusableError as error:
         return Unusable(text, error.reason)
@@ -103,84 +117,87 @@ def parse_analyzed(
         return Unusable(text, "it is nested too deeply")
 
 
-def _tokens(text: str, qualifier: str) -> Iterator[_Token]:
-    pattern = _TEXT.replace("{qualifier}", re.escape(qualifier))
+def _tokens(text: str, alias: str) -> Iterator[_Token]:
+    qualifiers = f"(?:{re.escape(quoted(alias))}|{re.escape(alias)})"  # Spark quotes if needed
+    pattern = _TEXT.replace("{qualifier}", qualifiers)
     for found in re.finditer(pattern, text, re.VERBOSE | re.DOTALL):
         kind = str(found.lastgroup)
         if kind != "space":
             yield _Token(kind, found.group())
 
 
-def _nested(tokens: Iterator[_Token]) -> list[_Part]:
-    """Nest tokens into lists by their parentheses."""
+def _parsed(tokens: Iterator[_Token]) -> _Part:
+    """Return the operation of tokens, made from the innermost parentheses outwards: a chain of
+    operators is nested as deeply as it is long.
+    """
     levels: list[list[_Part]] = [[]]
     for token in tokens:
         if token == _Token("symbol", "("):
-            inner: list[_Part] = []
-            levels[-1].append(inner)
-            levels.append(inner)
+            levels.append([])
         elif token == _Token("symbol", ")") and len(levels) > 1:
-            levels.pop()
+            inner = levels.pop()
+            levels[-1].append(_group(inner))
         else:
             levels[-1].append(token)
     if len(levels) > 1:
         raise UnusableError("its parentheses are not closed")
-    return levels[0]
+    return _operation(levels[0])
 
 
-def _operand(parts: list[_Part]) -> _Part:
-    """Return a token or an operation, or the parts unchanged if they are not supported."""
-    if not parts:
-        return parts
-    if len(parts) == 1:
-        (part,) = parts
-        return _operand(part) if isinstance(part, list) else part
-    words = [part.text.upper() if isinstance(part, _Token) else "" for part in parts]
-    if words[:1] == ["NOT"]:
-        return _Operation("not", (_operand(parts[1:]),))
-    last = parts[-1]
-    if words[:1] == ["-"] and len(parts) == 2:
-        if isinstance(last, _Token) and last.kind == "number":
-            return _Token("number", f"-{last.text}")
-        return _Operation("negative", (_operand(parts[1:]),))
-    infix = [  # not the sign of a number
-        n for n, word in enumerate(words) if n > 0 and word in _INFIX and words[n - 1] not in _INFIX
-    ]
-    if len(infix) == 1:
-        (at,) = infix
-        operands = (_operand(parts[:at]), _operand(parts[at + 1 :]))
-        return _Operation(words[at].lower(), operands)
-    if words[-2:] == ["IS", "NULL"]:
-        return _Operation("isnull", (_operand(parts[:-2]),))
-    if words[-3:] == ["IS", "NOT", "NULL"]:
-        return _Operation("isnotnull", (_operand(parts[:-3]),))
-    if words[-2:-1] == ["IN"] and isinstance(last, list):
-        return _Operation("in", (_operand(parts[:-2]), *_arguments(last)))
-    if words.count("LIKE") == 1 and "ESCAPE" not in words:
-        at = words.index("LIKE")
-        return _Operation("like", (_operand(parts[:at]), _operand(parts[at + 1 :])))
-    function = parts[0] if len(parts) == 2 else None
-    if isinstance(function, _Token) and function.kind == "word" and isinstance(last, list):
-        return _function(function.text, last)
-    return parts
-
-
-def _function(name: str, listed: list[_Part]) -> _Part:
-    if name in ("CAST", "TRY_CAST"):
-        words = [part.text if isinstance(part, _Token) else "" for part in listed]
-        at = max((n for n, word in enumerate(words) if word == "AS"), default=0)
-        return _Operation(name, (_operand(listed[:at]), listed[at + 1 :]))
-    return _Operation(name.lower(), _arguments(listed))
-
-
-def _arguments(listed: list[_Part]) -> tuple[_Part, ...]:
+def _group(listed: list[_Part]) -> _Group:
     arguments: list[list[_Part]] = [[]]
     for part in listed:
         if part == _Token("symbol", ","):
             arguments.append([])
         else:
             arguments[-1].append(part)
-    return tuple(map(_operand, arguments)) if listed else ()
+    return _Group(tuple(map(_operation, arguments)) if listed else ())
+
+
+def _operation(parts: list[_Part]) -> _Part:
+    """Return a token or an operation, or the parts unchanged if they are not supported."""
+    if not parts:
+        return parts
+    last = parts[-1]
+    if len(parts) == 1:
+        return last.parts[0] if isinstance(last, _Group) and len(last.parts) == 1 else last
+    words = [part.text.upper() if isinstance(part, _Token) else "" for part in parts]
+    if "AS" in words:  # of a cast
+        at = words.index("AS")
+        return _Operation("as", (_operation(parts[:at]), parts[at + 1 :]))
+    if words[0] == "NOT":
+        return _Operation("not", (_operation(parts[1:]),))
+    if words[0] == "-" and len(parts) == 2:
+        if isinstance(last, _Token) and last.kind == "number":
+            return _Token("number", f"-{last.text}")
+        return _Operation("negative", (_operation(parts[1:]),))
+    infix = [  # not the sign of a number
+        n for n, word in enumerate(words) if n > 0 and word in _INFIX and words[n - 1] not in _INFIX
+    ]
+    if len(infix) == 1:
+        (at,) = infix
+        operands = (_operation(parts[:at]), _operation(parts[at + 1 :]))
+        return _Operation(words[at].lower(), operands)
+    if words[-2:] == ["IS", "NULL"]:
+        return _Operation("isnull", (_operation(parts[:-2]),))
+    if words[-3:] == ["IS", "NOT", "NULL"]:
+        return _Operation("isnotnull", (_operation(parts[:-3]),))
+    if words[-2:-1] == ["IN"] and isinstance(last, _Group):
+        return _Operation("in", (_operation(parts[:-2]), *last.parts))
+    if words.count("LIKE") == 1 and "ESCAPE" not in words:
+        at = words.index("LIKE")
+        return _Operation("like", (_operation(parts[:at]), _operation(parts[at + 1 :])))
+    function = parts[0] if len(parts) == 2 else None
+    if isinstance(function, _Token) and function.kind == "word" and isinstance(last, _Group):
+        return _function(function.text, last)
+    return parts
+
+
+def _function(name: str, group: _Group) -> _Operation:
+    typed = group.parts[0] if len(group.parts) == 1 else None
+    if name in ("CAST", "TRY_CAST") and isinstance(typed, _Operation) and typed.name == "as":
+        return _Operation(name, typed.operands)
+    return _Operation(name.lower(), group.parts)
 
 
 class _AnalyzedTree(ColumnTree):
@@ -188,17 +205,17 @@ class _AnalyzedTree(ColumnTree):
         super().__init__(schema, time_zone)
         self.shown_zone = shown_zone
 
-    def predicate(self, node: Any) -> Predicate:
+    def predicate(self, node: Any, level: int = 0) -> Predicate:
         if isinstance(node, _Operation) and node.name == "between" and len(node.operands) == 3:
             child, low, high = node.operands
             limits = (_Operation(">=", (child, low)), _Operation("<=", (child, high)))
-            return super().predicate(_Operation("and", limits))
-        return super().predicate(node)
+            return super().predicate(_Operation("and", limits), level)
+        return super().predicate(node, level)
 
     def call(self, node: Any) -> tuple[str, Sequence[Any]] | None:
         if not isinstance(node, _Operation) or node.name in ("CAST", "TRY_CAST"):
             return None
-        return node.name, _flattened(node) if node.name in ("and", "or") else node.operands
+        return node.name, node.operands
 
     def shown(self, node: Any) -> str:
         return _text(node)
@@ -208,7 +225,7 @@ class _AnalyzedTree(ColumnTree):
             return self._cast(node)
         if isinstance(node, _Token):
             return self._token(node)
-        if len(node) == 2 and all(isinstance(part, _Token) for part in node):
+        if isinstance(node, list) and [type(part) for part in node] == [_Token, _Token]:
             word, string = node
             if string.kind == "string" and word.text in _DATETIME_KEYWORDS:
                 return self._datetime_literal(string.text[1:-1], _DATETIME_KEYWORDS[word.text])
@@ -251,19 +268,6 @@ class _AnalyzedTree(ColumnTree):
         return cast(child, data_type, is_try=node.name == "TRY_CAST", time_zone=self.time_zone)
 
 
-def _flattened(node: _Operation) -> tuple[_Part, ...]:
-    """Return the operands of a chain of the same operator."""
-    operands: list[_Part] = []
-    stack: list[_Part] = [node]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, _Operation) and part.name == node.name:
-            stack += reversed(part.operands)
-        else:
-            operands.append(part)
-    return tuple(operands)
-
-
 def _number(text: str) -> Literal:
     match = _NUMBER.fullmatch(text)
     if match is None:
@@ -285,7 +289,7 @@ def _number(text: str) -> Literal:
 def _text(part: _Part) -> str:
     """Return a part as text for messages."""
     if isinstance(part, _Token):
-        return part.text.partition("`.")[2] if part.kind == "column" else part.text
+        return part.text.partition(".")[2] if part.kind == "column" else part.text
     if isinstance(part, _Operation):
         texts = [f"({_text(p)})" if _is_infix(p) else _text(p) for p in part.operands]
         if _is_infix(part):
@@ -293,8 +297,9 @@ def _text(part: _Part) -> str:
         if part.name in ("CAST", "TRY_CAST"):
             return f"{part.name}({' AS '.join(texts)})"
         return f"{part.name}({', '.join(texts)})"
-    inner = (f"({_text(each)})" if isinstance(each, list) else _text(each) for each in part)
-    return re.sub(r" ?([(,]) ?", r"\1", " ".join(inner))
+    if isinstance(part, _Group):
+        return f"({', '.join(map(_text, part.parts))})"
+    return re.sub(r" ?([(,]) ?", r"\1", " ".join(map(_text, part)))
 
 
 def _is_infix(part: _Part) -> bool:

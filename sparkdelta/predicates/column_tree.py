@@ -25,6 +25,8 @@ from sparkdelta.protocol.predicates import (
 )
 
 _COMPARISONS = {"=", "<=>", "<", "<=", ">", ">="}
+_MAX_DEPTH = 100
+"""What is nested more deeply, AND below OR below NOT, would take Spark's parser long."""
 
 
 class ColumnTree(ABC):
@@ -51,20 +53,45 @@ class ColumnTree(ABC):
         """Return a node as text for messages."""
         return str(node)
 
-    def predicate(self, node: Any) -> Predicate:
-        """Return the predicate of a boolean node."""
+    def predicate(self, node: Any, level: int = 0) -> Predicate:
+        """Return the predicate of a boolean node, which is nested `level` deep."""
         name, arguments = self.call(node) or ("", ())
-        if name in ("and", "or"):
-            terms = tuple(self.predicate(argument) for argument in arguments)
-            return And(terms) if name == "and" else Or(terms)
-        if name == "not":
-            return Not(self.predicate(arguments[0]))
         try:
-            return self._atom(node, name, arguments)
-        except UnusableError as error:
-            return Unusable(self.shown(node), error.reason)
+            if name in ("and", "or", "not") and level == _MAX_DEPTH:
+                raise RecursionError
+            if name in ("and", "or"):
+                operands = self._chained(name, arguments)
+                terms = tuple(self.predicate(operand, level + 1) for operand in operands)
+                return And(terms) if name == "and" else Or(terms)
+            if name == "not":
+                return self._negated(arguments[0], level + 1)
+            try:
+                return self._atom(node, name, arguments)
+            except UnusableError as error:
+                return Unusable(self.shown(node), error.reason)
         except RecursionError:
             return Unusable("", "it is nested too deeply")
+
+    def _chained(self, name: str, arguments: Sequence[Any]) -> list[Any]:
+        """Return the operands of a chain of the same operator."""
+        operands, stack = [], [*reversed(arguments)]
+        while stack:
+            node = stack.pop()
+            inner, below = self.call(node) or ("", ())
+            if inner == name:
+                stack += reversed(below)
+            else:
+                operands.append(node)
+        return operands
+
+    def _negated(self, node: Any, level: int) -> Predicate:
+        """Return NOT of a node; a negation of a negation is neither."""
+        is_negated = True
+        while (call := self.call(node)) is not None and call[0] == "not":
+            (node,) = call[1]
+            is_negated = not is_negated
+        term = self.predicate(node, level)
+        return Not(term) if is_negated else term
 
     def _atom(self, node: Any, name: str, arguments: Sequence[Any]) -> Predicate:
         if name in _COMPARISONS:

@@ -34,11 +34,11 @@ def parse_connect_column(
 
 
 class _ConnectTree(ColumnTree):
-    def predicate(self, node: Any) -> Predicate:
+    def predicate(self, node: Any, level: int = 0) -> Predicate:
         kind = type(node).__name__
         if kind == "SQLExpression":
             return parse_condition(node._expr, self.schema, time_zone=self.time_zone)
-        return super().predicate(node._child if kind == "ColumnAlias" else node)
+        return super().predicate(node._child if kind == "ColumnAlias" else node, level)
 
     def call(self, node: Any) -> tuple[str, Sequence[Any]] | None:
         if type(node).__name__ not in ("UnresolvedFunction", "CallFunction"):

@@ -87,6 +87,9 @@ class ReadSet:
         The logical files that it read.
     whole_table
         True if it read every file.
+    leaves_rows
+        True if it read rows that match a predicate and leaves them as they are: a concurrent commit
+        must not remove a file, which may have had one.
     app_ids
         The applications whose transaction identifiers it read.
     """
@@ -94,12 +97,13 @@ class ReadSet:
     predicates: tuple[Predicate, ...] = ()
     files: frozenset[FileKey] = frozenset()
     whole_table: bool = False
+    leaves_rows: bool = False
     app_ids: frozenset[str] = frozenset()
 
     @property
     def depends_on_files(self) -> bool:
         """True if file actions of a concurrent commit can conflict."""
-        return bool(self.predicates or self.files or self.whole_table)
+        return bool(self.predicates or self.files or self.whole_table or self.leaves_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,7 @@ def file_conflicts(
     removed_paths = {path for path, _ in removes}
     for remove in winner.removes:
         path, _ = file_key(remove, table_root)
-        if read.whole_table or path in read_paths:
+        if read.whole_table or read.leaves_rows or path in read_paths:
             conflicts.setdefault(Conflict.REMOVED_WHAT_WAS_READ, remove.path)
         if path in removed_paths:
             conflicts.setdefault(Conflict.REMOVED_WHAT_IS_REMOVED, remove.path)

@@ -106,6 +106,16 @@ class DeletionVectorDescriptor:
         return name if self.offset is None else f"{name}@{self.offset}"
 
     @property
+    def prefix(self) -> str:
+        """The directory of the file, if it is relative to the table's root; else empty.
+
+        References
+        ----------
+        PROTOCOL.md#derived-fields
+        """
+        return self.path_or_inline_dv[:-_ENCODED_UUID_LENGTH] if self.storage_type == "u" else ""
+
+    @property
     def is_inline(self) -> bool:
         """True if the descriptor itself contains the deletion vector."""
         return self.storage_type == "i"

@@ -216,7 +216,7 @@ def is_staging_directory(name: str) -> bool:
 
 
 def data_directory(uuid: str) -> str:
-    """Return the name of a directory, below the table's root, for the data files of one write.
+    """Return the name of a directory, below the table's root, for the new files of one write.
 
     Examples
     --------

@@ -254,15 +254,12 @@ def _negated(predicate: Predicate) -> Predicate:
 
 def columns(node: Predicate | Expression) -> frozenset[ColumnPath]:
     """Return all columns that the tree refers to."""
-    if isinstance(node, Column):
-        return frozenset((node.path,))
-    return frozenset().union(*(columns(child) for child in children(node)))
+    return frozenset(part.path for part in parts(node) if isinstance(part, Column))
 
 
 def functions(node: Predicate | Expression) -> frozenset[str]:
     """Return all functions that the tree calls."""
-    own = frozenset((node.function,)) if isinstance(node, Call) else frozenset[str]()
-    return own.union(*(functions(child) for child in children(node)))
+    return frozenset(part.function for part in parts(node) if isinstance(part, Call))
 
 
 def is_usable(predicate: Predicate) -> bool:
@@ -272,10 +269,17 @@ def is_usable(predicate: Predicate) -> bool:
 
 def unusable_parts(node: Predicate | Expression) -> Iterator[Unusable]:
     """Yield the parts that cannot be used to select files."""
-    if isinstance(node, Unusable):
-        yield node
-    for child in children(node):
-        yield from unusable_parts(child)
+    return (part for part in parts(node) if isinstance(part, Unusable))
+
+
+def parts(node: Predicate | Expression) -> Iterator[Predicate | Expression]:
+    """Yield a node and all nodes below it but literals, from left to right."""
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        yield part
+        below = [child for child in children(part) if not isinstance(child, Literal)]
+        stack += reversed(below)
 
 
 def children(node: Predicate | Expression) -> Iterator[Predicate | Expression]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from sparkdelta.exceptions import InvalidArgumentError, UnknownConfigurationError
@@ -66,10 +66,31 @@ class RequestedProperties:
 
 
 def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
-    """Check the properties that a user sets.
+    """Check the properties that a user sets for a new table.
 
-    Names that do not begin with `delta.` are user-defined and accepted with any string. Iceberg
-    compatibility enables column mapping by name unless a mode is set.
+    Iceberg compatibility enables column mapping by name unless a mode is set.
+
+    Raises
+    ------
+    UnknownConfigurationError, InvalidArgumentError
+        As `changed_properties` and `check_retention`.
+
+    References
+    ----------
+    PROTOCOL.md#table-features, PROTOCOL.md#change-metadata
+    """
+    requested = changed_properties(properties)
+    configuration = dict(requested.configuration)
+    if is_for_iceberg(configuration):
+        configuration.setdefault(COLUMN_MAPPING_MODE, ColumnMappingMode.NAME.value)
+    check_retention(configuration)
+    return replace(requested, configuration=configuration)
+
+
+def changed_properties(properties: Mapping[str, str]) -> RequestedProperties:
+    """Check each of the properties that a user sets, without those that the table has.
+
+    Names that do not begin with `delta.` are user-defined and accepted with any string.
 
     Raises
     ------
@@ -88,7 +109,7 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     for spelling, value in properties.items():
         if not isinstance(value, str):
             raise InvalidArgumentError(argument=spelling, problem=f"{value!r} is not a string")
-        name = _canonical(spelling)
+        name = property_name(spelling)
         if name.startswith(FEATURE):
             if value.lower() not in ("supported", "enabled"):
                 raise InvalidArgumentError(argument=name, problem=f"{value!r} is not 'supported'")
@@ -100,11 +121,6 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
             versions[name] = int(value)
         elif name != _IGNORE_DEFAULTS:
             configuration[name] = value
-    if is_for_iceberg(configuration):
-        configuration.setdefault(COLUMN_MAPPING_MODE, ColumnMappingMode.NAME.value)
-    if log_retention_ms(configuration) < deleted_file_retention_ms(configuration):
-        problem = f"it is shorter than {DELETED_FILE_RETENTION}"
-        raise InvalidArgumentError(argument=LOG_RETENTION, problem=problem)
     return RequestedProperties(
         configuration,
         frozenset(features),
@@ -113,8 +129,26 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     )
 
 
-def _canonical(name: str) -> str:
-    """Return a name as spelled in the protocol, given any case."""
+def check_retention(configuration: Mapping[str, str]) -> None:
+    """Raise if log files would be deleted before data files.
+
+    Raises
+    ------
+    InvalidArgumentError
+    """
+    if log_retention_ms(configuration) < deleted_file_retention_ms(configuration):
+        problem = f"it is shorter than {DELETED_FILE_RETENTION}"
+        raise InvalidArgumentError(argument=LOG_RETENTION, problem=problem)
+
+
+def property_name(name: str) -> str:
+    """Return the name of a property that users may set as spelled in the protocol, given any case.
+
+    Raises
+    ------
+    UnknownConfigurationError
+        No such property of the protocol can be set by users.
+    """
     lower = name.lower()
     if not lower.startswith(PREFIX):
         return name

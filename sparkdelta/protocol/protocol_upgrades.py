@@ -8,10 +8,11 @@ PROTOCOL.md#table-features-for-new-and-existing-tables, PROTOCOL.md#protocol-evo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from sparkdelta.exceptions import InvalidCommitError
+from sparkdelta.exceptions import InvalidArgumentError, InvalidCommitError
 from sparkdelta.protocol.actions import Protocol
-from sparkdelta.protocol.property_rules import CONSTRAINT
+from sparkdelta.protocol.property_rules import CONSTRAINT, MIN_READER_VERSION
 from sparkdelta.protocol.table_features import (
     FEATURES,
     READER_FEATURES_VERSION,
@@ -131,8 +132,69 @@ def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
     return _with_lists(protocol, missing) if missing else protocol
 
 
-def check_upgrade(before: Protocol, after: Protocol, *, path: str) -> None:
+def with_versions(
+    protocol: Protocol, *, reader_version: int | None, writer_version: int | None
+) -> Protocol:
+    """Return the protocol with at least these versions and the features that they imply.
+
+    Lower versions than the protocol's own change nothing. Reader version 2, which is that of
+    `columnMapping`, needs writer version 5, without which it stays 1.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Reader version 3 requires writer version 7.
+
+    References
+    ----------
+    PROTOCOL.md#protocol-evolution, PROTOCOL.md#supported-features
+    """
+    reader = max(protocol.min_reader_version, reader_version or 1)
+    writer = max(protocol.min_writer_version, writer_version or 1)
+    if writer < WRITER_FEATURES_VERSION:
+        if reader >= READER_FEATURES_VERSION:
+            problem = f"reader version {reader} requires writer version {WRITER_FEATURES_VERSION}"
+            raise InvalidArgumentError(argument=MIN_READER_VERSION, problem=problem)
+        is_mapped = writer >= (FEATURES[TableFeature.COLUMN_MAPPING].min_writer_version or 0)
+        return Protocol(reader if is_mapped else protocol.min_reader_version, writer)
+    wanted = Protocol(reader_version or 1, writer_version or 1)
+    implied = {feature.value for feature in supported_features(wanted)}
+    has_lists = protocol.min_writer_version >= WRITER_FEATURES_VERSION
+    listed = upgraded_protocol(protocol if has_lists else _with_lists(protocol, set()), implied)
+    if reader <= listed.min_reader_version or reader < READER_FEATURES_VERSION:
+        return listed
+    readers = tuple(filter(_is_reader_writer, listed.writer_features or ()))
+    return replace(listed, min_reader_version=reader, reader_features=readers)
+
+
+def without_feature(protocol: Protocol, feature: TableFeature) -> Protocol:
+    """Return the protocol without a writer feature, as legacy versions if they imply exactly the
+    features that are left.
+
+    References
+    ----------
+    PROTOCOL.md#supported-features
+    """
+    has_lists = protocol.min_writer_version >= WRITER_FEATURES_VERSION
+    listed = protocol if has_lists else _with_lists(protocol, set())
+    writers = tuple(n for n in listed.writer_features or () if known_feature(n) is not feature)
+    left = {known_feature(name) for name in writers}
+    for version in range(2, WRITER_FEATURES_VERSION):
+        legacy = with_versions(Protocol(1, 1), reader_version=2, writer_version=version)
+        if left == supported_features(legacy):
+            return legacy
+    return replace(listed, writer_features=writers)
+
+
+def check_upgrade(
+    before: Protocol, after: Protocol, *, path: str, dropped: frozenset[str] = frozenset()
+) -> None:
     """Raise if a new protocol lacks features of the previous one, because data may depend on them.
+
+    Parameters
+    ----------
+    dropped
+        Names of features that nothing in the table depends on any more.
 
     Raises
     ------
@@ -143,7 +205,7 @@ def check_upgrade(before: Protocol, after: Protocol, *, path: str) -> None:
     ----------
     PROTOCOL.md#protocol-evolution, PROTOCOL.md#supported-features
     """
-    lost = _supported_names(before) - _supported_names(after)
+    lost = _supported_names(before) - _supported_names(after) - dropped
     if lost:
         problem = f"its protocol no longer supports {', '.join(sorted(lost))}"
         raise InvalidCommitError(path=path, problem=problem)

@@ -52,6 +52,22 @@ def with_column_ids(
     return with_fields(schema, assigned), last
 
 
+def with_own_names(schema: StructType) -> StructType:
+    """Return the schema with physical names that are the columns' own names, at every level, as
+    files have them that were written without column mapping.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-column-mapping
+    """
+
+    def named(field: StructField) -> StructField:
+        metadata = {**(field.metadata or {}), PHYSICAL_NAME: field.name}
+        return StructField(field.name, field.dataType, field.nullable, metadata)
+
+    return with_fields(schema, named)
+
+
 def with_ids_of(schema: StructType, earlier: StructType) -> StructType:
     """Copy the ids and physical names of columns that have the same name and type in an earlier
     schema.

@@ -36,6 +36,22 @@ ALLOW_EXPLICIT_INSERT = "delta.identity.allowExplicitInsert"
 MAX_CLUSTERING_COLUMNS = 4
 
 
+def declared_type(given: str | DataType) -> DataType:
+    """Return a type, given as such or by its SQL name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The text is that of a column.
+    """
+    if isinstance(given, DataType):
+        return given
+    data_type = DataType.fromDDL(given)
+    if isinstance(data_type, StructType) and not given.strip().lower().startswith("struct"):
+        raise _invalid("dataType", f"{given} is a column, not a type")
+    return data_type
+
+
 def identity_metadata(start: int, step: int, *, allows_explicit_values: bool) -> dict[str, object]:
     """Return the field metadata that defines an identity column.
 

@@ -25,6 +25,24 @@ CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's metadata key for the d
 _BOUNDED = re.compile(r"(?:var)?char\((?P<length>\d+)\)", re.IGNORECASE)
 
 
+def is_longer_text(before: str | None, after: str | None) -> bool:
+    """True if each text of one declared type is one of another; None is STRING.
+
+    Examples
+    --------
+    >>> is_longer_text("char(3)", "varchar(3)"), is_longer_text("varchar(3)", "char(9)")
+    (True, False)
+    >>> is_longer_text("varchar(3)", None), is_longer_text(None, "varchar(3)")
+    (True, False)
+    """
+    if after is None:
+        return True
+    old, new = (_BOUNDED.fullmatch(text or "") for text in (before, after))
+    if old is None or new is None or not after.lower().startswith("varchar"):
+        return False
+    return int(old["length"]) <= int(new["length"])
+
+
 @dataclass(frozen=True, slots=True)
 class Forbidden:
     """A condition that no row may meet, and the error to raise if one does.

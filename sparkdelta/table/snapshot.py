@@ -23,6 +23,7 @@ from sparkdelta.protocol.arguments import checked_count, checked_names
 from sparkdelta.protocol.commit_timestamps import utc_datetime
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, listing_prefix
 from sparkdelta.protocol.log_segment import LogSegment, extend_log_segment
+from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
@@ -230,6 +231,13 @@ class Snapshot:
         bound = checked_count(max_driver_files, "max_driver_files", least=0)
         bound = MAX_DRIVER_FILES if bound is None else bound
         return Scan(self._state, where, names, bound, self._loaded.checksum)
+
+    def candidates(self, predicate: Predicate | None, columns: Sequence[str] | None = None) -> Scan:
+        """A read of the rows that a predicate may be true of: others may be left out, as far as
+        statistics and conditions that cannot fail allow; all rows without a predicate.
+        """
+        names = None if columns is None else tuple(columns)
+        return Scan(self._state, None, names, MAX_DRIVER_FILES, self._loaded.checksum, predicate)
 
     def refresh(self) -> Snapshot:
         """The latest version; reads only the commits that are new, and returns itself if none is.

@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from sparkdelta.engine.driver import delta_errors
 from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.exceptions import StorageError
 from sparkdelta.protocol.log_files import staging_directory
 from sparkdelta.schema.table_schema import as_nullable
 from sparkdelta.storage.log_store import FileEntry, LogStore, log_path
@@ -64,6 +65,10 @@ class Staging:
         assert isinstance(schema, StructType)
         return reader.schema(schema).parquet(target)
 
+    def size_bytes(self, part: str) -> int:
+        """The size of the Parquet files of a part."""
+        return sum(entry.size_bytes for entry in self._files(part, ".parquet"))
+
     def write_lines(
         self, lines: DataFrame, part: str, options: Mapping[str, str] | None = None
     ) -> list[FileEntry]:
@@ -112,9 +117,16 @@ def _is_data(name: str, suffix: str) -> bool:
 
 @contextmanager
 def staging(spark: SparkSession, store: LogStore) -> Iterator[Staging]:
-    """A new staging directory, which is gone afterwards, whatever happens."""
+    """A new staging directory, which is deleted afterwards, whatever happens.
+
+    A commit that is done is not reported as failed because the storage cannot delete; cleanup of
+    the log deletes what is left.
+    """
     name = staging_directory(str(uuid4()))
     try:
         yield Staging(spark, store, name)
     finally:
-        store.delete_directory(name)
+        try:
+            store.delete_directory(name)
+        except (OSError, StorageError) as error:
+            _LOGGER.warning("Cannot delete %s of %s: %s", name, store.table_root, error)

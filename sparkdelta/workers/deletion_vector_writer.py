@@ -8,11 +8,10 @@ PROTOCOL.md#deletion-vectors, PROTOCOL.md#writer-requirement-for-deletion-vector
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
-from urllib.parse import quote
 from uuid import uuid4
 
 import numpy as np
@@ -104,7 +103,6 @@ MAX_DELETED_SHARE = 0.5
 read more rows to skip than to return, at each read."""
 
 _BATCH_ROWS = 1000
-_SAFE = "/!$&'()*+,;=:@-._~"  # the characters that Java's URIs do not escape
 
 JsonText: TypeAlias = str
 
@@ -147,15 +145,18 @@ class DeletionVectorWriter:
     Attributes
     ----------
     table_root
-        The absolute, decoded path of the table, where vectors that files keep are written.
+        The absolute, decoded path of the table.
+    directory
+        The directory for vectors that files keep, relative to the table's root.
     scratch
-        The directory for vectors that are needed only to read the rows of a file to be rewritten.
+        The same for vectors that are needed only to read the rows of a file to be rewritten.
     version
         The table's version, for error messages.
     """
 
     files: StoredFiles
     table_root: str
+    directory: str
     scratch: str
     vectors: Vectors
     version: Version
@@ -185,7 +186,7 @@ class DeletionVectorWriter:
         ----------
         PROTOCOL.md#deletion-vector-files
         """
-        kept, scratch = _Pack(self), _Pack(self, self.scratch)
+        kept, scratch = _Pack(self, self.directory), _Pack(self, self.scratch)
         for text, rows in touched:
             row, chunks = self._decided(text, rows)
             if not row[NUM_DELETED]:
@@ -288,6 +289,35 @@ def write_deletion_vectors(rows: DataFrame, writer: DeletionVectorWriter) -> Dat
     return rows.select(FILE_KEY, ADD, WORD, BITS).mapInArrow(write, TOUCHED)
 
 
+def write_vector_file(
+    vectors: Sequence[tuple[bytes, int]],
+    files: StoredFiles,
+    table_root: str,
+    directory: str,
+) -> list[DeletionVectorDescriptor]:
+    """Write deletion vectors to one new file.
+
+    Parameters
+    ----------
+    vectors
+        Serialized bitmaps, each with its number of rows.
+    directory
+        The directory of the file, relative to the table's root; may be empty.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vector-files
+    """
+    name = directory + z85_encode(uuid4().bytes)
+    content, offsets = file_content(data for data, _ in vectors)
+    with files.create(f"{table_root}/{dv_file_name(name)}") as file:
+        file.write(content)
+    return [
+        DeletionVectorDescriptor("u", name, offset, len(data), count)
+        for (data, count), offset in zip(vectors, offsets, strict=True)
+    ]
+
+
 def _by_key(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
     """Yield the rows of each file, of which batches may hold several or a part."""
     pieces: list[pa.RecordBatch] = []
@@ -308,10 +338,10 @@ def _by_key(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]
 
 @dataclass(slots=True)
 class _Pack:
-    """Vectors that are going to be in one file, below a directory or the table's root."""
+    """Vectors that are going to be in one file of a directory."""
 
     writer: DeletionVectorWriter
-    directory: str | None = None
+    directory: str
     rows: list[tuple[dict[str, Any], bytes]] = field(default_factory=list)
     num_bytes: int = 0
 
@@ -324,18 +354,11 @@ class _Pack:
         rows, self.rows, self.num_bytes = self.rows, [], 0
         if not rows:
             return []
-        name = z85_encode(uuid4().bytes)
-        path = f"{self.directory or self.writer.table_root}/{dv_file_name(name)}"
-        content, offsets = file_content(data for _, data in rows)
-        with self.writer.files.create(path) as file:
-            file.write(content)
-        storage = ("u", name) if self.directory is None else ("p", quote(path, safe=_SAFE))
+        vectors = [(data, row[NUM_RECORDS] - row[NUM_LEFT]) for row, data in rows]
+        descriptors = write_vector_file(
+            vectors, self.writer.files, self.writer.table_root, self.directory
+        )
         return [
-            {
-                **row,
-                VECTOR: DeletionVectorDescriptor(
-                    *storage, offset, len(data), row[NUM_RECORDS] - row[NUM_LEFT]
-                ).to_dict(),
-            }
-            for (row, data), offset in zip(rows, offsets, strict=True)
+            {**row, VECTOR: descriptor.to_dict()}
+            for (row, _), descriptor in zip(rows, descriptors, strict=True)
         ]

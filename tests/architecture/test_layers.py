@@ -27,6 +27,7 @@ HADOOP = {
     "sparkdelta/storage/hadoop.py",
     "sparkdelta/storage/hadoop_files.py",
     "sparkdelta/storage/hadoop_log.py",
+    "sparkdelta/storage/hadoop_plans.py",
     "sparkdelta/storage/hadoop_scans.py",
 }
 JVM = {"_jvm", "_jsparkSession", "_jdf", "_jsc", "_gateway", "_jc"}

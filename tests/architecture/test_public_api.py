@@ -27,13 +27,14 @@ from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.exceptions import DeltaError, UnknownArgumentError, from_message
 from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
-from sparkdelta.tables import DeltaTableBuilder, IdentityGenerator
+from sparkdelta.tables import DeltaMergeBuilder, DeltaTableBuilder, IdentityGenerator
 
 API = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())
 REFERENCE = API["DeltaTable"]
 IMPLEMENTED = {
-    "alias", "create", "createIfNotExists", "createOrReplace", "delete", "detail", "forPath",
-    "history", "isDeltaTable", "replace", "toDF", "update",
+    "addFeatureSupport", "alias", "create", "createIfNotExists", "createOrReplace", "delete",
+    "detail", "dropFeatureSupport", "forPath", "history", "isDeltaTable", "merge", "replace",
+    "toDF", "update", "upgradeTableProtocol",
 }  # fmt: skip
 
 
@@ -51,9 +52,9 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 
 def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
-        "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
-        "clean_log", "compact_log", "verify", "write_checkpoint", "write_version_checksum",
-        "write_delta",
+        "AlterTable", "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
+        "alter_table", "clean_log", "compact_log", "verify", "write_checkpoint",
+        "write_version_checksum", "write_delta",
     }  # fmt: skip
     public = {
         name
@@ -135,7 +136,7 @@ def test_delta_tables_signatures_are_delta_sparks(name: str) -> None:
     assert _parameters(function) == theirs
 
 
-@pytest.mark.parametrize("builder", [DeltaTableBuilder, IdentityGenerator])
+@pytest.mark.parametrize("builder", [DeltaTableBuilder, DeltaMergeBuilder, IdentityGenerator])
 def test_builders_are_delta_sparks(builder: type) -> None:
     reference = API[builder.__name__]
     assert {n: _parameters(getattr(builder, n)) for n in reference} == reference
@@ -151,7 +152,7 @@ def test_delta_table_has_nothing_of_its_own() -> None:
 def test_delta_spark_still_has_these_signatures() -> None:
     module = pytest.importorskip("delta.tables")
     found: dict[str, dict[str, list[str]]] = {}
-    for owner in ("DeltaTable", "DeltaTableBuilder", "IdentityGenerator"):
+    for owner in ("DeltaTable", "DeltaTableBuilder", "DeltaMergeBuilder", "IdentityGenerator"):
         for name in API[owner]:
             method = inspect.getattr_static(getattr(module, owner), name)
             function = method.__func__ if isinstance(method, classmethod) else method

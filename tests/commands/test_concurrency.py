@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import random
 import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import read_delta, write_delta
-from sparkdelta.exceptions import ConcurrentAppendException
+from sparkdelta import DeltaTable, read_delta, verify, write_delta
+from sparkdelta.exceptions import (
+    ConcurrentAppendException,
+    DeltaConcurrentModificationException,
+)
 from sparkdelta.storage import hadoop
+from sparkdelta.table.commit.transaction import Transaction
+from sparkdelta.table.write.row_changes import ChangeResult
 from tests.support.checksums import assert_checksums
 from tests.support.spark_worker import SparkWorker, SparkWorkerError
 
@@ -124,6 +134,125 @@ def test_delta_rs_appends_meanwhile(spark: SparkSession, table_path: str) -> Non
     assert deltalake.DeltaTable(table_path).to_pyarrow_table().num_rows == 24
 
 
+ONE_FILE = {
+    "delta.enableDeletionVectors": "true",
+    "delta.enableRowTracking": "true",
+    "delta.enableChangeDataFeed": "true",
+}
+
+
+def test_other_rows_of_one_file(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PROTOCOL.md#deletion-vectors: the vector that is committed has the rows of both, and each
+    version has the changes of its own.
+    """
+    write_delta(spark.range(20).coalesce(1), table_path, properties=ONE_FILE)
+    table = DeltaTable.forPath(spark, table_path)
+    columns = ["id", "_metadata.row_id"]
+    before = {row[1]: row[0] for row in read_delta(spark, table_path, columns=columns).collect()}
+    commit = Transaction.commit
+
+    def after_others(self: Transaction, *arguments: Any) -> Any:
+        monkeypatch.setattr(Transaction, "commit", commit)
+        table.update("id = 3", {"id": "103"})
+        table.delete("id IN (4, 5)")
+        return commit(self, *arguments)
+
+    monkeypatch.setattr(Transaction, "commit", after_others)
+    done = table.update("id = 7", {"id": "107"})
+    assert (done.version, done.retries, done.num_updated_rows) == (3, 1, 1)
+    after = {row[1]: row[0] for row in read_delta(spark, table_path, columns=columns).collect()}
+    gone = {row_id for row_id, value in before.items() if value in (4, 5)}
+    assert after == {
+        row_id: {3: 103, 7: 107}.get(value, value)
+        for row_id, value in before.items()
+        if row_id not in gone
+    }
+    lines = Path(table_path, "_delta_log", f"{3:020d}.json").read_text().splitlines()
+    files = list(map(json.loads, lines))
+    again = next(f["add"] for f in files if "deletionVector" in f.get("add", {}))
+    [remove] = [f["remove"] for f in files if "remove" in f]
+    assert (again["deletionVector"]["cardinality"], again["baseRowId"]) == (4, 0)
+    assert remove["deletionVector"]["cardinality"] == 3
+    stats = json.loads(again["stats"])
+    assert (stats["numRecords"], stats["tightBounds"]) == (20, False)
+    assert any("cdc" in f for f in files)
+    assert verify(spark, table_path, footers=True).is_clean
+
+
+@dataclass(frozen=True)
+class Change:
+    """A delete or an update of the rows whose ids are in a range."""
+
+    kind: str
+    low: int
+    high: int
+
+    def run(self, table: DeltaTable) -> ChangeResult | None:
+        """Its outcome; None if a concurrent commit conflicts."""
+        where = f"id BETWEEN {self.low} AND {self.high}"
+        try:
+            if self.kind == "delete":
+                return table.delete(where)
+            return table.update(where, {"v": "v * 2 + 1"})
+        except DeltaConcurrentModificationException:
+            return None
+
+    def applied(self, rows: dict[int, int]) -> dict[int, int]:
+        touched = range(self.low, self.high + 1)
+        if self.kind == "delete":
+            return {key: v for key, v in rows.items() if key not in touched}
+        return {key: v * 2 + 1 if key in touched else v for key, v in rows.items()}
+
+
+@pytest.mark.parametrize(
+    "schedules",
+    [1, pytest.param(5, marks=pytest.mark.full), pytest.param(60, marks=pytest.mark.slow)],
+)
+def test_a_history_of_changed_rows(spark: SparkSession, tmp_path: Path, schedules: int) -> None:
+    """Threads delete and update rows of two files: what was committed, once each in the order of
+    versions, gives the rows of the table.
+    """
+    retries = 0
+    for seed in range(schedules):
+        path, chance = str(tmp_path / f"{seed}"), random.Random(seed)
+        rows = spark.range(0, 60, 1, 2).selectExpr("id", "0L AS v")
+        write_delta(rows, path, properties=ONE_FILE)
+        table = DeltaTable.forPath(spark, path)
+        changes = []
+        for kind in ("delete", "update", "update", "delete", "update", "update"):
+            low = chance.randrange(60)
+            changes.append(Change(kind, low, low + chance.randrange(3)))
+        with ThreadPoolExecutor(3) as threads:
+            results = list(threads.map(Change.run, changes, repeat(table)))
+        known = [(r, change) for r, change in zip(results, changes, strict=True) if r is not None]
+        expected = dict.fromkeys(range(60), 0)
+        for _, change in sorted(known, key=lambda one: one[0].version or 0):
+            expected = change.applied(expected)
+        assert {row["id"]: row["v"] for row in read_delta(spark, path).collect()} == expected
+        assert_checksums(path)
+        retries += sum(result.retries for result, _ in known)
+    assert retries > 0
+
+
+@pytest.mark.full
+def test_twenty_updates_of_one_file(spark: SparkSession, table_path: str) -> None:
+    """Each of another row, four at a time: none fails."""
+    write_delta(spark.range(40).coalesce(1), table_path, properties=ONE_FILE)
+    table = DeltaTable.forPath(spark, table_path)
+
+    def update(number: int) -> ChangeResult:
+        return table.update(f"id = {number}", {"id": f"{number} + 100"})
+
+    with ThreadPoolExecutor(4) as threads:
+        done = list(threads.map(update, range(20)))
+    assert sum(result.retries for result in done) > 0
+    assert sorted(result.version or 0 for result in done) == list(range(1, 21))
+    found = sorted(row["id"] for row in read_delta(spark, table_path).collect())
+    assert found == [*range(20, 40), *range(100, 120)]
+
+
 @pytest.mark.slow
 def test_three_processes_with_spark(spark: SparkSession, table_path: str, tmp_path: Path) -> None:
     write_delta(spark.range(0), table_path)
@@ -154,12 +283,21 @@ def test_processes_overlap_in_their_data_files(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stuck", ["stuck_in_data_files", "stuck_before_publishing"])
+@pytest.mark.parametrize(
+    "stuck",
+    [
+        "stuck_in_data_files",
+        "stuck_in_update",
+        "stuck_before_commit",
+        "stuck_before_publishing",
+    ],
+)
 def test_a_process_that_is_killed(
     spark: SparkSession, table_path: str, tmp_path: Path, stuck: str
 ) -> None:
     """What Spark had written by then is no part of the table, and in nobody's way."""
-    write_delta(spark.range(0, 4, 1, 2), table_path)
+    names = ("delta.enableDeletionVectors", "delta.enableChangeDataFeed")
+    write_delta(spark.range(0, 4, 1, 2), table_path, properties=dict.fromkeys(names, "true"))
     reached = tmp_path / "reached"
     with SparkWorker(WORKER) as worker, ThreadPoolExecutor(1) as threads:
         running = threads.submit(

@@ -1,18 +1,23 @@
-"""A writer that dies at any change of the log leaves a table that everyone can read and write."""
+"""A writer that dies at any of its changes leaves a table that everyone can read and write, and
+reports the files that no version refers to.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from pyspark.sql import SparkSession
 
 from sparkdelta import (
+    DeltaTable,
     clean_log,
     compact_log,
     load_snapshot,
@@ -27,6 +32,7 @@ from sparkdelta.table.checkpoint.options import CheckpointOptions
 from tests.support.checksums import assert_checksums
 from tests.support.crashing_store import dying_writer
 from tests.support.memory_log import Crash
+from tests.support.unreferenced import assert_reported
 
 Step = Callable[[SparkSession, str], object]
 BEFORE = [0, 1, 2]
@@ -40,13 +46,45 @@ def _overwrite(spark: SparkSession, path: str) -> object:
     return write_delta(spark.range(10, 11).coalesce(1), path, mode="overwrite")
 
 
-def _append_and_checkpoint(spark: SparkSession, path: str) -> object:
+def _reconfigure(path: str, *features: str, **properties: str) -> None:
+    """Give the table features and properties from its first version on."""
     log = Path(path, "_delta_log", f"{0:020d}.json")
-    log.write_text(log.read_text().replace('"configuration":{}',
-                   '"configuration":{"delta.checkpointInterval":"1"}'))  # fmt: skip
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if "metaData" in action:
+            action["metaData"]["configuration"] = {f"delta.{k}": v for k, v in properties.items()}
+        if "protocol" in action and features:
+            readers = sorted({"deletionVectors", "v2Checkpoint"} & {*features})
+            action["protocol"] = {
+                "minReaderVersion": 3, "minWriterVersion": 7,
+                "readerFeatures": readers, "writerFeatures": features,
+            }  # fmt: skip
+    log.write_text("".join(json.dumps(action) + "\n" for action in actions))
     for checksum in log.parent.glob("*.crc"):  # of the table as it was
         checksum.unlink()
+
+
+def _append_and_checkpoint(spark: SparkSession, path: str) -> object:
+    _reconfigure(path, checkpointInterval="1")
     return _append(spark, path)
+
+
+def _delete_and_copy(spark: SparkSession, path: str) -> object:
+    _reconfigure(path, "changeDataFeed", enableChangeDataFeed="true")
+    return DeltaTable.forPath(spark, path).delete("id = 0")
+
+
+def _delete_by_vector(spark: SparkSession, path: str) -> object:
+    _reconfigure(path, "deletionVectors", enableDeletionVectors="true")
+    return DeltaTable.forPath(spark, path).delete("id = 0")
+
+
+def _update(spark: SparkSession, path: str) -> object:
+    _reconfigure(
+        path, "deletionVectors", "changeDataFeed",
+        enableDeletionVectors="true", enableChangeDataFeed="true",
+    )  # fmt: skip
+    return DeltaTable.forPath(spark, path).update("id = 0", {"id": "20L"})
 
 
 def _checkpoint(spark: SparkSession, path: str) -> object:
@@ -55,12 +93,7 @@ def _checkpoint(spark: SparkSession, path: str) -> object:
 
 def _checkpoint_v2(spark: SparkSession, path: str) -> object:
     """With a sidecar, and then one that takes it over beside a new one."""
-    log = Path(path, "_delta_log", f"{0:020d}.json")
-    features = '"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["v2Checkpoint"]'
-    log.write_text(log.read_text().replace('"minReaderVersion":1,"minWriterVersion":2',
-                   f'{features},"writerFeatures":["v2Checkpoint"]'))  # fmt: skip
-    for checksum in log.parent.glob("*.crc"):  # of the table as it was
-        checksum.unlink()
+    _reconfigure(path, "v2Checkpoint")
     checkpoint(spark, path, CheckpointOptions(kind="v2-json"), version=0)
     with patch.object(sidecar_reuse, "_NOT_WORTH_A_LOOK", 0):
         written = checkpoint(spark, path, CheckpointOptions(kind="v2-json"))
@@ -81,9 +114,12 @@ def _clean(spark: SparkSession, path: str) -> object:
 
 
 STEPS: dict[Step, tuple[int, list[int]]] = {
-    _append: (2, [*BEFORE, 10]),
-    _overwrite: (2, [10]),
-    _append_and_checkpoint: (5, [*BEFORE, 10]),
+    _append: (3, [*BEFORE, 10]),
+    _overwrite: (3, [10]),
+    _append_and_checkpoint: (6, [*BEFORE, 10]),
+    _delete_and_copy: (6, [1, 2]),
+    _delete_by_vector: (4, [1, 2]),
+    _update: (7, [1, 2, 20]),
     _checkpoint: (3, BEFORE),
     _checkpoint_v2: (8, BEFORE),
     _compact: (2, BEFORE),
@@ -92,6 +128,7 @@ STEPS: dict[Step, tuple[int, list[int]]] = {
 """With the number of their changes, and the rows of the table once they are done."""
 
 DAILY = (_append,)
+CHANGES_ROWS = (_append, _overwrite, _delete_and_copy, _delete_by_vector, _update)
 
 
 @pytest.fixture(scope="module")
@@ -107,25 +144,36 @@ def ids(spark: SparkSession, path: str) -> list[int]:
     return sorted(row["id"] for row in read_delta(spark, path).collect())
 
 
-@pytest.mark.parametrize(
-    ("step", "nth"),
-    [
-        pytest.param(step, nth, marks=() if step in DAILY else pytest.mark.slow)
-        for step, (changes, _) in STEPS.items()
-        for nth in range(1, changes + 1)
-    ],
-)
+def steps_and_changes(steps: Iterable[Step]) -> list[ParameterSet]:
+    return [
+        pytest.param(step, nth, marks=() if step in DAILY and nth > 1 else pytest.mark.slow)
+        for step in steps
+        for nth in range(1, STEPS[step][0] + 1)
+    ]
+
+
+@pytest.mark.parametrize(("step", "nth"), steps_and_changes(STEPS))
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_crash(
-    spark: SparkSession, tmp_path: Path, table: Path, step: Step, nth: int, when: str
+    spark: SparkSession,
+    tmp_path: Path,
+    table: Path,
+    caplog: pytest.LogCaptureFixture,
+    step: Step,
+    nth: int,
+    when: str,
 ) -> None:
-    """What was acknowledged stays, and a commit is there whole or not at all."""
+    """What was acknowledged stays, and a commit is there whole or not at all.
+
+    PROTOCOL.md#add-file-and-remove-file
+    """
     path = str(tmp_path / "table")
     shutil.copytree(table, path)
     with dying_writer(nth, when) as death, pytest.raises(Crash):
         step(spark, path)
     assert len(death.calls) == nth
     committed = Path(path, "_delta_log", f"{2:020d}.json").exists()
+    assert not (assert_reported(path, caplog.text) and committed)
     assert load_snapshot(spark, path).version == (2 if committed else 1)
     found = ids(spark, path)
     assert found == (STEPS[step][1] if committed else BEFORE)
@@ -135,6 +183,36 @@ def test_a_crash(
         assert_checksums(path)
     else:
         assert verify(spark, path).is_clean
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("step", "nth"), steps_and_changes(CHANGES_ROWS))
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_call_that_fails(
+    spark: SparkSession,
+    tmp_path: Path,
+    table: Path,
+    caplog: pytest.LogCaptureFixture,
+    step: Step,
+    nth: int,
+    when: str,
+) -> None:
+    """A commit that is there is acknowledged; the files of others are deleted before the commit,
+    and reported from then on.
+    """
+    path = str(tmp_path / "table")
+    shutil.copytree(table, path)
+    with dying_writer(nth, when, OSError) as death:
+        try:
+            step(spark, path)
+            acknowledged = True
+        except OSError:
+            acknowledged = False
+    assert Path(path, "_delta_log", f"{2:020d}.json").exists() == acknowledged
+    assert ids(spark, path) == (STEPS[step][1] if acknowledged else BEFORE)
+    left = assert_reported(path, caplog.text)
+    assert not left or (not acknowledged and death.calls[nth - 1] == "put_if_absent")
+    assert verify(spark, path).is_clean
 
 
 @pytest.mark.parametrize(

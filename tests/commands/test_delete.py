@@ -21,6 +21,7 @@ from sparkdelta.exceptions import (
     AppendOnlyTableError,
     ColumnNotFoundError,
     ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
     NondeterministicConditionError,
     NumRecordsMismatchError,
     SubqueryInConditionError,
@@ -28,6 +29,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.table.commit.transaction import Transaction
 from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import counted_jobs
+from tests.support.unreferenced import assert_reported
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 CHANGES = {"delta.enableChangeDataFeed": "true"}
@@ -152,6 +154,26 @@ def test_whole_files_are_not_read(spark: SparkSession, table_path: str) -> None:
     assert json.loads(parameters["predicate"]) == ["true"]
 
 
+@pytest.mark.parametrize("name", ["t", "a b", "part"])
+def test_the_alias_of_the_table_in_conditions(
+    spark: SparkSession, table_path: str, name: str
+) -> None:
+    """Files are chosen by them as by other conditions; without the alias, there is no such name."""
+    table, alias = create(spark, table_path, VECTORS, partition_by=["part"]), f"`{name}`"
+    where = f"{alias}.id < 4 AND {alias}.n > 1"
+    scan = load_snapshot(spark, table_path).scan(where).under(name)
+    assert scan.files().count() == 2
+    aliased = table.alias(name)
+    assert aliased.delete(where).num_deleted_rows == 2
+    assert aliased.delete(F.col(f"{alias}.part") == 1).num_removed_files == 3
+    aliased.update(f"{alias}.id = 28", {"n": f"{alias}.n + 100"})
+    expected = [row for row in range(0, 30, 2) if row != 2]
+    assert sorted(row["id"] for row in table.toDF().collect()) == expected
+    assert [row["id"] for row in table.toDF().filter("n >= 100").collect()] == [28]
+    with pytest.raises(ColumnNotFoundError):
+        table.delete("other.id = 1")
+
+
 def test_nothing_matches(spark: SparkSession, table_path: str) -> None:
     """A delete that finds no row commits nothing."""
     table = create(spark, table_path, {})
@@ -192,20 +214,24 @@ def test_conditions_are_not_evaluated_on_deleted_rows(spark: SparkSession, table
 @pytest.mark.parametrize(
     ("properties", "other", "error"),
     [
-        ({}, "append", ConcurrentAppendException),
-        (VECTORS, "delete", ConcurrentAppendException),
+        (VECTORS, "append", ConcurrentAppendException),
+        (VECTORS, "delete", ConcurrentDeleteDeleteException),
         (VECTORS, "elsewhere", None),
+        ({}, "other ids", None),
     ],
 )
 def test_a_commit_in_between(
     spark: SparkSession,
     table_path: str,
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
     properties: dict[str, str],
     other: str,
     error: type[Exception] | None,
 ) -> None:
-    """PROTOCOL.md#delta-log-entries: a commit that may change what is deleted is a conflict."""
+    """PROTOCOL.md#delta-log-entries: a commit that may change what is deleted is a conflict. The
+    deletion vectors of the other are reported.
+    """
     table = create(spark, table_path, properties, partition_by=["part"])
     commit = Transaction.commit
 
@@ -214,18 +240,20 @@ def test_a_commit_in_between(
         if other == "delete":
             table.delete("part = 1 AND id = 3")
         else:
-            part = 1 if other == "append" else 0
-            new = spark.sql(f"SELECT 33L AS id, 1L AS n, 'x' AS a_b, {part}L AS part")
+            part = 0 if other == "elsewhere" else 1
+            key = 3 if other == "append" else 33
+            new = spark.sql(f"SELECT {key}L AS id, 1L AS n, 'x' AS a_b, {part}L AS part")
             write_delta(new, table_path, mode="append")
         return commit(self, *arguments)
 
     monkeypatch.setattr(Transaction, "commit", after_another)
     if error is not None:
         with pytest.raises(error):
-            table.delete("part = 1 AND id < 8")
+            table.delete("part = 1 AND id < 4")
+        assert {file.suffix for file in assert_reported(table_path, caplog.text)} == {".bin"}
         return
-    assert table.delete("part = 1 AND id < 8").retries == 1
-    assert ids(table.toDF()) == [i for i in range(30) if i % 2 == 0 or i >= 8] + [33]
+    assert table.delete("part = 1 AND id < 4").retries == 1
+    assert ids(table.toDF()) == [i for i in range(30) if i % 2 == 0 or i >= 4] + [33]
 
 
 def test_wrong_statistics(spark: SparkSession, table_path: str) -> None:

@@ -25,6 +25,7 @@ from sparkdelta.exceptions import (
     NondeterministicConditionError,
 )
 from tests.support.settings import HOSTILE, settings
+from tests.support.unreferenced import unreferenced
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 CHANGES = {"delta.enableChangeDataFeed": "true"}
@@ -138,7 +139,9 @@ def test_random_values_are_those_of_the_change_data(spark: SparkSession, table_p
 
 
 def test_rules_of_the_table(spark: SparkSession, table_path: str) -> None:
-    """PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints: of the new rows alone."""
+    """PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints: of the new rows alone. An
+    update that fails leaves no file.
+    """
     (
         DeltaTable.create(spark)
         .location(table_path)
@@ -146,6 +149,7 @@ def test_rules_of_the_table(spark: SparkSession, table_path: str) -> None:
         .addColumn("twice", "LONG", generatedAlwaysAs="id * 2")
         .addColumn("st", "STRUCT<a: INT, b: STRING>")
         .property("delta.constraints.low", "id < 100")
+        .property("delta.enableDeletionVectors", "true")
         .execute()
     )
     rows = spark.range(4).selectExpr("id", "named_struct('a', 1, 'b', 'b') AS st")
@@ -155,7 +159,8 @@ def test_rules_of_the_table(spark: SparkSession, table_path: str) -> None:
     found = {row["id"]: (row["twice"], tuple(row["st"])) for row in table.toDF().collect()}
     assert found == {0: (0, (1, "b")), 1: (2, (1, "b")), 2: (4, (1, "b")), 13: (26, (2, "b"))}
     with pytest.raises(ConstraintViolatedError):
-        table.update("id = 13", {"id": "1000"})
+        table.update("id = 1", {"id": "1000"})
+    assert not unreferenced(table_path)
     assert load_snapshot(spark, table_path).version == 2
 
 
@@ -163,8 +168,13 @@ def test_refusals(spark: SparkSession, table_path: str, tmp_path: Path) -> None:
     """Nothing is written if names or conditions are wrong, or the table is append-only."""
     table = create(spark, table_path, {})
     assert table.update("id > 1000", {"n": "1"}).version is None
-    wrong: list[tuple[type[Exception], str | None, Any]] = [
+    wrong: list[tuple[type[Exception], Any, Any]] = [
         (InvalidArgumentError, None, None),
+        (ValueError, None, {}),
+        (TypeError, None, "n = 1"),
+        (TypeError, None, {1: "n"}),
+        (TypeError, None, {"n": 1}),
+        (TypeError, ["n = 1"], {"n": "1"}),
         (ColumnNotFoundError, None, {"nn": "1"}),
         (ColumnNotFoundError, None, {"n": "idd + 1"}),
         (ColumnNotFoundError, "idd = 1", {"n": "1"}),

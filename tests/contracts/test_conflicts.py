@@ -48,9 +48,12 @@ REMOVES = st.builds(RemoveFile, PATHS, st.just(1), st.booleans(), deletion_vecto
 def test_the_same_is_found(spark: SparkSession) -> None:
     """PROTOCOL.md#add-file-and-remove-file"""
     commits = drawn(st.lists(ADDS | REMOVES, max_size=3), 6)
-    kinds = list(product((False, True), (False, True)))  # reads all, blind append
+    kinds = [(*kind, n % 3 == 0) for n, kind in enumerate(product((False, True), repeat=2))]
+    # reads all, blind append, leaves rows
     examples = [(files, *kinds[n % len(kinds)]) for n, files in enumerate(commits)]
-    lines = [(n, action_line(file)) for n, files in enumerate(commits) for file in files]
+    no_match = AddFile("d", {"p": "2"}, 1, 1, True)
+    examples.append(([no_match], True, False, False))
+    lines = [(n, action_line(file)) for n, (files, *_) in enumerate(examples) for file in files]
     typed = spark.createDataFrame(lines, "example INT, line STRING").select(
         "example", F.from_json("line", action_types("add", "remove")).alias("a")
     )
@@ -61,10 +64,11 @@ def test_the_same_is_found(spark: SparkSession) -> None:
     )
 
     def found(n: int) -> DataFrame:
-        _, whole, blind = examples[n]
+        _, whole, blind, leaves = examples[n]
         findings = conflicting_files(
             typed.filter(F.col("example") == n).select("a.*").coalesce(1),
             reads_whole_table=whole,
+            leaves_rows=leaves,
             skipping=skipping,
             read_files=read,
             removed_files=removed,
@@ -75,7 +79,7 @@ def test_the_same_is_found(spark: SparkSession) -> None:
 
     rows = reduce(DataFrame.unionAll, map(found, range(len(examples)))).collect()
     seen = set()
-    for n, (files, whole, blind) in enumerate(examples):
+    for n, (files, whole, blind, leaves) in enumerate(examples):
         winner = WinningCommit(
             1,
             commit_info={"isBlindAppend": blind},
@@ -84,7 +88,7 @@ def test_the_same_is_found(spark: SparkSession) -> None:
         )
         wanted = file_conflicts(
             winner,
-            read=ReadSet(PREDICATES, READ, whole),
+            read=ReadSet(PREDICATES, READ, whole, leaves),
             removes=REMOVED,
             partition_types=TYPES,
             table_root=ROOT,

@@ -62,9 +62,24 @@ REMOVES = st.builds(
 COMMITS = st.lists(ADDS | REMOVES, max_size=4)
 
 
+VECTOR = DeletionVectorDescriptor("u", "v", 1, 1, 9)
+
+
+def _remove(vector: DeletionVectorDescriptor | None = None) -> RemoveFile:
+    return RemoveFile("a", 1, True, size=99, deletion_vector=vector)
+
+
+BY_HAND: list[list[AddFile | RemoveFile]] = [
+    [_remove(VECTOR)],
+    [_remove(), AddFile("a", {}, 99, 1, True, deletion_vector=VECTOR)],
+    [_remove(VECTOR), AddFile("a", {}, 99, 1, True, deletion_vector=VECTOR)],
+]
+"""A file that is removed, one that gets a deletion vector, and one that is written again."""
+
+
 def test_totals_change_alike(spark: SparkSession) -> None:
     """PROTOCOL.md#version-checksum-file-schema"""
-    examples = drawn(COMMITS, 10)
+    examples = [*BY_HAND, *drawn(COMMITS, 8)]
     lines = [(n, action_line(file)) for n, files in enumerate(examples) for file in files]
     typed = spark.createDataFrame(lines, "example INT, line STRING").select(
         "example", F.from_json("line", action_types("add", "remove")).alias("a")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import operator
 from decimal import Decimal
+from functools import partial, reduce
 from typing import Any
 
 import pytest
@@ -25,7 +27,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.engine.classic_conditions import parse_classic_filter
-from sparkdelta.predicates.analyzed_text import qualifier_of
+from sparkdelta.predicates.analyzed_text import parse_analyzed, qualifier_of
 from sparkdelta.predicates.connect_columns import parse_connect_column
 from sparkdelta.protocol.predicates import (
     And,
@@ -41,8 +43,11 @@ from sparkdelta.protocol.predicates import (
     Predicate,
     Truth,
     Unusable,
+    is_usable,
 )
+from sparkdelta.schema.table_schema import quoted
 from tests.support.settings import settings
+from tests.support.spark_jobs import jvm_calls
 
 SCHEMA = StructType(
     [
@@ -271,9 +276,48 @@ def test_moments_are_those_of_the_plan(spark: SparkSession) -> None:
     assert naive == Comparison(">", Column(("ntz",)), Literal(moment, "timestamp_ntz"))
 
 
-def test_a_long_list_of_values(spark: SparkSession) -> None:
-    found = of_classic(spark, classic.col("i").isin(list(range(100))))
-    assert found == In(INT, tuple(number(n) for n in range(100)))
+def test_a_long_condition_is_understood_in_few_calls(spark: SparkSession) -> None:
+    """Not in some for each of its values or comparisons, however deeply Spark nests them."""
+    rows = spark.createDataFrame([], SCHEMA).alias(qualifier_of(SCHEMA))
+    numbers = [number(n) for n in range(5000)]
+    equal = tuple(Comparison("=", INT, n) for n in numbers)
+    is_one = classic.col("i") == 1
+    for condition, expected in (
+        (classic.col("i").isin(list(range(5000))), In(INT, tuple(numbers))),
+        (" OR ".join(f"i = {n}" for n in range(2000)), Or(equal[:2000])),
+        (reduce(operator.or_, (classic.col("i") == n for n in range(100))), Or(equal[:100])),
+        (reduce(lambda inner, _: ~inner, range(101), is_one), Not(equal[1])),
+    ):
+        read = partial(parse_classic_filter, rows.filter(condition), SCHEMA, time_zone="UTC")
+        assert read() == expected
+        assert jvm_calls(spark, read) <= 8
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{'(NOT ' * 5001}(rows.i = 1){')' * 5001}", Not(Comparison("=", INT, number(1)))),
+        (
+            f"{'(' * 5000}(rows.i = 1){' OR (rows.i = 1))' * 5000}",
+            Or((Comparison("=", INT, number(1)),) * 5001),
+        ),
+        (
+            f"((rows.i = 1) AND {'(rows.flag OR (rows.flag AND ' * 5000}rows.flag{'))' * 5000})",
+            And,
+        ),
+        (f"((rows.i = 1) AND ({'(' * 5000}rows.i{' + 1)' * 5000} = 1))", And),
+    ],
+)
+def test_depth_has_no_limit(text: str, expected: Predicate | type) -> None:
+    """Of what alternates too deeply, this part alone chooses no files."""
+    text = text.replace("rows.", f"{quoted(qualifier_of(SCHEMA))}.")
+    found = parse_analyzed(text, SCHEMA, time_zone="UTC")
+    if expected is not And:
+        assert found == expected
+    else:
+        assert isinstance(found, And)
+        assert found.terms[0] == Comparison("=", INT, number(1))
+        assert not is_usable(found)
 
 
 @pytest.mark.parametrize(

@@ -79,5 +79,7 @@ def conditions(random: Random, per_column: int) -> list[str]:
         pairs = list(product(_OPERATORS, values))
         random.shuffle(pairs)
         found += [f"{name} {sign} {value}" for sign, value in islice(pairs, per_column)]
-        found.append(f"{name} IN ({', '.join(random.choices(values, k=10))})")
+        listed = random.choices(values, k=10)
+        found.append(" OR ".join(f"{name} = {value}" for value in listed))
+        found.append(f"{name} NOT IN ({', '.join(listed)})")
     return found

@@ -16,13 +16,16 @@ from pyspark.sql import functions as F
 from sparkdelta import load_snapshot, write_checkpoint, write_delta
 from sparkdelta.frames.skipping.data_skipping import DataSkipping, StoredFacts
 from sparkdelta.predicates.sql_text import parse_condition
+from sparkdelta.predicates.value_lists import with_value_lists
+from sparkdelta.protocol.predicates import without_not
 from sparkdelta.table.snapshot import Snapshot
 from tests.properties.limits import FILES, conditions, rows
 
 
 def _keeps(text: str, snapshot: Snapshot, stored: StoredFacts) -> Column:
     configuration = snapshot.configuration
-    predicate = parse_condition(text, configuration.schema, time_zone="UTC")
+    parsed = parse_condition(text, configuration.schema, time_zone="UTC")
+    predicate = with_value_lists(without_not(parsed), configuration.schema)
     skipping = DataSkipping.of(
         predicate,
         configuration.schema,

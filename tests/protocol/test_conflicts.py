@@ -301,6 +301,15 @@ def test_who_reads_everything_reads_every_removed_file():
     }
 
 
+def test_who_leaves_rows_as_they_are_needs_every_file():
+    """A MERGE does not insert a row that matches one which no clause changes, and must if the
+    concurrent commit deleted that.
+    """
+    case = Case(StagedActions(), ReadSet((where(1),), leaves_rows=True))
+    assert findings_of(case, removes=(remove("x"),)) == {Conflict.REMOVED_WHAT_WAS_READ: "x"}
+    assert not findings_of(case, adds=(add("x", 2),))
+
+
 @pytest.mark.parametrize(("app", "counts"), [("x", True), ("y", False)])
 def test_applications(app, counts):
     won = WinningCommit(7, transactions=(TransactionIdentifier(app, 1),))

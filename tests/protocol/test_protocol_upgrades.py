@@ -4,13 +4,15 @@ nothing.
 
 import pytest
 
-from sparkdelta.exceptions import InvalidCommitError
+from sparkdelta.exceptions import InvalidArgumentError, InvalidCommitError
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.protocol_upgrades import (
     check_upgrade,
     metadata_features,
     new_protocol,
     upgraded_protocol,
+    with_versions,
+    without_feature,
 )
 from sparkdelta.protocol.table_features import (
     FEATURES,
@@ -108,6 +110,51 @@ def test_no_commit_drops_a_feature(before, after, lost):
     assert lost in raised.value.problem
     check_upgrade(before, before, path="/t")
     check_upgrade(before, upgraded_protocol(before, ["clustering", "typeWidening"]), path="/t")
+
+
+@pytest.mark.parametrize(
+    ("before", "versions", "after"),
+    [
+        (Protocol(1, 2), (1, 4), Protocol(1, 4)),
+        (Protocol(1, 4), (1, 2), Protocol(1, 4)),
+        (Protocol(1, 2), (2, 4), Protocol(1, 4)),  # reader version 2 is that of column mapping
+        (Protocol(1, 2), (2, 5), Protocol(2, 5)),
+        (Protocol(1, 2), (1, 7), Protocol(1, 7, None, ("appendOnly", "invariants"))),
+        (Protocol(1, 2), (3, 7), Protocol(3, 7, (), ("appendOnly", "invariants"))),
+        (Protocol(1, 7, None, ("domainMetadata",)), (1, 2),
+         Protocol(1, 7, None, ("appendOnly", "domainMetadata", "invariants"))),
+        (Protocol(3, 7, ("v2Checkpoint",), ("v2Checkpoint",)), (3, 7),
+         Protocol(3, 7, ("v2Checkpoint",), ("v2Checkpoint",))),
+    ],
+)  # fmt: skip
+def test_versions_that_are_raised(before, versions, after):
+    """Protocol Evolution: with the features that the versions imply, and never lower."""
+    reader, writer = versions
+    assert with_versions(before, reader_version=reader, writer_version=writer) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (Protocol(1, 3), Protocol(1, 2)),
+        (Protocol(1, 4), Protocol(1, 7, None, ("appendOnly", "changeDataFeed",
+                                               "generatedColumns", "invariants"))),
+        (Protocol(3, 7, (), ("appendOnly", "invariants", "checkConstraints")), Protocol(1, 2)),
+        (Protocol(3, 7, ("x",), ("checkConstraints", "x")), Protocol(3, 7, ("x",), ("x",))),
+    ],
+)  # fmt: skip
+def test_a_feature_is_dropped(before, after):
+    """Supported Features: a legacy version that implies it goes, too."""
+    found = without_feature(before, TableFeature.CHECK_CONSTRAINTS)
+    assert found == after
+    check_upgrade(before, found, path="/t", dropped=frozenset(("checkConstraints",)))
+    with pytest.raises(InvalidCommitError):
+        check_upgrade(before, found, path="/t")
+
+
+def test_reader_features_need_writer_features():
+    with pytest.raises(InvalidArgumentError):
+        with_versions(Protocol(1, 2), reader_version=3, writer_version=6)
 
 
 def test_nothing_is_missing():

@@ -7,9 +7,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from sparkdelta import write_delta
+from sparkdelta import DeltaTable, write_delta
 from sparkdelta.storage import hadoop
+from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.staging import Staging
 
 
@@ -70,13 +72,32 @@ def stuck_in_data_files(spark: SparkSession, path: str, reached: str) -> None:
     write_delta(rows, path, mode="append")
 
 
+def stuck_in_update(spark: SparkSession, path: str, reached: str) -> None:
+    """An UPDATE whose new rows are never all written."""
+
+    @F.udf("long")
+    def slow(number: int) -> int:
+        Path(reached).touch()
+        time.sleep(600)
+        return number
+
+    DeltaTable.forPath(spark, path).update("id = 1", {"id": slow("id")})
+
+
+def stuck_before_commit(spark: SparkSession, path: str, reached: str) -> None:
+    """A DELETE whose deletion vectors and data files are all written."""
+    with patch.object(Transaction, "commit", lambda *_: _never(reached)):
+        DeltaTable.forPath(spark, path).delete("id > 0")
+
+
 def stuck_before_publishing(spark: SparkSession, path: str, reached: str) -> None:
     """A checkpoint whose files are all staged, and never get their names."""
     from sparkdelta import write_checkpoint
 
-    def never(*_: object) -> None:
-        Path(reached).touch()
-        time.sleep(600)
-
-    with patch.object(Staging, "publish", never):
+    with patch.object(Staging, "publish", lambda *_: _never(reached)):
         write_checkpoint(spark, path, kind="v2-json")
+
+
+def _never(reached: str) -> None:
+    Path(reached).touch()
+    time.sleep(600)

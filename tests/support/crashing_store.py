@@ -1,20 +1,36 @@
-"""A store whose writer dies at one of its calls; another writer sees what it left."""
+"""A writer that dies, or whose storage fails, at one of its changes; others see what it left."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
+
 from sparkdelta.engine import classic
+from sparkdelta.engine.worker_storage import worker_files
+from sparkdelta.storage import hadoop
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.local_files import LocalTableFiles
 from sparkdelta.storage.log_store import Data, FileEntry
+from sparkdelta.table.write import touched_files
+from sparkdelta.workers.files import WorkerFiles
 from tests.support.memory_log import Crash
 
-CHANGES = frozenset({"put_if_absent", "overwrite", "publish", "delete", "delete_directory"})
-"""The verbs that change what others see: a crash at another is one after the last of these."""
+CHANGES = frozenset(
+    {
+        *("put_if_absent", "overwrite", "publish", "delete", "delete_directory"),
+        *("write_parquet", "create"),
+    }
+)
+"""The verbs that change what others see: a crash at another is one after the last of these.
+
+Of the log, but for two: `write_parquet` writes data files, change data files and staged rows,
+`create` the driver's deletion vectors.
+"""
 
 
 @dataclass
@@ -23,12 +39,15 @@ class Death:
 
     Attributes
     ----------
+    fault
+        Another error than a crash is raised once; later calls succeed.
     calls
         The changes so far, in order.
     """
 
     nth: int
     when: str
+    fault: type[BaseException] = Crash
     is_dead: bool = False
     calls: list[str] = field(default_factory=list)
 
@@ -40,8 +59,14 @@ class Death:
         if moment == "before":
             self.calls.append(verb)
         if (len(self.calls), moment) == (self.nth, self.when):
-            self.is_dead = True
-            raise Crash
+            self.is_dead = self.fault is Crash
+            raise self.fault
+
+    @contextmanager
+    def around(self, verb: str) -> Iterator[None]:
+        self.at("before", verb)
+        yield
+        self.at("after", verb)
 
 
 @dataclass
@@ -56,67 +81,88 @@ class CrashingStore:
         self._store = LocalLogStore(self.table_root)
 
     def list_from(self, start: str = "") -> list[FileEntry]:
-        with self._called("list_from"):
+        with self.death.around("list_from"):
             return self._store.list_from(start)
 
     def read(self, names: Sequence[str]) -> list[bytes]:
-        with self._called("read"):
+        with self.death.around("read"):
             return self._store.read(names)
 
     def read_start(self, name: str, size: int) -> bytes:
-        with self._called("read_start"):
+        with self.death.around("read_start"):
             return self._store.read_start(name, size)
 
     def check_writable(self) -> None:
         self._store.check_writable()
 
     def put_if_absent(self, name: str, data: Data) -> None:
-        with self._called("put_if_absent"):
+        with self.death.around("put_if_absent"):
             self._store.put_if_absent(name, data)
 
     def overwrite(self, name: str, data: bytes) -> None:
-        with self._called("overwrite"):
+        with self.death.around("overwrite"):
             self._store.overwrite(name, data)
 
     def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
-        with self._called("publish"):
+        with self.death.around("publish"):
             self._store.publish(source, name, is_new_name=is_new_name)
 
     def delete(self, names: Sequence[str]) -> None:
         """One after the other, as a store may be left in the middle of it."""
         for name in names:
-            with self._called("delete"):
+            with self.death.around("delete"):
                 self._store.delete([name])
 
     def list_directory(self, name: str) -> list[FileEntry]:
-        with self._called("list_directory"):
+        with self.death.around("list_directory"):
             return self._store.list_directory(name)
 
     def is_alone(self) -> bool:
-        with self._called("is_alone"):
+        with self.death.around("is_alone"):
             return self._store.is_alone()
 
     def staging_directories(self) -> list[FileEntry]:
-        with self._called("staging_directories"):
+        with self.death.around("staging_directories"):
             return self._store.staging_directories()
 
     def delete_directory(self, name: str) -> None:
-        with self._called("delete_directory"):
+        with self.death.around("delete_directory"):
             self._store.delete_directory(name)
 
     def table_files(self) -> LocalTableFiles:
         return self._store.table_files()
 
-    @contextmanager
-    def _called(self, verb: str) -> Iterator[None]:
-        self.death.at("before", verb)
-        yield
-        self.death.at("after", verb)
+
+@dataclass
+class CrashingFiles:
+    """The driver's `StoredFiles`, for a writer that dies."""
+
+    files: WorkerFiles
+    death: Death
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.files, name)
+
+    def create(self, path: str) -> pa.NativeFile:
+        with self.death.around("create"):
+            return self.files.create(path)
 
 
 @contextmanager
-def dying_writer(nth: int, when: str) -> Iterator[Death]:
-    """All logs that are opened in the block are those of a writer that dies."""
-    death = Death(nth, when)
-    with patch.object(classic, "LocalLogStore", lambda root: CrashingStore(root, death)):
+def dying_writer(nth: int, when: str, fault: type[BaseException] = Crash) -> Iterator[Death]:
+    """All tables that are opened in the block are those of a writer that dies."""
+    death = Death(nth, when, fault)
+    write = hadoop.write_parquet
+
+    def write_parquet(*arguments: Any, **options: Any) -> None:
+        with death.around("write_parquet"):
+            write(*arguments, **options)
+
+    with (
+        patch.object(classic, "LocalLogStore", lambda root: CrashingStore(root, death)),
+        patch.object(hadoop, "write_parquet", write_parquet),
+        patch.object(
+            touched_files, "worker_files", lambda *of: CrashingFiles(worker_files(*of), death)
+        ),
+    ):
         yield death

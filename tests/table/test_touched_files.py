@@ -25,6 +25,7 @@ from sparkdelta.table.write import touched_files
 from sparkdelta.table.write.touched_files import (
     TouchedFiles,
     Vectors,
+    keyed_positions,
     touch_files,
     vectors_of,
     whole_files,
@@ -72,7 +73,7 @@ def touched(
     with staging(spark, snapshot.log.store) as stage:
         named = {f"file:{Path(snapshot.path[5:]) / name}": found for name, found in deleted.items()}
         frame = spark.createDataFrame(positions(named), POSITIONS)
-        yield touch_files(snapshot, frame, stage, vectors=vectors)
+        yield touch_files(snapshot, keyed_positions(frame), stage, vectors=vectors)
 
 
 def commit(spark: SparkSession, snapshot: Snapshot, found: TouchedFiles) -> None:

@@ -25,7 +25,7 @@ from sparkdelta.protocol.action_lines import action_line
 from sparkdelta.protocol.actions import Metadata, Protocol, TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet, WinningCommit, file_conflicts
 from sparkdelta.protocol.file_actions import AddFile, RemoveFile
-from sparkdelta.protocol.predicates import Column, Comparison, Literal
+from sparkdelta.protocol.predicates import And, Column, Comparison, Literal
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.schema.action_schemas import actions as action_types
 from sparkdelta.storage.local import LocalLogStore
@@ -33,6 +33,7 @@ from sparkdelta.table.commit import large_conflict_detection as large_commits
 from sparkdelta.table.commit import staged_lines, transaction
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import counted_jobs
 
 SCHEMA = json.dumps(
@@ -302,6 +303,17 @@ def test_an_append_only_table(spark: SparkSession, table: str, large: bool) -> N
         commit(table, snapshot.refresh(), DELETE, file_actions=removes_frame(spark, "a"))
 
 
+V_IS_5 = Comparison("=", Column(("v",)), Literal(5, "bigint"))
+SEVEN = '{"numRecords":2,"minValues":{"v":7},"maxValues":{"v":7},"nullCount":{"v":0}}'
+FIVE_AND_SEVEN = SEVEN.replace('"minValues":{"v":7}', '"minValues":{"v":5}')
+
+
+def appended(*stats: str | None) -> dict[str, object]:
+    """New files of partition 1, with statistics."""
+    names = zip("xyz", stats, strict=False)
+    return {"adds": tuple(replace(add(name, "1"), stats=text) for name, text in names)}
+
+
 @LARGE
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(
@@ -310,9 +322,15 @@ def test_an_append_only_table(spark: SparkSession, table: str, large: bool) -> N
         ({"adds": (add("n", "1"),)}, {"predicates": (where("1"),)}, ConcurrentAppendException),
         ({"adds": (add("n", "2"),)}, {"predicates": (where("1"),)}, None),
         ({"adds": (add("n", "2"),)}, {"whole_table": True}, ConcurrentAppendException),
+        (appended(SEVEN), {"predicates": (V_IS_5,)}, None),
+        (appended(FIVE_AND_SEVEN), {"predicates": (V_IS_5,)}, ConcurrentAppendException),
+        (appended(SEVEN), {"predicates": (V_IS_5,), "whole_table": True},
+         ConcurrentAppendException),
         ({"removes": (RemoveFile("b", 1, True),)}, {"files": frozenset({("b", None)})},
          ConcurrentDeleteReadException),
         ({"removes": (RemoveFile("b", 1, True),)}, {"files": frozenset({("c", None)})}, None),
+        ({"removes": (RemoveFile("b", 1, True),)},
+         {"files": frozenset({("c", None)}), "leaves_rows": True}, ConcurrentDeleteReadException),
         ({"removes": (RemoveFile("%61", 1, True),)}, {}, ConcurrentDeleteDeleteException),
         ({"transactions": (TransactionIdentifier("x", 1),)}, {"app_ids": frozenset("x")},
          ConcurrentTransactionException),
@@ -341,6 +359,29 @@ def test_read_files_may_be_a_frame(spark: SparkSession, table: str) -> None:
     with pytest.raises(ConcurrentDeleteReadException):
         commit(table, snapshot, read_files=read, staged=StagedActions(adds=(add("n", "1"),)))
     assert commit(table, snapshot, read_files=read.filter("path = 'a'")) == 2
+
+
+def test_added_files_match_by_statistics(spark: SparkSession, table: str) -> None:
+    """PROTOCOL.md#per-file-statistics: without reliable ones, a file may hold any row."""
+    snapshot = open_snapshot(spark, table)
+    wide = SEVEN.replace('"numRecords":2', '"numRecords":2,"tightBounds":false')
+    no_rows = '{"numRecords":1,"nullCount":{"v":1}}'
+    maybe = ["", "{", None, "[7]", "{}", FIVE_AND_SEVEN, SEVEN.replace("7}", '"x"}'), SEVEN[:-9]]
+    stats = [SEVEN, wide, no_rows, *maybe]
+    adds = [replace(add(str(number), "1"), stats=text) for number, text in enumerate(stats)]
+    elsewhere = replace(add("elsewhere", "2"), stats=FIVE_AND_SEVEN)
+    staged = StagedActions(adds=(*adds, elsewhere))
+    commit(table, snapshot, staged=staged)
+    read = ReadSet((And((where("1"), V_IS_5)),))
+    late = Transaction(
+        spark=spark, store=store_of(table), snapshot=snapshot, operation=DELETE, read=read
+    )
+    detector = late._detector(StagedActions(), None)
+    assert isinstance(detector, large_commits.SparkConflictDetector)
+    with counted_jobs(spark) as jobs, settings(spark, HOSTILE["time zone, no ANSI"]):
+        found = detector.small.may_match(WinningCommit(1, adds=staged.adds))
+    assert jobs.count == 0
+    assert [int(file.path) for file in found] == list(range(3, len(stats)))
 
 
 @pytest.mark.parametrize(("whole", "blind"), [(False, True), (True, False)])
@@ -383,6 +424,7 @@ def test_frames_and_values_find_the_same(
         found = conflicting_files(
             parsed.select("a.*"),
             reads_whole_table=whole,
+            leaves_rows=False,
             skipping=detector.skipping,
             read_files=spark.createDataFrame([("a b",)], "key STRING"),
             removed_files=spark.createDataFrame([("c%",)], "key STRING"),

@@ -27,6 +27,7 @@ def conflicting_files(
     actions: DataFrame,
     *,
     reads_whole_table: bool,
+    leaves_rows: bool,
     skipping: Sequence[DataSkipping],
     read_files: DataFrame | None,
     removed_files: DataFrame | None,
@@ -41,6 +42,8 @@ def conflicting_files(
         add STRUCT, remove STRUCT: the file actions of one commit.
     reads_whole_table
         True if the transaction read the whole table: any added or removed file is a conflict.
+    leaves_rows
+        See `ReadSet.leaves_rows`: any removed file is a conflict.
     skipping
         The predicates of the transaction's reads. An added file that may match is a conflict.
     read_files, removed_files
@@ -64,12 +67,11 @@ def conflicting_files(
     added = conflict_of_added_file(is_blind_append=is_blind_append)
     conflicts = []
     if reads_whole_table:
-        conflicts += [
-            _as_conflict(adds, added),
-            _as_conflict(removes, Conflict.REMOVED_WHAT_WAS_READ),
-        ]
+        conflicts.append(_as_conflict(adds, added))
     else:
         conflicts += [_as_conflict(each.keep(adds, NOTHING_STORED), added) for each in skipping]
+    if reads_whole_table or leaves_rows:
+        conflicts.append(_as_conflict(removes, Conflict.REMOVED_WHAT_WAS_READ))
     for files, conflict in (
         (read_files, Conflict.REMOVED_WHAT_WAS_READ),
         (removed_files, Conflict.REMOVED_WHAT_IS_REMOVED),

@@ -162,7 +162,7 @@ def require_condition(rows: DataFrame, where: str | Column) -> DataFrame:
     condition = F.expr(where) if isinstance(where, str) else where
     text = where if isinstance(where, str) else "that was given"
     error = ReplaceWhereMismatchError(where=" ".join(text.split()))
-    return _checked(rows, [(_is_not_true(condition), error)])
+    return _checked(rows, [(is_not_true(condition), error)])
 
 
 def _typed(
@@ -253,7 +253,7 @@ def _violations(
             )
     for constraint in rules.constraints:
         condition = F.expr(constraint.expression)
-        yield _is_not_true(condition), _violation(constraint.name, constraint.expression)
+        yield is_not_true(condition), _violation(constraint.name, constraint.expression)
 
 
 def _violation(name: str, expression: str) -> DeltaError:
@@ -261,7 +261,13 @@ def _violation(name: str, expression: str) -> DeltaError:
     return ConstraintViolatedError(constraint=name, expression=text, row=_ROW)
 
 
-def _is_not_true(condition: Column) -> Column:
+def is_not_true(condition: Column) -> Column:
+    """True if a constraint is violated: the condition is false or null.
+
+    References
+    ----------
+    PROTOCOL.md#check-constraints
+    """
     return ~F.coalesce(condition, F.lit(False))
 
 

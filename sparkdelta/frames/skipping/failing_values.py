@@ -115,7 +115,7 @@ def failing_parts(
     tuple of Expression or None
         None if other parts may fail, too.
     """
-    inner = [failing_parts(child, schema) for child in children(node)]
+    inner = [failing_parts(c, schema) for c in children(node) if not isinstance(c, Literal)]
     usable = [parts for parts in inner if parts is not None]
     parts_below = tuple(part for parts in usable for part in parts)
     if len(usable) < len(inner):

@@ -20,7 +20,9 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from heapq import nlargest
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 from pyspark.sql.types import StructType
 
@@ -61,7 +63,9 @@ Condition: TypeAlias = str | None
 _MILLISECOND_LESS = "INTERVAL '999' MICROSECOND"
 _MAX_ALTERNATIVES = 8
 """The maximum number of IN values that are compared one by one, which can be pushed down. Longer
-lists are compared by their range, then as an array."""
+lists are compared by ranges, then as arrays."""
+_RUNS, _PUSHED_RUNS = 16, 4
+"""About half as many ranges at most as the values of a list are cut into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,23 +348,38 @@ class SkippingRules:
             return _any([self.condition(equal) for equal in equals])
         if not _have_family(bound, values):
             return None
-        if bound.is_float and not all(map(_is_number, values)):
+        if bound.family == "number" and not all(map(_is_number, values)):
             return None
-        array = _array(values)
+        runs = _runs(values, _PUSHED_RUNS if self.facts.is_pushed else _RUNS)
+        return _all(
+            [_any([self._in_run(run, bound) for run in runs]), self._has_values(bound.path)]
+        )
+
+    def _in_run(self, run: Sequence[Literal], bound: Ordered) -> Condition:
+        """Return the condition that the column may have one of some values, given in order."""
+        low, high = run[0], run[-1]
+        cut = low.value if isinstance(low.value, str) else None
+        limit = None if cut is None else literal(replace(low, value=_before_cut(cut)))
         ends = _all(
             [
-                self._range("<=", bound, f"array_max({array})"),
-                self._range(">=", replace(bound, is_float=False), f"array_min({array})"),
-                self._has_values(bound.path),
+                self._range("<=", bound, literal(high)),
+                self._range(">=", replace(bound, is_float=False), literal(low), limit),
             ]
         )
         least, greatest = self._bounds(bound)
-        if self.facts.is_pushed or bound.is_inexact or least is None or greatest is None:
+        is_exact = low.value == high.value
+        if (
+            is_exact
+            or self.facts.is_pushed
+            or bound.is_inexact
+            or least is None
+            or greatest is None
+        ):
             return ends
         below = f"one <= {greatest}"
         if bound.family == "string":
             below = f"({self._may_reach_text(greatest, '>=', 'one', _before_cut_text('one'))})"
-        inside = f"`exists`({array}, one -> {least} <= one AND {below})"
+        inside = f"`exists`({_array(run)}, one -> {least} <= one AND {below})"
         return _all([ends, _or_unknown(inside, least, greatest)])
 
     def _values(
@@ -452,6 +471,23 @@ def _is_number(expression: Expression) -> bool:
     if not isinstance(expression, Literal) or isinstance(expression.value, bool | str | None):
         return False
     return not (isinstance(expression.value, float) and math.isnan(expression.value))
+
+
+def _runs(values: Sequence[Literal], parts: int) -> list[list[Literal]]:
+    """Return many constants in order, cut into runs of similar length, and where the gaps between
+    them are widest.
+    """
+    listed: list[Any] = sorted(values, key=_value)
+    cuts = {len(listed) * part // parts for part in range(parts)}
+    kinds = {each.data_type for each in values}
+    if len(kinds) == 1 and kinds != {"string"}:
+        gaps = [_value(after) - _value(before) for before, after in pairwise(listed)]
+        cuts.update(1 + at for at in nlargest(parts - 1, range(len(gaps)), key=gaps.__getitem__))
+    return [listed[start:end] for start, end in pairwise((*sorted(cuts), len(listed)))]
+
+
+def _value(constant: Literal) -> Any:
+    return constant.value
 
 
 def _have_family(bound: Ordered, values: Sequence[Literal]) -> bool:

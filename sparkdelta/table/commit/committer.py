@@ -1,6 +1,7 @@
 """Committing by put-if-absent: read the winning commits, check for conflicts, and retry.
 
-Needs a log store and no Spark. A `ConflictDetector` compares winning commits with the transaction.
+Needs a log store and no Spark. A `ConflictDetector` compares winning commits with the transaction,
+whose deletion vectors it may unite with theirs.
 
 References
 ----------
@@ -116,6 +117,8 @@ class PreparedCommit:
     ----------
     files
         Lines of the file actions that are not staged as values.
+    dropped_features
+        Names of table features that the protocol may lose.
     """
 
     operation: Operation
@@ -123,6 +126,7 @@ class PreparedCommit:
     files: FileLines | None = None
     user_metadata: str | None = None
     tags: Mapping[str, str] | None = None
+    dropped_features: frozenset[str] = frozenset()
 
     @property
     def changes_data(self) -> bool:
@@ -151,11 +155,28 @@ class Committed:
     lines: bytes | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A winning commit, compared with a transaction.
+
+    Attributes
+    ----------
+    conflicts
+        The conflicts, each with a subject for the error message.
+    staged
+        The transaction's actions if it follows the commit.
+    """
+
+    winner: WinningCommit
+    conflicts: Mapping[Conflict, str]
+    staged: StagedActions
+
+
 class ConflictDetector(Protocol):
     """Detects conflicts of a transaction with a winning commit."""
 
-    def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Conflict, str]]:
-        """Read a commit; return it with its conflicts, each with a subject for the error message.
+    def __call__(self, file: LogFile, staged: StagedActions) -> Comparison:
+        """Read a commit and compare it with a transaction.
 
         Raises
         ------
@@ -229,17 +250,18 @@ class Committer:
                 return Committed(version, attempt, txn_id, timestamp, whole)
             for file in self._commits_from(version, path):
                 try:
-                    winner, conflicts = detector(file)
+                    found = detector(file, prepared.staged)
                 except FileNotFoundError:
                     raise _commit_is_gone(path, version) from None
                 check_conflicts(
-                    conflicts,
+                    found.conflicts,
                     level,
-                    winner=winner,
+                    winner=found.winner,
                     changes_metadata=bool(prepared.staged.metadata),
                     path=path,
                 )
-                read_state = _read_state_after(read_state, winner, file, path)
+                read_state = _read_state_after(read_state, found.winner, file, path)
+                prepared = replace(prepared, staged=found.staged)
             if attempt < self.max_attempts:
                 longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(attempt, 20))
                 self.pause(random.uniform(0, longest))  # noqa: S311 - spreads writers, no secret
@@ -301,7 +323,8 @@ def _check(prepared: PreparedCommit, read_state: ReadState, path: str) -> None:
     check_actions(prepared.staged, path=path)
     protocol, metadata = _after(prepared, read_state)
     if read_state.protocol is not None and prepared.staged.protocols:
-        check_upgrade(read_state.protocol, protocol, path=path)
+        dropped = prepared.dropped_features
+        check_upgrade(read_state.protocol, protocol, path=path, dropped=dropped)
     check_allowed(prepared.staged, protocol=protocol, metadata=metadata, path=path)
     lines = prepared.files
     if lines is not None:

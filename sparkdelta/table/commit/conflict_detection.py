@@ -8,8 +8,8 @@ PROTOCOL.md#delta-log-entries
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from sparkdelta.exceptions import MalformedLogFileError
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
@@ -23,9 +23,14 @@ from sparkdelta.protocol.conflicts import (
 )
 from sparkdelta.protocol.file_actions import AddFile, FileKey, RemoveFile
 from sparkdelta.protocol.log_files import LogFile, Version
+from sparkdelta.protocol.staged_commit import StagedActions
 from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.commit.committer import Comparison
+from sparkdelta.table.commit.vector_rebase import VectorRebase
 
 _OTHER_ACTIONS = ('"protocol"', '"metaData"', '"txn"', '"domainMetadata"', f'"{COMMIT_INFO}"')
+_OF_ADDED_FILES = {Conflict.ADDED_WHERE_READ, Conflict.APPENDED_WHERE_READ}
+_OF_VECTORS = {*_OF_ADDED_FILES, Conflict.REMOVED_WHAT_IS_REMOVED}
 _FILE_LINES = ('{"add":', '{"remove":', '{"cdc":')
 
 
@@ -41,6 +46,11 @@ class DriverConflictDetector:
         The metadata domains that it changes.
     partition_types
         See `protocol.partition_matching.may_match`.
+    may_match
+        Returns the added files of a commit that may match the predicates of `read`, if more is to
+        decide than partition values.
+    rebase
+        Unites deletion vectors with those of a commit; None to let them conflict.
     """
 
     store: LogStore
@@ -48,19 +58,38 @@ class DriverConflictDetector:
     removes: frozenset[FileKey] = frozenset()
     domains: frozenset[str] = frozenset()
     partition_types: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    may_match: Callable[[WinningCommit], tuple[AddFile, ...]] | None = None
+    rebase: VectorRebase | None = None
 
-    def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Conflict, str]]:
+    def __call__(self, file: LogFile, staged: StagedActions) -> Comparison:
         needs_files = self.read.depends_on_files or bool(self.removes)
         [data] = self.store.read([file.name])
         winner = parse_commit(
             data, file.version, with_files=needs_files, path=self.store.table_root
         )
-        return winner, {
+        conflicts = self._conflicts(winner, winner.adds)
+        added = winner.adds if conflicts.keys() & _OF_ADDED_FILES else ()
+        if added and self.may_match is not None and not self.read.whole_table:
+            added = self.may_match(winner)
+            conflicts = self._conflicts(winner, added)
+        if self.rebase is None or not conflicts.keys() & _OF_VECTORS:
+            return Comparison(winner, conflicts, staged)
+        rebased = self.rebase(staged, winner, added)
+        conflicts = self._conflicts(winner, rebased.new_files, rebased.paths)
+        return Comparison(winner, conflicts, rebased.staged)
+
+    def _conflicts(
+        self,
+        winner: WinningCommit,
+        added: tuple[AddFile, ...],
+        rebased: frozenset[str] = frozenset(),
+    ) -> dict[Conflict, str]:
+        return {
             **table_conflicts(winner, app_ids=self.read.app_ids, domains=self.domains),
             **file_conflicts(
-                winner,
+                replace(winner, adds=added),
                 read=self.read,
-                removes=self.removes,
+                removes=frozenset(key for key in self.removes if key[0] not in rebased),
                 partition_types=self.partition_types,
                 table_root=self.store.table_root,
             ),

@@ -7,7 +7,6 @@ PROTOCOL.md#delta-log-entries
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -23,8 +22,10 @@ from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, Tran
 from sparkdelta.protocol.commit_info import COMMIT_INFO
 from sparkdelta.protocol.conflicts import Conflict, WinningCommit, table_conflicts
 from sparkdelta.protocol.log_files import LogFile
+from sparkdelta.protocol.staged_commit import StagedActions
 from sparkdelta.schema.action_schemas import COMMIT_INFO as COMMIT_INFO_TYPE
 from sparkdelta.schema.action_schemas import actions
+from sparkdelta.table.commit.committer import Comparison
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.line_reader import DRIVER_LOG_BYTES
@@ -61,17 +62,17 @@ class SparkConflictDetector:
     read_files: DataFrame | None = None
     removed_files: DataFrame | None = None
 
-    def __call__(self, file: LogFile) -> tuple[WinningCommit, Mapping[Conflict, str]]:
+    def __call__(self, file: LogFile, staged: StagedActions) -> Comparison:
         has_frames = self.read_files is not None or self.removed_files is not None
         if file.size_bytes <= DRIVER_LOG_BYTES and not has_frames:
-            return self.small(file)
+            return self.small(file, staged)
         lines = CommitRange.read(self.log.reader, [file]).lines
         winner = self._table_actions(lines, file)
         read, domains = self.small.read, self.small.domains
         conflicts = table_conflicts(winner, app_ids=read.app_ids, domains=domains)
         if read.depends_on_files or self.small.removes or has_frames:
             conflicts |= self._file_conflicts(lines, winner)
-        return winner, conflicts
+        return Comparison(winner, conflicts, staged)
 
     def _table_actions(self, lines: DataFrame, file: LogFile) -> WinningCommit:
         parsed = parse_log_lines(lines, actions=_TABLE_ACTIONS)
@@ -101,6 +102,7 @@ class SparkConflictDetector:
         frame = conflicting_files(
             parse_log_lines(lines, actions=actions("add", "remove")),
             reads_whole_table=small.read.whole_table,
+            leaves_rows=small.read.leaves_rows,
             skipping=self.skipping,
             read_files=self._with_values(self.read_files, {p for p, _ in small.read.files}),
             removed_files=self._with_values(self.removed_files, {p for p, _ in small.removes}),

@@ -7,7 +7,6 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import replace
 
 from sparkdelta.protocol.staged_commit import Operation
@@ -40,8 +39,5 @@ def commit_changes(changes: RowChanges, operation: Operation) -> CommittedTransa
         read=changes.read,
         tags=changes.tags or None,
     )
-    with ExitStack() as reports:
-        for written in (new, changed):
-            if written is not None:
-                reports.enter_context(report_orphans(snapshot.path, written.directory))
+    with report_orphans(snapshot.path, changes.directories):
         return transaction.commit()

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -18,6 +18,7 @@ from pyspark.sql.types import StringType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.worker_storage import driver_files
 from sparkdelta.exceptions import DriverReadTooLargeError, InvalidCommitError
 from sparkdelta.frames.commit.commit_lines import (
     LINE,
@@ -35,6 +36,7 @@ from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.commit.added_files import files_that_may_match
 from sparkdelta.table.commit.committer import (
     Committed,
     Committer,
@@ -45,6 +47,7 @@ from sparkdelta.table.commit.committer import (
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
 from sparkdelta.table.commit.large_conflict_detection import SparkConflictDetector
 from sparkdelta.table.commit.staged_lines import StagedLines
+from sparkdelta.table.commit.vector_rebase import VectorRebase
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.staging import Staging, staging
 
@@ -110,6 +113,8 @@ class Transaction:
     read, read_files
         The data that was read, for conflict detection; `read_files` has a column `path`, as in the
         log.
+    dropped_features
+        Names of table features that the protocol may lose.
     """
 
     spark: SparkSession
@@ -122,6 +127,7 @@ class Transaction:
     read_files: DataFrame | None = None
     user_metadata: str | None = None
     tags: Mapping[str, str] | None = None
+    dropped_features: frozenset[str] = frozenset()
 
     def commit(self, committer: Committer | None = None) -> CommittedTransaction:
         """Commit as the next version that conflict detection allows.
@@ -171,7 +177,9 @@ class Transaction:
         removed: DataFrame | None = None,
     ) -> Committed:
         operation = self.operation.with_metrics_of(*_removed_totals(staged, lines))
-        prepared = PreparedCommit(operation, staged, lines, self.user_metadata, self.tags)
+        prepared = PreparedCommit(
+            operation, staged, lines, self.user_metadata, self.tags, self.dropped_features
+        )
         return committer.commit(prepared, self._read_state(staged), self._detector(staged, removed))
 
     def _tracks_rows(self) -> bool:
@@ -195,17 +203,17 @@ class Transaction:
         )
 
     def _detector(self, staged: StagedActions, removed: DataFrame | None) -> ConflictDetector:
-        root = self.store.table_root
+        root, snapshot = self.store.table_root, self.snapshot
         small = DriverConflictDetector(
             self.store,
             self.read,
             removes=frozenset(file_key(remove, root) for remove in staged.removes),
             domains=frozenset(domain.domain for domain in staged.domains),
-            partition_types=_partition_types(self.snapshot),
+            partition_types=_partition_types(snapshot),
         )
-        if self.snapshot is None:
+        if snapshot is None:
             return small
-        table = self.snapshot.configuration
+        table, log = snapshot.configuration, snapshot.log
         skipping = tuple(
             DataSkipping.of(
                 predicate,
@@ -215,7 +223,12 @@ class Transaction:
             )
             for predicate in self.read.predicates
         )
-        return SparkConflictDetector(small, self.snapshot.log, skipping, self.read_files, removed)
+        small = replace(
+            small,
+            may_match=partial(files_that_may_match, spark=log.spark, skipping=skipping),
+            rebase=VectorRebase(root, partial(driver_files, log.spark, root, log.options)),
+        )
+        return SparkConflictDetector(small, log, skipping, self.read_files, removed)
 
     def _check_unique(self, actions: DataFrame) -> None:
         root = self.store.table_root

@@ -19,6 +19,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.predicates.generated_columns import generated_columns, with_implied
 from sparkdelta.predicates.names import UnusableError, name_parts
+from sparkdelta.predicates.value_lists import with_value_lists
 from sparkdelta.protocol.predicates import Predicate, without_not
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.table_schema import as_nullable, quoted
@@ -26,10 +27,19 @@ from sparkdelta.table.configuration import TableConfiguration
 
 
 def parse_where(
-    spark: SparkSession, where: str | Column, configuration: TableConfiguration
+    spark: SparkSession,
+    where: str | Column,
+    configuration: TableConfiguration,
+    *,
+    alias: str | None = None,
 ) -> Predicate:
     """The predicate of a condition in SQL text or a Column, in the form that the rules of data
     skipping take.
+
+    Parameters
+    ----------
+    alias
+        The name of the table in the condition, if it has one.
 
     Raises
     ------
@@ -39,14 +49,19 @@ def parse_where(
         Spark cannot parse it, or it is not of type BOOLEAN.
     """
     try:
-        filtered = _filtered(spark, where, configuration.schema)
+        filtered = _filtered(spark, where, configuration.schema, alias)
     except AnalysisException as error:
         raise _refusal(error, where, configuration.schema) from None
-    return _predicate(spark, where, configuration, filtered)
+    return _predicate(spark, where, configuration, filtered, alias)
 
 
 def parse_deterministic_where(
-    spark: SparkSession, where: str | Column, configuration: TableConfiguration, *, operation: str
+    spark: SparkSession,
+    where: str | Column,
+    configuration: TableConfiguration,
+    *,
+    operation: str,
+    alias: str | None = None,
 ) -> Predicate:
     """As `parse_where`, of a condition on the rows that an operation takes out of the table.
 
@@ -59,19 +74,58 @@ def parse_deterministic_where(
     ColumnNotFoundError, InvalidConditionError
         As of `parse_where`.
     """
-    refusal = {"operation": operation, "condition": str(where)}
     try:
-        filtered = _filtered(spark, where, configuration.schema)
+        filtered = _filtered(spark, where, configuration.schema, alias)
     except AnalysisException as error:
-        if is_of_several_rows(error):
-            raise AggregateInConditionError(**refusal) from error
+        _refuse_several_rows(error, where, operation)
         raise _refusal(error, where, configuration.schema) from None
-    is_deterministic, nodes = engine_of(spark).plan_nodes(filtered)
+    check_deterministic(filtered, where, operation=operation)
+    return _predicate(spark, where, configuration, filtered, alias)
+
+
+def deterministic_filter(rows: DataFrame, where: str | Column, *, operation: str) -> DataFrame:
+    """The rows that a condition of an operation is true of.
+
+    Raises
+    ------
+    NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+        The condition depends on more than the row; the last also for window functions and
+        generators.
+    AnalysisException
+        It is not valid for these rows.
+    """
+    try:
+        filtered = rows.filter(where)
+    except AnalysisException as error:
+        _refuse_several_rows(error, where, operation)
+        raise
+    check_deterministic(filtered, where, operation=operation)
+    return filtered
+
+
+def check_deterministic(filtered: DataFrame, where: str | Column, *, operation: str) -> None:
+    """Refuse the condition of a filter if it is not deterministic or contains a subquery.
+
+    Parameters
+    ----------
+    filtered
+        A filter on a DataFrame without rows.
+
+    Raises
+    ------
+    NondeterministicConditionError, SubqueryInConditionError
+        It does.
+    """
+    is_deterministic, nodes = engine_of(filtered.sparkSession).plan_nodes(filtered)
     if not _SUBQUERIES.isdisjoint(node.rpartition(".")[2] for node in nodes):
-        raise SubqueryInConditionError(**refusal)
+        raise SubqueryInConditionError(operation=operation, condition=shown(where))
     if not is_deterministic:
-        raise NondeterministicConditionError(**refusal)
-    return _predicate(spark, where, configuration, filtered)
+        raise NondeterministicConditionError(operation=operation, condition=shown(where))
+
+
+def _refuse_several_rows(error: AnalysisException, where: str | Column, operation: str) -> None:
+    if is_of_several_rows(error):
+        raise AggregateInConditionError(operation=operation, condition=shown(where)) from error
 
 
 _NOT_OF_A_ROW = (
@@ -127,20 +181,35 @@ def is_of_several_rows(error: AnalysisException) -> bool:
     return str(error.getCondition()).startswith(_NOT_OF_A_ROW)
 
 
-def _filtered(spark: SparkSession, where: str | Column, schema: StructType) -> DataFrame:
+def _filtered(
+    spark: SparkSession, where: str | Column, schema: StructType, alias: str | None
+) -> DataFrame:
     columns = [StructField(field.name, as_nullable(field.dataType)) for field in schema.fields]
     empty = spark.createDataFrame([], StructType(columns))
-    return engine_of(spark).analyzed_filter(empty, where, qualifier_of(schema))
+    return engine_of(spark).analyzed_filter(empty, where, alias or qualifier_of(schema))
 
 
 def _predicate(
-    spark: SparkSession, where: str | Column, configuration: TableConfiguration, filtered: DataFrame
+    spark: SparkSession,
+    where: str | Column,
+    configuration: TableConfiguration,
+    filtered: DataFrame,
+    alias: str | None,
 ) -> Predicate:
     time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    predicate = without_not(
-        engine_of(spark).parse_condition(filtered, where, configuration.schema, time_zone=time_zone)
+    parsed = engine_of(spark).parse_condition(
+        filtered, where, configuration.schema, time_zone=time_zone, alias=alias
     )
+    return with_partition_terms(spark, without_not(parsed), configuration)
+
+
+def with_partition_terms(
+    spark: SparkSession, predicate: Predicate, configuration: TableConfiguration
+) -> Predicate:
+    """The predicate with the conditions on generated partition columns that it implies."""
+    predicate = with_value_lists(predicate, configuration.schema)
     if not is_supported(configuration.protocol, TableFeature.GENERATED_COLUMNS):
         return predicate
     generated = generated_columns(configuration.schema, configuration.partition_fields)
+    time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
     return with_implied(predicate, generated, configuration.schema, time_zone=time_zone)

@@ -63,8 +63,8 @@ class DistributedScan:
         with worker_python(self.spark):
             rows = split_rows(splits, reader)
         sources = {c.field.name: (F.col(quoted(c.field.name)), c.field.dataType) for c in columns}
-        rows = rows.select(*request.logical_columns(sources))
-        return rows if request.condition is None else rows.filter(request.condition.condition)
+        rows, wanted = rows.select(*request.logical_columns(sources)), request.condition
+        return rows if wanted is None else wanted.named(rows).filter(wanted.condition)
 
     def _task_count(self, files: DataFrame) -> int:
         (row,) = read_rows(

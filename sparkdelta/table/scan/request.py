@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
@@ -52,6 +52,8 @@ class RowCondition:
 
     Attributes
     ----------
+    alias
+        The name of the rows in it, if they have one.
     infallible_part
         The terms of it that fail for no row, as SQL text, which may be evaluated before deleted
         rows are left out.
@@ -65,6 +67,11 @@ class RowCondition:
     infallible_part: str | None = None
     is_infallible: bool = False
     bounds: tuple[RowGroupBound, ...] = ()
+    alias: str | None = None
+
+    def named(self, rows: DataFrame) -> DataFrame:
+        """The rows under the alias."""
+        return rows if self.alias is None else rows.alias(self.alias)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from sparkdelta.frames.skipping.predicate_values import truth
 from sparkdelta.frames.skipping.row_group_bounds import row_group_bounds
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.protocol.file_paths import plain_path
-from sparkdelta.protocol.predicates import And, ColumnPath, is_usable
+from sparkdelta.protocol.predicates import And, ColumnPath, Predicate, is_usable
 from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
@@ -73,25 +73,36 @@ class MatchingFiles:
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """A read of a snapshot, made by `Snapshot.scan`."""
+    """A read of a snapshot, made by `Snapshot.scan` and `Snapshot.candidates`."""
 
     _state: TableState = field(repr=False)
     where: str | Column | None
     columns: tuple[str, ...] | None
     max_driver_files: int = MAX_DRIVER_FILES
     _checksum: VersionChecksum | None = field(default=None, repr=False)
+    _predicate: Predicate | None = field(default=None, repr=False)
+    _alias: str | None = field(default=None, repr=False)
 
-    def files(self) -> DataFrame:
-        """The data files that the scan reads: the columns of `Snapshot.add_files` but for `stats`.
+    def under(self, alias: str | None) -> Scan:
+        """The same scan, in whose `where` the table has an alias."""
+        return replace(self, _alias=alias)
+
+    def files(self, *, with_json: bool = False) -> DataFrame:
+        """The data files that the scan reads: the columns of `Snapshot.add_files`.
 
         Files without a row that `where` is true of are left out, as far as partition values and
         statistics show. The DataFrame is lazy.
+
+        Parameters
+        ----------
+        with_json
+            True for the column `stats`, too.
 
         References
         ----------
         PROTOCOL.md#per-file-statistics
         """
-        return self._state.adds(with_json=False, skipping=self._skipping)
+        return self._state.adds(with_json=with_json, skipping=self._skipping)
 
     def to_df(self) -> DataFrame:
         """The rows, in the columns and types of the table's schema.
@@ -213,10 +224,13 @@ class Scan:
     @cached_property
     def _skipping(self) -> DataSkipping | None:
         """Data skipping by `where`."""
-        if self.where is None:
+        configuration, predicate = self._state.configuration, self._predicate
+        if self.where is not None:
+            predicate = parse_where(
+                self._state.log.spark, self.where, configuration, alias=self._alias
+            )
+        if predicate is None:
             return None
-        configuration = self._state.configuration
-        predicate = parse_where(self._state.log.spark, self.where, configuration)
         return DataSkipping.of(
             predicate,
             configuration.schema,
@@ -253,17 +267,18 @@ class Scan:
 
     @property
     def _condition(self) -> RowCondition | None:
-        """`where`, with its infallible part and its bounds."""
+        """`where`, with its infallible part and its bounds; of candidates, the infallible part."""
         skipping = self._skipping
-        if self.where is None or skipping is None:
+        if skipping is None:
             return None
         predicate, schema = skipping.predicate, skipping.schema
         terms = infallible_terms(predicate, schema)
+        infallible_part = truth(And(terms), _column_text) if terms else None
+        bounds = row_group_bounds(predicate, schema, skipping.partition_columns)
+        if self.where is None:
+            return RowCondition(infallible_part or "TRUE", None, is_infallible=True, bounds=bounds)
         return RowCondition(
-            self.where,
-            truth(And(terms), _column_text) if terms else None,
-            is_infallible(predicate, schema),
-            row_group_bounds(predicate, schema, skipping.partition_columns),
+            self.where, infallible_part, is_infallible(predicate, schema), bounds, self._alias
         )
 
     def _columns_read(self) -> frozenset[str] | None:

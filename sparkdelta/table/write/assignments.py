@@ -87,7 +87,8 @@ def update_assignments(
     PROTOCOL.md#generated-columns, PROTOCOL.md#identity-columns
     """
     found = [
-        (_path(schema, name, alias, unknown or _not_found), value) for name, value in given.items()
+        (column_path(schema, name, alias=alias, unknown=unknown), value)
+        for name, value in given.items()
     ]
     for path, _ in found:
         if path[0] in rules.identities:
@@ -100,7 +101,8 @@ def update_assignments(
         else:
             is_generated = field.name in rules.generated
             values[field.name] = Origin.FILLED if is_generated else Origin.KEPT
-        if _is_default(values[field.name]):
+        value = values[field.name]
+        if isinstance(value, Assigned) and is_default(value.expression):
             values[field.name] = Origin.FILLED
     return values
 
@@ -132,7 +134,7 @@ def with_assignments(
         A value cannot be converted to the type of its column.
     """
     given = [pair for each in clauses for pair in expressions_of(each)]
-    _check_expressions(rows, given)
+    check_expressions(rows, given)
     own = {name: name for name in schema.names if name in rows.columns}
     return assigned_rows(
         rows,
@@ -145,19 +147,34 @@ def with_assignments(
     )
 
 
-def _path(
+def column_path(
     schema: StructType,
     name: str,
-    alias: str | None,
-    unknown: Callable[[str, Sequence[str]], DeltaError],
+    *,
+    alias: str | None = None,
+    unknown: Callable[[str, Sequence[str]], DeltaError] | None = None,
 ) -> ColumnPath:
-    """Return the path of a column or nested field, spelled as in the schema."""
+    """Return the path of a column or nested field, spelled as in the schema.
+
+    Parameters
+    ----------
+    alias, unknown
+        As of `update_assignments`.
+
+    Raises
+    ------
+    ColumnNotFoundError, MissingSetColumnError
+        There is no such column, or the struct has no such field.
+    NonStructFieldUpdateError
+        The name is that of a field inside an array or a map, or of a column that is no struct.
+    """
+    unknown = unknown or _not_found
     try:
         names = name_parts(name)
     except UnusableError:
         raise unknown(name, schema.names) from None
     is_qualified = len(names) > 1 and alias is not None and names[0].lower() == alias.lower()
-    if is_qualified and _field(schema, names[1]) is not None:
+    if is_qualified and find_field(schema, names[1]) is not None:
         names = names[1:]
     path: list[str] = []
     data_type: DataType = schema
@@ -166,7 +183,7 @@ def _path(
             raise NonStructFieldUpdateError(
                 column=".".join(path), data_type=data_type.simpleString()
             )
-        field = _field(data_type, part)
+        field = find_field(data_type, part)
         if field is None and not path:
             raise unknown(name, schema.names)
         if field is None:
@@ -177,7 +194,8 @@ def _path(
     return tuple(path)
 
 
-def _field(struct: StructType, name: str) -> StructField | None:
+def find_field(struct: StructType, name: str) -> StructField | None:
+    """Return the field of a name, which it matches in any case."""
     return next((field for field in struct.fields if field.name.lower() == name.lower()), None)
 
 
@@ -204,14 +222,26 @@ def _value(given: Sequence[_PathValue], depth: int) -> Assigned | AssignedFields
     return AssignedFields({name: _value(own, depth + 1) for name, own in by_field.items()})
 
 
-def _is_default(value: ColumnValue) -> bool:
-    if not isinstance(value, Assigned) or not isinstance(value.expression, str):
-        return False
-    return value.expression.strip().upper() == "DEFAULT"
+def is_default(value: str | Column) -> bool:
+    """True if the value is the word for the default of a column."""
+    return isinstance(value, str) and value.strip().upper() == "DEFAULT"
 
 
-def _check_expressions(rows: DataFrame, given: Sequence[_PathValue]) -> None:
-    """Raise if an expression cannot be evaluated on a row: Spark refuses others in a filter."""
+def check_expressions(
+    rows: DataFrame,
+    given: Sequence[_PathValue],
+    *,
+    unknown: Callable[[str, Sequence[str]], DeltaError] | None = None,
+) -> None:
+    """Raise if an expression cannot be evaluated on a row: Spark refuses others in a filter.
+
+    Parameters
+    ----------
+    given
+        The expressions, with the paths of the columns and fields that they are assigned to.
+    unknown
+        As of `update_assignments`.
+    """
     if not given:
         return
     try:
@@ -221,7 +251,10 @@ def _check_expressions(rows: DataFrame, given: Sequence[_PathValue]) -> None:
             try:
                 _ = rows.filter(_is_null(value)).schema
             except AnalysisException as error:
-                raise _refusal(error, path, value, rows) from None
+                name = missing_column(error)
+                if name is not None:
+                    raise (unknown or _not_found)(name, rows.columns) from None
+                raise _refusal(error, path, value) from None
         raise
 
 
@@ -230,11 +263,8 @@ def _is_null(value: str | Column) -> Column:
 
 
 def _refusal(
-    error: AnalysisException, path: ColumnPath, value: str | Column, rows: DataFrame
-) -> ColumnNotFoundError | InvalidAssignmentError:
-    name = missing_column(error)
-    if name is not None:
-        return ColumnNotFoundError(column=name, available=rows.columns)
+    error: AnalysisException, path: ColumnPath, value: str | Column
+) -> InvalidAssignmentError:
     problem = problem_of(error)
     if is_of_several_rows(error):
         problem = "It contains an aggregate function, window function or generator."

@@ -132,7 +132,7 @@ def write_data_files(
     # Spark's writer cannot give ids to elements, keys and values.
     has_nested_ids = table.iceberg_version == NESTED_IDS_VERSION
     field_ids = nested_field_ids(table.schema) if has_nested_ids else {}
-    with report_orphans(root, directory, store.table_files().delete_directory):
+    with report_orphans(root, [directory], store.table_files().delete_directory):
         if not field_ids:
             write_parquet(rows, directory, options, spark=spark, table_root=root)
             return describer.describe(directory)

@@ -17,7 +17,7 @@ from sparkdelta.engine.driver import read_table
 from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
-from sparkdelta.engine.worker_storage import worker_files
+from sparkdelta.engine.worker_storage import driver_files, worker_files
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.nested_ids import ParquetPath
@@ -26,7 +26,7 @@ from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.write.few_files import MAX_DRIVER_FOOTERS, describe_few_files
 from sparkdelta.table.write.new_files import MAX_NEW_FILES, NewFiles
 from sparkdelta.workers.copied_files import FileCopier, copied_files
-from sparkdelta.workers.files import StoredFiles, WorkerFiles
+from sparkdelta.workers.files import WorkerFiles
 from sparkdelta.workers.footer_statistics import FooterReader, describe_files
 
 MAX_COPIED_FILES = 100_000
@@ -64,7 +64,8 @@ class FileDescriber:
 
     def describe(self, directory: str) -> NewFiles:
         """The files below a directory; those without rows are left out."""
-        reader, files = self._reader(), self._driver_files()
+        reader = self._reader()
+        files = driver_files(self.spark, self.table_root, self.options)
         most = MAX_DRIVER_FOOTERS if isinstance(files, WorkerFiles) else MAX_NEW_FILES
         few = describe_few_files(files, directory, reader, most)
         if few is not None:
@@ -92,13 +93,6 @@ class FileDescriber:
         if table.num_rows <= MAX_NEW_FILES:
             return NewFiles.known(self.spark, table, target)
         return NewFiles.many(self.spark.createDataFrame(table), target)
-
-    def _driver_files(self) -> StoredFiles:
-        """The table's files as the driver reaches them."""
-        files = self._worker_files()
-        if files.is_near(self.table_root):
-            return files
-        return engine_of(self.spark).driver_files(self.options) or files
 
     def _reader(self) -> FooterReader:
         return FooterReader(

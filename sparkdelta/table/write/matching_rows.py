@@ -18,7 +18,12 @@ from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.rewriting import files_of_partitions, selects_partitions
-from sparkdelta.table.write.touched_files import TouchedFiles, touch_files, whole_files
+from sparkdelta.table.write.touched_files import (
+    TouchedFiles,
+    keyed_positions,
+    touch_files,
+    whole_files,
+)
 from sparkdelta.workers.deletion_vector_writer import Vectors
 
 
@@ -28,6 +33,8 @@ class MatchingRows:
 
     Attributes
     ----------
+    alias
+        The name of the table in the condition, if it has one.
     touched
         Their files, without these rows.
     read
@@ -36,12 +43,13 @@ class MatchingRows:
 
     snapshot: Snapshot
     where: str | Column | None
+    alias: str | None
     touched: TouchedFiles
     read: ReadSet
 
     def rows(self, *metadata_columns: MetadataColumn) -> DataFrame:
         """The rows: the table's columns, then metadata columns. Lazy."""
-        scan = self.snapshot.scan(self.where)
+        scan = self.snapshot.scan(self.where).under(self.alias)
         return scan.rows_with(*metadata_columns, among=self.touched.paths)
 
 
@@ -52,10 +60,16 @@ def find_matching_rows(
     *,
     operation: str,
     vectors: Vectors,
+    alias: str | None = None,
 ) -> MatchingRows:
     """Find the rows that a condition is true of, all of them without one.
 
     A condition on partition columns alone, or none, selects whole files, and none is read.
+
+    Parameters
+    ----------
+    alias
+        The name of the table in the condition, if it has one.
 
     Raises
     ------
@@ -66,20 +80,22 @@ def find_matching_rows(
     """
     if where is None:
         touched = whole_files(snapshot, snapshot.add_files())
-        return MatchingRows(snapshot, None, touched, ReadSet(whole_table=True))
+        return MatchingRows(snapshot, None, alias, touched, ReadSet(whole_table=True))
     configuration = snapshot.configuration
     predicate = parse_deterministic_where(
-        snapshot.log.spark, where, configuration, operation=operation
+        snapshot.log.spark, where, configuration, operation=operation, alias=alias
     )
     read = ReadSet(predicates=(predicate,))
     if selects_partitions(predicate, configuration):
-        touched = whole_files(snapshot, files_of_partitions(snapshot, where))
+        touched = whole_files(snapshot, files_of_partitions(snapshot, where, alias=alias))
     else:
-        positions = snapshot.scan(where, []).rows_with(
-            MetadataColumn.FILE, MetadataColumn.ROW_POSITION
+        scan = snapshot.scan(where, []).under(alias)
+        positions = scan.rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
+        adds = scan.files(with_json=True)
+        touched = touch_files(
+            snapshot, keyed_positions(positions), stage, vectors=vectors, adds=adds
         )
-        touched = touch_files(snapshot, positions, stage, vectors=vectors)
-    return MatchingRows(snapshot, where, touched, read)
+    return MatchingRows(snapshot, where, alias, touched, read)
 
 
 def condition_parameter(where: str | Column | None, *, without: str | None = None) -> str:

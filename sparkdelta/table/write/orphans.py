@@ -1,11 +1,11 @@
-"""Reports of files at a table's root that no version refers to."""
+"""Reports of files below a table's root that no version refers to."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from sparkdelta.exceptions import CommitOutcomeUnknownError, DeltaWarning, StorageError
@@ -16,34 +16,38 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def report_orphans(
-    table_root: str, directory: str, delete: Callable[[str], None] | None = None
+    table_root: str, directories: Iterable[str], delete: Callable[[str], None] | None = None
 ) -> Iterator[None]:
     """Report the files that are left behind when an error leaves the block: in the log, and as a
-    note of the error where Python has notes.
+    note of the error where Python has notes. An interrupted commit may have happened.
 
     Parameters
     ----------
-    directory
-        Holds the new data files.
+    directories
+        Of the new files when the block ends: data files, deletion vectors, change data files.
     delete
-        Deletes the directory, so that nothing is left; only for a block that commits nothing.
+        Deletes a directory, so that nothing is left; only for a block that commits nothing.
 
     References
     ----------
-    PROTOCOL.md#data-files
+    PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-data-files
     """
     try:
         yield
     except BaseException as error:
+        left = list(directories)
         # Tasks of an interrupted write may still run.
-        if delete is not None and isinstance(error, Exception) and _is_deleted(delete, directory):
+        if delete is not None and isinstance(error, Exception):
+            left = [directory for directory in left if not _is_deleted(delete, directory)]
+        if not left:
             raise
-        if isinstance(error, CommitOutcomeUnknownError):
-            text = f"It is unknown whether the files in {directory} were committed to {table_root}."
+        places = ", ".join(left)
+        is_interrupted = delete is None and not isinstance(error, Exception)
+        if is_interrupted or isinstance(error, CommitOutcomeUnknownError):
+            text = f"It is unknown whether the files in {places} were committed to {table_root}."
         else:
             text = (
-                f"Nothing was committed to {table_root}; unreferenced files may remain "
-                f"in {directory}."
+                f"Nothing was committed to {table_root}; unreferenced files may remain in {places}."
             )
         log.warning(text)
         if hasattr(error, "add_note"):  # from Python 3.11 on

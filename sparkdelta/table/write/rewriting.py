@@ -124,14 +124,22 @@ def selects_partitions(predicate: Predicate, table: TableConfiguration) -> bool:
     return is_usable(predicate) and not {path[0] for path in columns(predicate)} - partitions
 
 
-def files_of_partitions(snapshot: Snapshot, where: str | SparkColumn) -> DataFrame:
+def files_of_partitions(
+    snapshot: Snapshot, where: str | SparkColumn, *, alias: str | None = None
+) -> DataFrame:
     """The columns of `Snapshot.add_files` for the files of the partitions that a condition, which
     uses no other columns, is true of.
+
+    Parameters
+    ----------
+    alias
+        The name of the table in the condition, if it has one.
     """
     # The condition as it was written, on the typed values, in columns of their own.
     names = sorted(snapshot.configuration.partition_columns)
     values = [F.col("partitionValues_parsed")[name].alias(name) for name in names]
     adds = snapshot.add_files().select(*values, F.struct("*").alias(_ADD))
+    adds = adds if alias is None else adds.alias(alias)
     return adds.filter(where).select(f"{quoted(_ADD)}.*")
 
 

@@ -8,7 +8,8 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
 
@@ -18,6 +19,7 @@ from sparkdelta.exceptions import AppendOnlyTableError, NumRecordsMismatchError
 from sparkdelta.frames.rows.conformed_rows import retyped_rows
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import (
     compression,
@@ -34,6 +36,7 @@ from sparkdelta.table.write.data_files import write_data_files
 from sparkdelta.table.write.file_descriptions import FileDescriber
 from sparkdelta.table.write.layout import lay_out
 from sparkdelta.table.write.new_files import NewFiles
+from sparkdelta.table.write.orphans import report_orphans
 from sparkdelta.table.write.rewriting import row_id_columns
 from sparkdelta.table.write.table_change import TableChange
 from sparkdelta.table.write.touched_files import TouchedFiles
@@ -108,6 +111,12 @@ class RowChanges:
         return reduce(union, known)
 
     @property
+    def directories(self) -> list[str]:
+        """The directories of all new files."""
+        written = (self.touched, self.new, self.change_files)
+        return [files.directory for files in written if files is not None and files.directory]
+
+    @property
     def file_metrics(self) -> dict[str, int]:
         """The metrics of DELETE and UPDATE about files, by their names in history."""
         new, changed, touched = self.new, self.change_files, self.touched
@@ -175,17 +184,21 @@ class Stopwatch:
 
 @dataclass(frozen=True, slots=True)
 class ChangeWriter:
-    """Writes the data files and change data files of one operation.
+    """Writes the data files and change data files of one operation, see `change_writer`.
 
     Attributes
     ----------
-    spark
-        The session of the write, see `SparkEngine.write_session`.
+    directories
+        Of the files that were written so far.
+    identities
+        The physical paths of identity columns whose values are generated.
     """
 
     spark: SparkSession
     snapshot: Snapshot
     change: TableChange
+    directories: list[str]
+    identities: tuple[ColumnPath, ...] = ()
 
     @property
     def writes_change_data(self) -> bool:
@@ -221,12 +234,17 @@ class ChangeWriter:
         laid_out = lay_out(
             rows, table, spark=self.spark, file_columns=self.file_columns, is_shuffled=False
         )
-        return write_data_files(laid_out, self.snapshot.log.store, self._describer, self._options)
+        store = self.snapshot.log.store
+        files = write_data_files(laid_out, store, self._describer, self._options)
+        self.directories.append(files.directory)
+        return files
 
     def write_changes(self, rows: DataFrame) -> ChangeFiles:
         """Write rows of the table with `CHANGE_TYPE` as change data files."""
         store = self.snapshot.log.store
-        return write_change_files(rows, store, self._describer, self._options)
+        files = write_change_files(rows, store, self._describer, self._options)
+        self.directories.append(files.directory)
+        return files
 
     @property
     def row_ids(self) -> tuple[MetadataColumn, ...]:
@@ -261,7 +279,9 @@ class ChangeWriter:
             spark=self.spark,
             table_root=self.snapshot.path,
             table=self.change.after,
-            statistics_columns=self.change.statistics_columns,
+            statistics_columns=tuple(
+                dict.fromkeys((*self.change.statistics_columns, *self.identities))
+            ),
             options=self._hadoop_options,
         )
 
@@ -275,10 +295,41 @@ class ChangeWriter:
         return read_options(self.snapshot.log.store, self.snapshot.log.options)
 
 
+@contextmanager
+def change_writer(
+    spark: SparkSession, snapshot: Snapshot, change: TableChange, touched: TouchedFiles
+) -> Iterator[ChangeWriter]:
+    """A block that writes the files of one operation; all of them are deleted if it fails, with
+    the new deletion vectors.
+
+    Parameters
+    ----------
+    spark
+        The session of the write, see `SparkEngine.write_session`.
+
+    References
+    ----------
+    PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-data-files
+    """
+    directories = [] if touched.directory is None else [touched.directory]
+    delete = snapshot.log.store.table_files().delete_directory
+    with report_orphans(snapshot.path, directories, delete):
+        yield ChangeWriter(spark, snapshot, change, directories)
+
+
 def open_changeable(
-    spark: SparkSession, path: str, options: Mapping[str, str] | None = None
+    spark: SparkSession,
+    path: str,
+    options: Mapping[str, str] | None = None,
+    *,
+    only_inserts: bool = False,
 ) -> Snapshot:
     """The latest version of a table whose rows may be changed.
+
+    Parameters
+    ----------
+    only_inserts
+        True if rows are only inserted, which append-only tables allow.
 
     Raises
     ------
@@ -296,7 +347,7 @@ def open_changeable(
     store = open_log_for_writing(spark, path, options)
     snapshot = open_snapshot(spark, path, store=store, options=options or {})
     check_data_writable(snapshot.protocol, path=snapshot.path)
-    if is_append_only(snapshot.protocol, snapshot.properties):
+    if not only_inserts and is_append_only(snapshot.protocol, snapshot.properties):
         raise AppendOnlyTableError(path=snapshot.path)
     return snapshot
 

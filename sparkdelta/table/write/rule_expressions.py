@@ -7,7 +7,7 @@ PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
@@ -21,7 +21,9 @@ from sparkdelta.exceptions import (
     AggregateInGeneratedColumnError,
     ConstraintDependentColumnError,
     DeltaError,
+    GeneratedDependentColumnError,
     GeneratedTypeError,
+    InvalidArgumentError,
     NonBooleanConstraintError,
     NondeterministicConstraintError,
     NondeterministicGeneratedColumnError,
@@ -30,8 +32,13 @@ from sparkdelta.exceptions import (
     UserFunctionInConstraintError,
     UserFunctionInGeneratedColumnError,
 )
-from sparkdelta.schema.row_rules import RowRules
+from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT
+from sparkdelta.schema.altered_columns import path_text
+from sparkdelta.schema.row_rules import RowRules, row_rules
+from sparkdelta.schema.store_assignment import can_assign
 from sparkdelta.schema.table_schema import as_nullable
+from sparkdelta.table.configuration import TableConfiguration
 
 _USERS = frozenset(
     (
@@ -85,6 +92,97 @@ _CONSTRAINT = _Use(
     UnsupportedConstraintError,
     _OF_OTHER_ROWS | _OF_THE_SESSION,  # a row may be compared with the moment of its writing
 )
+
+
+def _invalid_default(*, name: str, expression: str) -> InvalidArgumentError:
+    problem = f"{expression} of column {name} must be the same for all rows of a write"
+    return InvalidArgumentError(argument="default", problem=problem)
+
+
+_DEFAULT = _Use(
+    _invalid_default, _invalid_default, _invalid_default, _invalid_default, _OF_OTHER_ROWS
+)
+
+
+def check_default(spark: SparkSession, column: StructField) -> None:
+    """Refuse a default that depends on a row, or is not of the column's type.
+
+    Raises
+    ------
+    InvalidArgumentError
+
+    References
+    ----------
+    PROTOCOL.md#default-columns
+    """
+    text = str(column.metadata[CURRENT_DEFAULT])
+    try:
+        found = _checked(spark, StructType(), {column.name: text}, _DEFAULT)[column.name]
+    except AnalysisException as error:
+        problem = str(error).partition("\n")[0]
+        raise InvalidArgumentError(argument="default", problem=problem) from error
+    data_type = found.schema[0].dataType
+    if not can_assign(data_type, column.dataType):
+        problem = f"{text} is {data_type.simpleString()}, not {column.dataType.simpleString()}"
+        raise InvalidArgumentError(argument="default", problem=problem)
+
+
+def check_unused(
+    spark: SparkSession,
+    table: TableConfiguration,
+    columns: Sequence[ColumnPath],
+    *,
+    path: str,
+    is_generated_too: bool = False,
+) -> None:
+    """Refuse to alter columns that a constraint or another column's generation expression uses.
+
+    An expression that uses a field of a column is taken to use all of them.
+
+    Parameters
+    ----------
+    is_generated_too
+        True if a generated column among them counts as using itself.
+
+    Raises
+    ------
+    ConstraintDependentColumnError, GeneratedDependentColumnError
+
+    References
+    ----------
+    PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints
+    """
+    rules = row_rules(table.schema, table.protocol, table.properties, path=path)
+    for column in columns:
+        shown = path_text(column)
+        for constraint in rules.constraints:
+            if _uses(spark, table.schema, constraint.expression, column[0]):
+                raise ConstraintDependentColumnError(
+                    name=constraint.name,
+                    expression=constraint.expression,
+                    problem=f"it uses {shown}, which would be altered",
+                )
+        for name, text in rules.generated.items():
+            is_own = (name,) in columns
+            if (is_own and is_generated_too) or (
+                not is_own and _uses(spark, table.schema, text, column[0])
+            ):
+                raise GeneratedDependentColumnError(column=shown, name=name, expression=text)
+
+
+def _uses(spark: SparkSession, schema: StructType, expression: str, column: str) -> bool:
+    """True if an expression is not valid without a column."""
+    if column.replace("`", "``").lower() not in expression.lower():
+        return False
+    others = StructType(
+        [StructField(f.name, as_nullable(f.dataType)) for f in schema.fields if f.name != column]
+    )
+    try:
+        with engine_of(spark).in_table_session(spark.createDataFrame([], others)) as ours:
+            _ = ours.select(F.expr(expression)).schema
+    except AnalysisException:
+        return True
+    return False
 
 
 def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) -> None:

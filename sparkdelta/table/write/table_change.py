@@ -187,8 +187,7 @@ def _described_table(
         else upgraded_protocol(before.protocol, features)
     )
     if is_on(properties, ENABLE_ROW_TRACKING):
-        properties.setdefault(ROW_ID_COLUMN, f"_row-id-col-{uuid4()}")
-        properties.setdefault(ROW_COMMIT_VERSION_COLUMN, f"_row-commit-version-col-{uuid4()}")
+        properties = with_row_id_columns(properties)
     mode = column_mapping_mode(protocol, properties)
     if mode is not ColumnMappingMode.NONE:
         if before is not None and before.is_mapped:
@@ -227,6 +226,20 @@ def _with_lasting_properties(
         names += [IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION, IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP]
     own = before.properties
     return {**requested, **{name: own[name] for name in names if name in own}}
+
+
+def with_row_id_columns(properties: Mapping[str, str]) -> dict[str, str]:
+    """Properties with names for the columns that hold row ids and row commit versions.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-row-tracking
+    """
+    names = {
+        ROW_ID_COLUMN: f"_row-id-col-{uuid4()}",
+        ROW_COMMIT_VERSION_COLUMN: f"_row-commit-version-col-{uuid4()}",
+    }
+    return {**names, **properties}
 
 
 def with_mapping(

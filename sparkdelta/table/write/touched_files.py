@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,7 @@ from sparkdelta.frames.log.statistics import statistics_text
 from sparkdelta.frames.rows.row_positions import ROW_INDEX, file_key, position_words
 from sparkdelta.protocol.file_actions import AddFile
 from sparkdelta.protocol.file_paths import resolve
+from sparkdelta.protocol.log_files import LOG_DIRECTORY, data_directory
 from sparkdelta.protocol.roaring_bitmaps import chunks_of_rows
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import is_on
@@ -36,13 +38,13 @@ from sparkdelta.schema.action_schemas import ADD as ADD_TYPE
 from sparkdelta.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.schema.table_schema import quoted
-from sparkdelta.storage.log_store import log_path
 from sparkdelta.storage.parquet import WRITE_OPTIONS
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.scan.request import MetadataColumn, partition_column
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import Staging
+from sparkdelta.table.write.orphans import report_orphans
 from sparkdelta.table.write.rewriting import remove_actions
 from sparkdelta.workers.deletion_vector_writer import (
     ADD,
@@ -118,6 +120,8 @@ class TouchedFiles:
         Of the files that leave the table, those that are rewritten among them.
     num_rewritten_files, num_copied_rows
         Of the rewritten files; the rows are the ones that are left of them.
+    directory
+        Holds the new deletion vectors; None if there are none.
     num_vectors_added, num_vectors_removed, num_vectors_updated
         New deletion vectors; vectors that were there before; those of them that got a new one.
     """
@@ -134,6 +138,7 @@ class TouchedFiles:
     num_vectors_added: int = 0
     num_vectors_removed: int = 0
     num_vectors_updated: int = 0
+    directory: str | None = None
 
 
 def vectors_of(table: TableConfiguration) -> Vectors:
@@ -188,10 +193,24 @@ def whole_files(snapshot: Snapshot, adds: DataFrame) -> TouchedFiles:
     )
 
 
+def keyed_positions(rows: DataFrame) -> DataFrame:
+    """The positions of rows with `MetadataColumn.FILE` and `MetadataColumn.ROW_POSITION`, in the
+    columns file_key LONG and row_index LONG.
+    """
+    file, row_index = MetadataColumn.FILE.value, MetadataColumn.ROW_POSITION.value
+    key = F.expr(file_key(quoted(file)))
+    return rows.select(key.alias(FILE_KEY), F.col(row_index).alias(ROW_INDEX))
+
+
 def touch_files(
-    snapshot: Snapshot, positions: DataFrame, stage: Staging, *, vectors: Vectors
+    snapshot: Snapshot,
+    positions: DataFrame,
+    stage: Staging,
+    *,
+    vectors: Vectors,
+    adds: DataFrame | None = None,
 ) -> TouchedFiles:
-    """Write the deletion vectors of rows to delete.
+    """Write the deletion vectors of rows to delete, into a directory of their own.
 
     The positions are evaluated once. A file without other rows is removed; of others, `vectors`
     says whether they keep the vector, or are rewritten.
@@ -199,10 +218,12 @@ def touch_files(
     Parameters
     ----------
     positions
-        `MetadataColumn.FILE` and `MetadataColumn.ROW_POSITION` of rows of the table; rows may
-        repeat.
+        As `keyed_positions` gives them; rows may repeat.
     stage
         A directory for what is of use until the commit.
+    adds
+        The files that may have such rows, as `Scan.files` gives them with `stats`;
+        by default, all of the table.
 
     Raises
     ------
@@ -217,7 +238,11 @@ def touch_files(
     ----------
     PROTOCOL.md#deletion-vectors, PROTOCOL.md#writer-requirement-for-deletion-vectors
     """
-    return _Touching(snapshot, stage, vectors).result(positions)
+    among = snapshot.add_files() if adds is None else adds
+    touching = _Touching(snapshot, stage, vectors, among, data_directory(str(uuid4())))
+    delete = snapshot.log.store.table_files().delete_directory
+    with report_orphans(snapshot.path, [touching.target], delete):
+        return touching.result(positions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,13 +250,16 @@ class _Touching:
     snapshot: Snapshot
     stage: Staging
     vectors: Vectors
+    adds: DataFrame
+    directory: str
+
+    @property
+    def target(self) -> str:
+        """The absolute path of `directory`."""
+        return f"{self.snapshot.path}/{self.directory}"
 
     def result(self, positions: DataFrame) -> TouchedFiles:
-        file, row_index = MetadataColumn.FILE.value, MetadataColumn.ROW_POSITION.value
-        keyed = positions.select(
-            F.expr(file_key(quoted(file))).alias(FILE_KEY), F.col(row_index).alias(ROW_INDEX)
-        )
-        entries = self.stage.write_parquet(keyed, "positions", WRITE_OPTIONS)
+        entries = self.stage.write_parquet(positions, "positions", WRITE_OPTIONS)
         staged, _ = self.stage.read_parquet("positions", _POSITIONS)
         num_bytes = sum(entry.size_bytes for entry in entries)
         table = self._by_driver(staged, num_bytes, len(entries))
@@ -319,7 +347,7 @@ class _Touching:
         return self._touched(frame, table)
 
     def _adds(self) -> DataFrame:
-        """FILE_KEY and ADD of the live files."""
+        """FILE_KEY and ADD of the files that may have the rows."""
         root = self.snapshot.path
         in_struct = statistics_text(STATS_PARSED, statistics=self.snapshot.configuration.statistics)
         facts = {
@@ -330,9 +358,7 @@ class _Touching:
         }
         fields = ", ".join(f"{facts.get(name, name)} AS {name}" for name in ADD_TYPE.names)
         file = absolute_path("path", table_root=root)
-        adds = self.snapshot.add_files().selectExpr(
-            f"{file} AS file", f"to_json(struct({fields})) AS {ADD}"
-        )
+        adds = self.adds.selectExpr(f"{file} AS file", f"to_json(struct({fields})) AS {ADD}")
         return adds.selectExpr(f"{file_key(plain_path('file'))} AS {FILE_KEY}", ADD)
 
     def _driver_files(self) -> tuple[StoredFiles, _Limits]:
@@ -349,7 +375,8 @@ class _Touching:
         return DeletionVectorWriter(
             files=files,
             table_root=root,
-            scratch=log_path(root, f"{self.stage.name}/vectors"),
+            directory=self.directory,
+            scratch=f"{LOG_DIRECTORY}/{self.stage.name}/vectors",
             vectors=self.vectors,
             version=self.snapshot.version,
         )
@@ -388,6 +415,7 @@ class _Touching:
             num_vectors_added=kept.files,
             num_vectors_removed=removed.vectors + kept.vectors + rewritten.vectors,
             num_vectors_updated=kept.vectors,
+            directory=self.target if kept.files else None,
         )
 
     def _totals(self, frame: DataFrame, table: pa.Table | None) -> dict[str, _Totals]:

@@ -1,0 +1,284 @@
+"""Merge rows of a DataFrame into a table.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.exceptions import InvalidArgumentError, NumRecordsMismatchError
+from sparkdelta.frames.rows.row_positions import ROW_INDEX
+from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.table.commit.row_changes import commit_changes
+from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
+from sparkdelta.table.scan.conditions import shown
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.staging import Staging, staging
+from sparkdelta.table.write.matching_rows import condition_parameter
+from sparkdelta.table.write.merge_checks import check_merge
+from sparkdelta.table.write.merge_clauses import (
+    Clause,
+    MergeClause,
+    ResolvedClause,
+    resolve_clauses,
+)
+from sparkdelta.table.write.merge_frames import FILE, POSITION, empty_frames, stage_source
+from sparkdelta.table.write.merge_matching import (
+    CLAUSE,
+    MATCHED,
+    NOT_MATCHED,
+    NOT_MATCHED_BY_SOURCE,
+    OPERATION,
+    MergeMatches,
+    find_matches,
+)
+from sparkdelta.table.write.merged_rows import MergedRows
+from sparkdelta.table.write.row_changes import (
+    RowChanges,
+    Stopwatch,
+    change_writer,
+    check_row_count,
+    open_changeable,
+    unchanged_table,
+)
+from sparkdelta.table.write.touched_files import TouchedFiles, touch_files, vectors_of
+from sparkdelta.workers.deletion_vector_writer import FILE_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """A merge as the user asks for it.
+
+    Attributes
+    ----------
+    source
+        May have an alias.
+    evolves
+        True if the schema of the table may get the columns of the source.
+    """
+
+    source: DataFrame
+    condition: str | Column
+    clauses: tuple[MergeClause, ...]
+    target_alias: str | None = None
+    evolves: bool = False
+
+
+def merge(
+    spark: SparkSession,
+    path: str,
+    request: MergeRequest,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Update, delete and insert rows of a table by the rows of a DataFrame that match them.
+
+    See `sparkdelta.tables.DeltaTable.merge`.
+
+    Returns
+    -------
+    DataFrame
+        One row: num_affected_rows, num_updated_rows, num_deleted_rows, num_inserted_rows, all LONG.
+    """
+    if not engine_of(spark).sees_plans:
+        problem = "rows can only be merged from a classic session"
+        raise InvalidArgumentError(argument="source", problem=problem)
+    watch = Stopwatch()
+    only_inserts = all(clause.kind.is_not_matched for clause in request.clauses)
+    snapshot = open_changeable(spark, path, options, only_inserts=only_inserts)
+    resolved = resolve_clauses(
+        request.clauses,
+        unchanged_table(snapshot),
+        request.source.schema,
+        target_alias=request.target_alias,
+        evolves=request.evolves,
+        path=snapshot.path,
+    )
+    with (
+        jobs_of(snapshot.path, snapshot.version),
+        staging(spark, snapshot.log.store) as stage,
+    ):
+        frames = empty_frames(spark, snapshot.schema, request.source, alias=request.target_alias)
+        check_merge(resolved, request.condition, frames)
+        source = stage_source(request.source, stage)
+        watch.lap("materializeSourceTimeMs")
+        matches = find_matches(
+            snapshot,
+            source,
+            request.condition,
+            resolved.clauses,
+            stage,
+            frames=frames,
+            alias=request.target_alias,
+        )
+        rows = _RowCounts(resolved.clauses, matches)
+        actions = resolved.change.actions
+        if not rows.affected and actions.has_only_files:
+            return rows.to_df(spark)
+        touched = _touched_files(snapshot, matches, rows, stage)
+        watch.lap("scanTimeMs")
+        with change_writer(spark, snapshot, resolved.change, touched) as writer:
+            merged = MergedRows(
+                writer=writer,
+                merge=resolved,
+                matches=matches,
+                source=source,
+                touched=touched,
+                stage=stage,
+                alias=request.target_alias,
+            ).write()
+            expected = touched.num_copied_rows + rows.updated + rows.inserted
+            check_row_count(merged.new, expected, path=snapshot.path, operation=OPERATION)
+        watch.lap("rewriteTimeMs")
+        changes = RowChanges(
+            snapshot=snapshot,
+            change=merged.change,
+            touched=touched,
+            read=matches.read,
+            new=merged.new,
+            change_files=merged.change_files,
+            tags=writer.tags,
+        )
+        metrics = {
+            **rows.metrics(touched.num_copied_rows),
+            **_file_metrics(changes),
+            **watch.metrics,
+        }
+        done = commit_changes(
+            changes,
+            Operation(
+                OPERATION,
+                _parameters(request),
+                metrics={name: str(value) for name, value in metrics.items()},
+            ),
+        )
+    run_commit_hooks(done)
+    return rows.to_df(spark)
+
+
+def _touched_files(
+    snapshot: Snapshot, matches: MergeMatches, rows: _RowCounts, stage: Staging
+) -> TouchedFiles:
+    """The files whose rows are updated or deleted."""
+    if not rows.updated + rows.deleted:
+        return TouchedFiles()
+    frames = [matches.pairs] + ([] if matches.unmatched is None else [matches.unmatched])
+    acted = reduce(
+        DataFrame.unionByName, (frame.select(FILE, POSITION, CLAUSE) for frame in frames)
+    ).filter(F.col(CLAUSE).isNotNull())
+    positions = acted.select(F.col(FILE).alias(FILE_KEY), F.col(POSITION).alias(ROW_INDEX))
+    touched = touch_files(
+        snapshot,
+        positions,
+        stage,
+        vectors=vectors_of(snapshot.configuration),
+        adds=snapshot.candidates(matches.either).files(with_json=True),
+    )
+    if touched.num_rows != rows.updated + rows.deleted:
+        raise NumRecordsMismatchError(
+            path=snapshot.path,
+            operation=OPERATION,
+            expected=rows.updated + rows.deleted,
+            found=touched.num_rows or 0,
+        )
+    return touched
+
+
+@dataclass(frozen=True, slots=True)
+class _RowCounts:
+    """The numbers of rows that the clauses of a merge act on."""
+
+    clauses: Sequence[ResolvedClause]
+    matches: MergeMatches
+
+    def of(self, *kinds: Clause) -> int:
+        """The rows that clauses of these kinds act on."""
+        counts = self.matches.num_rows
+        return sum(counts.get(n, 0) for n, each in enumerate(self.clauses) if each.kind in kinds)
+
+    @property
+    def updated(self) -> int:
+        return self.of(Clause.MATCHED_UPDATE, Clause.NOT_MATCHED_BY_SOURCE_UPDATE)
+
+    @property
+    def deleted(self) -> int:
+        return self.of(Clause.MATCHED_DELETE, Clause.NOT_MATCHED_BY_SOURCE_DELETE)
+
+    @property
+    def inserted(self) -> int:
+        return self.of(Clause.NOT_MATCHED_INSERT)
+
+    @property
+    def affected(self) -> int:
+        return self.updated + self.deleted + self.inserted
+
+    def metrics(self, num_copied_rows: int) -> dict[str, int]:
+        """The metrics of MERGE about rows, by their names in history."""
+        return {
+            "numSourceRows": self.matches.num_source_rows,
+            "numTargetRowsInserted": self.inserted,
+            "numTargetRowsUpdated": self.updated,
+            "numTargetRowsMatchedUpdated": self.of(Clause.MATCHED_UPDATE),
+            "numTargetRowsNotMatchedBySourceUpdated": self.of(Clause.NOT_MATCHED_BY_SOURCE_UPDATE),
+            "numTargetRowsDeleted": self.deleted,
+            "numTargetRowsMatchedDeleted": self.of(Clause.MATCHED_DELETE),
+            "numTargetRowsNotMatchedBySourceDeleted": self.of(Clause.NOT_MATCHED_BY_SOURCE_DELETE),
+            "numTargetRowsCopied": num_copied_rows,
+            "numOutputRows": self.inserted + self.updated + num_copied_rows,
+        }
+
+    def to_df(self, spark: SparkSession) -> DataFrame:
+        """The result of the merge."""
+        return spark.sql(
+            f"SELECT {self.affected}L AS num_affected_rows, {self.updated}L AS num_updated_rows, "
+            f"{self.deleted}L AS num_deleted_rows, {self.inserted}L AS num_inserted_rows"
+        )
+
+
+def _file_metrics(changes: RowChanges) -> dict[str, int]:
+    """The metrics of MERGE about files, by their names in history."""
+    found = changes.file_metrics
+    return {
+        "numTargetFilesAdded": found["numAddedFiles"],
+        "numTargetFilesRemoved": found["numRemovedFiles"],
+        "numTargetBytesAdded": found["numAddedBytes"],
+        "numTargetBytesRemoved": found["numRemovedBytes"],
+        "numTargetChangeFilesAdded": found["numAddedChangeFiles"],
+        "numTargetDeletionVectorsAdded": found["numDeletionVectorsAdded"],
+        "numTargetDeletionVectorsRemoved": found["numDeletionVectorsRemoved"],
+        "numTargetDeletionVectorsUpdated": found["numDeletionVectorsUpdated"],
+    }
+
+
+def _parameters(request: MergeRequest) -> dict[str, str]:
+    """The parameters of MERGE in history."""
+
+    def predicates(rows: str) -> str:
+        return json.dumps(
+            [
+                {
+                    **({} if each.condition is None else {"predicate": shown(each.condition)}),
+                    "actionType": each.kind.action.lower(),
+                }
+                for each in request.clauses
+                if each.kind.rows == rows
+            ],
+            ensure_ascii=False,
+        )
+
+    return {
+        "predicate": condition_parameter(request.condition),
+        "matchedPredicates": predicates(MATCHED),
+        "notMatchedPredicates": predicates(NOT_MATCHED),
+        "notMatchedBySourcePredicates": predicates(NOT_MATCHED_BY_SOURCE),
+    }

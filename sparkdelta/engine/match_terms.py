@@ -1,0 +1,36 @@
+"""The terms of a condition on rows of a target and a source that tell about the target's rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+
+from sparkdelta.protocol.predicates import Expression, Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class EqualKey:
+    """A term of the form ``target expression = source expression``."""
+
+    target: Expression
+    source: Column
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTerms:
+    """Terms that must all be true.
+
+    Attributes
+    ----------
+    target
+        Those that refer to the target alone.
+    source
+        Those that refer to the source alone.
+    keys
+        Those that an expression of the target equals one of the source.
+    """
+
+    target: tuple[Predicate, ...] = ()
+    source: tuple[Column, ...] = ()
+    keys: tuple[EqualKey, ...] = ()

@@ -1,0 +1,133 @@
+"""Analyzed plans of classic Spark: the attributes of DataFrames, and the terms of conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.classic.column import Column as ClassicColumn
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionTerm:
+    """A term of a condition on rows of two DataFrames.
+
+    Attributes
+    ----------
+    text
+        Its SQL text if it refers to the first DataFrame alone, else None.
+    column
+        The term if it refers to the second DataFrame alone, else None.
+    equal
+        The SQL text of an expression of the first DataFrame, and an expression of the second that
+        the term compares it with by ``=``; None if it is another term.
+    """
+
+    text: str | None = None
+    column: Column | None = None
+    equal: tuple[str, Column] | None = None
+
+
+def condition_terms(
+    filtered: DataFrame, first: DataFrame, second: DataFrame
+) -> list[ConditionTerm]:
+    """Return the terms of a filter's analyzed condition, all of which must be true.
+
+    Parameters
+    ----------
+    filtered
+        A filter on the rows of `first` and `second`.
+    """
+    plan = filtered._jdf.queryExecution().analyzed()
+    sets = [frame._jdf.queryExecution().analyzed().outputSet() for frame in (first, second)]
+    return [_term(expression, sets, filtered) for expression in _conjuncts(plan.condition())]
+
+
+def columns_used(frame: DataFrame, rows: DataFrame) -> list[str]:
+    """Return the columns of `rows` that the last operator of a plan refers to."""
+    used = frame._jdf.queryExecution().analyzed().references()
+    output = rows._jdf.queryExecution().analyzed().output()
+    attributes = (output.apply(number) for number in range(output.size()))
+    return [str(each.name()) for each in attributes if used.contains(each)]
+
+
+def with_attributes_of(rows: DataFrame, like: DataFrame) -> DataFrame:
+    """Return rows whose first columns stand for those of another DataFrame: they have its names,
+    aliases and ids, so that expressions of it, and its own columns, can be evaluated on them.
+
+    Parameters
+    ----------
+    rows
+        The columns of `like` in their order, and possibly others.
+    """
+    spark = rows.sparkSession
+    jvm: Any = spark._jvm
+    plan = rows._jdf.queryExecution().analyzed()
+    own, wanted = plan.output(), like._jdf.queryExecution().analyzed().output()
+    none = getattr(getattr(jvm.scala, "None$"), "MODULE$")
+    nothing = _scala_sequence(jvm, [])
+    catalyst = jvm.org.apache.spark.sql.catalyst
+    columns = [own.apply(number) for number in range(own.size())]
+    for number in range(wanted.size()):
+        attribute = wanted.apply(number)
+        columns[number] = catalyst.expressions.Alias(
+            columns[number],
+            attribute.name(),
+            attribute.exprId(),
+            attribute.qualifier(),
+            none,
+            nothing,
+        )
+    project = catalyst.plans.logical.Project(_scala_sequence(jvm, columns), plan)
+    renamed = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, project)
+    return ClassicDataFrame(renamed, spark)
+
+
+def _scala_sequence(jvm: Any, items: list[Any]) -> Any:
+    array = jvm.java.util.ArrayList()
+    for item in items:
+        array.add(item)
+    return jvm.scala.jdk.javaapi.CollectionConverters.asScala(array).toSeq()
+
+
+def _conjuncts(condition: Any) -> Iterator[Any]:
+    stack = [condition]
+    while stack:
+        expression = stack.pop()
+        if _name(expression) == "And":
+            stack += [expression.right(), expression.left()]
+        else:
+            yield expression
+
+
+def _term(expression: Any, sets: list[Any], frame: DataFrame) -> ConditionTerm:
+    first, second = sets
+    if _is_of(expression, first):
+        return ConditionTerm(str(expression.sql()))
+    if _is_of(expression, second):
+        return ConditionTerm(column=_column(expression, frame))
+    if _name(expression) != "EqualTo":
+        return ConditionTerm()
+    for own, other in (
+        (expression.left(), expression.right()),
+        (expression.right(), expression.left()),
+    ):
+        if _is_of(own, first) and _is_of(other, second):
+            return ConditionTerm(equal=(str(own.sql()), _column(other, frame)))
+    return ConditionTerm()
+
+
+def _column(expression: Any, frame: DataFrame) -> Column:
+    jvm: Any = frame.sparkSession._jvm
+    return ClassicColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
+
+
+def _is_of(expression: Any, attributes: Any) -> bool:
+    return bool(expression.references().subsetOf(attributes))
+
+
+def _name(expression: Any) -> str:
+    return str(expression.getClass().getSimpleName())

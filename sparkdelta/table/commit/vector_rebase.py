@@ -1,0 +1,150 @@
+"""Deletion vectors of a transaction, united with those of a commit that was first.
+
+References
+----------
+PROTOCOL.md#deletion-vectors
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from sparkdelta.exceptions import DataFileNotFoundError
+from sparkdelta.protocol.conflicts import WinningCommit
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
+from sparkdelta.protocol.file_actions import AddFile, RemoveFile
+from sparkdelta.protocol.file_paths import canonical_path
+from sparkdelta.protocol.roaring_bitmaps import Chunks, cardinality, encode_chunks
+from sparkdelta.protocol.staged_commit import StagedActions
+from sparkdelta.protocol.vector_changes import (
+    VectorChange,
+    deleted_by,
+    following,
+    has_rows_left,
+    united_rows,
+    vector_changes,
+)
+from sparkdelta.workers.deletion_vector_writer import write_vector_file
+from sparkdelta.workers.deletion_vectors import read_deletion_vector
+from sparkdelta.workers.files import StoredFiles
+
+MAX_REBASED_FILES = 100
+"""Up to this many files, whose vectors are read one after the other. Of more, any change of a file
+that the transaction changes is a conflict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebased:
+    """A transaction after a winning commit.
+
+    Attributes
+    ----------
+    staged
+        Its actions.
+    paths
+        Canonical paths of the files whose deletion vectors were united.
+    new_files
+        The files added by the commit that may hold rows which were not there before.
+    """
+
+    staged: StagedActions
+    paths: frozenset[str]
+    new_files: tuple[AddFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRebase:
+    """Unites deletion vectors of a transaction with those of winning commits.
+
+    Attributes
+    ----------
+    open_files
+        Returns the table's files as the driver reaches them.
+    """
+
+    table_root: str
+    open_files: Callable[[], StoredFiles]
+
+    def __call__(
+        self, staged: StagedActions, winner: WinningCommit, added: tuple[AddFile, ...]
+    ) -> Rebased:
+        """Return the transaction as it follows a commit; writes the united vectors.
+
+        Parameters
+        ----------
+        added
+            The files added by the commit that may match what the transaction read.
+
+        Raises
+        ------
+        DeletionVectorError, DataFileNotFoundError
+            A deletion vector is damaged or missing.
+
+        References
+        ----------
+        PROTOCOL.md#deletion-vectors
+        """
+        mine = vector_changes(staged.adds, staged.removes, table_root=self.table_root)
+        relevant = {self._key(add) for add in added} | mine.keys()
+        changes = vector_changes(winner.adds, winner.removes, table_root=self.table_root)
+        winners = {path: changes[path] for path in changes.keys() & relevant}
+        if not winners or len(winners) > MAX_REBASED_FILES:
+            return Rebased(staged, frozenset(), added)
+        files = self.open_files()
+
+        @cache
+        def read(vector: DeletionVectorDescriptor) -> Chunks:
+            try:
+                return read_deletion_vector(vector, files=files, table_root=self.table_root)
+            except FileNotFoundError as error:
+                file = str(vector.absolute_path(self.table_root))
+                raise DataFileNotFoundError(file=file, version=winner.version) from error
+
+        found = {
+            path: united_rows(mine[path], change, read)
+            for path, change in winners.items()
+            if path in mine
+        }
+        united = {path: rows for path, rows in found.items() if rows is not None}
+        lost_rows_only = {
+            path
+            for path, change in winners.items()
+            if path in united or deleted_by(change, read) is not None
+        }
+        return Rebased(
+            self._following(staged, mine, winners, united, files),
+            frozenset(united),
+            tuple(add for add in added if self._key(add) not in lost_rows_only),
+        )
+
+    def _following(
+        self,
+        staged: StagedActions,
+        mine: Mapping[str, VectorChange],
+        winners: Mapping[str, VectorChange],
+        united: Mapping[str, Chunks],
+        files: StoredFiles,
+    ) -> StagedActions:
+        kept = {path: rows for path, rows in united.items() if has_rows_left(mine[path], rows)}
+        bitmaps = [(encode_chunks(rows), cardinality(rows)) for rows in kept.values()]
+        written = (
+            write_vector_file(bitmaps, files, self.table_root, _directory(mine)) if bitmaps else []
+        )
+        vectors = dict(zip(kept, written, strict=True))
+        actions = {path: following(mine[path], winners[path], vectors.get(path)) for path in united}
+        removes = [actions.get(self._key(r), (r, None))[0] for r in staged.removes]
+        adds = [actions.get(self._key(a), (None, a))[1] for a in staged.adds]
+        return replace(
+            staged, removes=tuple(removes), adds=tuple(add for add in adds if add is not None)
+        )
+
+    def _key(self, action: AddFile | RemoveFile) -> str:
+        return canonical_path(action.path, self.table_root)
+
+
+def _directory(mine: Mapping[str, VectorChange]) -> str:
+    """The directory of the transaction's vectors, whose files are reported if it fails."""
+    vectors = (change.add.deletion_vector for change in mine.values())
+    return next((vector.prefix for vector in vectors if vector is not None), "")

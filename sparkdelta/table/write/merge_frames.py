@@ -1,0 +1,152 @@
+"""Rows of the target and the source of a MERGE, with the names that its expressions use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import NullType, StructField, StructType
+
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.frames.rows.row_positions import file_key
+from sparkdelta.predicates.analyzed_text import qualifier_of
+from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.schema.table_schema import as_nullable, quoted
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.scan.request import MetadataColumn
+from sparkdelta.table.staging import Staging
+from sparkdelta.table.write.merge_clauses import SOURCE
+
+TARGET = "sparkdelta:target:"
+"""With a column's name after it, a column of the target, whatever the names of the source's are."""
+
+FILE, POSITION = "sparkdelta:merged_file", MetadataColumn.ROW_POSITION.value
+"""The `file_key` of a row of the target, and its position in the file."""
+
+SOURCE_ROW = "sparkdelta:source_row"
+"""A number of a row of the source."""
+
+_PART = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeFrames:
+    """Rows of the target and of the source, with the names that expressions of a MERGE may use.
+
+    Attributes
+    ----------
+    target
+        For WHEN NOT MATCHED BY SOURCE: the columns of the table under its alias, and again as
+        `TARGET`.
+    source
+        For WHEN NOT MATCHED: the columns of the source, and again as `SOURCE`.
+    """
+
+    target: DataFrame
+    source: DataFrame
+
+    @property
+    def both(self) -> DataFrame:
+        """For WHEN MATCHED and the condition of the merge: pairs of a row of each."""
+        return self.target.crossJoin(self.source)
+
+
+def empty_frames(
+    spark: SparkSession, table: StructType, source: DataFrame, *, alias: str | None
+) -> MergeFrames:
+    """The frames without rows, to check expressions on."""
+    fields = [StructField(f.name, as_nullable(f.dataType)) for f in table.fields]
+    columns = _numbered(source)
+    return MergeFrames(
+        with_target_names(
+            spark.createDataFrame([], StructType(fields)), table.names, target_alias(table, alias)
+        ),
+        _with_source_names(spark.createDataFrame([], columns), source),
+    )
+
+
+def with_target_names(rows: DataFrame, names: Sequence[str], alias: str) -> DataFrame:
+    """Rows of a table with the names that expressions may use for these of its columns."""
+    copies = (F.col(quoted(name)).alias(TARGET + name) for name in names)
+    return rows.select("*", *copies).alias(alias)
+
+
+def target_alias(table: StructType, alias: str | None) -> str:
+    """The alias of the target's rows."""
+    return alias or qualifier_of(table)
+
+
+def positioned(rows: DataFrame, table: TableConfiguration) -> DataFrame:
+    """Rows of a scan with `MetadataColumn.FILE` and `MetadataColumn.ROW_POSITION`, the first one
+    replaced by `FILE`.
+    """
+    path = quoted(MetadataColumn.FILE.value)
+    keyed = rows.withColumn(FILE, F.expr(file_key(path))).drop(MetadataColumn.FILE.value)
+    if not is_supported(table.protocol, TableFeature.DELETION_VECTORS):
+        return keyed
+    # Not deterministic, so that Spark evaluates no condition that may fail on deleted rows.
+    return keyed.filter(F.spark_partition_id() >= 0)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedSource:
+    """The rows of the source, which were computed once.
+
+    Attributes
+    ----------
+    rows
+        As `MergeFrames.source`, with `SOURCE_ROW`.
+    size_bytes
+        Of their files.
+    """
+
+    rows: DataFrame
+    size_bytes: int
+
+
+def stage_source(source: DataFrame, stage: Staging) -> StagedSource:
+    """Compute the rows of the source and number them."""
+    columns = _numbered(source)
+    rows = source.toDF(*columns.names).select(
+        *(_storable(field) for field in columns.fields),
+        F.monotonically_increasing_id().alias(SOURCE_ROW),
+    )
+    staged = stage.stage_rows(rows, _PART)
+    restored = staged.withColumns({name: F.lit(None) for name in _voids(columns)})
+    return StagedSource(_with_source_names(restored, source, SOURCE_ROW), stage.size_bytes(_PART))
+
+
+def _numbered(source: DataFrame) -> StructType:
+    """The columns of the source under names that differ in any case."""
+    return StructType(
+        [
+            StructField(f"c{number}", as_nullable(field.dataType))
+            for number, field in enumerate(source.schema.fields)
+        ]
+    )
+
+
+def _voids(columns: StructType) -> list[str]:
+    return [field.name for field in columns.fields if isinstance(field.dataType, NullType)]
+
+
+def _storable(field: StructField) -> Column:
+    """The column as Parquet can store it."""
+    column = F.col(field.name)
+    return column.cast("string") if isinstance(field.dataType, NullType) else column
+
+
+def _with_source_names(numbered: DataFrame, source: DataFrame, *more: str) -> DataFrame:
+    names = numbered.columns[: len(source.columns)]
+    copies = (
+        F.col(name).alias(SOURCE + own) for name, own in zip(names, source.columns, strict=True)
+    )
+    rows = numbered.select(*names, *more, *copies)
+    return engine_of(numbered.sparkSession).with_attributes_of(rows, source)
+
+
+def expression(given: str | Column) -> Column:
+    """An expression of the user's as a Column."""
+    return F.expr(given) if isinstance(given, str) else given

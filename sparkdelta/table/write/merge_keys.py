@@ -1,0 +1,151 @@
+"""Ranges of the keys of a MERGE's source: the rows of the table outside them match none."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DecimalType,
+    IntegralType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from sparkdelta.engine.driver import read_rows, read_table
+from sparkdelta.engine.match_terms import EqualKey, MatchTerms
+from sparkdelta.frames.skipping.predicate_values import literal
+from sparkdelta.protocol.predicates import (
+    And,
+    Comparison,
+    Expression,
+    In,
+    Literal,
+    Or,
+    Predicate,
+)
+from sparkdelta.table.write.merge_frames import SOURCE_ROW, StagedSource
+
+MAX_SAMPLED_KEYS = 4_096
+"""A source of fewer rows tells its keys to the driver; of more, a sample finds the gaps."""
+
+MAX_RANGES = 64
+_KEY, _RANGE = "key", "range"
+_RANGED = (IntegralType, DecimalType, DateType, TimestampType, TimestampNTZType)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKeys:
+    """The rows of a source, and what its keys say about the rows of the table that match one.
+
+    Attributes
+    ----------
+    predicates
+        Terms that are true of each matching row.
+    matches_none
+        True if no row can match, as there are no rows, or the keys of all are null.
+    """
+
+    num_rows: int
+    predicates: tuple[Predicate, ...] = ()
+    matches_none: bool = False
+
+
+def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
+    """Read the ranges of the keys of a source."""
+    # Of other rows the keys do not matter, and may fail.
+    may_match = reduce(operator.and_, terms.source, F.lit(True))
+    columns = [
+        F.when(may_match, key.source).alias(f"{_KEY}{number}")
+        for number, key in enumerate(terms.keys)
+    ]
+    rows = source.rows.select(*columns, SOURCE_ROW)
+    types = [field.dataType for field in rows.schema.fields]
+    keys = [
+        (key, f"{_KEY}{number}", types[number])
+        for number, key in enumerate(terms.keys)
+        if isinstance(types[number], _RANGED) or types[number] == StringType()
+    ]
+    rows = rows.select(*(name for _, name, _ in keys), SOURCE_ROW)
+    sample = read_table(
+        rows.orderBy(F.xxhash64(SOURCE_ROW)).limit(MAX_SAMPLED_KEYS),
+        what="sampled keys of a source",
+        bound=MAX_SAMPLED_KEYS,
+    )
+    predicates = []
+    is_whole = sample.num_rows < MAX_SAMPLED_KEYS
+    for key, name, data_type in keys:
+        try:
+            values = sorted({value for value in sample[name].to_pylist() if value is not None})
+        except (OverflowError, ValueError):  # a moment that Python has not
+            continue
+        if is_whole and not values:
+            return SourceKeys(sample.num_rows, matches_none=True)
+        ranges = _ranges(values)
+        if not is_whole:
+            ranges = _exact_ranges(rows, name, data_type, [last for _, last in ranges])
+        predicates.append(_predicate(key, data_type, ranges))
+    num_rows = sample.num_rows if is_whole else _count(rows)
+    return SourceKeys(num_rows, tuple(predicates), matches_none=num_rows == 0)
+
+
+def _ranges(values: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Cut sorted values into ranges, where the gaps are widest."""
+    places = range(1, len(values))
+    if len(values) > MAX_RANGES and isinstance(values[0], str):
+        cuts = [len(values) * number // MAX_RANGES for number in range(1, MAX_RANGES)]
+    else:
+        cuts = list(places)
+        if len(values) > MAX_RANGES:
+            widest = sorted(places, key=lambda at: values[at] - values[at - 1])
+            cuts = sorted(widest[1 - MAX_RANGES :])
+    starts, ends = [0, *cuts], [*cuts, len(values)]
+    pairs = zip(starts, ends, strict=True)
+    return [(values[start], values[end - 1]) for start, end in pairs if start < end]
+
+
+def _exact_ranges(
+    rows: DataFrame, name: str, data_type: DataType, bounds: Sequence[Any]
+) -> list[tuple[Any, Any]]:
+    """The least and greatest of all keys in each of the ranges with these upper bounds."""
+    kind = data_type.simpleString()
+    cases = " ".join(
+        f"WHEN {name} <= {literal(Literal(bound, kind))} THEN {number}"
+        for number, bound in enumerate(bounds)
+    )
+    placed = rows.filter(f"{name} IS NOT NULL").selectExpr(
+        name, f"CASE {cases} ELSE {len(bounds)} END AS {_RANGE}" if cases else f"0 AS {_RANGE}"
+    )
+    limits = placed.groupBy(_RANGE).agg(F.min(name), F.max(name)).drop(_RANGE)
+    table = read_table(limits, what="key ranges of a source", bound=MAX_RANGES + 1)
+    least, greatest = (column.to_pylist() for column in table.columns)
+    return sorted(zip(least, greatest, strict=True))
+
+
+def _count(rows: DataFrame) -> int:
+    (row,) = read_rows(rows.agg(F.count("*")), what="number of rows of a source", bound=1)
+    return int(row[0])
+
+
+def _predicate(key: EqualKey, data_type: DataType, ranges: Sequence[tuple[Any, Any]]) -> Predicate:
+    kind, target = data_type.simpleString(), key.target
+
+    def between(least: Any, greatest: Any) -> tuple[Predicate, Predicate]:
+        return (
+            Comparison(">=", target, Literal(least, kind)),
+            Comparison("<=", target, Literal(greatest, kind)),
+        )
+
+    if all(least == greatest for least, greatest in ranges):
+        values: tuple[Expression, ...] = tuple(Literal(least, kind) for least, _ in ranges)
+        return In(target, values)
+    each = Or(tuple(And(between(*limits)) for limits in ranges))
+    return And((each, *between(ranges[0][0], ranges[-1][1])), implied=2)

@@ -1,0 +1,292 @@
+"""Rows of a table and of a source that match, and the clause of a MERGE that acts on each.
+
+Only keys, positions and what conditions need take part; whole rows are read later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.match_terms import EqualKey, MatchTerms
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.exceptions import MultipleSourceRowsError
+from sparkdelta.protocol.conflicts import ReadSet
+from sparkdelta.protocol.predicates import And, Or, Predicate
+from sparkdelta.schema.table_schema import quoted
+from sparkdelta.table.scan.conditions import deterministic_filter, with_partition_terms
+from sparkdelta.table.scan.request import MetadataColumn
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.staging import Staging
+from sparkdelta.table.write.merge_clauses import Clause, ResolvedClause
+from sparkdelta.table.write.merge_frames import (
+    FILE,
+    POSITION,
+    SOURCE_ROW,
+    TARGET,
+    MergeFrames,
+    StagedSource,
+    expression,
+    positioned,
+    target_alias,
+    with_target_names,
+)
+from sparkdelta.table.write.merge_keys import source_keys
+
+OPERATION = "MERGE"
+MATCHED = Clause.MATCHED_UPDATE.rows
+NOT_MATCHED = Clause.NOT_MATCHED_INSERT.rows
+NOT_MATCHED_BY_SOURCE = Clause.NOT_MATCHED_BY_SOURCE_UPDATE.rows
+
+CLAUSE = "sparkdelta:clause"
+"""The index of the clause that acts on a row; null if none does."""
+
+MAX_BROADCAST_BYTES = 64 << 20
+"""A source of up to this size is sent to every executor."""
+
+_REPEATED = "repeated"
+_ACTS = f"{quoted(CLAUSE)} IS NOT NULL"
+_MAX_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class MergeMatches:
+    """The rows that the clauses of a merge act on.
+
+    Attributes
+    ----------
+    pairs
+        `FILE`, `POSITION`, `SOURCE_ROW` and `CLAUSE` of each row of the table and row of the source
+        that match. Staged.
+    unmatched
+        `FILE`, `POSITION` and `CLAUSE` of rows of the table that match no row of the source, where
+        a clause acts on them. Staged; None without such clauses.
+    new
+        The rows of the source that are inserted, with `CLAUSE`; None without such clauses.
+    num_rows
+        The number of rows by clause; of None, rows that match and stay as they are.
+    num_source_rows
+        Of the source.
+    matching, acting_alone
+        True of the rows of the table in `pairs`, and of those that a clause may act on without the
+        source; None where nothing is known.
+    """
+
+    pairs: DataFrame
+    unmatched: DataFrame | None
+    new: DataFrame | None
+    num_rows: Mapping[int | None, int]
+    num_source_rows: int
+    matching: Predicate | None
+    acting_alone: Predicate | None = None
+
+    @property
+    def either(self) -> Predicate | None:
+        """True of all rows of the table that this depends on; None where nothing is known."""
+        if self.unmatched is None or self.matching is None:
+            return self.matching
+        return None if self.acting_alone is None else Or((self.matching, self.acting_alone))
+
+    @property
+    def read(self) -> ReadSet:
+        """The data of the table that this depends on, for conflict detection."""
+        predicate = self.either
+        return ReadSet(
+            () if predicate is None else (predicate,),
+            whole_table=predicate is None,
+            # Without such a row, its row of the source would have been inserted.
+            leaves_rows=self.new is not None and None in self.num_rows,
+        )
+
+
+def find_matches(
+    snapshot: Snapshot,
+    source: StagedSource,
+    condition: str | Column,
+    clauses: Sequence[ResolvedClause],
+    stage: Staging,
+    *,
+    frames: MergeFrames,
+    alias: str | None,
+) -> MergeMatches:
+    """Find the rows that match, with up to three queries, whose results are staged.
+
+    Parameters
+    ----------
+    condition
+        Of the merge.
+    frames
+        As `empty_frames` gives them.
+    alias
+        Of the target.
+
+    Raises
+    ------
+    MultipleSourceRowsError
+        Several rows of the source match the same row of the table.
+    """
+    return _Matching(snapshot, source, condition, clauses, stage, frames, alias).result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Matching:
+    snapshot: Snapshot
+    source: StagedSource
+    condition: str | Column
+    clauses: Sequence[ResolvedClause]
+    stage: Staging
+    frames: MergeFrames
+    alias: str | None
+
+    def result(self) -> MergeMatches:
+        terms = self._terms(self.frames.both, self.condition)
+        keys = source_keys(self.source, terms)
+        matching = self._all_of([*terms.target, *keys.predicates])
+        found = self._no_pairs() if keys.matches_none else self._pairs(matching)
+        pairs = self.stage.stage_rows(found, "pairs")
+        acting_alone = unmatched = new = None
+        if self._conditions(NOT_MATCHED_BY_SOURCE):
+            acting_alone = self._acting_alone()
+            unmatched = self.stage.stage_rows(self._unmatched(acting_alone, pairs), "unmatched")
+        if self._conditions(NOT_MATCHED):
+            alone = self.source.rows.join(pairs.select(SOURCE_ROW), SOURCE_ROW, "left_anti")
+            new = alone.select("*", self._clause(NOT_MATCHED)).filter(_ACTS)
+        num_rows = self._num_rows(pairs, unmatched, new, terms.keys)
+        return MergeMatches(pairs, unmatched, new, num_rows, keys.num_rows, matching, acting_alone)
+
+    def _pairs(self, predicate: Predicate | None) -> DataFrame:
+        conditions = [self.condition, *self._conditions(MATCHED).values()]
+        rows = self._target_rows(self.frames.both, conditions, predicate)
+        source = self.source.rows
+        if self.source.size_bytes <= MAX_BROADCAST_BYTES:
+            source = F.broadcast(source)
+        joined = rows.join(source, expression(self.condition))
+        return joined.select(FILE, POSITION, SOURCE_ROW, self._clause(MATCHED))
+
+    def _no_pairs(self) -> DataFrame:
+        columns = ", ".join(f"{quoted(name)} LONG" for name in (FILE, POSITION, SOURCE_ROW))
+        return self.stage.spark.createDataFrame([], f"{columns}, {quoted(CLAUSE)} INT")
+
+    def _unmatched(self, predicate: Predicate | None, pairs: DataFrame) -> DataFrame:
+        conditions = list(self._conditions(NOT_MATCHED_BY_SOURCE).values())
+        rows = self._target_rows(self.frames.target, conditions, predicate)
+        rows = rows.select(FILE, POSITION, self._clause(NOT_MATCHED_BY_SOURCE)).filter(_ACTS)
+        return rows.join(pairs.select(FILE, POSITION), [FILE, POSITION], "left_anti")
+
+    def _target_rows(
+        self,
+        frame: DataFrame,
+        conditions: Sequence[str | Column | None],
+        predicate: Predicate | None,
+    ) -> DataFrame:
+        """The rows of the table that a predicate may be true of, with the columns that conditions
+        on a frame need.
+        """
+        table = self.snapshot.configuration
+        checked = frame.select(*(expression(each) for each in conditions if each is not None))
+        engine = engine_of(self.stage.spark)
+        used = {
+            name.removeprefix(TARGET) for name in engine.columns_used(checked, self.frames.target)
+        }
+        names = [name for name in table.schema.names if name in used]
+        scan = self.snapshot.candidates(predicate, names)
+        rows = scan.rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
+        rows = positioned(rows, table).select(*map(quoted, names), FILE, POSITION)
+        return with_target_names(rows, names, target_alias(table.schema, self.alias))
+
+    def _conditions(self, rows: str) -> dict[int, str | Column | None]:
+        """The conditions of the clauses for such rows, by their index."""
+        return {
+            index: clause.condition
+            for index, clause in enumerate(self.clauses)
+            if clause.kind.rows == rows
+        }
+
+    def _clause(self, rows: str) -> Column:
+        """The first of the clauses for such rows whose condition is true."""
+        first = F.lit(None).cast("int")
+        for index, condition in reversed(self._conditions(rows).items()):
+            is_true = F.lit(True) if condition is None else expression(condition)
+            first = F.when(is_true, F.lit(index)).otherwise(first)
+        return first.alias(CLAUSE)
+
+    def _terms(self, frame: DataFrame, condition: str | Column) -> MatchTerms:
+        table = self.snapshot.configuration
+        return engine_of(self.stage.spark).match_terms(
+            deterministic_filter(frame, condition, operation=OPERATION),
+            self.frames.target,
+            self.frames.source,
+            table.schema,
+            alias=target_alias(table.schema, self.alias),
+        )
+
+    def _acting_alone(self) -> Predicate | None:
+        """The rows that a clause acts on if they match no row of the source; None for all."""
+        each = [
+            None if given is None else self._all_of(self._terms(self.frames.target, given).target)
+            for given in self._conditions(NOT_MATCHED_BY_SOURCE).values()
+        ]
+        known = tuple(predicate for predicate in each if predicate is not None)
+        return Or(known) if len(known) == len(each) else None
+
+    def _all_of(self, terms: Sequence[Predicate]) -> Predicate | None:
+        if not terms:
+            return None
+        return with_partition_terms(
+            self.stage.spark, And(tuple(terms)), self.snapshot.configuration
+        )
+
+    def _num_rows(
+        self,
+        pairs: DataFrame,
+        unmatched: DataFrame | None,
+        new: DataFrame | None,
+        keys: Sequence[EqualKey],
+    ) -> dict[int | None, int]:
+        """The number of rows by clause; raises if the rows of the source are ambiguous."""
+        by_row = pairs.groupBy(FILE, POSITION).agg(
+            F.max(CLAUSE).alias(CLAUSE),
+            F.min(SOURCE_ROW).alias(SOURCE_ROW),
+            (F.count("*") > 1).alias(_REPEATED),
+        )
+        frames = [by_row.groupBy(CLAUSE).agg(F.count("*"), F.count_if(_REPEATED))]
+        frames += [
+            frame.groupBy(CLAUSE).agg(F.count("*"), F.lit(0))
+            for frame in (unmatched, new)
+            if frame is not None
+        ]
+        counts = read_rows(
+            reduce(DataFrame.union, frames),
+            what="rows of a merge by clause",
+            bound=len(self.clauses) + 1,
+            version=self.snapshot.version,
+        )
+        num_repeated = sum(row[2] for row in counts)
+        if num_repeated and not self._allows_repeated():
+            raise MultipleSourceRowsError(
+                path=self.snapshot.path,
+                num_rows=num_repeated,
+                keys=self._shown_keys(by_row.filter(_REPEATED), keys),
+            )
+        return {row[0]: row[1] for row in counts}
+
+    def _shown_keys(self, repeated: DataFrame, keys: Sequence[EqualKey]) -> list[str]:
+        """The keys of some of these rows, as text."""
+        shown = F.to_json(F.array(*(key.source.cast("string") for key in keys)))
+        rows = self.source.rows.join(repeated.select(SOURCE_ROW).limit(_MAX_SHOWN), SOURCE_ROW)
+        found = read_rows(rows.select(shown), what="keys of ambiguous rows", bound=_MAX_SHOWN)
+        return sorted(row[0] for row in found)
+
+    def _allows_repeated(self) -> bool:
+        """True if several rows of the source may match the same row of the table: it is deleted, or
+        left alone.
+        """
+        kinds = {clause.kind for clause in self.clauses}
+        matched = [clause for clause in self.clauses if clause.kind.is_matched]
+        deletes = [c.kind is Clause.MATCHED_DELETE and c.condition is None for c in matched]
+        return kinds == {Clause.NOT_MATCHED_INSERT} or deletes == [True]

@@ -1,0 +1,247 @@
+"""The rows that a MERGE writes: updated and inserted ones, and change data.
+
+References
+----------
+PROTOCOL.md#add-cdc-file, PROTOCOL.md#writer-requirements-for-row-tracking
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.frames.rows.conformed_rows import retyped_rows
+from sparkdelta.protocol.predicates import Predicate
+from sparkdelta.schema.table_schema import as_nullable, quoted
+from sparkdelta.table.scan.request import MetadataColumn
+from sparkdelta.table.staging import Staging
+from sparkdelta.table.write.assignments import with_assignments
+from sparkdelta.table.write.change_files import (
+    CHANGE_TYPE,
+    ChangeFiles,
+    ChangeType,
+    with_change_type,
+)
+from sparkdelta.table.write.conforming import MatchedRows, conform, match_assigned
+from sparkdelta.table.write.identity_columns import generated_identities, with_used_identities
+from sparkdelta.table.write.merge_clauses import Clause, ResolvedClause, ResolvedMerge
+from sparkdelta.table.write.merge_frames import (
+    FILE,
+    POSITION,
+    SOURCE_ROW,
+    TARGET,
+    StagedSource,
+    positioned,
+    target_alias,
+    with_target_names,
+)
+from sparkdelta.table.write.merge_matching import CLAUSE, MergeMatches
+from sparkdelta.table.write.new_files import NewFiles
+from sparkdelta.table.write.row_changes import ChangeWriter
+from sparkdelta.table.write.table_change import TableChange
+from sparkdelta.table.write.touched_files import TouchedFiles
+
+_BEFORE, _FILE, _POSITION = (
+    "sparkdelta:before",
+    "sparkdelta:acted_file",
+    "sparkdelta:acted_position",
+)
+_ASSIGNMENTS = "sparkdelta:assignments"
+_UPDATES = (Clause.MATCHED_UPDATE, Clause.NOT_MATCHED_BY_SOURCE_UPDATE)
+
+
+@dataclass(frozen=True, slots=True)
+class MergedFiles:
+    """The files that a merge wrote.
+
+    Attributes
+    ----------
+    change
+        The table after the merge, with the identity values that the files use.
+    """
+
+    change: TableChange
+    new: NewFiles | None
+    change_files: ChangeFiles | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedRows:
+    """The rows that a merge writes.
+
+    Attributes
+    ----------
+    alias
+        Of the target.
+    """
+
+    writer: ChangeWriter
+    merge: ResolvedMerge
+    matches: MergeMatches
+    source: StagedSource
+    touched: TouchedFiles
+    stage: Staging
+    alias: str | None
+
+    def write(self) -> MergedFiles:
+        """Write the new rows and the rows that stay of rewritten files; and the change data, if the
+        table has any and rows of it change.
+
+        References
+        ----------
+        PROTOCOL.md#add-cdc-file
+        """
+        writer, change, path = self.writer, self.writer.change, self.writer.snapshot.path
+        frames = [self._updated(kind) for kind in _UPDATES if self._count(kind)]
+        matched = None
+        if self._count(Clause.NOT_MATCHED_INSERT):
+            inserted, matched = self._inserted()
+            frames.append(inserted)
+            identities = generated_identities(matched, change.after)
+            writer = replace(writer, identities=tuple(identities.values()))
+        rows = reduce(DataFrame.unionByName, frames) if frames else None
+        changed = None
+        if self._writes_changes and rows is not None:
+            rows = self.stage.stage_rows(rows, "merged")  # values may differ when computed again
+        new = writer.write(None if rows is None else rows.drop(_BEFORE), self.touched)
+        if self._writes_changes:
+            changed = writer.write_changes(self._changes(rows))
+        if matched is not None and new is not None:
+            change = with_used_identities(change, matched, new, path=path)
+        return MergedFiles(change, new, changed)
+
+    @property
+    def _writes_changes(self) -> bool:
+        return self.writer.writes_change_data and self.touched.num_files > 0
+
+    def _updated(self, kind: Clause) -> DataFrame:
+        """The new rows of one kind of update, which keep their ids."""
+        writer, is_matched = self.writer, kind.is_matched
+        acted = self.matches.pairs if is_matched else self.matches.unmatched
+        assert acted is not None
+        predicate = self.matches.matching if is_matched else self.matches.acting_alone
+        rows = self._target_rows(acted.filter(self._acts(kind)), predicate, *writer.row_ids)
+        if is_matched:
+            rows = rows.join(self.source.rows, SOURCE_ROW)
+        kept = list(writer.file_columns)
+        if self._writes_changes:
+            names = writer.snapshot.schema.names
+            before = F.struct(*(F.col(quoted(TARGET + n)).alias(n) for n in names))
+            rows = rows.select("*", before.alias(_BEFORE))
+            kept.append(_BEFORE)
+        return self._conformed(rows, kind, kept)[0]
+
+    def _inserted(self) -> tuple[DataFrame, MatchedRows]:
+        """The new rows, which have no ids yet, and the columns that they get their values from."""
+        assert self.matches.new is not None
+        rows, matched = self._conformed(self.matches.new, Clause.NOT_MATCHED_INSERT, ())
+        nothing = {name: F.lit(None).cast("long") for name in self.writer.file_columns}
+        if self._writes_changes:
+            nothing[_BEFORE] = F.lit(None).cast(as_nullable(self.writer.snapshot.schema))
+        return rows.withColumns(nothing) if nothing else rows, matched
+
+    def _conformed(
+        self, rows: DataFrame, kind: Clause, kept: Sequence[str]
+    ) -> tuple[DataFrame, MatchedRows]:
+        """The rows with the values that the clauses of one kind assign, in the table's columns.
+
+        Parameters
+        ----------
+        rows
+            With `CLAUSE`.
+        """
+        table, path = self.writer.change.after, self.writer.snapshot.path
+        clauses = self._clauses(kind)
+        assignments = [
+            each.assignments for each in clauses.values() if each.assignments is not None
+        ]
+        cases = " ".join(f"WHEN {index} THEN {n}" for n, index in enumerate(clauses))
+        rows = rows.select("*", F.expr(f"CASE {quoted(CLAUSE)} {cases} END").alias(_ASSIGNMENTS))
+        number = _ASSIGNMENTS if len(assignments) > 1 else None
+        own = self.writer.snapshot.schema.names
+        assigned = with_assignments(
+            rows,
+            table.schema,
+            assignments,
+            current={} if kind.is_not_matched else {name: TARGET + name for name in own},
+            clause_column=number,
+            kept=kept,
+            adds_fields=self.merge.evolves,
+        )
+        matched = match_assigned(table, assignments, path=path, clause_column=number)
+        spark = self.writer.spark
+        return conform(assigned, matched, table, spark=spark, path=path, kept=kept), matched
+
+    def _changes(self, new: DataFrame | None) -> DataFrame:
+        """The change data.
+
+        Parameters
+        ----------
+        new
+            The new rows, with `_BEFORE`.
+        """
+        fields = self.writer.change.after.schema.fields
+        frames = []
+        if new is not None:
+            is_new = F.col(_BEFORE).isNull()
+            insert, postimage = ChangeType.INSERT.value, ChangeType.UPDATE_POSTIMAGE.value
+            kind = F.when(is_new, F.lit(insert)).otherwise(F.lit(postimage))
+            names = [quoted(field.name) for field in fields]
+            before = new.filter(~is_new).select(f"{quoted(_BEFORE)}.*")
+            frames += [
+                new.select(*names, kind.alias(CHANGE_TYPE)),
+                with_change_type(retyped_rows(before, fields, ()), ChangeType.UPDATE_PREIMAGE),
+            ]
+        for deletion, acted in (
+            (Clause.MATCHED_DELETE, self.matches.pairs),
+            (Clause.NOT_MATCHED_BY_SOURCE_DELETE, self.matches.unmatched),
+        ):
+            if self._count(deletion) and acted is not None:
+                once = acted.filter(self._acts(deletion)).dropDuplicates([FILE, POSITION])
+                rows = self._target_rows(once, None)
+                names = self.writer.snapshot.schema.names
+                rows = rows.select(*(F.col(quoted(TARGET + n)).alias(n) for n in names))
+                frames.append(with_change_type(retyped_rows(rows, fields, ()), ChangeType.DELETE))
+        return reduce(DataFrame.unionByName, frames)
+
+    def _target_rows(
+        self, acted: DataFrame, predicate: Predicate | None, *row_ids: MetadataColumn
+    ) -> DataFrame:
+        """The rows of the table that a clause acts on, with the columns of `acted`.
+
+        Parameters
+        ----------
+        acted
+            `FILE`, `POSITION`, `CLAUSE` and others of these rows.
+        predicate
+            True of them.
+        """
+        writer, schema = self.writer, self.writer.snapshot.schema
+        positions = (MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
+        scan = writer.snapshot.candidates(predicate, schema.names)
+        found = scan.rows_with(*positions, *row_ids, among=self.touched.paths)
+        rows = positioned(found, writer.snapshot.configuration)
+        if row_ids:
+            # The rows keep their ids; null stands for the version of the commit.
+            rows = writer.with_file_columns(rows)
+            rows = rows.withColumn(writer.file_columns[1], F.lit(None).cast("long"))
+        rows = with_target_names(rows, schema.names, target_alias(schema, self.alias))
+        renamed = acted.withColumnsRenamed({FILE: _FILE, POSITION: _POSITION})
+        is_same = (F.col(FILE) == F.col(_FILE)) & (F.col(POSITION) == F.col(_POSITION))
+        return rows.join(renamed, is_same).drop(_FILE, _POSITION)
+
+    def _count(self, kind: Clause) -> int:
+        """The number of rows that clauses of this kind act on."""
+        return sum(self.matches.num_rows.get(index, 0) for index in self._clauses(kind))
+
+    def _clauses(self, kind: Clause) -> dict[int, ResolvedClause]:
+        """The clauses of a kind by their index."""
+        return {n: clause for n, clause in enumerate(self.merge.clauses) if clause.kind is kind}
+
+    def _acts(self, kind: Clause) -> str:
+        indexes = ", ".join(map(str, self._clauses(kind)))
+        return f"{quoted(CLAUSE)} IN ({indexes})"
