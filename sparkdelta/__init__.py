@@ -1,5 +1,6 @@
 """Delta Lake on Spark without a JAR: the transaction log protocol as DataFrame transformations."""
 
+from sparkdelta.alter import AlterTable, alter_table
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.io import load_snapshot, read_delta, write_delta
 from sparkdelta.maintenance import (
@@ -14,10 +15,12 @@ from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.tables import DeltaTable
 
 __all__ = [
+    "AlterTable",
     "DeltaError",
     "DeltaTable",
     "Scan",
     "Snapshot",
+    "alter_table",
     "clean_log",
     "compact_log",
     "load_snapshot",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkdelta.builders import DeltaTableBuilder, IdentityGenerator
+from sparkdelta.commands.alter_table import alter
 from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.delete import delete
 from sparkdelta.commands.describe import table_detail, table_history
@@ -14,9 +16,12 @@ from sparkdelta.commands.merge import MergeRequest, merge
 from sparkdelta.commands.update import update
 from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError, TableNotFoundError
 from sparkdelta.merge_builder import DeltaMergeBuilder
+from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.write.altered_properties import set_properties
+from sparkdelta.table.write.dropped_features import drop_feature
 from sparkdelta.table.write.expression_arguments import checked_condition, checked_values
 from sparkdelta.table.write.row_changes import ChangeResult
 
@@ -205,6 +210,80 @@ class DeltaTable:
             raise InvalidArgumentError(argument="condition", problem="it must not be None")
         request = MergeRequest(source=source, condition=on, clauses=(), target_alias=self._alias)
         return DeltaMergeBuilder(request, self._merge)
+
+    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
+        """Raise the protocol's versions, which adds the table features that they imply.
+
+        Lower versions than the table's change nothing.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There are no such versions, or reader version 3 without writer version 7.
+        ProtocolChangedException, MetadataChangedException
+            Another commit altered the table.
+
+        References
+        ----------
+        PROTOCOL.md#protocol-evolution
+        """
+        versions = {MIN_READER_VERSION: readerVersion, MIN_WRITER_VERSION: writerVersion}
+        self._set_properties({name: str(version) for name, version in versions.items()})
+
+    def addFeatureSupport(self, featureName: str) -> None:
+        """Add a table feature, and those that it needs, to the protocol.
+
+        Raises
+        ------
+        UnknownConfigurationError, ClusteringFeatureError, WriteNotImplementedError
+            The feature is unknown, needs clustering columns, or is not implemented.
+        ProtocolChangedException, MetadataChangedException
+            Another commit altered the table.
+
+        References
+        ----------
+        PROTOCOL.md#table-features
+        """
+        self._set_properties({f"{FEATURE}{featureName}": "supported"})
+
+    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
+        """Drop a table feature from the protocol: `checkConstraints` or `inCommitTimestamp`.
+
+        Raises
+        ------
+        UnknownFeatureDropError, FeatureNotPresentError
+            There is no such feature, or the table does not have it.
+        DropFeatureError, TruncateHistoryError
+            This engine cannot drop it, or not by truncating the history.
+        ConstraintsOfFeatureError
+            The table still has constraints.
+
+        References
+        ----------
+        PROTOCOL.md#supported-features
+        """
+        statement = partial(drop_feature, name=featureName, truncates_history=bool(truncateHistory))
+        alter(self._spark, self._path, statement, self._options)
+
+    def _set_properties(self, properties: Mapping[str, str]) -> None:
+        statement = partial(set_properties, properties=properties)
+        alter(self._spark, self._path, statement, self._options)
+
+    def history(self, limit: int | None = None) -> DataFrame:
+        """Return the commits, newest first; columns as in
+        `sparkdelta.commands.describe.table_history`.
+
+        To read the table as of a commit, pass its `version`. Spark displays `timestamp` in the
+        session time zone and collects it as a naive local datetime, while `read_delta` interprets
+        times without a time zone as UTC: pass ``row.timestamp.astimezone()``.
+        """
+        return table_history(self._spark, self._snapshot(), limit)
+
+    def detail(self) -> DataFrame:
+        """Return one row about the table; columns as in
+        `sparkdelta.commands.describe.table_detail`.
+        """
+        return table_detail(self._spark, self._snapshot())
 
     def _merge(self, request: MergeRequest) -> DataFrame:
         with advised(self._spark, self._path):

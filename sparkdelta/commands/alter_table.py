@@ -1,0 +1,66 @@
+"""Alter a table: commit what a statement makes of it.
+
+References
+----------
+PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.write_support import check_data_writable
+from sparkdelta.schema.iceberg_types import check_iceberg_types
+from sparkdelta.table.commit.transaction import Transaction
+from sparkdelta.table.log.listing import open_log_for_writing
+from sparkdelta.table.log.missing_tables import advised
+from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
+from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.write.alteration import Alteration
+
+Statement = Callable[[Snapshot], Alteration]
+
+
+def alter(
+    spark: SparkSession,
+    path: str,
+    statement: Statement,
+    options: Mapping[str, str] | None = None,
+) -> Version | None:
+    """Commit the table as a statement leaves it; return None if that is as it was.
+
+    Raises
+    ------
+    TableNotFoundError
+    DeltaConcurrentModificationException
+        Another commit changed the table, or rows that the statement depends on.
+    DeltaError
+        The statement is not valid for the table, or the table cannot be written.
+    """
+    with advised(spark, path):
+        store = open_log_for_writing(spark, path, options)
+        snapshot = open_snapshot(spark, path, store=store, options=options or {})
+    check_data_writable(snapshot.protocol, path=snapshot.path)
+    with jobs_of(snapshot.path, snapshot.version):
+        alteration = statement(snapshot)
+        change = alteration.change
+        # The commit must follow the features that it enables.
+        check_data_writable(change.after.protocol, path=snapshot.path)
+        check_iceberg_types(change.after.schema, change.after.iceberg_version)
+        if not (change.changes_protocol or change.changes_metadata or change.domains):
+            return None
+        done = Transaction(
+            spark=spark,
+            store=store,
+            snapshot=snapshot,
+            operation=alteration.operation,
+            staged=change.actions,
+            read=alteration.read,
+            dropped_features=alteration.dropped_features,
+        ).commit()
+    run_commit_hooks(done)
+    return done.version

@@ -1,0 +1,92 @@
+"""The alteration of a table: what one statement makes of it, and how history shows it.
+
+References
+----------
+PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql.types import StructType
+
+from sparkdelta.protocol.conflicts import ReadSet
+from sparkdelta.protocol.protocol_upgrades import upgraded_protocol
+from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.schema.needed_features import needed_features
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.write.table_change import TableChange, with_mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """A table as a statement finds it and as it leaves it.
+
+    Attributes
+    ----------
+    read
+        The rows that the statement depends on, for conflict detection.
+    dropped_features
+        Names of table features that the protocol loses.
+    """
+
+    change: TableChange
+    operation: Operation
+    read: ReadSet
+    dropped_features: frozenset[str] = frozenset()
+
+
+def alteration(
+    change: TableChange, name: str, parameters: Mapping[str, object], read: ReadSet | None = None
+) -> Alteration:
+    """The alteration of a statement with delta-spark's operation name and parameters.
+
+    Parameters
+    ----------
+    parameters
+        Values that are not texts are shown as JSON.
+    """
+    texts = {
+        key: value if isinstance(value, str) else shown_json(value)
+        for key, value in parameters.items()
+    }
+    operation = Operation(name, texts, is_blind_append=read is None)
+    return Alteration(change, operation, read or ReadSet())
+
+
+def shown_json(value: object) -> str:
+    """JSON as the parameters of an operation have it."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def with_schema(
+    table: TableConfiguration,
+    schema: StructType,
+    *,
+    partition_columns: tuple[str, ...] | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> TableConfiguration:
+    """The table with another schema, properties and names of partition columns.
+
+    New columns get ids where the table maps them, and the protocol the features that it then needs.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-column-mapping, PROTOCOL.md#active-features
+    """
+    properties = table.properties if properties is None else properties
+    if table.is_mapped:
+        schema, properties = with_mapping(schema, table.protocol, properties, table)
+    features = {feature.value for feature in needed_features(schema, properties)}
+    metadata = replace(
+        table.metadata,
+        schema_string=schema.json(),
+        partition_columns=(
+            table.metadata.partition_columns if partition_columns is None else partition_columns
+        ),
+        configuration=dict(properties),
+    )
+    return TableConfiguration.of(upgraded_protocol(table.protocol, features), metadata, schema)

@@ -1,0 +1,207 @@
+"""Statements that set and unset table properties, and with them table features.
+
+References
+----------
+PROTOCOL.md#table-features-for-new-and-existing-tables, PROTOCOL.md#active-features
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.exceptions import (
+    AddConstraintsError,
+    ChangeDataColumnsError,
+    ClusteringFeatureError,
+    ColumnMappingModeChangeError,
+    IcebergCompatError,
+    InvalidArgumentError,
+    UnsetPropertyError,
+    WriteNotImplementedError,
+)
+from sparkdelta.protocol.conflicts import ReadSet
+from sparkdelta.protocol.iceberg_compatibility import iceberg_version
+from sparkdelta.protocol.property_rules import (
+    CONSTRAINT,
+    PREFIX,
+    RequestedProperties,
+    changed_properties,
+    check_retention,
+)
+from sparkdelta.protocol.protocol_upgrades import upgraded_protocol, with_versions
+from sparkdelta.protocol.table_features import TableFeature
+from sparkdelta.protocol.table_properties import (
+    APPEND_ONLY,
+    IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
+    IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
+    ROW_COMMIT_VERSION_COLUMN,
+    ROW_ID_COLUMN,
+    ColumnMappingMode,
+    column_mapping_mode,
+    has_change_data_feed,
+    is_on,
+)
+from sparkdelta.schema.column_ids import MAX_COLUMN_ID, with_own_names, without_ids
+from sparkdelta.schema.needed_features import needed_features
+from sparkdelta.schema.statistics_columns import check_statistics_columns
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.alteration import Alteration, alteration, with_schema
+from sparkdelta.table.write.table_change import TableChange, with_row_id_columns
+
+CHANGE_DATA_COLUMNS = frozenset(("_change_type", "_commit_version", "_commit_timestamp"))
+_OF_ENGINES = frozenset(
+    (
+        MAX_COLUMN_ID, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN,
+        IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION, IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
+        "delta.requireCheckpointProtectionBeforeVersion",
+    )
+)  # fmt: skip
+"""Properties that tell engines what files of the table contain."""
+
+
+def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alteration:
+    """The table with other values of properties, and with the features that these ask for.
+
+    Raises
+    ------
+    UnknownConfigurationError, InvalidArgumentError, AddConstraintsError, ClusteringFeatureError
+        A property cannot be set, or not to this value.
+    ColumnMappingModeChangeError, IcebergCompatError, ChangeDataColumnsError,
+    WriteNotImplementedError
+        The table as it is does not allow it.
+
+    References
+    ----------
+    PROTOCOL.md#table-features-for-new-and-existing-tables
+    """
+    if not properties:
+        raise InvalidArgumentError(argument="properties", problem="there are none")
+    requested = changed_properties(properties)
+    for name in requested.configuration:
+        if name.startswith(CONSTRAINT):
+            raise AddConstraintsError(name=name.removeprefix(CONSTRAINT))
+    if TableFeature.CLUSTERING.value in requested.features:
+        raise ClusteringFeatureError(path=snapshot.path)
+    table = snapshot.configuration
+    features = requested.features
+    if is_on(requested.configuration, APPEND_ONLY):
+        features |= {TableFeature.APPEND_ONLY.value}
+    configuration = {**table.properties, **requested.configuration}
+    after = _with_properties(
+        table, replace(requested, configuration=configuration, features=features)
+    )
+    read = _checked_row_tracking(snapshot, after)
+    if after.row_tracking.enabled:
+        configuration = with_row_id_columns(after.properties)
+        after = with_schema(after, after.schema, properties=configuration)
+    shown = {"properties": dict(properties)}
+    return alteration(TableChange(table, after), "SET TBLPROPERTIES", shown, read)
+
+
+def unset_properties(
+    snapshot: Snapshot, names: Collection[str], *, if_exists: bool = False
+) -> Alteration:
+    """The table without some properties; its features stay.
+
+    Raises
+    ------
+    UnsetPropertyError
+        The table does not have a property, and `if_exists` is False.
+    InvalidArgumentError
+        A property tells engines what is in the files of the table.
+    ColumnMappingModeChangeError
+        Columns cannot lose their physical names.
+
+    References
+    ----------
+    PROTOCOL.md#change-metadata
+    """
+    if not names or isinstance(names, str):
+        raise InvalidArgumentError(argument="names", problem="it must be a list of properties")
+    table = snapshot.configuration
+    spelled = {_own_spelling(table, name) for name in names}
+    missing = sorted(spelled - table.properties.keys())
+    if missing and not if_exists:
+        raise UnsetPropertyError(property=missing[0], path=snapshot.path)
+    for name in sorted(spelled & _OF_ENGINES):
+        problem = "engines need it to read the table, and it cannot be unset"
+        raise InvalidArgumentError(argument=name, problem=problem)
+    rest = {name: value for name, value in table.properties.items() if name not in spelled}
+    after = _with_properties(table, RequestedProperties(rest))
+    shown = {"properties": list(names), "ifExists": if_exists}
+    return alteration(TableChange(table, after), "UNSET TBLPROPERTIES", shown)
+
+
+def _own_spelling(table: TableConfiguration, name: str) -> str:
+    """The name as the table has it; a property of the protocol in any case."""
+    own = {key.lower(): key for key in table.properties if key.lower().startswith(PREFIX)}
+    return own.get(name.lower(), name)
+
+
+def _with_properties(
+    table: TableConfiguration, requested: RequestedProperties
+) -> TableConfiguration:
+    """The table with all of these properties in the place of its own."""
+    configuration = requested.configuration
+    check_retention(configuration)
+    check_statistics_columns(table.schema, configuration)
+    protocol = with_versions(
+        table.protocol,
+        reader_version=requested.reader_version,
+        writer_version=requested.writer_version,
+    )
+    needed = {feature.value for feature in needed_features(table.schema, configuration)}
+    protocol = upgraded_protocol(protocol, needed | requested.features)
+    mode, schema = column_mapping_mode(protocol, configuration), table.schema
+    if mode is not table.column_mapping:
+        if mode is not ColumnMappingMode.NAME or table.is_mapped:
+            raise ColumnMappingModeChangeError(before=table.column_mapping.value, after=mode.value)
+        schema = with_own_names(without_ids(schema))
+    version = iceberg_version(protocol, configuration)
+    if version is not None and version != table.iceberg_version:
+        problem = "the files of a table that exists would have to be written again"
+        raise IcebergCompatError(
+            version=version, violation="CHANGE_VERSION_NEED_REWRITE", problem=problem
+        )
+    if has_change_data_feed(protocol, configuration):
+        check_change_data_columns(schema)
+    return with_schema(
+        TableConfiguration.of(
+            protocol, replace(table.metadata, configuration=configuration), schema
+        ),
+        schema,
+    )
+
+
+def check_change_data_columns(schema: StructType) -> None:
+    """Raise if a column has a name that the change data feed gives to its own.
+
+    References
+    ----------
+    PROTOCOL.md#change-data-files
+    """
+    found = [name for name in schema.names if name.lower() in CHANGE_DATA_COLUMNS]
+    if found:
+        raise ChangeDataColumnsError(columns=tuple(found))
+
+
+def _checked_row_tracking(snapshot: Snapshot, after: TableConfiguration) -> ReadSet | None:
+    """The files that enabling row tracking depends on; none may be without row ids.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-row-tracking
+    """
+    if not after.row_tracking.enabled or snapshot.configuration.row_tracking.enabled:
+        return None
+    files = snapshot.add_files().filter(F.col("baseRowId").isNull()).select("path").limit(1)
+    if read_rows(files, what="file without row ids", bound=1):
+        missing = ("row ids for the files of a table that exists (delta.enableRowTracking)",)
+        raise WriteNotImplementedError(path=snapshot.path, missing=missing)
+    return ReadSet(whole_table=True)
