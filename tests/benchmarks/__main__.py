@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from tests.benchmarks.checkpoints import CHECKPOINT_PARTS
 from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwatch, as_table
 from tests.benchmarks.planning import PARTS
+from tests.benchmarks.row_changes import ROW_CHANGE_PARTS
 from tests.benchmarks.session import local_session
 from tests.benchmarks.suites import SCALES, SUITES, Scale
 from tests.benchmarks.writes import WRITE_PARTS
@@ -30,7 +31,7 @@ from tests.benchmarks.writes import WRITE_PARTS
 OF_LARGE_TABLES = ("planning", "checkpoints")
 """The suites of `make bench-plan` and `make bench-checkpoint`, which share tables."""
 
-NOT_BY_DEFAULT = (*OF_LARGE_TABLES, "writes")
+NOT_BY_DEFAULT = (*OF_LARGE_TABLES, "writes", "row changes")
 """Suites of commands of their own, as each takes longer than all others."""
 
 
@@ -88,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="where to make tables; those of the planning suite stay there for the next run",
     )
-    planning = parser.add_argument_group("the suites planning, checkpoints and writes")
+    planning = parser.add_argument_group("the suites planning, checkpoints, writes and row changes")
     planning.add_argument(
         "--most-files",
         type=int,
@@ -97,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     planning.add_argument(
         "--without",
-        choices=[*PARTS, *CHECKPOINT_PARTS, *WRITE_PARTS],
+        choices=[*PARTS, *CHECKPOINT_PARTS, *WRITE_PARTS, *ROW_CHANGE_PARTS],
         action="append",
         help="leave out a part; may be repeated",
     )

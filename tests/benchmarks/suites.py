@@ -27,6 +27,7 @@ from tests.benchmarks.logs import CheckpointedLog, Layout, write_commits
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
 from tests.benchmarks.planning import planning
 from tests.benchmarks.planning_tables import FULL, SMALL, Planning
+from tests.benchmarks.row_changes import row_changes
 from tests.benchmarks.writes import writes
 from tests.support.distributed import distributed_scans
 
@@ -294,6 +295,9 @@ SUITES: dict[str, Suite] = {
         stopwatch, scale.planning, scratch
     ),
     "writes": lambda stopwatch, scale, scratch: writes(
+        stopwatch, scale, scratch, scale.planning.without
+    ),
+    "row changes": lambda stopwatch, scale, scratch: row_changes(
         stopwatch, scale, scratch, scale.planning.without
     ),
     "planning": lambda stopwatch, scale, scratch: planning(stopwatch, scale.planning, scratch),

@@ -31,6 +31,7 @@ OTHER_PROCESSES = (
     "delta-spark-checkpoint",
     "delta-spark-commits",
     "delta-spark-rows",
+    "delta-spark-changes",
 )
 
 

@@ -1,0 +1,154 @@
+"""Random histories of DELETE and UPDATE: tables and lists have the same rows in every version.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors, PROTOCOL.md#add-cdc-file,
+PROTOCOL.md#row-ids
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from sparkdelta import DeltaTable, read_delta, verify, write_delta
+from tests.support.row_model import (
+    COLUMNS,
+    Change,
+    Delete,
+    Operation,
+    Row,
+    Update,
+    all_conditions,
+    all_values,
+    applied,
+    condition,
+    rows_of,
+    update,
+)
+
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")
+EXAMPLES = {"dev": 1, "ci": 4, "nightly": 50}[PROFILE]
+HISTORIES = {"dev": 20, "ci": 40, "nightly": 40}[PROFILE]
+STEPS = {"dev": 2, "ci": 3, "nightly": 4}[PROFILE]
+ROWS = 8
+ON = {
+    "vectors": "delta.enableDeletionVectors",
+    "changes": "delta.enableChangeDataFeed",
+    "row ids": "delta.enableRowTracking",
+}
+
+
+@settings(
+    deadline=None,
+    print_blob=True,
+    max_examples=EXAMPLES,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(
+    seed=st.integers(0, 1 << 64),
+    without=st.sets(st.sampled_from(sorted(ON))),
+    partitioned=st.booleans(),
+    files=st.integers(1, 5).map(lambda number: 6 - number),
+)
+def test_tables_change_as_lists_do(
+    spark: SparkSession, seed: int, without: set[str], partitioned: bool, files: int
+) -> None:
+    random = Random(seed)
+    histories = [rows_of(random, number, ROWS) for number in range(HISTORIES)]
+    directory = tempfile.mkdtemp()
+    path = str(Path(directory, "table"))
+    try:
+        rows = spark.createDataFrame(_all(histories), COLUMNS)
+        write_delta(
+            rows.repartition(files, random.choice(["history", "key"])),
+            path,
+            partition_by=["part"] if partitioned else None,
+            properties={name: "true" for key, name in ON.items() if key not in without},
+        )
+        versions = [_all(histories)]
+        kinds = ["update", "delete", *random.choices(["update", "delete"], k=2)]
+        for kind in kinds[:STEPS]:
+            operations = [
+                Delete(condition(random)) if kind == "delete" else update(random) for _ in histories
+            ]
+            histories, changes = _applied(operations, histories)
+            _change(spark, path, operations, changes)
+            if changes:
+                versions.append(_all(histories))
+                _assert_change_data(path, len(versions) - 1, changes)
+        _assert_versions(spark, path, versions, has_row_ids="row ids" not in without)
+        assert verify(spark, path, footers=True).is_clean
+    finally:
+        shutil.rmtree(directory)
+
+
+def _all(histories: list[list[Row]]) -> list[Row]:
+    return sorted((row for rows in histories for row in rows), key=repr)
+
+
+def _applied(
+    operations: list[Operation], histories: list[list[Row]]
+) -> tuple[list[list[Row]], list[Change]]:
+    done = [applied(*one) for one in zip(operations, histories, strict=True)]
+    return [rows for rows, _ in done], [change for _, changes in done for change in changes]
+
+
+def _change(
+    spark: SparkSession, path: str, operations: list[Operation], changes: list[Change]
+) -> None:
+    table, where = DeltaTable.forPath(spark, path), all_conditions(operations)
+    updates = [operation for operation in operations if isinstance(operation, Update)]
+    if updates:
+        assert table.update(where, all_values(updates)).num_updated_rows == len(changes) // 2
+    else:
+        assert table.delete(where).num_deleted_rows == len(changes)
+
+
+def _assert_versions(
+    spark: SparkSession, path: str, versions: list[list[Row]], *, has_row_ids: bool
+) -> None:
+    """Each version has its rows, and a row keeps its id in all of them."""
+    ids: dict[tuple[int, int], int] = {}
+    columns = [*Row._fields, *(["_metadata.row_id"] if has_row_ids else [])]
+    for version, wanted in enumerate(versions):
+        found = read_delta(spark, path, version=version, columns=columns).collect()
+        assert sorted((Row(*row[:5]) for row in found), key=repr) == wanted, version
+        if has_row_ids:
+            mine = {(row["history"], row["key"]): row[5] for row in found}
+            assert len({*mine.values()}) == len(found)
+            assert all(ids.setdefault(key, number) == number for key, number in mine.items())
+
+
+def _assert_change_data(path: str, version: int, changes: list[Change]) -> None:
+    """Change data files, if a version has any, hold all of its changes."""
+    log = Path(path, "_delta_log", f"{version:020d}.json").read_text().splitlines()
+    files = [action["cdc"] for action in map(json.loads, log) if "cdc" in action]
+    if files:
+        found = [change for file in files for change in _changes(path, file)]
+        assert sorted(found, key=repr) == sorted(changes, key=repr)
+
+
+def _changes(path: str, file: dict[str, Any]) -> list[Change]:
+    with pa.OSFile(str(Path(path, file["path"]))) as source:
+        rows = pq.ParquetFile(source).read().to_pylist()
+    part = file["partitionValues"]
+    return [
+        Change(
+            row.pop("_change_type"),
+            Row(**{**row, **({"part": int(part["part"])} if part else {})}),
+        )
+        for row in rows
+    ]
