@@ -65,6 +65,10 @@ bench-checkpoint: java $(VENV)/.installed ## Benchmark checkpoints of 1M files; 
 bench-write: java $(VENV)/.installed ## Benchmark writes of 20M rows, one row, by 20 writers, and a commit of 1M actions
 	$(BIN)/python -m tests.benchmarks --only writes $(BENCH)
 
+.PHONY: bench-dml
+bench-dml: java $(VENV)/.installed ## Benchmark DELETE, UPDATE and MERGE on 20M rows against delta-spark
+	$(BIN)/python -m tests.benchmarks --only "row changes" $(BENCH)
+
 ##@ Checks
 .PHONY: check
 check: lint types imports ## Lint, check types and imports
