@@ -2,7 +2,7 @@
 
 from sparkdelta.alter import AlterTable, alter_table
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.io import load_snapshot, read_delta, write_delta
+from sparkdelta.io import load_snapshot, read_changes, read_delta, write_delta
 from sparkdelta.maintenance import (
     clean_log,
     compact_log,
@@ -24,6 +24,7 @@ __all__ = [
     "clean_log",
     "compact_log",
     "load_snapshot",
+    "read_changes",
     "read_delta",
     "verify",
     "write_checkpoint",

@@ -527,6 +527,65 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "adds columns of these names. Rename or drop the columns."
         ),
     ),
+    "DELTA_NO_START_FOR_CDC_READ": (
+        "42601",
+        "A read of changes has no start. Pass start_version or start_timestamp.",
+    ),
+    "DELTA_MULTIPLE_CDC_BOUNDARY": (
+        "42614",
+        (
+            "The {bound} of a read of changes is given by both a version and a timestamp. Pass "
+            "only one of them."
+        ),
+    ),
+    "DELTA_INVALID_CDC_RANGE": (
+        "22003",
+        (
+            "Cannot read the changes of {path} from version {start} to version {end}: the range "
+            "ends before it starts. Exchange the bounds, or leave out the end to read up to the "
+            "latest version."
+        ),
+    ),
+    "DELTA_CDC_START_VERSION_AFTER_LATEST": (
+        "22003",
+        (
+            "Cannot read the changes of {path} from version {start}: the latest version is "
+            "{latest}. Start at that version or an earlier one."
+        ),
+    ),
+    "DELTA_MISSING_CHANGE_DATA": (
+        "KD002",
+        (
+            "Cannot read the changes of {path} from version {start} to version {end}: "
+            "delta.enableChangeDataFeed is not true at version {version}, so that not all changes "
+            "were recorded. Read a range in which it is true throughout."
+        ),
+    ),
+    "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE": (
+        "0AKDC",
+        (
+            "Cannot read the changes of {path} from version {start} to version {end} with the "
+            "schema of version {schema_version}: version {version} has a schema that is not "
+            "compatible with it, as columns were renamed, dropped or changed in between. Read the "
+            "versions before and after the change separately."
+        ),
+    ),
+    "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA": (
+        "0AKDC",
+        (
+            "Cannot read the changes of {path} from version {start} to version {end} with the "
+            "schema of version {schema_version}: the rows of version {version} have a schema that "
+            "is not compatible with it, as columns were renamed, dropped or changed since. End "
+            "the range before the change."
+        ),
+    ),
+    "DELTA_REMOVE_FILE_CDC_MISSING_EXTENDED_METADATA": (
+        "23KD1",
+        (
+            "Cannot read the rows that a commit removed: its remove action of {path} has no "
+            "partitionValues. The writer left them out; read a range without this version."
+        ),
+    ),
     "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS": (
         "42616",
         (

@@ -9,7 +9,10 @@ DeltaError
 │   ├── TableAlreadyExistsError, NonEmptyLocationError
 │   ├── UnknownConfigurationError, UnsetPropertyError, AddConstraintsError
 │   ├── ClusteringFeatureError, ClusterPartitionedTableError, InvalidIdempotentWriteError
-│   └── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
+│   ├── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
+│   ├── MissingStartOfChangesError, MultipleChangeBoundsError, InvalidChangeRangeError
+│   ├── ChangesAfterLatestError, MissingChangeDataError, RemoveWithoutFileMetadataError
+│   └── IncompatibleChangeSchemaError (IncompatibleChangeDataError)
 ├── ProtocolError
 │   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
 │   ├── InvalidProtocolVersionError, InvalidProtocolError
@@ -346,6 +349,65 @@ class DataChangeFalseError(TableError):
     path: str
     what: str
     error_class = "DELTA_DATA_CHANGE_FALSE"
+
+
+class MissingStartOfChangesError(TableError):
+    error_class = "DELTA_NO_START_FOR_CDC_READ"
+
+    def __init__(self) -> None:
+        self.__post_init__()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MultipleChangeBoundsError(TableError):
+    bound: str
+    error_class = "DELTA_MULTIPLE_CDC_BOUNDARY"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidChangeRangeError(TableError):
+    path: str
+    start: int
+    end: int
+    error_class = "DELTA_INVALID_CDC_RANGE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ChangesAfterLatestError(TableError):
+    path: str
+    start: int
+    latest: int
+    error_class = "DELTA_CDC_START_VERSION_AFTER_LATEST"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MissingChangeDataError(TableError):
+    path: str
+    start: int
+    end: int
+    version: int
+    error_class = "DELTA_MISSING_CHANGE_DATA"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class IncompatibleChangeSchemaError(TableError):
+    path: str
+    start: int
+    end: int
+    version: int
+    schema_version: int
+    error_class = "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class IncompatibleChangeDataError(IncompatibleChangeSchemaError):
+    error_class = "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RemoveWithoutFileMetadataError(TableError):
+    path: str
+    error_class = "DELTA_REMOVE_FILE_CDC_MISSING_EXTENDED_METADATA"
 
 
 class ProtocolError(DeltaError):

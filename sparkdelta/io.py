@@ -7,9 +7,17 @@ from datetime import date, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from sparkdelta.commands.read_changes import ChangeOptions
+from sparkdelta.commands.read_changes import read_changes as read_changes_of
 from sparkdelta.commands.write import WriteResult, write
 from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
-from sparkdelta.protocol.arguments import checked_version, named_arguments
+from sparkdelta.protocol.arguments import (
+    checked_count,
+    checked_names,
+    checked_version,
+    named_arguments,
+)
+from sparkdelta.table.log.change_range import ChangeBounds
 from sparkdelta.table.log.missing_tables import advised
 from sparkdelta.table.log.time_travel import version_at_timestamp
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
@@ -85,6 +93,83 @@ def read_delta(
         progress=progress,
     )
     return snapshot.scan(where, columns, max_driver_files=max_driver_files).to_df()
+
+
+@named_arguments
+def read_changes(
+    spark: SparkSession,
+    path: str,
+    *,
+    start_version: int | None = None,
+    end_version: int | None = None,
+    start_timestamp: str | datetime | date | None = None,
+    end_timestamp: str | datetime | date | None = None,
+    where: str | Column | None = None,
+    columns: list[str] | None = None,
+    partition_time_zone: str = "UTC",
+    max_driver_files: int = MAX_DRIVER_FILES,
+    progress: bool = True,
+) -> DataFrame:
+    """Return the rows that a range of commits inserted, updated or deleted: the change data feed.
+
+    ``delta.enableChangeDataFeed`` must have been true in all of the range.
+
+    Parameters
+    ----------
+    spark
+        A classic or Spark Connect session.
+    path
+        The table's root, as any path that Spark can read.
+    start_version, start_timestamp
+        The first version, or a time: the first version at or after it. One of the two is required.
+    end_version, end_timestamp
+        The last version, or a time: the last version at or before it. By default, and after the
+        latest version, the latest. Times between two commits select no changes.
+    where
+        Condition on the changes, which may name the columns below: SQL text or a Column. Files that
+        cannot contain such rows are not read.
+    columns
+        Columns to return, in this order; all by default.
+    partition_time_zone, max_driver_files, progress
+        As of `read_delta`.
+
+    Returns
+    -------
+    DataFrame
+        The table's columns in schema order, then _change_type STRING (``insert``,
+        ``update_preimage``, ``update_postimage``, ``delete``), _commit_version LONG and
+        _commit_timestamp TIMESTAMP. Lazy, except for one Spark job that lists the files.
+
+    Raises
+    ------
+    MissingChangeDataError
+        Changes were not recorded at some version of the range.
+    IncompatibleChangeSchemaError
+        Columns were renamed, dropped or changed within the range, or since.
+    DeltaError
+        Bounds are missing, contradictory or not in the log, or the table cannot be read; see
+        `sparkdelta.exceptions`.
+
+    Examples
+    --------
+    >>> read_changes(spark, "/data/people", start_version=3).show()  # doctest: +SKIP
+
+    References
+    ----------
+    PROTOCOL.md#change-data-files
+    """
+    bounds = ChangeBounds(start_version, end_version, start_timestamp, end_timestamp)
+    bound = checked_count(max_driver_files, "max_driver_files", least=0)
+    options = ChangeOptions(
+        where=where,
+        columns=checked_names(columns, "columns"),
+        partition_time_zone=partition_time_zone,
+        max_driver_files=MAX_DRIVER_FILES if bound is None else bound,
+        shows_progress=progress,
+    )
+    check_time_zone(spark, partition_time_zone)
+    with advised(spark, path):
+        return read_changes_of(spark, path, bounds, options)
 
 
 @named_arguments

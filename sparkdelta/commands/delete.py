@@ -14,11 +14,12 @@ from pyspark.sql import Column, SparkSession
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.protocol.change_types import ChangeType
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.table.commit.row_changes import commit_changes
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.staging import staging
-from sparkdelta.table.write.change_files import ChangeType, with_change_type
+from sparkdelta.table.write.change_files import with_change_type
 from sparkdelta.table.write.matching_rows import condition_parameter, find_matching_rows
 from sparkdelta.table.write.row_changes import (
     ChangeResult,

@@ -7,30 +7,21 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, DataType, LongType, NullType, StructField, StructType
+from pyspark.sql.types import DataType, NullType, StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.protocol.arguments import checked_count
-from sparkdelta.protocol.commit_timestamps import strictly_increasing
 from sparkdelta.protocol.log_segment import readable_commits
 from sparkdelta.protocol.table_features import supported_features
-from sparkdelta.protocol.table_properties import ColumnMappingMode, has_in_commit_timestamp
+from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.action_schemas import COMMIT_INFO
 from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.table.log.commit_range import CommitRange
-from sparkdelta.table.log.commit_times import file_times
+from sparkdelta.table.log.commit_times import COMMIT_TIMES, commit_times
 from sparkdelta.table.log.listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.clustering import clustering_columns
-
-_TIMES = StructType(
-    [
-        StructField("version", LongType()),
-        StructField("file_time", LongType()),
-        StructField("in_commit", BooleanType()),
-    ]
-)
 
 
 def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = None) -> DataFrame:
@@ -60,18 +51,9 @@ def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = N
     log = snapshot.log
     files = [file for file in list_log_files(log.store) if file.version <= snapshot.version]
     commits = readable_commits(files, path=snapshot.path)
-    times = strictly_increasing(file_times(commits))
+    times = commit_times(commits, snapshot.configuration.in_commit_timestamps)
     shown = commits if limit is None else commits[len(commits) - min(limit, len(commits)) :]
-    in_commit = snapshot.configuration.in_commit_timestamps
-    table = pa.table(
-        {
-            "version": pa.array([version for version, _ in times], pa.int64()),
-            "file_time": pa.array([moment for _, moment in times], pa.int64()),
-            "in_commit": pa.array(
-                [has_in_commit_timestamp(in_commit, version) for version, _ in times], pa.bool_()
-            ),
-        }
-    ).slice(len(times) - len(shown))
+    table = times.slice(times.num_rows - len(shown))
     infos = CommitRange.read(log.reader, shown).commit_infos()
     infos = infos.groupBy("version").agg(F.any_value("commitInfo").alias("commitInfo"))
     milliseconds = F.when(
@@ -81,7 +63,7 @@ def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = N
         name for name in COMMIT_INFO.names if name not in ("timestamp", "inCommitTimestamp")
     ]
     return (
-        local_frame(spark, table, _TIMES)
+        local_frame(spark, table, COMMIT_TIMES)
         .join(infos, "version", "left")
         .select(
             "version",

@@ -16,6 +16,7 @@ from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.frames.rows.assigned_rows import Assignments
+from sparkdelta.protocol.change_types import ChangeType
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.schema.row_rules import row_rules
 from sparkdelta.schema.table_schema import quoted
@@ -23,7 +24,7 @@ from sparkdelta.table.commit.row_changes import commit_changes
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.staging import Staging, staging
 from sparkdelta.table.write.assignments import update_assignments, with_assignments
-from sparkdelta.table.write.change_files import ChangeFiles, ChangeType, with_change_type
+from sparkdelta.table.write.change_files import ChangeFiles, with_change_type
 from sparkdelta.table.write.conforming import conform, match_assigned
 from sparkdelta.table.write.matching_rows import (
     MatchingRows,

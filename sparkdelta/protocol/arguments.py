@@ -24,6 +24,10 @@ _OPTIONS = {
     "versionAsOf": "version",
     "timestampAsOf": "timestamp",
     "optimizeWrite": "target_file_size",
+    "startingVersion": "start_version",
+    "startingTimestamp": "start_timestamp",
+    "endingVersion": "end_version",
+    "endingTimestamp": "end_timestamp",
 }
 """Options of delta-spark whose argument here is not simply the snake_case spelling."""
 

@@ -69,6 +69,9 @@ CDC = _struct(
 )
 """PROTOCOL.md#add-cdc-file"""
 
+CHANGES = _struct(add=ADD, remove=StructType(REMOVE.fields).add("stats", StringType()), cdc=CDC)
+"""The actions that tell which rows a commit changed (PROTOCOL.md#add-cdc-file)."""
+
 METADATA = _struct(
     id=StringType(),
     name=StringType(),

@@ -41,6 +41,8 @@ BATCH_BYTES = 16 * 1024 * 1024
 """The limits of a decoded batch; its bytes are estimated by the footer."""
 
 FILE, VECTOR = "file", "deletionVector"
+ONLY = "sparkdelta:only"
+"""The column of the splits with a vector of the only rows to read, where it is not null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,8 @@ def split_rows(splits: DataFrame, reader: SplitReader) -> DataFrame:
     Parameters
     ----------
     splits
-        file STRING (absolute, decoded), deletionVector STRUCT (if files may have one), START LONG
-        and END LONG (see `file_splits`), and the columns with defaults.
+        file STRING (absolute, decoded), deletionVector STRUCT and ONLY STRUCT (if files may have
+        them), START LONG and END LONG (see `file_splits`), and the columns with defaults.
 
     Returns
     -------
@@ -162,11 +164,11 @@ class _Split:
             columns, groups = self._plan(file)
             if not groups:
                 return
-            deleted = self._deleted_rows()
+            deleted, only = self._rows_of(VECTOR) or {}, self._rows_of(ONLY)
             for group in groups:
                 position = group.first_row
                 for stored in self._batches(file, group, columns.leaves):
-                    yield from self._converted(stored, position, columns, deleted)
+                    yield from self._converted(stored, position, columns, deleted, only)
                     position += stored.num_rows
 
     def _plan(self, file: pq.ParquetFile) -> tuple[FileColumns, list[RowGroup]]:
@@ -201,9 +203,9 @@ class _Split:
         position: int,
         columns: FileColumns,
         deleted: Chunks,
+        only: Chunks | None,
     ) -> Iterator[pa.RecordBatch]:
-        flags = deleted_rows(deleted, position, stored.num_rows) if stored.num_rows else None
-        kept = None if flags is None else pa.array(~flags)
+        kept = _kept(deleted, only, position, stored.num_rows)
         if kept is not None:
             stored = stored.filter(kept)
         if not stored.num_rows:
@@ -237,10 +239,10 @@ class _Split:
         positions = np.arange(position, position + (count if kept is None else len(kept)))
         return pc.add(pa.array(positions if kept is None else positions[kept]), value)
 
-    def _deleted_rows(self) -> Chunks:
-        fields = self._value(VECTOR) if VECTOR in self.split.schema.names else None
+    def _rows_of(self, vector: str) -> Chunks | None:
+        fields = self._value(vector) if vector in self.split.schema.names else None
         if fields is None:
-            return {}
+            return None
         descriptor = DeletionVectorDescriptor.from_dict(fields)
         path = descriptor.absolute_path(self.reader.table_root) or "inline"
         with self._errors(path):
@@ -264,3 +266,17 @@ class _Split:
             ) from error
         except (pa.ArrowException, OSError) as error:
             raise StorageError(path=path, problem=str(error).partition("\n")[0]) from error
+
+
+def _kept(deleted: Chunks, only: Chunks | None, position: int, count: int) -> pa.Array | None:
+    """A mask of the rows to keep in a range of the file; None for all of them."""
+    if not count:
+        return None
+    flags = deleted_rows(deleted, position, count)
+    kept = None if flags is None else ~flags
+    if only is not None:
+        chosen = deleted_rows(only, position, count)
+        if chosen is None:
+            chosen = np.zeros(count, np.bool_)
+        kept = chosen if kept is None else kept & chosen
+    return None if kept is None else pa.array(kept)

@@ -17,6 +17,7 @@ from sparkdelta import (
     compact_log,
     exceptions,
     load_snapshot,
+    read_changes,
     read_delta,
     verify,
     write_checkpoint,
@@ -53,7 +54,7 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "AlterTable", "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
-        "alter_table", "clean_log", "compact_log", "verify", "write_checkpoint",
+        "read_changes", "alter_table", "clean_log", "compact_log", "verify", "write_checkpoint",
         "write_version_checksum", "write_delta",
     }  # fmt: skip
     public = {
@@ -68,6 +69,11 @@ def test_our_own_verbs() -> None:
     both = ["version=None", "timestamp=None"]
     assert _parameters(read_delta) == [
         "spark", "path", *both, "where=None", "columns=None", "partition_time_zone='UTC'",
+        f"max_driver_files={MAX_DRIVER_FILES}", "progress=True",
+    ]  # fmt: skip
+    assert _parameters(read_changes) == [
+        "spark", "path", "start_version=None", "end_version=None", "start_timestamp=None",
+        "end_timestamp=None", "where=None", "columns=None", "partition_time_zone='UTC'",
         f"max_driver_files={MAX_DRIVER_FILES}", "progress=True",
     ]  # fmt: skip
     assert _parameters(load_snapshot) == [
@@ -97,6 +103,7 @@ def test_how_rows_are_written() -> None:
     ("verb", "others"),
     [
         (read_delta, {"versionAsOf": "version", "timestampAsOf": "timestamp", "colums": "columns"}),
+        (read_changes, {"startingVersion": "start_version", "endingTimestamp": "end_timestamp"}),
         (load_snapshot, {"versionAsOf": "version", "time_stamp": "timestamp"}),
         (
             write_delta,

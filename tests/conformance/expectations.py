@@ -20,6 +20,7 @@ from sparkdelta.exceptions import (
     DeltaError,
     InvalidProtocolVersionError,
     MalformedLogFileError,
+    MissingChangeDataError,
     SchemaNotSetError,
     StateRecoverError,
     TableNotFoundError,
@@ -50,7 +51,8 @@ GATING_READS = 770
 GATING_SNAPSHOTS = 484
 GATING_CHECKSUMS = 2
 GATING_WRITES = 6
-GATING_LEFT_OUT = {"cdf": 12, "write": 4}
+GATING_CHANGES = 12
+GATING_LEFT_OUT = {"write": 4}
 NOT_GATING_SPECS = 15
 
 # Error categories of case.json.
@@ -84,6 +86,7 @@ READS_REFUSED_AS_UNSUPPORTED = ("krs-type-widening:v2",)
 # delta-spark's error codes are advisory, but where one class has the same meaning it is that one.
 # Codes that are not here stand for failures inside Spark: any DeltaError will do.
 SPEC_ERRORS: Mapping[str, type[DeltaError]] = {
+    "DELTA_MISSING_CHANGE_DATA": MissingChangeDataError,
     "DELTA_INVALID_PROTOCOL_VERSION": InvalidProtocolVersionError,
     "DELTA_STATE_RECOVER_ERROR": StateRecoverError,
     "DELTA_TABLE_NOT_FOUND": TableNotFoundError,
@@ -116,7 +119,6 @@ SPEC_ERROR_BY_ID: Mapping[str, type[Exception]] = {
 
 # Types of specs that later issues take up.
 LATER: Mapping[str, str] = {
-    "cdf": "change data reads come with a later issue",
     "write": "deletes, updates and changes of a table's properties come with later issues",
 }
 WRITES = frozenset({"create_table", "insert", "evolve_schema", "replace_table"})

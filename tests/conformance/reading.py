@@ -19,9 +19,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta import load_snapshot, read_delta
+from sparkdelta import load_snapshot, read_changes, read_delta
 from sparkdelta.exceptions import DeltaError, from_message
-from tests.support.corpus import LiveFile, Query
+from tests.support.corpus import ChangeRead, LiveFile, Query
 from tests.support.rows import spark_rows
 
 T = TypeVar("T")
@@ -159,6 +159,18 @@ class CorpusReader:
         live = snapshot.domain_metadata().where(~F.coalesce("removed", F.lit(False)))
         domains = live.select(F.lit("domain"), "domain", "configuration")
         return [tuple(row) for row in transactions.union(domains).collect()]
+
+
+def changed_rows(spark: SparkSession, read: ChangeRead) -> pa.Table:
+    """Return the changes without their timestamps, which the corpus does not have."""
+    rows = read_changes(
+        spark,
+        read.location,
+        start_version=read.start_version,
+        end_version=read.end_version,
+        where=read.where,
+    )
+    return spark_rows(rows.drop("_commit_timestamp"))
 
 
 def _unwrapped(run: Callable[[Query], T], query: Query) -> T:

@@ -13,8 +13,8 @@ from sparkdelta import load_snapshot, read_delta
 from sparkdelta.exceptions import StateRecoverError, VersionNotFoundError
 from tests.conformance import expectations
 from tests.conformance.expectations import parameters
-from tests.conformance.reading import CorpusReader, SnapshotFacts
-from tests.support.corpus import Case, CaseRead, corpus_or_skip, load_cases
+from tests.conformance.reading import CorpusReader, SnapshotFacts, changed_rows
+from tests.support.corpus import Case, CaseRead, ChangeRead, corpus_or_skip, load_cases
 from tests.support.rows import assert_same_rows, parquet_rows
 
 pytestmark = pytest.mark.conformance
@@ -29,7 +29,7 @@ REFUSED = [case for case in CASES if case.expect_error]
 UNSUPPORTED = [case for case in CASES if case.name in expectations.REFUSED_AS_UNSUPPORTED]
 TRUNCATED = [case for case in READABLE if case.document["versions"]["earliest_readable"]]
 READS = [read for case in CASES for read in case.reads]
-LEFT_OUT = [name for case in CASES for name in case.cdf_ids]
+CHANGES = [read for case in CASES for read in case.change_reads]
 UNVERIFIED = "not gating: no two independent readers agree on this one"
 
 
@@ -43,7 +43,7 @@ def test_sizes() -> None:
         "verified filtered reads": sum(read.filtered for read in gating),
         "refused reads": sum(read.expect_error is not None for read in READS),
         "unverified reads": sum(not read.verified for read in READS),
-        "change data reads": len(LEFT_OUT),
+        "change data reads": len(CHANGES),
     } == {
         "cases": expectations.CASES,
         "verified cases": expectations.VERIFIED_CASES,
@@ -155,9 +155,10 @@ def test_unverified_rows(read: CaseRead, reader: CorpusReader) -> None:
         pytest.xfail(f"{UNVERIFIED}: {difference}")
 
 
-@pytest.mark.parametrize("name", LEFT_OUT)
-def test_left_out(name: str) -> None:
-    pytest.skip(f"{name}: {expectations.LATER['cdf']}")
+@pytest.mark.parametrize("changes", parameters(CHANGES))
+def test_changes(changes: ChangeRead, spark: SparkSession) -> None:
+    assert changes.rows_file is not None
+    assert_same_rows(changed_rows(spark, changes), parquet_rows(changes.rows_file))
 
 
 def check_rows(read: CaseRead, reader: CorpusReader) -> None:

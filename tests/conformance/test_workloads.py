@@ -19,7 +19,7 @@ from sparkdelta import DeltaTable, read_delta, verify, write_delta
 from sparkdelta.commands.verify import CHECKSUM
 from tests.conformance import expectations
 from tests.conformance.expectations import parameters
-from tests.conformance.reading import CorpusReader
+from tests.conformance.reading import CorpusReader, changed_rows
 from tests.support.corpus import Spec, corpus_or_skip, load_cases, load_workloads
 from tests.support.rows import assert_same_rows, parquet_rows, spark_rows, without_void
 
@@ -45,6 +45,7 @@ def test_sizes() -> None:
         "read": expectations.GATING_READS,
         "snapshot": expectations.GATING_SNAPSHOTS,
         "crc": expectations.GATING_CHECKSUMS,
+        "cdf": expectations.GATING_CHANGES,
         "write": expectations.GATING_WRITES,
     }
     left_out = Counter(spec.type for spec in LEFT_OUT if spec.table.gate)
@@ -169,6 +170,21 @@ def _write(spark: SparkSession, path: str, commit: Mapping[str, Any], source: Pa
         for name, value in commit.get("properties", {}).items():
             builder = builder.property(name, value)
         builder.partitionedBy(*partition_by).execute()
+
+
+@pytest.mark.parametrize("changed", _specs("cdf", fails=False))
+def test_changes(changed: Spec, spark: SparkSession) -> None:
+    assert changed.changes is not None
+    assert changed.expected_data is not None
+    rows, expected = changed_rows(spark, changed.changes), parquet_rows(changed.expected_data)
+    assert_same_rows(rows.select(expected.column_names), expected)
+
+
+@pytest.mark.parametrize("changed", _specs("cdf", fails=True))
+def test_refused_changes(changed: Spec, spark: SparkSession) -> None:
+    assert changed.changes is not None
+    with pytest.raises(expectations.spec_error(changed)):
+        changed_rows(spark, changed.changes)
 
 
 @pytest.mark.parametrize("spec", parameters(LEFT_OUT))

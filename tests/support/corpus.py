@@ -63,6 +63,18 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeRead:
+    """One read of the changes of a table: what `read_changes` takes, and the expected rows."""
+
+    id: str
+    location: str
+    start_version: int
+    end_version: int | None
+    where: str | None
+    rows_file: Path | None
+
+
+@dataclass(frozen=True, slots=True)
 class Predicate:
     """A comparison of one top-level column with a literal, as ``case.json`` gives it."""
 
@@ -154,10 +166,16 @@ class Case:
         return error
 
     @property
-    def cdf_ids(self) -> list[str]:
-        """Names of the change data reads."""
+    def change_reads(self) -> list[ChangeRead]:
         return [
-            f"{self.name}:cdf-v{read['start_version']}-v{read['end_version']}"
+            ChangeRead(
+                f"{self.name}:cdf-v{read['start_version']}-v{read['end_version']}",
+                table_location(self.directory),
+                read["start_version"],
+                read["end_version"],
+                None,
+                self.directory / read["rows_file"],
+            )
             for read in self.document["cdf"]
         ]
 
@@ -238,6 +256,7 @@ class Spec:
     error: Mapping[str, Any] | None
     expected_data: Path | None
     commits: tuple[Mapping[str, Any], ...]
+    changes: ChangeRead | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +302,23 @@ def _spec(root: Path, table: WorkloadTable, entry: Mapping[str, Any]) -> Spec:
         error=error,
         expected_data=_optional_path(root, entry.get("expected_data")),
         commits=tuple(document.get("commits", ())),
+        changes=None if entry["type"] != "cdf" else _change_read(root, table, document, entry),
+    )
+
+
+def _change_read(
+    root: Path,
+    table: WorkloadTable,
+    document: Mapping[str, Any],
+    entry: Mapping[str, Any],
+) -> ChangeRead:
+    return ChangeRead(
+        entry["spec"],
+        table_location(table.directory),
+        document["startVersion"],
+        document.get("endVersion"),
+        document.get("predicate"),
+        _optional_path(root, entry.get("expected_data")),
     )
 
 

@@ -13,6 +13,7 @@ FILE_URI = "sparkdelta:file_uri"
 FILE_KEY = "sparkdelta:file_key"
 ROW_INDEX = "sparkdelta:row_index"
 CHUNKS = "sparkdelta:chunks"
+ONLY_CHUNKS = "sparkdelta:only_chunks"
 IS_DELETED = "sparkdelta:is_deleted"
 _ROW_FILE_KEY = "sparkdelta:row_file_key"
 _CHUNK_FILE_KEY = "sparkdelta:chunk_file_key"
@@ -79,8 +80,9 @@ def join_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataF
     rows
         As `with_file` gives them.
     files
-        FILE_KEY LONG, unique; any other columns; CHUNKS ARRAY<ARRAY<LONG>> if `has_bitmaps`. Small
-        enough to be broadcast.
+        FILE_KEY LONG, unique unless the rows of a file are wanted several times; any other columns;
+        CHUNKS ARRAY<ARRAY<LONG>> if `has_bitmaps`, and perhaps ONLY_CHUNKS of the only rows to
+        keep. Small enough to be broadcast.
     """
     joined = rows.join(F.broadcast(files), F.col(_ROW_FILE_KEY) == F.col(FILE_KEY), "left")
     problem = F.lit(
@@ -89,7 +91,11 @@ def join_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataF
     )
     is_kept = F.lit(True)
     if has_bitmaps:
-        joined = joined.select("*", is_deleted(F.col(CHUNKS), F.col(ROW_INDEX)).alias(IS_DELETED))
+        deleted = is_deleted(F.col(CHUNKS), F.col(ROW_INDEX))
+        if ONLY_CHUNKS in files.columns:
+            is_other = ~is_deleted(F.col(ONLY_CHUNKS), F.col(ROW_INDEX))
+            deleted |= F.col(ONLY_CHUNKS).isNotNull() & is_other
+        joined = joined.select("*", deleted.alias(IS_DELETED))
         is_kept = ~F.col(IS_DELETED)
     return joined.filter(
         F.when(F.col(FILE_KEY).isNull(), F.raise_error(problem)).otherwise(is_kept)

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.frames.log.commit_infos import commit_infos
 from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
 from sparkdelta.protocol.log_files import LogFile, Version
-from sparkdelta.schema.action_schemas import actions
+from sparkdelta.schema.action_schemas import CHANGES, actions
 from sparkdelta.table.log.file_reader import LogFileReader
 from sparkdelta.table.log.line_reader import (
     fits_on_driver,
@@ -30,6 +31,7 @@ BROADCAST_LOG_BYTES = 64 * 1024 * 1024
 """Up to this many bytes of commits after a checkpoint, their keys are broadcast to filter it."""
 
 _NOT_OF_FILES = frozenset({"protocol", "metaData", "txn", "domainMetadata"})
+_RARE = _NOT_OF_FILES | {"cdc"}
 
 
 @dataclass(frozen=True)
@@ -112,11 +114,19 @@ class CommitRange:
         """version LONG and the named actions of the commits above a version; a row per action, the
         others included where they are read all the same.
         """
+        return self._parsed(actions(*names), above=above)
+
+    def changes(self, *names: str) -> DataFrame:
+        """As `actions`, of the named columns of `CHANGES`."""
+        return self._parsed(StructType([CHANGES[name] for name in names]))
+
+    def _parsed(self, schema: StructType, *, above: Version | None = None) -> DataFrame:
+        names = schema.names
         # Of one kind there are few lines or none, where Spark has nothing to do.
         found = self._lines_with(*names) if len(names) == 1 else None
         if found is not None:
             lines = local_lines(self.reader.spark, found)
-        elif _NOT_OF_FILES.issuperset(names):
+        elif _RARE.issuperset(names):
             lines = self.lines.filter(may_name(*names))
         else:
             lines = self.lines
@@ -125,7 +135,7 @@ class CommitRange:
             lines = lines.coalesce(1)
         if above is not None:
             lines = lines.filter(F.col("version") > above)
-        return parse_log_lines(lines, actions=actions(*names))
+        return parse_log_lines(lines, actions=schema)
 
     def table_actions(self) -> DataFrame:
         """version, protocol, metaData: the rows of the commits that hold one of the two.

@@ -7,16 +7,26 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import MissingCommitInfoError, MissingCommitTimestampError
 from sparkdelta.frames.log.commit_infos import commit_infos
+from sparkdelta.protocol.commit_timestamps import strictly_increasing
 from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.log.line_reader import local_lines, read_first_line, read_lines
 from sparkdelta.table.log.log_reader import LogReader
+
+COMMIT_TIMES = StructType(
+    [
+        StructField("version", LongType()),
+        StructField("file_time", LongType()),
+        StructField("in_commit", BooleanType()),
+    ]
+)
 
 
 def commit_timestamp(
@@ -63,3 +73,31 @@ def _timestamps(spark: SparkSession, lines: pa.Table) -> list[Row]:
 def file_times(commits: Sequence[LogFile]) -> list[tuple[Version, int]]:
     """Version and modification time of commits."""
     return [(file.version, file.modification_time_ms) for file in commits]
+
+
+def timestamp_of(
+    spark: SparkSession,
+    store: LogStore,
+    commits: Sequence[LogFile],
+    in_commit: InCommitTimestamps,
+    index: int,
+) -> int:
+    """The timestamp in milliseconds of one of all the commits that can be read."""
+    if has_in_commit_timestamp(in_commit, commits[index].version):
+        return in_commit_timestamp(spark, store, commits[index])
+    return strictly_increasing(file_times(commits))[index][1]
+
+
+def commit_times(commits: Sequence[LogFile], in_commit: InCommitTimestamps) -> pa.Table:
+    """`COMMIT_TIMES` of all the commits that can be read, in order: the file's modification time in
+    milliseconds, made strictly increasing, and whether the commit itself holds its timestamp.
+    """
+    times = strictly_increasing(file_times(commits))
+    has = [has_in_commit_timestamp(in_commit, version) for version, _ in times]
+    return pa.table(
+        {
+            "version": pa.array([version for version, _ in times], pa.int64()),
+            "file_time": pa.array([moment for _, moment in times], pa.int64()),
+            "in_commit": pa.array(has, pa.bool_()),
+        }
+    )

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import delta_errors
+from sparkdelta.engine.local_frames import empty_frame
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.exceptions import DataFileNotReadError
@@ -17,7 +18,7 @@ from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.storage.parquet import is_hidden
-from sparkdelta.workers.deletion_vectors import decode_deletion_vectors
+from sparkdelta.workers.deletion_vectors import BITMAPS, decode_deletion_vectors
 
 _CHUNK_BYTES = 8 * 1024
 _ROWS_PER_CHUNK = 65_536
@@ -71,6 +72,8 @@ def read_bitmaps(
     ----------
     PROTOCOL.md#deletion-vector-descriptor-schema
     """
+    if not files.num_rows:
+        return empty_frame(spark, BITMAPS)
     vectors = files["deletionVector"].combine_chunks()
     columns = [files["file"], *(pc.struct_field(vectors, name) for name in _DESCRIPTOR[1:])]
     descriptors = pa.table(columns, names=_DESCRIPTOR)

@@ -24,6 +24,7 @@ from sparkdelta.frames.rows.file_rows import (
     FILE_KEY,
     FILE_URI,
     IS_DELETED,
+    ONLY_CHUNKS,
     ROW_INDEX,
     except_on_deleted_rows,
     join_files,
@@ -40,11 +41,13 @@ from sparkdelta.storage.parquet import PartitionDirectories, is_hidden
 from sparkdelta.table.scan.deletion_vector_files import decoded_bytes, read_bitmaps
 from sparkdelta.table.scan.request import (
     BASE_ROW_ID,
+    CHANGE_KIND,
     DEFAULT_ROW_COMMIT_VERSION,
     MetadataColumn,
     ScanRequest,
 )
 from sparkdelta.workers.field_names import field_names
+from sparkdelta.workers.split_rows import ONLY
 
 DELETION_VECTOR_BROADCAST_BYTES = 64 * 1024 * 1024
 """Decoded bitmaps up to this size, estimated before decoding, are sent to every executor; larger
@@ -58,7 +61,8 @@ MAX_PARTITION_LAYERS = 32
 """Up to this many tuples of partition values in one directory, each is its own scan; with more,
 they are joined by file."""
 
-_DIRECTORY, _DV_FILE = "directory", "file"
+_DIRECTORY = "directory"
+_ENTRY = "sparkdelta:entry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,7 @@ class NativeScan:
         files
             file STRING (absolute, decoded), size LONG, a text column for each partition column;
             deletionVector STRUCT and numRecords LONG where the table may have deletion vectors;
+            of changes, CHANGE_KIND STRING and ONLY STRUCT;
             baseRowId LONG and defaultRowCommitVersion LONG with row tracking.
         """
         is_hidden_file = pa.array(
@@ -86,11 +91,7 @@ class NativeScan:
         )
         groups = _split(files, is_hidden_file)
         if "deletionVector" in files.column_names:
-            groups = [
-                part
-                for group in groups
-                for part in _split(group, group["deletionVector"].is_valid())
-            ]
+            groups = [part for group in groups for part in _split(group, _with_vectors(group))]
         frames = [
             self._group(part, names)
             for group in groups
@@ -102,13 +103,18 @@ class NativeScan:
             return self.spark.createDataFrame([], self.request.output)
         return reduce(DataFrame.unionByName, frames)
 
+    @property
+    def _joins_files(self) -> bool:
+        """True if rows are joined with their files, whether or not these have deletion vectors."""
+        return self.request.wants_row_tracking or self.request.of_changes
+
     def _layers(self, files: pa.Table) -> list[pa.Table]:
         """Files grouped so that in each group a directory has one tuple of partition values.
 
         Then Spark attaches the values by directory, at no cost per row. Where rows are joined with
         their files anyway, and where it would take too many groups, all stay in one.
         """
-        names, joins_files = self._partition_names, self.request.wants_row_tracking
+        names, joins_files = self._partition_names, self._joins_files
         attaches = engine_of(self.spark).attaches_partition_values
         if not names or not attaches or joins_files or _has_vectors(files):
             return [files]
@@ -166,7 +172,7 @@ class NativeScan:
         stored = self._stored_fields(names)
         scanned = scan_data_files(
             self.spark,
-            files["file"].to_pylist(),
+            files["file"].unique().to_pylist(),
             StructType(list(stored.values())),
             directories,
             size_bytes=pc.sum(files["size"]).as_py() or 0,
@@ -182,7 +188,7 @@ class NativeScan:
             position = scanned.metadata["row_index"]
             of_scan.append(position.alias(MetadataColumn.ROW_POSITION.value))
         rows = scanned.rows
-        if has_vectors or self.request.wants_row_tracking or joins_partitions:
+        if has_vectors or self._joins_files or joins_partitions:
             known = _with_keys(files, scanned)
             of_files = self._of_files(known, joins_partitions=joins_partitions)
             by_stamp = FILE_KEY in known.column_names
@@ -190,7 +196,7 @@ class NativeScan:
             if has_vectors:
                 rows = self._without_deleted(rows, known, of_files)
             else:
-                rows = join_files(rows, of_files.drop(FILE_URI), has_bitmaps=False)
+                rows = join_files(rows, of_files.drop(_ENTRY), has_bitmaps=False)
         elif of_scan:
             rows = rows.select("*", *of_scan)
         return self._matching(rows, self._logical_columns(stored), has_vectors=has_vectors)
@@ -217,15 +223,17 @@ class NativeScan:
         """
         has_keys = FILE_KEY in known.column_names
         columns = [
-            F.col(FILE_URI),
+            F.col(_ENTRY),
             F.col(FILE_KEY) if has_keys else uri_key(F.col(FILE_URI)).alias(FILE_KEY),
         ]
         if joins_partitions:
             columns += self.request.typed_partition_values()
         if self.request.wants_row_tracking:
             columns += [F.col(BASE_ROW_ID), F.col(DEFAULT_ROW_COMMIT_VERSION)]
+        if self.request.of_changes:
+            columns += [F.col(CHANGE_KIND)]
         local = known.drop_columns(
-            [c for c in ("deletionVector", "numRecords") if c in known.column_names]
+            [c for c in ("deletionVector", "numRecords", ONLY) if c in known.column_names]
         )
         of_files = self.spark.createDataFrame(local).select(*columns)
         if has_keys and not joins_partitions:
@@ -237,30 +245,42 @@ class NativeScan:
             bound=known.num_rows,
             version=self.request.version,
         )
-        if len(set(keys)) != known.num_rows:
+        if len(set(keys)) != len(known[FILE_URI].unique()):
             raise DataFileNotReadError(
                 files=known[FILE_URI].to_pylist(), version=self.request.version
             )
         return of_files
 
     def _without_deleted(self, rows: DataFrame, known: pa.Table, of_files: DataFrame) -> DataFrame:
-        bitmaps = read_bitmaps(
+        bitmaps = self._bitmaps(known, "deletionVector", CHUNKS)
+        if self.request.of_changes:
+            with_bitmaps = of_files.join(bitmaps, _ENTRY, "left")
+            only = self._bitmaps(known, ONLY, ONLY_CHUNKS)
+            with_bitmaps = with_bitmaps.join(only, _ENTRY, "left").drop(_ENTRY)
+            return join_files(rows, with_bitmaps, has_bitmaps=True)
+        with_bitmaps = bitmaps.join(F.broadcast(of_files), _ENTRY).drop(_ENTRY)
+        if decoded_bytes(known) > DELETION_VECTOR_BROADCAST_BYTES:
+            joined = join_files(rows, of_files.drop(_ENTRY), has_bitmaps=False)
+            return without_deleted_rows(joined, with_bitmaps)
+        return join_files(rows, with_bitmaps, has_bitmaps=True)
+
+    def _bitmaps(self, known: pa.Table, vector: str, chunks: str) -> DataFrame:
+        """_ENTRY and the bitmap of each entry that has a vector."""
+        described = known.filter(known[vector].is_valid())
+        names = {_ENTRY: "file", vector: "deletionVector"}
+        described = described.select(list(names)).rename_columns(list(names.values()))
+        return read_bitmaps(
             self.spark,
-            known.rename_columns([_DV_FILE if c == FILE_URI else c for c in known.column_names]),
+            described,
             table_root=self.request.table_root,
             version=self.request.version,
             options=self.request.options,
-        ).select(F.col("file").alias(FILE_URI), F.col("chunks").alias(CHUNKS))
-        with_bitmaps = bitmaps.join(F.broadcast(of_files), FILE_URI).drop(FILE_URI)
-        if decoded_bytes(known) > DELETION_VECTOR_BROADCAST_BYTES:
-            joined = join_files(rows, of_files.drop(FILE_URI), has_bitmaps=False)
-            return without_deleted_rows(joined, with_bitmaps)
-        return join_files(rows, with_bitmaps, has_bitmaps=True)
+        ).select(F.col("file").alias(_ENTRY), F.col("chunks").alias(chunks))
 
     def _partition_directories(self, files: pa.Table) -> PartitionDirectories | None:
         """The partition values by directory, where every directory has one tuple of them."""
         names = self._partition_names
-        if not names or is_hidden(files["file"][0].as_py()):
+        if not names or self._joins_files or is_hidden(files["file"][0].as_py()):
             return None
         if not engine_of(self.spark).attaches_partition_values:
             return None
@@ -316,16 +336,18 @@ def _split(files: pa.Table, condition: pa.Array) -> list[pa.Table]:
 
 
 def _with_keys(files: pa.Table, scanned: DataFiles) -> pa.Table:
-    """The files with FILE_URI, and with FILE_KEY where each has a size and modification time of its
-    own.
+    """The files with FILE_URI and _ENTRY, and with FILE_KEY where each has a size and modification
+    time of its own.
     """
     names = files["file"].to_pylist()
     uris = pa.array([scanned.uris[name] for name in names])
+    entries = pa.array(map(str, range(len(names))))
     known = files.drop_columns(["file", "size"]).append_column(FILE_URI, uris)
+    known = known.append_column(_ENTRY, entries)
     if scanned.stamps is None:
         return known
     keys = [stamp_key(*scanned.stamps[name]) for name in names]
-    if len(set(keys)) < len(keys):
+    if len(set(keys)) < len(set(names)):
         return known
     return known.append_column(FILE_KEY, pa.array(keys, pa.int64()))
 
@@ -338,4 +360,12 @@ def _directories(files: pa.Table) -> pa.ChunkedArray:
 
 def _has_vectors(files: pa.Table) -> bool:
     """True if the files of a group have deletion vectors: all have, or none."""
-    return "deletionVector" in files.column_names and files["deletionVector"][0].is_valid
+    return "deletionVector" in files.column_names and _with_vectors(files)[0].as_py()
+
+
+def _with_vectors(files: pa.Table) -> pa.Array:
+    """True for the entries of files of which one entry has a vector."""
+    has_vector = files["deletionVector"].is_valid()
+    if ONLY in files.column_names:
+        has_vector = pc.or_(has_vector, files[ONLY].is_valid())
+    return pc.is_in(files["file"], pc.unique(files["file"].filter(has_vector)))

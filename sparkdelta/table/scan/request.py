@@ -12,6 +12,7 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 
 from sparkdelta.frames.log.partition_values import typed_partition_value
 from sparkdelta.frames.rows.logical_rows import logical_column
+from sparkdelta.protocol.change_types import CHANGE_TYPE
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.schema.column_mapping import physical_field
 from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
@@ -19,6 +20,7 @@ from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.workers.row_groups import RowGroupBound
 from sparkdelta.workers.split_rows import FILE, RowColumn
 
+CHANGE_KIND = "sparkdelta:change_kind"
 BASE_ROW_ID, DEFAULT_ROW_COMMIT_VERSION = "baseRowId", "defaultRowCommitVersion"
 _INTERNAL_METADATA = ("delta.", "parquet.", "__")
 
@@ -88,6 +90,9 @@ class ScanRequest:
         Logical names of the table's columns to return; None for all.
     metadata_columns
         The columns to return beside them.
+    of_changes
+        True if the file list has the changes of commits, and perhaps several of one file: each has
+        its own partition values, and CHANGE_KIND, which stands where files have no `_change_type`.
     condition
         The rows to return; it is evaluated on no deleted row unless it fails for none.
     """
@@ -99,6 +104,7 @@ class ScanRequest:
     partition_time_zone: str
     columns: frozenset[str] | None = None
     metadata_columns: frozenset[MetadataColumn] = frozenset()
+    of_changes: bool = False
     condition: RowCondition | None = None
 
     @property
@@ -137,7 +143,8 @@ class ScanRequest:
             else:
                 visible = StructField(field.name, data_type, True, field.metadata)
                 stored = physical_field(visible, self.configuration.column_mapping)
-                columns.append(RowColumn(logical, stored))
+                has_kind = self.of_changes and field.name == CHANGE_TYPE
+                columns.append(RowColumn(logical, stored, CHANGE_KIND if has_kind else None))
         tracking = self.configuration.row_tracking
         sources = {
             MetadataColumn.FILE: (None, FILE, False),

@@ -248,22 +248,27 @@ class Scan:
         """The rows of files that a condition is true of: a native scan of a table of files, a
         distributed scan of a DataFrame of files.
         """
-        state = self._state
         tracking = {_ROW_TRACKING[name][0] for name in self.columns or () if name in _ROW_TRACKING}
-        request = ScanRequest(
+        request = self._request(frozenset(metadata_columns) | tracking, condition)
+        if isinstance(files, pa.Table):
+            # All columns: Spark reads those that are needed, also by a filter after `select`.
+            return NativeScan(self._state.log.spark, request).rows(files)
+        request = replace(request, columns=self._columns_read())
+        return DistributedScan(self._state.log.spark, request).rows(files)
+
+    def _request(
+        self, metadata_columns: frozenset[MetadataColumn], condition: RowCondition | None
+    ) -> ScanRequest:
+        state = self._state
+        return ScanRequest(
             configuration=state.configuration,
             table_root=state.log.store.table_root,
             version=state.log.segment.version,
             options=state.log.options,
             partition_time_zone=state.partition_time_zone,
-            metadata_columns=frozenset(metadata_columns) | tracking,
+            metadata_columns=metadata_columns,
             condition=condition,
         )
-        if isinstance(files, pa.Table):
-            # All columns: Spark reads those that are needed, also by a filter after `select`.
-            return NativeScan(state.log.spark, request).rows(files)
-        request = replace(request, columns=self._columns_read())
-        return DistributedScan(state.log.spark, request).rows(files)
 
     @property
     def _condition(self) -> RowCondition | None:
@@ -309,7 +314,7 @@ class Scan:
         bound = self.max_driver_files
         files = self._file_list(tracks_rows=tracks_rows)
         # A limit costs a shuffle, so that the driver stops in time.
-        limited = files if self._state.has_few_files(bound) else files.limit(bound + 1)
+        limited = files if self._has_few_files(bound) else files.limit(bound + 1)
         try:
             return read_table(
                 limited,
@@ -319,6 +324,9 @@ class Scan:
             )
         except DriverReadTooLargeError:
             return files
+
+    def _has_few_files(self, bound: int) -> bool:
+        return self._state.has_few_files(bound)
 
     def _file_list(self, *, tracks_rows: bool = False) -> DataFrame:
         """The columns that scans need of each file, see `NativeScan.rows`."""

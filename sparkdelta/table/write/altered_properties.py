@@ -24,6 +24,7 @@ from sparkdelta.exceptions import (
     UnsetPropertyError,
     WriteNotImplementedError,
 )
+from sparkdelta.protocol.change_types import CHANGE_COLUMNS
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.iceberg_compatibility import iceberg_version
 from sparkdelta.protocol.property_rules import (
@@ -54,7 +55,6 @@ from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.write.table_change import TableChange, with_row_id_columns
 
-CHANGE_DATA_COLUMNS = frozenset(("_change_type", "_commit_version", "_commit_timestamp"))
 _OF_ENGINES = frozenset(
     (
         MAX_COLUMN_ID, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN,
@@ -186,7 +186,7 @@ def check_change_data_columns(schema: StructType) -> None:
     ----------
     PROTOCOL.md#change-data-files
     """
-    found = [name for name in schema.names if name.lower() in CHANGE_DATA_COLUMNS]
+    found = [name for name in schema.names if name.lower() in CHANGE_COLUMNS]
     if found:
         raise ChangeDataColumnsError(columns=tuple(found))
 

@@ -9,28 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from sparkdelta.protocol.change_types import CHANGE_TYPE, ChangeType
 from sparkdelta.protocol.file_actions import AddCDCFile
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.write.data_files import write_data_files
 from sparkdelta.table.write.file_descriptions import FileDescriber
 from sparkdelta.table.write.layout import lay_out
 from sparkdelta.table.write.new_files import NewFiles
-
-CHANGE_TYPE = "_change_type"
-
-
-class ChangeType(str, Enum):
-    """The values of the column `_change_type`."""
-
-    INSERT = "insert"
-    UPDATE_PREIMAGE = "update_preimage"
-    UPDATE_POSTIMAGE = "update_postimage"
-    DELETE = "delete"
 
 
 @dataclass(frozen=True, slots=True)

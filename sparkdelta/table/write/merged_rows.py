@@ -15,15 +15,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.frames.rows.conformed_rows import retyped_rows
+from sparkdelta.protocol.change_types import CHANGE_TYPE, ChangeType
 from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.assignments import with_assignments
 from sparkdelta.table.write.change_files import (
-    CHANGE_TYPE,
     ChangeFiles,
-    ChangeType,
     with_change_type,
 )
 from sparkdelta.table.write.conforming import MatchedRows, conform, match_assigned

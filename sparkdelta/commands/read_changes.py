@@ -1,0 +1,170 @@
+"""The rows that a range of commits changed.
+
+References
+----------
+PROTOCOL.md#change-data-files
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.local_frames import empty_frame
+from sparkdelta.exceptions import (
+    ChangeDataColumnsError,
+    IncompatibleChangeDataError,
+    IncompatibleChangeSchemaError,
+    MissingChangeDataError,
+    VersionNotFoundError,
+)
+from sparkdelta.protocol.actions import Metadata
+from sparkdelta.protocol.change_types import CHANGE_COLUMNS
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.log_segment import commits_between, readable_commits
+from sparkdelta.protocol.table_properties import ENABLE_CHANGE_DATA_FEED, is_on
+from sparkdelta.schema.read_compatibility import is_read_compatible
+from sparkdelta.schema.table_schema import parse_table_schema
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.log.change_range import ChangeBounds
+from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.commit_times import commit_times
+from sparkdelta.table.log.listing import list_log_files, open_log
+from sparkdelta.table.scan.change_scan import ChangeScan, with_change_columns
+from sparkdelta.table.snapshot import Snapshot, open_snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOptions:
+    """The arguments of `sparkdelta.read_changes` besides the bounds."""
+
+    where: str | Column | None
+    columns: tuple[str, ...] | None
+    partition_time_zone: str
+    max_driver_files: int
+    shows_progress: bool
+
+
+def read_changes(
+    spark: SparkSession, path: str, bounds: ChangeBounds, options: ChangeOptions
+) -> DataFrame:
+    """Return the changed rows of a range of commits with `CHANGE_COLUMNS`; see
+    `sparkdelta.read_changes`.
+    """
+    store = open_log(spark, path)
+    latest = open_snapshot(
+        spark,
+        path,
+        partition_time_zone=options.partition_time_zone,
+        shows_progress=options.shows_progress,
+        store=store,
+    )
+    listing = [file for file in list_log_files(store) if file.version <= latest.version]
+    commits = readable_commits(listing, path=latest.path)
+    in_commit = latest.configuration.in_commit_timestamps
+    versions = bounds.versions(spark, store, commits, in_commit)
+    if versions is None:
+        schema = with_change_columns(latest.configuration).schema
+        return empty_frame(spark, schema)
+    start, end = versions
+    before = latest if start == latest.version else open_snapshot(spark, path, version=start)
+    if start < commits[0].version:
+        earliest = commits[0].version
+        raise VersionNotFoundError(
+            version=start, earliest=earliest, latest=latest.version, path=latest.path
+        )
+    wanted = CommitRange.read(
+        latest.log.reader, commits_between(listing, start, end, path=latest.path)
+    )
+    chosen = _Range(latest, before, wanted, start, end)
+    configuration = chosen.checked_configuration(spark)
+    state = replace(latest.state, configuration=with_change_columns(configuration), cached=None)
+    times = commit_times(commits, in_commit).slice(start - commits[0].version, end - start + 1)
+    return ChangeScan(
+        state, options.where, options.columns, options.max_driver_files, commits=wanted, times=times
+    ).to_df()
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """A range of versions of which not all may be readable with one schema.
+
+    Attributes
+    ----------
+    opening
+        The snapshot of the first version.
+    """
+
+    latest: Snapshot
+    opening: Snapshot
+    commits: CommitRange
+    start: Version
+    end: Version
+
+    def checked_configuration(self, spark: SparkSession) -> TableConfiguration:
+        """The configuration of the version whose schema the changes are read with: the latest, or
+        the last of the range where columns are mapped, as names may have changed since.
+
+        Raises
+        ------
+        MissingChangeDataError, ChangeDataColumnsError, IncompatibleChangeSchemaError,
+        IncompatibleChangeDataError
+        """
+        path = self.latest.path
+        metadata = self._metadata()
+        for version, one in metadata:
+            if not is_on(one.configuration, ENABLE_CHANGE_DATA_FEED):
+                raise MissingChangeDataError(
+                    path=path, start=self.start, end=self.end, version=version
+                )
+        read = self.latest
+        if self.end < read.version and (
+            read.configuration.is_mapped or self.opening.configuration.is_mapped
+        ):
+            read = open_snapshot(
+                spark, path, version=self.end, partition_time_zone=read.state.partition_time_zone
+            )
+        configuration = read.configuration
+        taken = {name.lower() for name in configuration.schema.names}
+        doubled = tuple(name for name in CHANGE_COLUMNS if name in taken)
+        if doubled:
+            raise ChangeDataColumnsError(columns=doubled)
+        for version, one in metadata:
+            if not _is_compatible(one, configuration, path):
+                error = (
+                    IncompatibleChangeDataError
+                    if version == self.start
+                    else IncompatibleChangeSchemaError
+                )
+                raise error(
+                    path=path,
+                    start=self.start,
+                    end=self.end,
+                    version=version,
+                    schema_version=read.version,
+                )
+        return configuration
+
+    def _metadata(self) -> list[tuple[Version, Metadata]]:
+        """The version and the metaData of the first version, and of those that changed it."""
+        rows = read_rows(
+            self.commits.table_actions().filter("metaData IS NOT NULL"),
+            what="protocol and metaData",
+            bound=len(self.commits.files),
+            version=self.end,
+        )
+        found = {
+            row["version"]: Metadata.from_dict(row["metaData"].asDict(recursive=True))
+            for row in rows
+        }
+        return sorted({**found, self.start: self.opening.metadata}.items())
+
+
+def _is_compatible(metadata: Metadata, read: TableConfiguration, path: str) -> bool:
+    """True if rows of a version have their place in the schema of another."""
+    if tuple(metadata.partition_columns) != tuple(read.metadata.partition_columns):
+        return False
+    schema = parse_table_schema(metadata.schema_string, path=path)
+    return is_read_compatible(schema, read.schema, read.column_mapping)

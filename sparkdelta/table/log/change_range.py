@@ -1,0 +1,120 @@
+"""The versions whose changes are to be read, from the bounds that a user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.exceptions import (
+    ChangesAfterLatestError,
+    InvalidChangeRangeError,
+    MissingStartOfChangesError,
+    MultipleChangeBoundsError,
+    TimestampEarlierThanCommitRetentionError,
+    TimestampGreaterThanCommitError,
+)
+from sparkdelta.protocol.arguments import checked_version
+from sparkdelta.protocol.commit_timestamps import utc_datetime
+from sparkdelta.protocol.log_files import LogFile, Version
+from sparkdelta.protocol.table_properties import InCommitTimestamps
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.log.commit_times import timestamp_of
+from sparkdelta.table.log.time_travel import newest_commit_at, timestamp_ms
+
+Moment = str | datetime | date
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeBounds:
+    """The bounds of a read of changes, both inclusive, each a version or a time.
+
+    Raises
+    ------
+    MissingStartOfChangesError, MultipleChangeBoundsError, InvalidTimestampError,
+    InvalidArgumentError
+        When they are made.
+    """
+
+    start_version: Version | None = None
+    end_version: Version | None = None
+    start_timestamp: Moment | None = None
+    end_timestamp: Moment | None = None
+
+    def __post_init__(self) -> None:
+        for bound, version, moment in (
+            ("start", self.start_version, self.start_timestamp),
+            ("end", self.end_version, self.end_timestamp),
+        ):
+            if version is not None and moment is not None:
+                raise MultipleChangeBoundsError(bound=bound)
+            checked_version(version, f"{bound}_version")
+            if moment is not None:
+                timestamp_ms(moment)
+        if self.start_version is None and self.start_timestamp is None:
+            raise MissingStartOfChangesError()
+
+    def versions(
+        self,
+        spark: SparkSession,
+        store: LogStore,
+        commits: Sequence[LogFile],
+        in_commit: InCommitTimestamps,
+    ) -> tuple[Version, Version] | None:
+        """The first and the last version; None if both bounds are times between two commits.
+
+        An end after the latest version stands for that version.
+
+        Parameters
+        ----------
+        commits
+            All that can be read, in order.
+
+        Raises
+        ------
+        ChangesAfterLatestError, InvalidChangeRangeError, TimestampGreaterThanCommitError,
+        TimestampEarlierThanCommitRetentionError
+
+        References
+        ----------
+        PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
+        """
+        path, latest = store.table_root, commits[-1].version
+
+        def newest(moment_ms: int) -> Version | None:
+            return newest_commit_at(spark, store, commits, in_commit, moment_ms)
+
+        if self.start_timestamp is not None:
+            before = newest(timestamp_ms(self.start_timestamp) - 1)
+            start = commits[0].version if before is None else before + 1
+            if start > latest:
+                raise TimestampGreaterThanCommitError(
+                    timestamp=self.start_timestamp,
+                    latest=utc_datetime(timestamp_of(spark, store, commits, in_commit, -1)),
+                    path=path,
+                )
+        else:
+            assert self.start_version is not None
+            start = self.start_version
+            if start > latest:
+                raise ChangesAfterLatestError(path=path, start=start, latest=latest)
+        if self.end_timestamp is not None:
+            found = newest(timestamp_ms(self.end_timestamp))
+            if found is None:
+                raise TimestampEarlierThanCommitRetentionError(
+                    timestamp=self.end_timestamp,
+                    earliest=utc_datetime(timestamp_of(spark, store, commits, in_commit, 0)),
+                    path=path,
+                )
+            end = found
+            if self.start_timestamp is not None and end == start - 1:
+                in_order = timestamp_ms(self.start_timestamp) <= timestamp_ms(self.end_timestamp)
+                if in_order:
+                    return None
+        else:
+            end = latest if self.end_version is None else self.end_version
+        if end < start:
+            raise InvalidChangeRangeError(path=path, start=start, end=end)
+        return start, min(end, latest)

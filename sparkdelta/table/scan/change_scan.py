@@ -1,0 +1,201 @@
+"""Reading the changes of a range of commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+
+from sparkdelta.engine.local_frames import local_frame
+from sparkdelta.frames.log.changes import derived_changes, recorded_changes
+from sparkdelta.frames.log.file_keys import absolute_path
+from sparkdelta.protocol.change_types import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
+from sparkdelta.schema.column_mapping import PHYSICAL_NAME
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.commit_times import COMMIT_TIMES
+from sparkdelta.table.log.state import NUM_RECORDS
+from sparkdelta.table.scan.deletion_vector_files import decoded_bytes
+from sparkdelta.table.scan.native_scan import DELETION_VECTOR_BROADCAST_BYTES
+from sparkdelta.table.scan.request import (
+    CHANGE_KIND,
+    MetadataColumn,
+    RowCondition,
+    ScanRequest,
+    partition_column,
+)
+from sparkdelta.table.scan.scan import Scan
+from sparkdelta.workers.split_rows import ONLY
+
+_OF_COMMIT = (COMMIT_VERSION, COMMIT_TIMESTAMP)
+
+# As text in UTC, by no function that depends on the session's time zone.
+_MILLISECONDS = "IF(in_commit, coalesce(timestamp_ms, file_time), file_time)"
+_TIMESTAMP = (
+    "concat(TIMESTAMP_NTZ'1970-01-01 00:00:00' + "
+    f"make_dt_interval(0, 0, 0, CAST({_MILLISECONDS} AS DECIMAL(18, 3)) / 1000), 'Z')"
+)
+
+# delta-spark's MERGE may write files again of which no row changed, and says so only here.
+_CHANGES_NOTHING = " AND ".join(
+    (
+        "commitInfo.operation = 'MERGE'",
+        *(
+            f"commitInfo.operationMetrics['numTargetRows{what}'] = '0'"
+            for what in ("Inserted", "Updated", "Deleted")
+        ),
+    )
+)
+
+
+def with_change_columns(configuration: TableConfiguration) -> TableConfiguration:
+    """The configuration of a table whose rows are the changes of another.
+
+    The version and the timestamp of a commit are the same for all the rows of a file, so they are
+    partition columns.
+
+    References
+    ----------
+    PROTOCOL.md#change-data-files
+    """
+    change_type, version, timestamp = (
+        StructField(name, data_type, True, {PHYSICAL_NAME: name})
+        for name, data_type in (
+            (CHANGE_TYPE, StringType()),
+            (COMMIT_VERSION, LongType()),
+            (COMMIT_TIMESTAMP, TimestampType()),
+        )
+    )
+    return replace(
+        configuration,
+        schema=StructType([*configuration.schema.fields, change_type, version, timestamp]),
+        partition_fields=(*configuration.partition_fields, version, timestamp),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeScan(Scan):
+    """A read of the changes of a range of commits.
+
+    A row of a data file is read once, however many of the commits changed it.
+
+    Attributes
+    ----------
+    commits
+        The commits of the range, none replaced by a compaction.
+    times
+        `COMMIT_TIMES` of them.
+    """
+
+    commits: CommitRange = field(kw_only=True, repr=False)
+    times: pa.Table = field(kw_only=True, repr=False)
+
+    def _rows(
+        self,
+        files: pa.Table | DataFrame,
+        condition: RowCondition | None,
+        *metadata_columns: MetadataColumn,
+    ) -> DataFrame:
+        if isinstance(files, pa.Table) and _has_large_bitmaps(files):
+            files = self._state.log.spark.createDataFrame(files)
+        return super()._rows(files, condition, *metadata_columns)
+
+    def _request(
+        self, metadata_columns: frozenset[MetadataColumn], condition: RowCondition | None
+    ) -> ScanRequest:
+        return replace(super()._request(metadata_columns, condition), of_changes=True)
+
+    def _has_few_files(self, bound: int) -> bool:
+        lines = self.commits.local_lines
+        return lines is not None and 2 * lines.num_rows <= bound
+
+    def _file_list(self, *, tracks_rows: bool = False) -> DataFrame:
+        """The columns that scans need of each change of a file, see `NativeScan.rows`."""
+        assert not tracks_rows
+        changes = self._changes()
+        if self._skipping is not None:
+            changes = self._skipping.keep(changes)
+        root = self._state.log.store.table_root
+        values = [
+            F.try_element_at("partitionValues", F.lit(key)).alias(partition_column(index))
+            for index, (key, _) in enumerate(self._state.configuration.partition_keys)
+        ]
+        vectors = [
+            F.when(F.col(f"{name}.storageType").isNotNull(), F.col(name)).alias(alias)
+            for name, alias in (("deletionVector", "deletionVector"), ("only", ONLY))
+        ]
+        return changes.select(
+            F.expr(absolute_path("path", table_root=root)).alias("file"),
+            F.coalesce("size", F.lit(0)).alias("size"),
+            *values,
+            F.col("kind").alias(CHANGE_KIND),
+            *vectors,
+            F.get_json_object("stats", "$.numRecords").try_cast("long").alias(NUM_RECORDS),
+        )
+
+    def _changes(self) -> DataFrame:
+        """The files to read, with the version and the timestamp of the commit among the partition
+        values.
+        """
+        commits = self.commits
+        changes = derived_changes(
+            commits.changes("add", "remove"),
+            table_root=self._state.log.store.table_root,
+            is_partitioned=len(self._state.configuration.partition_fields) > len(_OF_COMMIT),
+        )
+        is_recorded = F.col("kind").isNull()
+        if commits.may_hold("cdc"):
+            changes = changes.unionByName(recorded_changes(commits.changes("cdc")))
+        changes = changes.join(F.broadcast(self._commit_facts()), "version")
+        changes = changes.filter(is_recorded | ~(F.col("has_cdc") | F.col("changes_nothing")))
+        of_commit = F.create_map(
+            *(F.lit(COMMIT_VERSION), F.col("version").cast("string")),
+            *(F.lit(COMMIT_TIMESTAMP), F.col("timestamp")),
+        )
+        values = F.coalesce("partitionValues", F.expr("CAST(map() AS MAP<STRING, STRING>)"))
+        return changes.withColumn("partitionValues", F.map_concat(values, of_commit))
+
+    def _commit_facts(self) -> DataFrame:
+        """version LONG, timestamp STRING, has_cdc BOOLEAN, changes_nothing BOOLEAN: a row per
+        commit.
+        """
+        commits = self.commits
+        parts = [
+            local_frame(commits.reader.spark, self.times, COMMIT_TIMES),
+            commits.commit_infos().selectExpr(
+                "version",
+                "commitInfo.inCommitTimestamp AS timestamp_ms",
+                f"{_CHANGES_NOTHING} AS changes_nothing",
+            ),
+        ]
+        if commits.may_hold("cdc"):
+            recorded = commits.changes("cdc").filter("cdc.path IS NOT NULL")
+            parts.append(recorded.selectExpr("version", "TRUE AS has_cdc"))
+        facts = reduce(partial(DataFrame.unionByName, allowMissingColumns=True), parts)
+        if commits.is_local:
+            facts = facts.coalesce(1)
+        aggregates = [F.max(name).alias(name) for name in facts.columns if name != "version"]
+        facts = facts.groupBy("version").agg(*aggregates)
+        has_cdc = "coalesce(has_cdc, FALSE)" if "has_cdc" in facts.columns else "FALSE"
+        return facts.selectExpr(
+            "version",
+            f"{_TIMESTAMP} AS timestamp",
+            f"{has_cdc} AS has_cdc",
+            "coalesce(changes_nothing, FALSE) AS changes_nothing",
+        )
+
+
+def _has_large_bitmaps(files: pa.Table) -> bool:
+    """True if the bitmaps are too large to be broadcast; then executors read them by themselves."""
+    size = 0
+    for vector in ("deletionVector", ONLY):
+        described = files.select([vector, NUM_RECORDS]).rename_columns(
+            ["deletionVector", NUM_RECORDS]
+        )
+        size += decoded_bytes(described.filter(pc.is_valid(described["deletionVector"])))
+    return size > DELETION_VECTOR_BROADCAST_BYTES
