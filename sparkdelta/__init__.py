@@ -6,6 +6,7 @@ from sparkdelta.io import load_snapshot, read_changes, read_delta, write_delta
 from sparkdelta.maintenance import (
     clean_log,
     compact_log,
+    optimize,
     verify,
     write_checkpoint,
     write_version_checksum,
@@ -24,6 +25,7 @@ __all__ = [
     "clean_log",
     "compact_log",
     "load_snapshot",
+    "optimize",
     "read_changes",
     "read_delta",
     "verify",

@@ -491,6 +491,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "Drop them first: alter_table(...).drop_constraint."
         ),
     ),
+    "DELTA_NON_PARTITION_COLUMN_REFERENCE": (
+        "42P10",
+        (
+            "Cannot select files of {path} by column {column}, which is no partition column. Use "
+            "only the partition columns {available}."
+        ),
+    ),
     "DELTA_UNSET_NON_EXISTENT_PROPERTY": (
         "42616",
         (

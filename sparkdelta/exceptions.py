@@ -27,6 +27,7 @@ DeltaError
 │   ├── InvalidPartitionValueError
 │   ├── DuplicateColumnsError, InvalidColumnNameError
 │   ├── InvalidPartitionColumnError (NoDataColumnError)
+│   ├── NonPartitionColumnReferenceError
 │   ├── MetadataMismatchError, MergeFieldsError, GeneratedTypeError, NonBooleanConstraintError
 │   ├── NondeterministicGeneratedColumnError, NondeterministicConstraintError
 │   ├── UserFunctionInGeneratedColumnError, UserFunctionInConstraintError
@@ -551,6 +552,14 @@ class UnsupportedDataTypeError(SchemaError):
     column: str
     data_type: str
     error_class = "DELTA_UNSUPPORTED_DATA_TYPES"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NonPartitionColumnReferenceError(SchemaError):
+    column: str
+    path: str
+    available: Sequence[str]
+    error_class = "DELTA_NON_PARTITION_COLUMN_REFERENCE"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

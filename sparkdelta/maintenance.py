@@ -4,19 +4,22 @@ compaction, cleanup.
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 
 from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.commands.clean_log import clean_expired
 from sparkdelta.commands.compact_log import compact_commits
+from sparkdelta.commands.optimize import OptimizeResult
+from sparkdelta.commands.optimize import optimize as optimize_table
 from sparkdelta.commands.verify import Verification, verify_table
 from sparkdelta.commands.version_checksum import version_checksum
-from sparkdelta.protocol.arguments import checked_flag, checked_version
+from sparkdelta.protocol.arguments import checked_count, checked_flag, checked_version
 from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR, CheckpointOptions, Layout
 from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
 from sparkdelta.table.maintenance.log_compaction import CompactionResult
 from sparkdelta.table.maintenance.metadata_cleanup import CleanupResult
 from sparkdelta.table.maintenance.version_checksum import ChecksumResult
+from sparkdelta.table.write.expression_arguments import checked_condition
 
 
 def write_version_checksum(
@@ -170,6 +173,64 @@ def clean_log(
     """
     checked_flag(dry_run, "dry_run")
     return clean_expired(spark, path, dry_run=dry_run, now_ms=now_ms)
+
+
+def optimize(
+    spark: SparkSession,
+    path: str,
+    *,
+    where: str | Column | None = None,
+    target_file_size: int | None = None,
+    max_bytes: int | None = None,
+    dry_run: bool = False,
+) -> OptimizeResult:
+    """Rewrite small files, and files of which more than 5% of the rows are deleted, as fewer
+    larger ones. The rows stay as they are, with their row ids; none is shuffled.
+
+    Each commit is of use by itself: a run that fails or is stopped keeps what it committed. Appends
+    and changes of other files do not conflict.
+
+    Parameters
+    ----------
+    where
+        Only the partitions that a condition on partition columns is true of.
+    target_file_size
+        In bytes: smaller files are put together up to it. By default `delta.targetFileSize`, or
+        1 GiB.
+    max_bytes
+        A commit replaces files of about so many bytes, 100 GiB by default; at most 10,000 files.
+    dry_run
+        True to only report what would be done.
+
+    Returns
+    -------
+    OptimizeResult
+        Versions, files and bytes; its string form is a sentence. Without anything to do there is
+        no new version.
+
+    Raises
+    ------
+    NonPartitionColumnReferenceError
+        `where` uses another column.
+    ConcurrentDeleteReadException
+        Another commit changed or removed one of the files meanwhile.
+    WriteNotImplementedError
+        The table is clustered, or no rows can be written into it.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors,
+    PROTOCOL.md#writer-requirements-for-row-tracking
+    """
+    checked_flag(dry_run, "dry_run")
+    return optimize_table(
+        spark,
+        path,
+        checked_condition(where, "where"),
+        target_file_size=checked_count(target_file_size, "target_file_size"),
+        max_bytes=checked_count(max_bytes, "max_bytes"),
+        dry_run=dry_run,
+    )
 
 
 def verify(

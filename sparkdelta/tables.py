@@ -13,9 +13,11 @@ from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.delete import delete
 from sparkdelta.commands.describe import table_detail, table_history
 from sparkdelta.commands.merge import MergeRequest, merge
+from sparkdelta.commands.optimize import OptimizeResult, optimize
 from sparkdelta.commands.update import update
 from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError, TableNotFoundError
 from sparkdelta.merge_builder import DeltaMergeBuilder
+from sparkdelta.optimize_builder import DeltaOptimizeBuilder
 from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
@@ -25,7 +27,13 @@ from sparkdelta.table.write.dropped_features import drop_feature
 from sparkdelta.table.write.expression_arguments import checked_condition, checked_values
 from sparkdelta.table.write.row_changes import ChangeResult
 
-__all__ = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
+__all__ = [
+    "DeltaMergeBuilder",
+    "DeltaOptimizeBuilder",
+    "DeltaTable",
+    "DeltaTableBuilder",
+    "IdentityGenerator",
+]
 
 
 class DeltaTable:
@@ -211,6 +219,12 @@ class DeltaTable:
         request = MergeRequest(source=source, condition=on, clauses=(), target_alias=self._alias)
         return DeltaMergeBuilder(request, self._merge)
 
+    def optimize(self) -> DeltaOptimizeBuilder:
+        """Return a builder that rewrites small files as larger ones; nothing happens before its
+        `executeCompaction`.
+        """
+        return DeltaOptimizeBuilder(self._spark, self._path, self._optimize)
+
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Raise the protocol's versions, which adds the table features that they imply.
 
@@ -288,6 +302,10 @@ class DeltaTable:
     def _merge(self, request: MergeRequest) -> DataFrame:
         with advised(self._spark, self._path):
             return merge(self._spark, self._path, request, self._options)
+
+    def _optimize(self, where: str | None) -> OptimizeResult:
+        with advised(self._spark, self._path):
+            return optimize(self._spark, self._path, where, options=self._options)
 
     def _snapshot(self) -> Snapshot:
         with advised(self._spark, self._path):

@@ -282,9 +282,25 @@ def target_file_size(configuration: Mapping[str, str]) -> int | None:
     """
     if not is_on(configuration, OPTIMIZE_WRITE):
         return None
+    size = declared_file_size(configuration)
+    return DEFAULT_TARGET_FILE_SIZE if size is None else size
+
+
+def declared_file_size(configuration: Mapping[str, str]) -> int | None:
+    """Return `delta.targetFileSize` in bytes; None if the table does not have it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the property is not a size.
+
+    References
+    ----------
+    PROTOCOL.md#table-properties
+    """
     text = configuration.get(TARGET_FILE_SIZE)
     if text is None:
-        return DEFAULT_TARGET_FILE_SIZE
+        return None
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None or int(match["number"]) == 0:
         raise InvalidArgumentError(argument=TARGET_FILE_SIZE, problem=f"{text!r} is not a size")

@@ -17,6 +17,7 @@ from sparkdelta import (
     compact_log,
     exceptions,
     load_snapshot,
+    optimize,
     read_changes,
     read_delta,
     verify,
@@ -28,13 +29,19 @@ from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.exceptions import DeltaError, UnknownArgumentError, from_message
 from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
-from sparkdelta.tables import DeltaMergeBuilder, DeltaTableBuilder, IdentityGenerator
+from sparkdelta.tables import (
+    DeltaMergeBuilder,
+    DeltaOptimizeBuilder,
+    DeltaTableBuilder,
+    IdentityGenerator,
+)
 
 API = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())
 REFERENCE = API["DeltaTable"]
 IMPLEMENTED = {
     "addFeatureSupport", "alias", "create", "createIfNotExists", "createOrReplace", "delete",
-    "detail", "dropFeatureSupport", "forPath", "history", "isDeltaTable", "merge", "replace",
+    "detail", "dropFeatureSupport", "forPath", "history", "isDeltaTable", "merge", "optimize",
+    "replace",
     "toDF", "update", "upgradeTableProtocol",
 }  # fmt: skip
 
@@ -54,7 +61,8 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "AlterTable", "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
-        "read_changes", "alter_table", "clean_log", "compact_log", "verify", "write_checkpoint",
+        "read_changes", "alter_table", "clean_log", "compact_log", "optimize", "verify",
+        "write_checkpoint",
         "write_version_checksum", "write_delta",
     }  # fmt: skip
     public = {
@@ -85,6 +93,9 @@ def test_our_own_verbs() -> None:
     ]  # fmt: skip
     assert _parameters(clean_log) == ["spark", "path", "dry_run=False", "now_ms=None"]
     assert _parameters(compact_log) == ["spark", "path", "start=None", "end=None"]
+    assert _parameters(optimize) == [
+        "spark", "path", "where=None", "target_file_size=None", "max_bytes=None", "dry_run=False",
+    ]  # fmt: skip
     assert _parameters(verify) == ["spark", "path", "version=None", "footers=False"]
     assert _parameters(write_version_checksum) == ["spark", "path", "version=None"]
 
@@ -143,7 +154,9 @@ def test_delta_tables_signatures_are_delta_sparks(name: str) -> None:
     assert _parameters(function) == theirs
 
 
-@pytest.mark.parametrize("builder", [DeltaTableBuilder, DeltaMergeBuilder, IdentityGenerator])
+@pytest.mark.parametrize(
+    "builder", [DeltaTableBuilder, DeltaMergeBuilder, DeltaOptimizeBuilder, IdentityGenerator]
+)
 def test_builders_are_delta_sparks(builder: type) -> None:
     reference = API[builder.__name__]
     assert {n: _parameters(getattr(builder, n)) for n in reference} == reference
@@ -159,7 +172,7 @@ def test_delta_table_has_nothing_of_its_own() -> None:
 def test_delta_spark_still_has_these_signatures() -> None:
     module = pytest.importorskip("delta.tables")
     found: dict[str, dict[str, list[str]]] = {}
-    for owner in ("DeltaTable", "DeltaTableBuilder", "DeltaMergeBuilder", "IdentityGenerator"):
+    for owner in (name for name in API if name != "delta-spark"):
         for name in API[owner]:
             method = inspect.getattr_static(getattr(module, owner), name)
             function = method.__func__ if isinstance(method, classmethod) else method

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -192,6 +192,10 @@ class ChangeWriter:
         Of the files that were written so far.
     identities
         The physical paths of identity columns whose values are generated.
+    data_change
+        False if the files hold the rows of the table as they were.
+    settings
+        Spark's, for the data files.
     """
 
     spark: SparkSession
@@ -199,6 +203,8 @@ class ChangeWriter:
     change: TableChange
     directories: list[str]
     identities: tuple[ColumnPath, ...] = ()
+    data_change: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def writes_change_data(self) -> bool:
@@ -234,6 +240,7 @@ class ChangeWriter:
         laid_out = lay_out(
             rows, table, spark=self.spark, file_columns=self.file_columns, is_shuffled=False
         )
+        laid_out = replace(laid_out, settings={**laid_out.settings, **self.settings})
         store = self.snapshot.log.store
         files = write_data_files(laid_out, store, self._describer, self._options)
         self.directories.append(files.directory)
@@ -282,6 +289,7 @@ class ChangeWriter:
             statistics_columns=tuple(
                 dict.fromkeys((*self.change.statistics_columns, *self.identities))
             ),
+            data_change=self.data_change,
             options=self._hadoop_options,
         )
 

@@ -1,0 +1,252 @@
+"""Compaction: the files that are worth rewriting, the bins that they are packed into, their rows.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.driver import read_table
+from sparkdelta.frames.log.file_keys import absolute_path
+from sparkdelta.frames.rows.conformed_rows import retyped_rows
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
+from sparkdelta.protocol.file_actions import RemoveFile
+from sparkdelta.protocol.file_packing import PackedFile, batches, packed
+from sparkdelta.schema.checkpoint_schema import STATS_PARSED
+from sparkdelta.table.log.state import NUM_RECORDS
+from sparkdelta.table.scan.request import partition_column
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.row_changes import ChangeWriter
+
+MAX_CANDIDATES = 100_000
+"""The files that the driver packs at a time; it packs those of a larger table in rounds."""
+
+MAX_BATCH_FILES = 10_000
+"""A commit removes at most so many files."""
+
+MAX_BATCH_BINS = 64
+"""A Spark job rewrites at most so many bins: each is a scan of its own in the plan."""
+
+BIN_SETTINGS = {
+    "spark.sql.unionOutputPartitioning": "false",
+    "spark.sql.maxConcurrentOutputFileWriters": "1",
+}
+"""Spark's settings to write bins: it must neither join their tasks into one nor sort the rows of a
+task by partition, as all of them are in one."""
+
+MAX_DELETED_SHARE = 0.05
+"""A file is rewritten if its deletion vector deletes more than this share of its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSizes:
+    """The number of some files, and their sizes in bytes; no smallest and largest of none."""
+
+    count: int = 0
+    total: int = 0
+    smallest: int | None = None
+    largest: int | None = None
+
+    @classmethod
+    def of(cls, sizes: Sequence[int]) -> FileSizes:
+        """Return the sizes of files."""
+        if not sizes:
+            return cls()
+        return cls(len(sizes), sum(sizes), min(sizes), max(sizes))
+
+    def __add__(self, other: FileSizes) -> FileSizes:
+        if not (self.count and other.count):
+            return self if self.count else other
+        assert self.smallest is not None
+        assert self.largest is not None
+        assert other.smallest is not None
+        assert other.largest is not None
+        return FileSizes(
+            self.count + other.count,
+            self.total + other.total,
+            min(self.smallest, other.smallest),
+            max(self.largest, other.largest),
+        )
+
+
+NO_FILES = FileSizes()
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Bins of files that one Spark job rewrites and one commit replaces.
+
+    Attributes
+    ----------
+    bins
+        The files of each, as `candidates` gives them.
+    """
+
+    snapshot: Snapshot
+    bins: tuple[pa.Table, ...]
+
+    @cached_property
+    def files(self) -> pa.Table:
+        """The files of all bins."""
+        return pa.concat_tables(self.bins)
+
+    @property
+    def sizes(self) -> FileSizes:
+        return FileSizes.of(self.files["size"].to_pylist())
+
+    @property
+    def partitions(self) -> set[tuple[str | None, ...]]:
+        """The partition values of the bins."""
+        return {_partition(each.slice(0, 1), self.snapshot)[0] for each in self.bins}
+
+    @cached_property
+    def vectors(self) -> list[DeletionVectorDescriptor | None]:
+        """The deletion vector of each of `files`."""
+        return [
+            None if found is None else DeletionVectorDescriptor.from_dict(found)
+            for found in self.files["deletionVector"].to_pylist()
+        ]
+
+    @property
+    def num_rows(self) -> int | None:
+        """The rows that are left of the files; None if statistics do not tell."""
+        counts: list[int | None] = self.files[NUM_RECORDS].to_pylist()
+        known = [count for count in counts if count is not None]
+        if len(known) < len(counts):
+            return None
+        return sum(known) - sum(v.cardinality for v in self.vectors if v is not None)
+
+    def rows(self, writer: ChangeWriter) -> DataFrame:
+        """The rows, one task for each bin, and none is shuffled.
+
+        References
+        ----------
+        PROTOCOL.md#writer-requirements-for-row-tracking
+        """
+        fields = writer.change.after.schema.fields
+
+        def of_bin(files: pa.Table) -> DataFrame:
+            rows = writer.snapshot.scan().rows_of(files, *writer.row_ids)
+            kept = retyped_rows(writer.with_file_columns(rows), fields, writer.file_columns)
+            return kept.coalesce(1)
+
+        return reduce(DataFrame.unionByName, map(of_bin, self.bins))
+
+    def removes(self) -> tuple[RemoveFile, ...]:
+        """The actions that remove the files.
+
+        References
+        ----------
+        PROTOCOL.md#add-file-and-remove-file
+        """
+        now = time.time_ns() // 1_000_000
+        keys = [key for key, _ in self.snapshot.configuration.partition_keys]
+        partitions = _partition(self.files, self.snapshot)
+        return tuple(
+            RemoveFile(
+                path=file["path"],
+                deletion_timestamp=now,
+                data_change=False,
+                extended_file_metadata=True,
+                partition_values=dict(zip(keys, values, strict=True)),
+                size=file["size"],
+                deletion_vector=vector,
+                base_row_id=file["baseRowId"],
+                default_row_commit_version=file["defaultRowCommitVersion"],
+            )
+            for file, values, vector in zip(
+                self.files.to_pylist(), partitions, self.vectors, strict=True
+            )
+        )
+
+
+def candidates(snapshot: Snapshot, adds: DataFrame, *, target_file_size: int) -> DataFrame:
+    """The files that are small or have many deleted rows, by partition and size, as
+    `NativeScan.rows` takes them, with the column `path` of the log.
+
+    Parameters
+    ----------
+    adds
+        As `Snapshot.add_files` gives them.
+    """
+    keys = [key for key, _ in snapshot.configuration.partition_keys]
+    names = [partition_column(number) for number in range(len(keys))]
+    vector, num_records = F.col("deletionVector"), F.col(STATS_PARSED)[NUM_RECORDS]
+    has_vector = vector["storageType"].isNotNull()
+    # Without the number of rows, the share of deleted ones may be any.
+    share = F.when(num_records > 0, vector["cardinality"] / num_records).otherwise(F.lit(1.0))
+    wanted = adds.filter(
+        (F.col("size") < target_file_size) | (has_vector & (share > MAX_DELETED_SHARE))
+    )
+    files = wanted.select(
+        F.expr(absolute_path("path", table_root=snapshot.path)).alias("file"),
+        "size",
+        *(
+            F.try_element_at("partitionValues", F.lit(key)).alias(name)
+            for name, key in zip(names, keys, strict=True)
+        ),
+        F.when(has_vector, vector).alias("deletionVector"),
+        num_records.alias(NUM_RECORDS),
+        "baseRowId",
+        "defaultRowCommitVersion",
+        "path",
+    )
+    return files.orderBy(*(F.col(f"`{name}`") for name in names), "size", "path")
+
+
+def plan_batches(
+    snapshot: Snapshot, files: DataFrame, *, target_file_size: int, max_bytes: int
+) -> Iterator[Batch]:
+    """Pack files into bins of about `target_file_size` bytes, and these into batches.
+
+    Parameters
+    ----------
+    files
+        As `candidates` gives them.
+    """
+    for start in range(0, 1 << 40, MAX_CANDIDATES):
+        table = read_table(
+            files.offset(start).limit(MAX_CANDIDATES) if start else files.limit(MAX_CANDIDATES),
+            what="files to compact",
+            bound=MAX_CANDIDATES,
+            version=snapshot.version,
+        )
+        described = [
+            PackedFile(group, size, has_vector)
+            for group, size, has_vector in zip(
+                _partition(table, snapshot),
+                table["size"].to_pylist(),
+                table["deletionVector"].is_valid().to_pylist(),
+                strict=True,
+            )
+        ]
+        found = batches(
+            packed(described, capacity=target_file_size),
+            described,
+            max_bytes=max_bytes,
+            max_files=MAX_BATCH_FILES,
+            max_bins=MAX_BATCH_BINS,
+        )
+        for bins in found:
+            yield Batch(snapshot, tuple(table.slice(each.start, len(each)) for each in bins))
+        if table.num_rows < MAX_CANDIDATES:
+            return
+
+
+def _partition(files: pa.Table, snapshot: Snapshot) -> list[tuple[str | None, ...]]:
+    """The partition values of each file."""
+    count = len(snapshot.configuration.partition_keys)
+    if not count:
+        return [()] * files.num_rows
+    columns = (files[partition_column(number)].to_pylist() for number in range(count))
+    return list(zip(*columns, strict=True))
