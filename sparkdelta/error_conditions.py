@@ -494,8 +494,8 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_NON_PARTITION_COLUMN_REFERENCE": (
         "42P10",
         (
-            "Cannot select files of {path} by column {column}, which is no partition column. Use "
-            "only the partition columns {available}."
+            "Cannot select files of {path} by column {column}, because only partition columns "
+            "select whole files. Leave it out; the partition columns are [{available}]."
         ),
     ),
     "DELTA_UNSET_NON_EXISTENT_PROPERTY": (
