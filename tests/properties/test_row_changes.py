@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,7 +23,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from sparkdelta import DeltaTable, read_delta, verify, write_delta
+from sparkdelta import DeltaTable, read_changes, read_delta, verify, write_delta
 from tests.support.row_model import (
     COLUMNS,
     Change,
@@ -79,6 +80,7 @@ def test_tables_change_as_lists_do(
             properties={name: "true" for key, name in ON.items() if key not in without},
         )
         versions = [_all(histories)]
+        all_changes = [Counter(Change("insert", row) for row in versions[0])]
         kinds = ["update", "delete", *random.choices(["update", "delete"], k=2)]
         for kind in kinds[:STEPS]:
             operations = [
@@ -88,7 +90,11 @@ def test_tables_change_as_lists_do(
             _change(spark, path, operations, changes)
             if changes:
                 versions.append(_all(histories))
+                all_changes.append(Counter(changes))
                 _assert_change_data(path, len(versions) - 1, changes)
+        if "changes" not in without:
+            start = random.randrange(len(versions))
+            _assert_changes(spark, path, all_changes, start, random.randrange(start, len(versions)))
         _assert_versions(spark, path, versions, has_row_ids="row ids" not in without)
         assert verify(spark, path, footers=True).is_clean
     finally:
@@ -130,6 +136,18 @@ def _assert_versions(
             mine = {(row["history"], row["key"]): row[5] for row in found}
             assert len({*mine.values()}) == len(found)
             assert all(ids.setdefault(key, number) == number for key, number in mine.items())
+
+
+def _assert_changes(
+    spark: SparkSession, path: str, changes: list[Counter[Change]], start: int, end: int
+) -> None:
+    """A range of versions has the changes of each of them."""
+    found = read_changes(spark, path, start_version=start, end_version=end)
+    by_version: list[Counter[Change]] = [Counter() for _ in changes]
+    for row in found.select(*Row._fields, "_change_type", "_commit_version").collect():
+        by_version[row["_commit_version"]][Change(row["_change_type"], Row(*row[:5]))] += 1
+    assert by_version[start : end + 1] == changes[start : end + 1]
+    assert not any(by_version[:start] + by_version[end + 1 :])
 
 
 def _assert_change_data(path: str, version: int, changes: list[Change]) -> None:
