@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -109,6 +109,10 @@ class OptimizeResult:
             f"Rewrote {removed.count} {files} ({removed.total} bytes) as {added.count} "
             f"({added.total} bytes), in version {', '.join(map(str, self.versions))}"
         )
+
+    def as_dict(self) -> dict[str, object]:
+        """The attributes by their names, as JSON has them."""
+        return {name: value for name, value in asdict(self).items() if name != "start_ms"}
 
     def _with(self, batch: Batch) -> OptimizeResult:
         """With the files of a batch, not yet what they become."""

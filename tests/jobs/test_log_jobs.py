@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import clean_log, compact_log, describe, verify
+from jobs import clean_log, compact_log, describe, optimize, verify
 from tests.support.log_writer import write_commit
 from tests.support.table_builder import add, create, ids, write_data
 
-JOBS = (clean_log, compact_log, describe, verify)
+JOBS = (clean_log, compact_log, describe, optimize, verify)
 Run = Callable[[ModuleType, Sequence[str]], tuple[int, dict[str, Any], str]]
 
 
@@ -54,6 +54,15 @@ def test_clean_log(run: Run, tmp_path: Path) -> None:
     code, result, _ = run(clean_log, [str(table), "--dry-run"])
     assert (code, result["dry_run"], result["files"]) == (0, True, [])
     assert "checkpoint" in result["reason"]
+
+
+def test_optimize(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    create(table, *(write_data(table, f"{n}.parquet", ids(n, n + 1)) for n in range(2)))
+    _, planned, _ = run(optimize, [str(table), "--dry-run"])
+    assert (planned["removed"]["count"], planned["versions"]) == (2, [])
+    code, result, _ = run(optimize, [str(table), "--target-file-size", "1000000"])
+    assert (code, result["added"]["count"], result["versions"]) == (0, 1, [1])
 
 
 def test_verify(run: Run, tmp_path: Path) -> None:

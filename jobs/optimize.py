@@ -1,0 +1,42 @@
+"""Compact the files of a Delta table: spark-submit jobs/optimize.py /path/to/table
+
+Prints one line of JSON to standard output: the new versions, and the files and bytes before and
+after. Exit codes: 0 success; 1 the table could not be optimized; 2 invalid arguments.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+
+import job
+from pyspark.sql import SparkSession
+
+import sparkdelta
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the job and return its exit code."""
+    parser = job.parser(__doc__)
+    parser.add_argument("--where", help="only partitions that this condition is true of")
+    parser.add_argument("--target-file-size", type=int, help="of the new files, in bytes")
+    parser.add_argument("--max-bytes", type=int, help="of the files that a commit replaces")
+    parser.add_argument("--dry-run", action="store_true", help="only tell what would be done")
+    return job.run(parser, arguments, _optimize)
+
+
+def _optimize(spark: SparkSession, options: Namespace) -> tuple[Mapping[str, object], int]:
+    result = sparkdelta.optimize(
+        spark,
+        options.path,
+        where=options.where,
+        target_file_size=options.target_file_size,
+        max_bytes=options.max_bytes,
+        dry_run=options.dry_run,
+    )
+    return result.as_dict(), job.DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())
