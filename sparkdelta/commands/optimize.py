@@ -170,7 +170,7 @@ def optimize(
         result = OptimizeResult(
             path=snapshot.path,
             is_dry_run=dry_run,
-            num_considered_files=_count(snapshot, adds),
+            num_considered_files=_count(snapshot, adds, is_whole=where is None),
             num_columns=len(snapshot.schema),
             num_columns_with_statistics=len(with_statistics),
             start_ms=start_ms,
@@ -215,7 +215,11 @@ def _considered_files(snapshot: Snapshot, where: str | Column | None) -> DataFra
     return files_of_partitions(snapshot, where)
 
 
-def _count(snapshot: Snapshot, adds: DataFrame) -> int:
+def _count(snapshot: Snapshot, adds: DataFrame, *, is_whole: bool) -> int:
+    """The number of files; of the whole table, the version checksum may have it."""
+    checksum = snapshot.version_checksum
+    if is_whole and checksum is not None and checksum.num_files is not None:
+        return checksum.num_files
     (row,) = read_rows(
         adds.selectExpr("count(*)"),
         what="number of files to optimize",
