@@ -6,9 +6,11 @@ PROTOCOL.md#add-cdc-file, PROTOCOL.md#change-data-files, PROTOCOL.md#deletion-ve
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +25,8 @@ from sparkdelta.exceptions import (
     RemoveWithoutFileMetadataError,
 )
 from sparkdelta.protocol.change_types import CHANGE_COLUMNS
+from sparkdelta.protocol.commit_timestamps import utc_datetime
+from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import counted_jobs
 
@@ -113,6 +117,20 @@ def test_condition_and_columns(spark: SparkSession, history: tuple[str, Found]) 
 
 
 @pytest.mark.full
+def test_executors_read_the_commits(spark: SparkSession, history: tuple[str, Found]) -> None:
+    """The number of jobs does not depend on that of the commits."""
+    path, found = history
+    counts = []
+    with patch("sparkdelta.table.log.line_reader.DRIVER_LOG_BYTES", 1):
+        for end in (1, 4):
+            with counted_jobs(spark) as jobs:
+                frame = read_changes(spark, path, start_version=0, end_version=end)
+            assert changes(frame) == between(found, 0, end)
+            counts.append(jobs.count)
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("name", [*HOSTILE])
 def test_executors_read_the_files(
     spark: SparkSession, history: tuple[str, Found], name: str
@@ -200,3 +218,39 @@ def test_a_remove_without_partition_values(spark: SparkSession, tmp_path: Path) 
     commit.write_text("\n".join(map(json.dumps, actions)))
     with pytest.raises(RemoveWithoutFileMetadataError):
         read_changes(spark, path, start_version=1)
+
+
+def test_merges_that_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """delta-spark's MERGE may write files again; its metrics say that no row changed."""
+    path = tmp_path / "t"
+    write_delta(spark.range(0, 3, 1, 1), str(path), properties=CHANGES)
+    lines = Path(path, "_delta_log", f"{0:020d}.json").read_text().splitlines()
+    (add,) = (action["add"] for action in map(json.loads, lines) if "add" in action)
+    metrics = {f"numTargetRows{what}": "0" for what in ("Inserted", "Updated", "Deleted")}
+    for version, count in ((1, "0"), (2, "1")):
+        info = {
+            "operation": "MERGE",
+            "operationMetrics": {**metrics, "numTargetRowsUpdated": count},
+        }
+        removal = {"path": add["path"], "dataChange": True, "partitionValues": {}, "size": 1}
+        write_commit(path, version, [{"commitInfo": info}, {"remove": removal}])
+    found = changes(read_changes(spark, str(path), start_version=1))
+    assert found == Counter((i, "delete", 2) for i in range(3))
+
+
+def test_in_commit_timestamps(spark: SparkSession, tmp_path: Path) -> None:
+    """PROTOCOL.md#in-commit-timestamps: they are the commits' times, and bounds are compared with
+    them.
+    """
+    path = tmp_path / "t"
+    properties = {**CHANGES, "delta.enableInCommitTimestamps": "true"}
+    write_delta(spark.range(1), str(path), properties=properties)
+    write_delta(spark.range(1), str(path), mode="append")
+    logs = sorted(Path(path, "_delta_log").glob("0*.json"))
+    for log in logs:
+        os.utime(log, (1, 1))
+    infos = [json.loads(log.read_text().splitlines()[0])["commitInfo"] for log in logs]
+    times = [info["inCommitTimestamp"] for info in infos]
+    found = read_changes(spark, str(path), start_timestamp=utc_datetime(times[0] + 1))
+    shown = found.select("_commit_version", F.unix_millis("_commit_timestamp")).collect()
+    assert [tuple(row) for row in shown] == [(1, times[1])]
