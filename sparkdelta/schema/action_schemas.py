@@ -69,7 +69,11 @@ CDC = _struct(
 )
 """PROTOCOL.md#add-cdc-file"""
 
-CHANGES = _struct(add=ADD, remove=StructType(REMOVE.fields).add("stats", StringType()), cdc=CDC)
+CHANGES = _struct(
+    add=ADD,
+    remove=StructType([*REMOVE.fields, StructField("stats", StringType())]),
+    cdc=CDC,
+)
 """The actions that tell which rows a commit changed (PROTOCOL.md#add-cdc-file)."""
 
 METADATA = _struct(
