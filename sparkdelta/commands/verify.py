@@ -11,11 +11,8 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta.engine.driver import read_rows, read_table
+from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.job_names import jobs_of
-from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.engine.worker_python import worker_python
-from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES
@@ -31,6 +28,7 @@ from sparkdelta.protocol.log_segment import missing_commits
 from sparkdelta.protocol.retention import transaction_retention_ms
 from sparkdelta.protocol.version_checksum import VersionChecksum, differences
 from sparkdelta.table.log.listing import list_log_files, open_log, read_checksum, read_hint
+from sparkdelta.table.maintenance.file_checks import check_files, file_checker
 from sparkdelta.table.maintenance.log_checks import LogChecks, Problem
 from sparkdelta.table.maintenance.version_checksum import checksum_of_state
 from sparkdelta.table.snapshot import Snapshot
@@ -39,8 +37,6 @@ from sparkdelta.workers.file_checks import (
     FileChecker,
     Finding,
     bounded_columns,
-    file_findings,
-    findings_of,
     logged_bounds,
 )
 
@@ -51,16 +47,8 @@ MAX_FINDINGS = 1000
 number is.
 """
 
-MAX_DRIVER_CHECKED_FILES = 100_000
-"""Maximum number of files that the driver checks itself if workers cannot access the storage
-(HDFS).
-"""
-
 LOG, STATE, CHECKSUM, FILES = "log", "state", "version checksum", "files"
 CHECKPOINT, COMPACTION = "checkpoint", "log compaction"
-
-_FILES_PER_TASK = 1000
-_MAX_TASKS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,38 +240,20 @@ class _Run:
 
     def check_files(self, snapshot: Snapshot, *, footers: bool) -> None:
         """PROTOCOL.md#data-files"""
-        files = worker_files(self.spark, snapshot.path, {})
         columns = bounded_columns(snapshot.configuration.statistics) if footers else ()
-        checker = FileChecker(
-            files=files, table_root=snapshot.path, with_footers=footers, columns=columns
-        )
-        driver_files = None
-        if not files.is_near(snapshot.path):  # workers would need libhdfs
-            driver_files = engine_of(self.spark).driver_files({})
+        checker = file_checker(self.spark, snapshot.path, with_footers=footers, columns=columns)
         try:
             totals = snapshot.live_file_totals()
             [row] = read_rows(totals, what="totals of the live files", bound=1)
             count = row["num_files"]
-            if driver_files is not None and count <= MAX_DRIVER_CHECKED_FILES:
-                on_driver = replace(checker, files=driver_files)
-                self.local(FILES, count, self._driver_findings(snapshot, on_driver))
+            files = _files_to_check(snapshot, checker)
+            findings = check_files(self.spark, files, count, checker)
+            if isinstance(findings, list):
+                self.local(FILES, count, findings)
             else:
-                tasks = min(count // _FILES_PER_TASK + 1, _MAX_TASKS)
-                files_to_check = _files_to_check(snapshot, checker).repartition(tasks)
-                with worker_python(self.spark):
-                    findings = file_findings(files_to_check, checker)
                 self._distributed(FILES, count, findings)
         except DeltaError as error:
             self.local(FILES, 0, [(STATE, snapshot.path, error.message)])
-
-    def _driver_findings(self, snapshot: Snapshot, checker: FileChecker) -> list[Finding]:
-        """Check files on the driver."""
-        files = read_table(
-            _files_to_check(snapshot, checker),
-            what="files to verify",
-            bound=MAX_DRIVER_CHECKED_FILES,
-        )
-        return findings_of(files.to_pylist(), checker)
 
     def _distributed(self, name: str, num_checked: int, findings: DataFrame) -> None:
         rows = read_rows(
