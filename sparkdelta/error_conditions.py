@@ -27,6 +27,34 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "{earliest} to {latest}. Use one of these."
         ),
     ),
+    "DELTA_CANNOT_RESTORE_TABLE_VERSION": (
+        "22003",
+        (
+            "Cannot restore {path} to version {version}: the versions before its latest that can "
+            "be read are {earliest} to {latest}. Use one of these."
+        ),
+    ),
+    "DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER": (
+        "22003",
+        (
+            "Cannot restore {path} to {timestamp}: the earliest commit that can be read is of "
+            "{earliest}. Use that time or a later one."
+        ),
+    ),
+    "DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER": (
+        "22003",
+        (
+            "Cannot restore {path} to {timestamp}: the latest commit is of {latest}. Use an "
+            "earlier time."
+        ),
+    ),
+    "DELTA_CANNOT_RESTORE_FILES": (
+        "42K03",
+        (
+            "Cannot restore {path} to version {version}: files of it cannot be used: {problems}. "
+            "They were probably deleted by VACUUM; restore a newer version, or put them back."
+        ),
+    ),
     "DELTA_NO_COMMITS_FOUND": (
         "KD006",
         (

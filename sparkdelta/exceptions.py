@@ -2,8 +2,10 @@
 
 DeltaError
 ├── TableError
-│   ├── TableNotFoundError (MissingReplacedTableError), VersionNotFoundError, NoCommitsFoundError
-│   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
+│   ├── TableNotFoundError (MissingReplacedTableError), NoCommitsFoundError
+│   ├── VersionNotFoundError (RestoreVersionError), RestoredFilesError
+│   ├── TimestampEarlierThanCommitRetentionError (RestoreTimestampEarlierError)
+│   ├── TimestampGreaterThanCommitError (RestoreTimestampGreaterError)
 │   ├── InvalidTimestampError, InvalidArgumentError, ArgumentTypeError, UnknownArgumentError
 │   ├── TimeTravelMultipleFormatsError
 │   ├── TableAlreadyExistsError, NonEmptyLocationError
@@ -238,6 +240,28 @@ class TimestampGreaterThanCommitError(TableError):
     latest: object
     path: str
     error_class = "DELTA_TIMESTAMP_GREATER_THAN_COMMIT"
+
+
+class RestoreVersionError(VersionNotFoundError):
+    error_class = "DELTA_CANNOT_RESTORE_TABLE_VERSION"
+
+
+class RestoreTimestampEarlierError(TimestampEarlierThanCommitRetentionError):
+    error_class = "DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER"
+
+
+class RestoreTimestampGreaterError(TimestampGreaterThanCommitError):
+    error_class = "DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RestoredFilesError(TableError):
+    """Files of the version to restore are missing or damaged."""
+
+    path: str
+    version: int
+    problems: Sequence[str]
+    error_class = "DELTA_CANNOT_RESTORE_FILES"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

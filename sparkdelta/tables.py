@@ -14,10 +14,12 @@ from sparkdelta.commands.delete import delete
 from sparkdelta.commands.describe import table_detail, table_history
 from sparkdelta.commands.merge import MergeRequest, merge
 from sparkdelta.commands.optimize import OptimizeResult, optimize
+from sparkdelta.commands.restore import restore, restore_metrics
 from sparkdelta.commands.update import update
 from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError, TableNotFoundError
 from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import DeltaOptimizeBuilder
+from sparkdelta.protocol.arguments import checked_version
 from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
@@ -225,6 +227,57 @@ class DeltaTable:
         """
         return DeltaOptimizeBuilder(self._spark, self._path, self._optimize)
 
+    def restoreToVersion(self, version: int) -> DataFrame:
+        """Restore an earlier version, as a new commit that any concurrent change of the table
+        fails.
+
+        Rows, schema, properties and metadata domains are those of then. The protocol keeps its
+        features, and identity values, column ids and row ids that were given since are not given
+        again. In-commit timestamps stay enabled or disabled as they are.
+
+        Returns
+        -------
+        DataFrame
+            One row, or none if this is the latest version: table_size_after_restore LONG (bytes),
+            num_of_files_after_restore LONG, num_removed_files LONG, num_restored_files LONG,
+            removed_files_size LONG (bytes), restored_files_size LONG (bytes).
+
+        Raises
+        ------
+        RestoreVersionError
+            The version is not there, or can no longer be read.
+        RestoredFilesError
+            Files of it were deleted or are damaged.
+        AppendOnlyTableError
+            The table is append-only.
+        DeltaConcurrentModificationException
+            Another commit changed the table.
+
+        References
+        ----------
+        PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata
+        """
+        if version is None:
+            raise InvalidArgumentError(argument="version", problem="it must not be None")
+        return self._restore(version=checked_version(version))
+
+    def restoreToTimestamp(self, timestamp: str) -> DataFrame:
+        """Restore the version that was the latest at a time; see `restoreToVersion`.
+
+        Parameters
+        ----------
+        timestamp
+            ``2026-01-31`` or ``2026-01-31 12:00:00.5+01:00``; UTC without a zone.
+
+        Raises
+        ------
+        RestoreTimestampEarlierError, RestoreTimestampGreaterError, InvalidTimestampError
+            There is no version of that time.
+        """
+        if timestamp is None:
+            raise InvalidArgumentError(argument="timestamp", problem="it must not be None")
+        return self._restore(timestamp=timestamp)
+
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Raise the protocol's versions, which adds the table features that they imply.
 
@@ -306,6 +359,17 @@ class DeltaTable:
     def _optimize(self, where: str | None) -> OptimizeResult:
         with advised(self._spark, self._path):
             return optimize(self._spark, self._path, where, options=self._options)
+
+    def _restore(self, *, version: int | None = None, timestamp: str | None = None) -> DataFrame:
+        with advised(self._spark, self._path):
+            result = restore(
+                self._spark,
+                self._path,
+                version=version,
+                timestamp=timestamp,
+                options=self._options,
+            )
+        return restore_metrics(self._spark, result)
 
     def _snapshot(self) -> Snapshot:
         with advised(self._spark, self._path):

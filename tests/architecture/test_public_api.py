@@ -41,7 +41,7 @@ REFERENCE = API["DeltaTable"]
 IMPLEMENTED = {
     "addFeatureSupport", "alias", "create", "createIfNotExists", "createOrReplace", "delete",
     "detail", "dropFeatureSupport", "forPath", "history", "isDeltaTable", "merge", "optimize",
-    "replace",
+    "replace", "restoreToTimestamp", "restoreToVersion",
     "toDF", "update", "upgradeTableProtocol",
 }  # fmt: skip
 

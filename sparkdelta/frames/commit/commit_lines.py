@@ -12,7 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.frames.log.file_keys import canonical_path, deletion_vector_id
+from sparkdelta.frames.log.statistics import statistics_text
 from sparkdelta.schema.action_schemas import ADD, CDC, REMOVE
+from sparkdelta.schema.checkpoint_schema import STATS_PARSED
 
 LINE = "line"
 
@@ -40,6 +42,30 @@ def conformed_actions(actions: DataFrame, stored: StructType) -> DataFrame:
     return actions.select(
         *(_conformed(name, wanted, stored).alias(name) for name, wanted in types.items())
     )
+
+
+def add_fields(statistics: StructType, **facts: str) -> str:
+    """Return SQL for a live file as the add action that it was.
+
+    Parameters
+    ----------
+    statistics
+        The type of `stats_parsed`, of which JSON is made where a checkpoint has none.
+    facts
+        SQL of fields that differ, by their names.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    in_struct = statistics_text(STATS_PARSED, statistics=statistics)
+    facts = {
+        "stats": f"coalesce(stats, {in_struct})",
+        "deletionVector": "CASE WHEN deletionVector.storageType IS NOT NULL "
+        "THEN deletionVector END",
+        **facts,
+    }
+    return f"struct({', '.join(f'{facts.get(name, name)} AS {name}' for name in ADD.names)})"
 
 
 def file_action_lines(actions: DataFrame) -> DataFrame:

@@ -25,8 +25,8 @@ from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import DataFileNotReadError, DriverReadTooLargeError
+from sparkdelta.frames.commit.commit_lines import add_fields
 from sparkdelta.frames.log.file_keys import absolute_path, plain_path
-from sparkdelta.frames.log.statistics import statistics_text
 from sparkdelta.frames.rows.row_positions import ROW_INDEX, file_key, position_words
 from sparkdelta.protocol.file_actions import AddFile
 from sparkdelta.protocol.file_paths import resolve
@@ -349,16 +349,9 @@ class _Touching:
     def _adds(self) -> DataFrame:
         """FILE_KEY and ADD of the files that may have the rows."""
         root = self.snapshot.path
-        in_struct = statistics_text(STATS_PARSED, statistics=self.snapshot.configuration.statistics)
-        facts = {
-            # A checkpoint may have no JSON.
-            "stats": f"coalesce(stats, {in_struct})",
-            "deletionVector": "CASE WHEN deletionVector.storageType IS NOT NULL "
-            "THEN deletionVector END",
-        }
-        fields = ", ".join(f"{facts.get(name, name)} AS {name}" for name in ADD_TYPE.names)
+        fields = add_fields(self.snapshot.configuration.statistics)
         file = absolute_path("path", table_root=root)
-        adds = self.adds.selectExpr(f"{file} AS file", f"to_json(struct({fields})) AS {ADD}")
+        adds = self.adds.selectExpr(f"{file} AS file", f"to_json({fields}) AS {ADD}")
         return adds.selectExpr(f"{file_key(plain_path('file'))} AS {FILE_KEY}", ADD)
 
     def _driver_files(self) -> tuple[StoredFiles, _Limits]:

@@ -1,0 +1,145 @@
+"""The table and the files of an earlier version in the place of the present ones.
+
+References
+----------
+PROTOCOL.md#action-reconciliation, PROTOCOL.md#add-file-and-remove-file
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.frames.commit.commit_lines import add_fields
+from sparkdelta.frames.log.file_keys import canonical_path, deletion_vector_id
+from sparkdelta.protocol.actions import DomainMetadata
+from sparkdelta.protocol.protocol_upgrades import upgraded_protocol
+from sparkdelta.protocol.row_ids import ROW_TRACKING_DOMAIN
+from sparkdelta.protocol.table_features import supported_features
+from sparkdelta.protocol.table_properties import (
+    ENABLE_IN_COMMIT_TIMESTAMPS,
+    IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
+    IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
+)
+from sparkdelta.schema.column_ids import MAX_COLUMN_ID
+from sparkdelta.schema.column_mapping import physical_path
+from sparkdelta.schema.declared_columns import IDENTITY_STEP
+from sparkdelta.schema.row_rules import HIGH_WATER_MARK, with_marks
+from sparkdelta.schema.table_schema import parse_table_schema
+from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.rewriting import remove_actions
+from sparkdelta.table.write.table_change import TableChange
+
+MAX_DOMAINS = 10_000
+"""The most metadata domains of a table that the driver compares."""
+
+_PATH, _VECTOR = "sparkdelta:path", "sparkdelta:vector"
+_OF_COMMITS = (
+    ENABLE_IN_COMMIT_TIMESTAMPS,
+    IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
+    IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
+)
+
+
+def restored_table(now: Snapshot, then: Snapshot) -> TableChange:
+    """The table with the metadata and domains of an earlier version.
+
+    The protocol keeps all features and gets those of then. Row ids, column ids and identity values
+    that were given since are never given again, and commits keep the kind of their timestamps.
+
+    References
+    ----------
+    PROTOCOL.md#domain-metadata, PROTOCOL.md#identity-columns,
+    PROTOCOL.md#writer-requirements-for-in-commit-timestamps
+    """
+    before, earlier = now.configuration, then.configuration
+    features = {feature.value for feature in supported_features(earlier.protocol)}
+    properties = {k: v for k, v in earlier.properties.items() if k not in _OF_COMMITS}
+    properties |= {k: before.properties[k] for k in _OF_COMMITS if k in before.properties}
+    ids = [int(table.properties.get(MAX_COLUMN_ID, "0")) for table in (before, earlier)]
+    if MAX_COLUMN_ID in properties:
+        properties[MAX_COLUMN_ID] = str(max(ids))
+    text = earlier.metadata.schema_string or ""
+    if marks := _identity_marks(before, earlier):
+        text = with_marks(text, marks)
+    metadata = replace(
+        earlier.metadata, id=before.metadata.id, schema_string=text, configuration=properties
+    )
+    after = TableConfiguration.of(
+        upgraded_protocol(before.protocol, features),
+        metadata,
+        parse_table_schema(text, path=now.path),
+    )
+    return TableChange(before, after, _restored_domains(now, then))
+
+
+def differing_files(now: Snapshot, then: Snapshot) -> DataFrame:
+    """The actions that make the files of an earlier version those of the table.
+
+    A file with another deletion vector is both removed and added.
+
+    Returns
+    -------
+    DataFrame
+        add STRUCT, remove STRUCT; one of them is null in each row.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    of_now, of_then = (_keyed(snapshot) for snapshot in (now, then))
+    keys = [_PATH, _VECTOR]
+    restored = of_then.join(of_now.select(keys), keys, "left_anti")
+    removed = of_now.join(of_then.select(keys), keys, "left_anti")
+    adds = add_fields(then.configuration.statistics, dataChange="true")
+    return restored.selectExpr(f"{adds} AS add").unionByName(
+        remove_actions(removed), allowMissingColumns=True
+    )
+
+
+def _keyed(snapshot: Snapshot) -> DataFrame:
+    path = canonical_path("path", table_root=snapshot.path)
+    vector = deletion_vector_id("deletionVector")
+    return snapshot.add_files().selectExpr("*", f"{path} AS `{_PATH}`", f"{vector} AS `{_VECTOR}`")
+
+
+def _identity_marks(before: TableConfiguration, earlier: TableConfiguration) -> dict[str, int]:
+    """The high-water marks of identity columns that went on since, by their names of then."""
+    columns = {physical_path(before.schema, (f.name,), before.column_mapping): f
+               for f in before.schema}  # fmt: skip
+    marks = {}
+    for column in earlier.schema:
+        physical = physical_path(earlier.schema, (column.name,), earlier.column_mapping)
+        last, own = _mark(columns.get(physical)), _mark(column)
+        step = column.metadata.get(IDENTITY_STEP)
+        if step is None or last is None:
+            continue
+        if own is None or (last - own) * step > 0:
+            marks[column.name] = last
+    return marks
+
+
+def _mark(column: StructField | None) -> int | None:
+    return None if column is None else column.metadata.get(HIGH_WATER_MARK)
+
+
+def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:
+    """The domains that differ; row ids go on from where they are."""
+    of_now, of_then = _domains(now), _domains(then)
+    changed = [domain for name, domain in of_then.items() if of_now.get(name) != domain]
+    gone = [replace(d, removed=True) for name, d in of_now.items() if name not in of_then]
+    return (*changed, *gone)
+
+
+def _domains(snapshot: Snapshot) -> dict[str, DomainMetadata]:
+    rows = read_rows(
+        snapshot.domain_metadata().filter(f"domain != '{ROW_TRACKING_DOMAIN}'"),
+        what="metadata domains",
+        bound=MAX_DOMAINS,
+        version=snapshot.version,
+    )
+    return {row["domain"]: DomainMetadata(row["domain"], row["configuration"]) for row in rows}
