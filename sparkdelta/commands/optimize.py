@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -21,18 +22,16 @@ from sparkdelta.exceptions import (
     NonPartitionColumnReferenceError,
     WriteNotImplementedError,
 )
-from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.file_actions import file_key
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.predicates import columns, is_usable
-from sparkdelta.protocol.staged_commit import Operation, StagedActions
+from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_properties import declared_file_size
-from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
+from sparkdelta.table.commit.compaction import commit_batch
+from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.scan.conditions import parse_deterministic_where
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.compaction import (
-    BIN_SETTINGS,
     NO_FILES,
     Batch,
     FileSizes,
@@ -41,16 +40,8 @@ from sparkdelta.table.write.compaction import (
 )
 from sparkdelta.table.write.matching_rows import condition_parameter
 from sparkdelta.table.write.new_files import NewFiles
-from sparkdelta.table.write.orphans import report_orphans
-from sparkdelta.table.write.rewriting import file_actions, files_of_partitions, selects_partitions
-from sparkdelta.table.write.row_changes import (
-    change_writer,
-    check_row_count,
-    open_changeable,
-    unchanged_table,
-)
-from sparkdelta.table.write.table_change import TableChange
-from sparkdelta.table.write.touched_files import TouchedFiles
+from sparkdelta.table.write.rewriting import files_of_partitions, selects_partitions
+from sparkdelta.table.write.row_changes import open_changeable, unchanged_table
 
 OPERATION = "OPTIMIZE"
 TARGET_FILE_SIZE = 1 << 30
@@ -186,7 +177,7 @@ def optimize(
             partitions |= batch.partitions
             result = replace(result, num_partitions=len(partitions))._with(batch)
             if not dry_run:
-                new, done = _rewrite(batch, session, change, where)
+                new, done = commit_batch(batch, session, change, partial(_operation, batch, where))
                 result = result._committed(new, done)
                 run_commit_hooks(done)
     return replace(result, milliseconds=(time.monotonic_ns() - start) // 1_000_000)
@@ -229,41 +220,19 @@ def _count(snapshot: Snapshot, adds: DataFrame, *, is_whole: bool) -> int:
     return int(row[0])
 
 
-def _rewrite(
-    batch: Batch, session: SparkSession, change: TableChange, where: str | Column | None
-) -> tuple[NewFiles, CommittedTransaction]:
-    """Write the rows of a batch again, and commit that."""
-    snapshot = batch.snapshot
-    nothing = TouchedFiles()
-    with change_writer(session, snapshot.in_session(session), change, nothing) as compared:
-        writer = replace(compared, data_change=False, settings=BIN_SETTINGS)
-        new = writer.write(batch.rows(writer), nothing)
-        assert new is not None
-        if batch.num_rows is not None:
-            check_row_count(new, batch.num_rows, path=snapshot.path, operation=OPERATION)
-    removes = batch.removes()
-    transaction = Transaction(
-        spark=snapshot.log.spark,
-        store=snapshot.log.store,
-        snapshot=snapshot,
-        operation=Operation(
-            OPERATION,
-            {
-                "predicate": condition_parameter(where),
-                "zOrderBy": "[]",
-                "clusterBy": "[]",
-                "auto": "false",
-            },
-            changes_data=False,
-            metrics={name: str(value) for name, value in _metrics(batch, new).items()},
-        ),
-        staged=StagedActions(adds=new.values or (), removes=removes),
-        file_actions=file_actions(new, None),
-        read=ReadSet(files=frozenset(file_key(remove, snapshot.path) for remove in removes)),
-        tags=writer.tags or None,
+def _operation(batch: Batch, where: str | Column | None, new: NewFiles) -> Operation:
+    """The operation that replaces the files of a batch, as history shows it."""
+    return Operation(
+        OPERATION,
+        {
+            "predicate": condition_parameter(where),
+            "zOrderBy": "[]",
+            "clusterBy": "[]",
+            "auto": "false",
+        },
+        changes_data=False,
+        metrics={name: str(value) for name, value in _metrics(batch, new).items()},
     )
-    with report_orphans(snapshot.path, [new.directory]):
-        return new, transaction.commit()
 
 
 def _metrics(batch: Batch, new: NewFiles) -> dict[str, int]:

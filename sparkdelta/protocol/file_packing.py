@@ -14,20 +14,20 @@ class PackedFile:
     ----------
     group
         Only files of the same group share a bin.
-    has_vector
-        True if it has a deletion vector, so that it is worth rewriting alone.
+    is_worth_it
+        True if it is worth rewriting alone, as one with a deletion vector.
     """
 
     group: Hashable
     size: int
-    has_vector: bool = False
+    is_worth_it: bool = False
 
 
 def packed(files: Sequence[PackedFile], *, capacity: int) -> list[range]:
     """The bins of files that are ordered by group and size, each as a range of their indexes.
 
     A bin takes the next file as long as all of them have at most `capacity` bytes. A bin with one
-    file is left out, unless the file has a deletion vector.
+    file is left out, unless the file is worth rewriting alone.
     """
     bins: list[range] = []
     start, used = 0, 0
@@ -38,7 +38,7 @@ def packed(files: Sequence[PackedFile], *, capacity: int) -> list[range]:
             start, used = index, 0
         used += file.size
     bins.append(range(start, len(files)))
-    return [each for each in bins if len(each) > 1 or any(files[n].has_vector for n in each)]
+    return [each for each in bins if len(each) > 1 or any(files[n].is_worth_it for n in each)]
 
 
 def batches(

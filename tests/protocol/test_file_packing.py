@@ -16,7 +16,7 @@ def test_bins_of_a_partition() -> None:
     files = [PackedFile("a", size) for size in (1, 2, 3, 5)] + [PackedFile("b", 1)]
     assert packed(files, capacity=6) == [range(3)]
     assert packed(files, capacity=11) == [range(4)]
-    assert packed([PackedFile("a", 9, has_vector=True)], capacity=6) == [range(1)]
+    assert packed([PackedFile("a", 9, is_worth_it=True)], capacity=6) == [range(1)]
     assert packed([], capacity=6) == []
 
 
@@ -27,9 +27,9 @@ def test_bins_hold_what_fits(files: list[PackedFile], capacity: int) -> None:
     assert inside == sorted(set(inside))
     for each in bins:
         assert len({files[index].group for index in each}) == 1
-        assert len(each) > 1 or files[each.start].has_vector
+        assert len(each) > 1 or files[each.start].is_worth_it
         assert len(each) == 1 or sum(files[index].size for index in each) <= capacity
-    assert not [n for n, file in enumerate(files) if file.has_vector and n not in inside]
+    assert not [n for n, file in enumerate(files) if file.is_worth_it and n not in inside]
 
 
 @given(FILES, st.integers(1, 60), st.integers(1, 10), st.integers(1, 5))

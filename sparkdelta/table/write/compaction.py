@@ -89,7 +89,7 @@ class Batch:
     Attributes
     ----------
     bins
-        The files of each, as `candidates` gives them.
+        The files of each, as `described_files` gives them.
     """
 
     snapshot: Snapshot
@@ -171,8 +171,26 @@ class Batch:
 
 
 def candidates(snapshot: Snapshot, adds: DataFrame, *, target_file_size: int) -> DataFrame:
-    """The files that are small or have many deleted rows, by partition and size, as
-    `NativeScan.rows` takes them, with the column `path` of the log.
+    """The files that are small or have many deleted rows, see `described_files`.
+
+    Parameters
+    ----------
+    adds
+        As `Snapshot.add_files` gives them.
+    """
+    vector, num_records = F.col("deletionVector"), F.col(STATS_PARSED)[NUM_RECORDS]
+    # Without the number of rows, the share of deleted ones may be any.
+    share = F.when(num_records > 0, vector["cardinality"] / num_records).otherwise(F.lit(1.0))
+    has_vector = vector["storageType"].isNotNull()
+    wanted = adds.filter(
+        (F.col("size") < target_file_size) | (has_vector & (share > MAX_DELETED_SHARE))
+    )
+    return described_files(snapshot, wanted)
+
+
+def described_files(snapshot: Snapshot, adds: DataFrame) -> DataFrame:
+    """Files by partition and size, as `NativeScan.rows` takes them, with the column `path` of the
+    log.
 
     Parameters
     ----------
@@ -181,22 +199,16 @@ def candidates(snapshot: Snapshot, adds: DataFrame, *, target_file_size: int) ->
     """
     keys = [key for key, _ in snapshot.configuration.partition_keys]
     names = [partition_column(number) for number in range(len(keys))]
-    vector, num_records = F.col("deletionVector"), F.col(STATS_PARSED)[NUM_RECORDS]
-    has_vector = vector["storageType"].isNotNull()
-    # Without the number of rows, the share of deleted ones may be any.
-    share = F.when(num_records > 0, vector["cardinality"] / num_records).otherwise(F.lit(1.0))
-    wanted = adds.filter(
-        (F.col("size") < target_file_size) | (has_vector & (share > MAX_DELETED_SHARE))
-    )
-    files = wanted.select(
+    vector = F.col("deletionVector")
+    files = adds.select(
         F.expr(absolute_path("path", table_root=snapshot.path)).alias("file"),
         "size",
         *(
             F.try_element_at("partitionValues", F.lit(key)).alias(name)
             for name, key in zip(names, keys, strict=True)
         ),
-        F.when(has_vector, vector).alias("deletionVector"),
-        num_records.alias(NUM_RECORDS),
+        F.when(vector["storageType"].isNotNull(), vector).alias("deletionVector"),
+        F.col(STATS_PARSED)[NUM_RECORDS].alias(NUM_RECORDS),
         "baseRowId",
         "defaultRowCommitVersion",
         "path",
@@ -205,14 +217,21 @@ def candidates(snapshot: Snapshot, adds: DataFrame, *, target_file_size: int) ->
 
 
 def plan_batches(
-    snapshot: Snapshot, files: DataFrame, *, target_file_size: int, max_bytes: int
+    snapshot: Snapshot,
+    files: DataFrame,
+    *,
+    target_file_size: int,
+    max_bytes: int,
+    takes_all: bool = False,
 ) -> Iterator[Batch]:
     """Pack files into bins of about `target_file_size` bytes, and these into batches.
 
     Parameters
     ----------
     files
-        As `candidates` gives them.
+        As `described_files` gives them.
+    takes_all
+        True if every file is worth rewriting, even if it has a bin to itself.
     """
     for start in range(0, 1 << 40, MAX_CANDIDATES):
         table = read_table(
@@ -222,7 +241,7 @@ def plan_batches(
             version=snapshot.version,
         )
         described = [
-            PackedFile(group, size, has_vector)
+            PackedFile(group, size, has_vector or takes_all)
             for group, size, has_vector in zip(
                 _partition(table, snapshot),
                 table["size"].to_pylist(),

@@ -1,0 +1,73 @@
+"""Commits of files that are written again, with the rows that they had.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#writer-requirements-for-row-tracking
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.protocol.conflicts import ReadSet
+from sparkdelta.protocol.file_actions import file_key
+from sparkdelta.protocol.staged_commit import Operation, StagedActions
+from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
+from sparkdelta.table.write.compaction import BIN_SETTINGS, Batch
+from sparkdelta.table.write.new_files import NewFiles
+from sparkdelta.table.write.orphans import report_orphans
+from sparkdelta.table.write.rewriting import file_actions
+from sparkdelta.table.write.row_changes import change_writer, check_row_count
+from sparkdelta.table.write.table_change import TableChange
+from sparkdelta.table.write.touched_files import TouchedFiles
+
+
+def commit_batch(
+    batch: Batch,
+    session: SparkSession,
+    change: TableChange,
+    operation: Callable[[NewFiles], Operation],
+) -> tuple[NewFiles, CommittedTransaction]:
+    """Write the rows of a batch again, a file for each bin, and commit that.
+
+    Rows keep their ids. Other commits conflict only if they changed a file of the batch.
+
+    Parameters
+    ----------
+    session
+        See `SparkEngine.write_session`.
+    change
+        The table, which the commit leaves as it is.
+    operation
+        Returns the operation, given the new files.
+
+    Raises
+    ------
+    NumRecordsMismatchError
+        Other rows were written than the statistics of the files tell.
+    DeltaConcurrentModificationException
+    """
+    snapshot, nothing = batch.snapshot, TouchedFiles()
+    with change_writer(session, snapshot.in_session(session), change, nothing) as compared:
+        writer = replace(compared, data_change=False, settings=BIN_SETTINGS)
+        new = writer.write(batch.rows(writer), nothing)
+        assert new is not None
+        done = operation(new)
+        if batch.num_rows is not None:
+            check_row_count(new, batch.num_rows, path=snapshot.path, operation=done.name)
+    removes = batch.removes()
+    transaction = Transaction(
+        spark=snapshot.log.spark,
+        store=snapshot.log.store,
+        snapshot=snapshot,
+        operation=done,
+        staged=StagedActions(adds=new.values or (), removes=removes),
+        file_actions=file_actions(new, None),
+        read=ReadSet(files=frozenset(file_key(remove, snapshot.path) for remove in removes)),
+        tags=writer.tags or None,
+    )
+    with report_orphans(snapshot.path, [new.directory]):
+        return new, transaction.commit()
