@@ -22,12 +22,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--where", help="only partitions that this condition is true of")
     parser.add_argument("--target-file-size", type=int, help="of the new files, in bytes")
     parser.add_argument("--max-bytes", type=int, help="of the files that a commit replaces")
+    parser.add_argument(
+        "--purge",
+        action="store_true",
+        help="rewrite the files with deleted rows or dropped columns",
+    )
     parser.add_argument("--dry-run", action="store_true", help="only tell what would be done")
     return job.run(parser, arguments, _optimize)
 
 
 def _optimize(spark: SparkSession, options: Namespace) -> tuple[Mapping[str, object], int]:
-    result = sparkdelta.optimize(
+    rewritten = sparkdelta.reorg if options.purge else sparkdelta.optimize
+    result = rewritten(
         spark,
         options.path,
         where=options.where,

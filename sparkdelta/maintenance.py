@@ -1,5 +1,5 @@
-"""Public functions to maintain and verify a table's log: checkpoints, version checksums,
-compaction, cleanup.
+"""Public functions to maintain a table: its data files, and the checkpoints, version checksums,
+compactions and cleanup of its log.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from pyspark.sql import Column, SparkSession
 from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.commands.clean_log import clean_expired
 from sparkdelta.commands.compact_log import compact_commits
-from sparkdelta.commands.optimize import OptimizeResult
 from sparkdelta.commands.optimize import optimize as optimize_table
+from sparkdelta.commands.reorg import reorg as reorg_table
 from sparkdelta.commands.verify import Verification, verify_table
 from sparkdelta.commands.version_checksum import version_checksum
 from sparkdelta.protocol.arguments import checked_count, checked_flag, checked_version
@@ -18,6 +18,7 @@ from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR, CheckpointOpti
 from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
 from sparkdelta.table.maintenance.log_compaction import CompactionResult
 from sparkdelta.table.maintenance.metadata_cleanup import CleanupResult
+from sparkdelta.table.maintenance.optimization import OptimizeResult
 from sparkdelta.table.maintenance.version_checksum import ChecksumResult
 from sparkdelta.table.write.expression_arguments import checked_condition
 
@@ -224,6 +225,53 @@ def optimize(
     """
     checked_flag(dry_run, "dry_run")
     return optimize_table(
+        spark,
+        path,
+        checked_condition(where, "where"),
+        target_file_size=checked_count(target_file_size, "target_file_size"),
+        max_bytes=checked_count(max_bytes, "max_bytes"),
+        dry_run=dry_run,
+    )
+
+
+def reorg(
+    spark: SparkSession,
+    path: str,
+    *,
+    where: str | Column | None = None,
+    target_file_size: int | None = None,
+    max_bytes: int | None = None,
+    dry_run: bool = False,
+) -> OptimizeResult:
+    """Purge a table (``REORG TABLE ... APPLY (PURGE)``): rewrite all files with deleted rows, and
+    all that hold a column or nested field that was dropped from the table.
+
+    The rows stay as they are, with their row ids. The old files can be read by time travel until
+    they are vacuumed. Reads the footer of each file, on the executors.
+
+    Parameters
+    ----------
+    where, target_file_size, max_bytes, dry_run
+        See `optimize`.
+
+    Returns
+    -------
+    OptimizeResult
+        Versions, files and bytes. Without anything to do there is no new version.
+
+    Raises
+    ------
+    NonPartitionColumnReferenceError
+        `where` uses another column than those of partitions.
+    ConcurrentDeleteReadException
+        Another commit changed or removed one of the files meanwhile.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vectors, PROTOCOL.md#column-mapping
+    """
+    checked_flag(dry_run, "dry_run")
+    return reorg_table(
         spark,
         path,
         checked_condition(where, "where"),

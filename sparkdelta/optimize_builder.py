@@ -7,9 +7,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta.commands.optimize import OptimizeResult
 from sparkdelta.exceptions import WriteNotImplementedError
 from sparkdelta.protocol.arguments import checked_text
+from sparkdelta.table.maintenance.optimization import OptimizeResult
 from sparkdelta.table.write.compaction import FileSizes
 
 _FILES = "STRUCT<min: LONG, max: LONG, avg: DOUBLE, totalFiles: LONG, totalSize: LONG>"

@@ -13,7 +13,7 @@ from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.delete import delete
 from sparkdelta.commands.describe import table_detail, table_history
 from sparkdelta.commands.merge import MergeRequest, merge
-from sparkdelta.commands.optimize import OptimizeResult, optimize
+from sparkdelta.commands.optimize import optimize
 from sparkdelta.commands.restore import restore, restore_metrics
 from sparkdelta.commands.update import update
 from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError, TableNotFoundError
@@ -23,6 +23,7 @@ from sparkdelta.protocol.arguments import checked_version
 from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
+from sparkdelta.table.maintenance.optimization import OptimizeResult
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.write.altered_properties import set_properties
 from sparkdelta.table.write.dropped_features import drop_feature

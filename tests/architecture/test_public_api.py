@@ -61,7 +61,7 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "AlterTable", "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
-        "read_changes", "alter_table", "clean_log", "compact_log", "optimize", "verify",
+        "read_changes", "alter_table", "clean_log", "compact_log", "optimize", "reorg", "verify",
         "write_checkpoint",
         "write_version_checksum", "write_delta",
     }  # fmt: skip

@@ -20,6 +20,7 @@ from sparkdelta import (
     load_snapshot,
     optimize,
     read_delta,
+    reorg,
     verify,
     write_delta,
 )
@@ -209,6 +210,37 @@ def test_a_commit_in_between(
     gone, new = {"append": (None, [33]), "vector": (3, []), "elsewhere": (4, [])}[other]
     expected = sorted([i for i in range(30) if i != gone] + new)
     assert [row[0] for row in stored(spark, table_path)] == expected
+
+
+def test_purge(spark: SparkSession, table_path: str) -> None:
+    """PROTOCOL.md#deletion-vectors, PROTOCOL.md#column-mapping: no file holds rows or columns that
+    the table no longer has.
+    """
+    nested = spark.range(0, 90, 1, 9).selectExpr(
+        "id", "named_struct('x', id, 'y', id) AS s", "array(named_struct('x', id, 'y', id)) AS l",
+        "map(named_struct('x', id), id) AS m", "CAST(id % 3 AS INT) AS part",
+    )  # fmt: skip
+    properties = {**VECTORS, **MAPPED, **ROW_IDS}
+    write_delta(nested, table_path, properties=properties, partition_by=["part"])
+    assert reorg(spark, table_path).versions == ()
+    DeltaTable.forPath(spark, table_path).delete("id = 4")  # of part 1
+    planned = reorg(spark, table_path, where="part < 2", dry_run=True)
+    assert (planned.num_bins, planned.removed.count, planned.num_deleted_rows) == (1, 1, 1)
+    alter_table(spark, table_path).drop_columns("l.element.y")
+    new = nested.selectExpr("id + 100 AS id", "s", "array(struct(id AS x)) AS l", "m", "part")
+    write_delta(new.limit(1), table_path, mode="append")
+    before = read_delta(spark, table_path, columns=["id", "l", *ROW_ID_COLUMNS]).collect()
+    assert reorg(spark, table_path, where="part = 0").removed.count == 9
+    done = reorg(spark, table_path)
+    assert (done.removed.count, done.added.count, done.num_considered_files) == (18, 2, 20)
+    (version,) = done.versions
+    info = actions(table_path, version)["commitInfo"][0]
+    assert info["operation"] == "REORG"
+    assert info["operationParameters"] == {"predicate": "[]", "applyPurge": "true"}
+    after = read_delta(spark, table_path, columns=["id", "l", *ROW_ID_COLUMNS]).collect()
+    assert sorted(after) == sorted(before)
+    assert reorg(spark, table_path).versions == ()
+    assert verify(spark, table_path, footers=True).is_clean
 
 
 def test_wrong_statistics(spark: SparkSession, table_path: str) -> None:

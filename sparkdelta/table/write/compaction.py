@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_table
@@ -30,6 +30,9 @@ from sparkdelta.table.write.row_changes import ChangeWriter
 
 MAX_CANDIDATES = 100_000
 """The files that the driver packs at a time; it packs those of a larger table in rounds."""
+
+MAX_COMMIT_BYTES = 100 << 30
+"""A commit removes files of so many bytes, unless the caller says otherwise."""
 
 MAX_BATCH_FILES = 10_000
 """A commit removes at most so many files."""
@@ -178,14 +181,16 @@ def candidates(snapshot: Snapshot, adds: DataFrame, *, target_file_size: int) ->
     adds
         As `Snapshot.add_files` gives them.
     """
-    vector, num_records = F.col("deletionVector"), F.col(STATS_PARSED)[NUM_RECORDS]
+    num_records = F.col(STATS_PARSED)[NUM_RECORDS]
     # Without the number of rows, the share of deleted ones may be any.
-    share = F.when(num_records > 0, vector["cardinality"] / num_records).otherwise(F.lit(1.0))
-    has_vector = vector["storageType"].isNotNull()
-    wanted = adds.filter(
-        (F.col("size") < target_file_size) | (has_vector & (share > MAX_DELETED_SHARE))
-    )
-    return described_files(snapshot, wanted)
+    share = F.when(num_records > 0, F.col("deletionVector.cardinality") / num_records)
+    has_many = has_vector() & (F.coalesce(share, F.lit(1.0)) > MAX_DELETED_SHARE)
+    return described_files(snapshot, adds.filter((F.col("size") < target_file_size) | has_many))
+
+
+def has_vector() -> Column:
+    """True of a row of `Snapshot.add_files` with a deletion vector."""
+    return F.col("deletionVector.storageType").isNotNull()
 
 
 def described_files(snapshot: Snapshot, adds: DataFrame) -> DataFrame:
@@ -199,7 +204,6 @@ def described_files(snapshot: Snapshot, adds: DataFrame) -> DataFrame:
     """
     keys = [key for key, _ in snapshot.configuration.partition_keys]
     names = [partition_column(number) for number in range(len(keys))]
-    vector = F.col("deletionVector")
     files = adds.select(
         F.expr(absolute_path("path", table_root=snapshot.path)).alias("file"),
         "size",
@@ -207,7 +211,7 @@ def described_files(snapshot: Snapshot, adds: DataFrame) -> DataFrame:
             F.try_element_at("partitionValues", F.lit(key)).alias(name)
             for name, key in zip(names, keys, strict=True)
         ),
-        F.when(vector["storageType"].isNotNull(), vector).alias("deletionVector"),
+        F.when(has_vector(), F.col("deletionVector")).alias("deletionVector"),
         F.col(STATS_PARSED)[NUM_RECORDS].alias(NUM_RECORDS),
         "baseRowId",
         "defaultRowCommitVersion",
@@ -221,7 +225,7 @@ def plan_batches(
     files: DataFrame,
     *,
     target_file_size: int,
-    max_bytes: int,
+    max_bytes: int = MAX_COMMIT_BYTES,
     takes_all: bool = False,
 ) -> Iterator[Batch]:
     """Pack files into bins of about `target_file_size` bytes, and these into batches.
@@ -230,20 +234,27 @@ def plan_batches(
     ----------
     files
         As `described_files` gives them.
+    max_bytes
+        Of the files of a batch.
     takes_all
         True if every file is worth rewriting, even if it has a bin to itself.
     """
-    for start in range(0, 1 << 40, MAX_CANDIDATES):
+    start, is_last = 0, False
+    while not is_last:
         table = read_table(
             files.offset(start).limit(MAX_CANDIDATES) if start else files.limit(MAX_CANDIDATES),
             what="files to compact",
             bound=MAX_CANDIDATES,
             version=snapshot.version,
         )
+        groups, is_last = _partition(table, snapshot), table.num_rows < MAX_CANDIDATES
+        if not is_last and groups[0] != groups[-1]:  # the next round has all of the last group
+            table = table.slice(0, groups.index(groups[-1]))
+        start += table.num_rows
         described = [
             PackedFile(group, size, has_vector or takes_all)
             for group, size, has_vector in zip(
-                _partition(table, snapshot),
+                groups[: table.num_rows],
                 table["size"].to_pylist(),
                 table["deletionVector"].is_valid().to_pylist(),
                 strict=True,
@@ -258,8 +269,6 @@ def plan_batches(
         )
         for bins in found:
             yield Batch(snapshot, tuple(table.slice(each.start, len(each)) for each in bins))
-        if table.num_rows < MAX_CANDIDATES:
-            return
 
 
 def _partition(files: pa.Table, snapshot: Snapshot) -> list[tuple[str | None, ...]]:

@@ -16,9 +16,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     DriverReadTooLargeError,
     InvalidArgumentError,
+    NonPartitionColumnReferenceError,
     WriteNotImplementedError,
 )
 from sparkdelta.frames.log.partition_values import partition_value, typed_partition_value
@@ -141,6 +143,40 @@ def files_of_partitions(
     adds = snapshot.add_files().select(*values, F.struct("*").alias(_ADD))
     adds = adds if alias is None else adds.alias(alias)
     return adds.filter(where).select(f"{quoted(_ADD)}.*")
+
+
+def chosen_partitions(
+    snapshot: Snapshot, where: str | SparkColumn | None, *, operation: str
+) -> DataFrame:
+    """The columns of `Snapshot.add_files` for the files of the partitions that a condition is true
+    of, all files without one.
+
+    Raises
+    ------
+    NonPartitionColumnReferenceError
+        It uses other columns than those of partitions.
+    InvalidArgumentError
+        It is not understood, or cannot be checked.
+    """
+    if where is None:
+        return snapshot.add_files()
+    spark, table = snapshot.log.spark, snapshot.configuration
+    if not engine_of(spark).sees_plans:
+        problem = (
+            "a Spark Connect client cannot check that it depends only on partition columns; "
+            f"{operation} needs a classic session"
+        )
+        raise InvalidArgumentError(argument="where", problem=problem)
+    predicate = parse_deterministic_where(spark, where, table, operation=operation)
+    if not is_usable(predicate):
+        problem = "only comparisons of partition columns with constants are understood"
+        raise InvalidArgumentError(argument="where", problem=problem)
+    if not selects_partitions(predicate, table):
+        others = {name for name, *_ in columns(predicate)} - set(table.partition_columns)
+        raise NonPartitionColumnReferenceError(
+            column=min(others), path=snapshot.path, available=tuple(table.partition_columns)
+        )
+    return files_of_partitions(snapshot, where)
 
 
 def rewrite_partitions(snapshot: Snapshot, adds: DataFrame, *, data_change: bool = True) -> Rewrite:
