@@ -12,6 +12,7 @@ from sparkdelta.maintenance import (
     write_checkpoint,
     write_version_checksum,
 )
+from sparkdelta.streams import write_stream
 from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.tables import DeltaTable
@@ -33,5 +34,6 @@ __all__ = [
     "verify",
     "write_checkpoint",
     "write_delta",
+    "write_stream",
     "write_version_checksum",
 ]

@@ -614,6 +614,21 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "the range before the change."
         ),
     ),
+    "DELTA_UNSUPPORTED_OUTPUT_MODE": (
+        "0AKDC",
+        (
+            "Cannot write a stream in output mode {mode}: a Delta table takes 'append' and "
+            "'complete'. Use one of these, or merge each batch with foreachBatch."
+        ),
+    ),
+    "DELTA_STREAM_NOT_SUPPORTED": (
+        "0A000",
+        (
+            "Cannot use {verb} on Spark Connect: Spark would call it in the server's process. Use "
+            "a classic session, or read versions as they come with read_delta and read_changes "
+            "and write them with txn_app_id and txn_version."
+        ),
+    ),
     "DELTA_REMOVE_FILE_CDC_MISSING_EXTENDED_METADATA": (
         "23KD1",
         (

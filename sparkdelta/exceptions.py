@@ -14,6 +14,7 @@ DeltaError
 │   ├── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
 │   ├── MissingStartOfChangesError, MultipleChangeBoundsError, InvalidChangeRangeError
 │   ├── ChangesAfterLatestError, MissingChangeDataError, RemoveWithoutFileMetadataError
+│   ├── UnsupportedOutputModeError, StreamNotSupportedError
 │   └── IncompatibleChangeSchemaError (IncompatibleChangeDataError)
 ├── ProtocolError
 │   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
@@ -433,6 +434,18 @@ class IncompatibleChangeDataError(IncompatibleChangeSchemaError):
 class RemoveWithoutFileMetadataError(TableError):
     path: str
     error_class = "DELTA_REMOVE_FILE_CDC_MISSING_EXTENDED_METADATA"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class UnsupportedOutputModeError(TableError):
+    mode: str
+    error_class = "DELTA_UNSUPPORTED_OUTPUT_MODE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StreamNotSupportedError(TableError):
+    verb: str
+    error_class = "DELTA_STREAM_NOT_SUPPORTED"
 
 
 class ProtocolError(DeltaError):

@@ -216,25 +216,12 @@ def _transaction(
         app_ids = frozenset((options.txn_app_id,))
     read = ReadSet() if rewrite is None else rewrite.read
     reads_table = reads_table and snapshot is not None
-    parameters = {
-        "mode": MODES[options.mode],
-        "partitionBy": json.dumps(list(change.after.partition_columns), separators=(",", ":")),
-    }
-    if isinstance(options.replace_where, str):
-        parameters["predicate"] = options.replace_where
     return Transaction(
         spark=spark,
         store=store,
         snapshot=snapshot,
-        operation=Operation(
-            "WRITE",
-            parameters,
-            is_blind_append=rewrite is None and not reads_table,
-            metrics={
-                "numFiles": str(files.count),
-                "numOutputRows": str(files.num_rows),
-                "numOutputBytes": str(files.size_bytes),
-            },
+        operation=_operation(
+            change, files, options, is_blind_append=rewrite is None and not reads_table
         ),
         staged=staged,
         file_actions=file_actions(files, rewrite),
@@ -242,3 +229,27 @@ def _transaction(
         tags=commit_tags(change.after, rewrite),
         user_metadata=options.user_metadata,
     )
+
+
+def _operation(
+    change: TableChange, files: NewFiles, options: WriteOptions, *, is_blind_append: bool
+) -> Operation:
+    metrics = {"numOutputRows": str(files.num_rows), "numOutputBytes": str(files.size_bytes)}
+    if options.output_mode is not None:
+        parameters = {
+            "outputMode": options.output_mode.capitalize(),
+            "queryId": str(options.txn_app_id),
+            "epochId": str(options.txn_version),
+        }
+        metrics["numAddedFiles"] = str(files.count)
+        if is_blind_append:
+            metrics["numRemovedFiles"] = "0"
+        return Operation("STREAMING UPDATE", parameters, is_blind_append, metrics=metrics)
+    parameters = {
+        "mode": MODES[options.mode],
+        "partitionBy": json.dumps(list(change.after.partition_columns), separators=(",", ":")),
+    }
+    if isinstance(options.replace_where, str):
+        parameters["predicate"] = options.replace_where
+    metrics["numFiles"] = str(files.count)
+    return Operation("WRITE", parameters, is_blind_append, metrics=metrics)

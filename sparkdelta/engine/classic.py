@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from sparkdelta.engine.classic_conditions import parse_classic_filter, parse_match_terms
 from sparkdelta.engine.match_terms import MatchTerms
 from sparkdelta.engine.sessions import LOG_SETTINGS, TABLE_SETTINGS, copy_settings, set_up
+from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.storage import hadoop, hadoop_scans
 from sparkdelta.storage.hadoop_files import HadoopFiles
@@ -28,6 +29,7 @@ from sparkdelta.workers.files import setting_names
 
 _DESCRIPTION = "spark.job.description"
 _JOB_GROUP = "spark.jobGroup.id"
+_QUERY_ID = "sql.streaming.queryId"
 _PROGRESS_BAR = "spark.ui.showConsoleProgress"
 
 
@@ -42,6 +44,7 @@ class ClassicEngine:
     reads_hidden_names: ClassVar[bool] = True
     sees_plans: ClassVar[bool] = True
     moves_frames: ClassVar[bool] = True
+    runs_streams: ClassVar[bool] = True
 
     @property
     def parallelism(self) -> int:
@@ -154,6 +157,18 @@ class ClassicEngine:
 
     def moved_here(self, rows: DataFrame) -> DataFrame:
         return hadoop.moved_rows(rows, self.spark)
+
+    @contextmanager
+    def micro_batch(self, batch: DataFrame) -> Iterator[tuple[DataFrame, str]]:
+        with hadoop.same_active_session(self.spark):
+            yield self.moved_here(batch), self.query_id()
+
+    def query_id(self) -> str:
+        found = self.spark.sparkContext.getLocalProperty(_QUERY_ID)
+        if not found:
+            problem = "it disables pinned threads, which streams need; unset it"
+            raise InvalidArgumentError(argument="PYSPARK_PIN_THREAD", problem=problem)
+        return found
 
     def analyzed_filter(self, rows: DataFrame, where: str | Column, alias: str) -> DataFrame:
         return rows.alias(alias).filter(where)

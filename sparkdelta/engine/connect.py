@@ -37,6 +37,7 @@ class ConnectEngine:
     reads_hidden_names: ClassVar[bool] = False
     sees_plans: ClassVar[bool] = False
     moves_frames: ClassVar[bool] = False
+    runs_streams: ClassVar[bool] = False
     runs_workers_locally: ClassVar[bool] = False
     shows_progress_bar: ClassVar[bool] = False
 
@@ -141,6 +142,9 @@ class ConnectEngine:
 
     def moved_here(self, rows: DataFrame) -> DataFrame:
         return rows
+
+    def micro_batch(self, batch: DataFrame) -> AbstractContextManager[tuple[DataFrame, str]]:
+        raise NotImplementedError("functions of a stream run in the server's process")
 
     def analyzed_filter(
         self,

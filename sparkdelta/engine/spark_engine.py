@@ -41,6 +41,8 @@ class SparkEngine(Protocol):
         True if the analyzed plan of a DataFrame is accessible.
     moves_frames
         True if a DataFrame can be moved to another session without changing its meaning.
+    runs_streams
+        True if functions of a streaming query run in this process.
     """
 
     attaches_partition_values: ClassVar[bool]
@@ -48,6 +50,7 @@ class SparkEngine(Protocol):
     reads_hidden_names: ClassVar[bool]
     sees_plans: ClassVar[bool]
     moves_frames: ClassVar[bool]
+    runs_streams: ClassVar[bool]
 
     @property
     def spark(self) -> SparkSession: ...
@@ -187,6 +190,11 @@ class SparkEngine(Protocol):
 
     def moved_here(self, rows: DataFrame) -> DataFrame:
         """Return the rows of a DataFrame of `in_table_session` as a DataFrame of this session."""
+
+    def micro_batch(self, batch: DataFrame) -> AbstractContextManager[tuple[DataFrame, str]]:
+        """Yield the rows of a micro-batch as a DataFrame of this session, and the id of the
+        streaming query that calls; requires `runs_streams`.
+        """
 
     def analyzed_filter(self, rows: DataFrame, where: str | Column, alias: str) -> DataFrame:
         """Return the rows that a condition selects, as an argument for `parse_condition`.

@@ -99,11 +99,11 @@ def checked_choice(choice: str, argument: str, choices: Sequence[str]) -> str:
     return choice
 
 
-def checked_path(path: str | os.PathLike[str]) -> str:
-    """Return the path of a table as a string."""
+def checked_path(path: str | os.PathLike[str], argument: str = "path") -> str:
+    """Return the path of a table, or another path, as a string."""
     found = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(found, str) or not found or "\0" in found:
-        raise InvalidArgumentError(argument="path", problem=f"{path!r} is not a path")
+        raise InvalidArgumentError(argument=argument, problem=f"{path!r} is not a path")
     return found
 
 

@@ -170,11 +170,19 @@ def rows_in(rows: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
     meanwhile.
     """
     jvm: Any = session._jvm
+    with same_active_session(session):
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+        yield moved_rows(rows, session)
+
+
+@contextmanager
+def same_active_session(spark: SparkSession) -> Iterator[None]:
+    """Restore the active session of the thread after a block."""
+    jvm: Any = spark._jvm
     sessions = jvm.org.apache.spark.sql.classic.SparkSession
     before = sessions.getActiveSession()
-    sessions.setActiveSession(session._jsparkSession)
     try:
-        yield moved_rows(rows, session)
+        yield
     finally:
         if before.isDefined():
             sessions.setActiveSession(before.get())

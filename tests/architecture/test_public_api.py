@@ -23,6 +23,7 @@ from sparkdelta import (
     verify,
     write_checkpoint,
     write_delta,
+    write_stream,
     write_version_checksum,
 )
 from sparkdelta.error_conditions import CONDITIONS
@@ -63,7 +64,7 @@ def test_the_public_names() -> None:
         "AlterTable", "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
         "read_changes", "alter_table", "clean_log", "compact_log", "optimize", "reorg", "verify",
         "write_checkpoint",
-        "write_version_checksum", "write_delta",
+        "write_version_checksum", "write_delta", "write_stream",
     }  # fmt: skip
     public = {
         name
@@ -107,6 +108,15 @@ def test_how_rows_are_written() -> None:
         "txn_app_id=None", "txn_version=None", "user_metadata=None", "properties=None",
         "data_change=True", "max_records_per_file=None", "target_file_size=None",
         "compression=None",
+    ]  # fmt: skip
+
+
+def test_how_streams_are_written() -> None:
+    assert _parameters(write_stream) == [
+        "df", "path", "checkpoint_location", "output_mode='append'", "trigger=None",
+        "query_name=None", "partition_by=None", "merge_schema=False", "overwrite_schema=False",
+        "user_metadata=None", "properties=None", "max_records_per_file=None",
+        "target_file_size=None", "compression=None",
     ]  # fmt: skip
 
 

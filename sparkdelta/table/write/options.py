@@ -31,6 +31,9 @@ from sparkdelta.protocol.arguments import (
 MODES = {"append": "Append", "overwrite": "Overwrite", "error": "ErrorIfExists", "ignore": "Ignore"}
 """The modes of a write, and how history names them."""
 
+OUTPUT_MODES = {"append": "append", "complete": "overwrite"}
+"""The output modes of a stream, and the modes in which its batches are written."""
+
 _SPELLINGS = {"errorifexists": "error", "default": "error"}
 PARTITION_OVERWRITE_MODES = ("static", "dynamic")
 COMPRESSIONS = (
@@ -41,7 +44,14 @@ COMPRESSIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """The options of `sparkdelta.write_delta`."""
+    """The options of `sparkdelta.write_delta`.
+
+    Attributes
+    ----------
+    output_mode
+        Of the stream, one of `OUTPUT_MODES`, if the rows are a batch of one: the application is
+        its query and the transaction its batch.
+    """
 
     mode: str = "error"
     partition_by: Sequence[str] | None = None
@@ -57,6 +67,7 @@ class WriteOptions:
     max_records_per_file: int | None = None
     target_file_size: int | None = None
     compression: str | None = None
+    output_mode: str | None = None
 
     def __post_init__(self) -> None:
         self._check_types()
