@@ -12,6 +12,7 @@ from sparkdelta.maintenance import (
     write_checkpoint,
     write_version_checksum,
 )
+from sparkdelta.sessions import disable, enable
 from sparkdelta.streams import write_stream
 from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.snapshot import Snapshot
@@ -26,6 +27,8 @@ __all__ = [
     "alter_table",
     "clean_log",
     "compact_log",
+    "disable",
+    "enable",
     "load_snapshot",
     "optimize",
     "read_changes",

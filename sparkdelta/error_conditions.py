@@ -97,6 +97,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "42616",
         "{function}() has no argument {argument}. {suggestion}.",
     ),
+    "DELTA_SPARK_PRESENT": (
+        "55000",
+        (
+            "Cannot enable sparkdelta in this session: delta-spark's JAR is on its class path, and "
+            "each of the two would see only some of the reads and writes. Start Spark without "
+            "io.delta packages and settings, or use sparkdelta's own functions."
+        ),
+    ),
     "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS": (
         "42613",
         "Cannot time travel by both a version and a timestamp. Pass only one of them.",

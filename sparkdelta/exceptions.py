@@ -7,7 +7,7 @@ DeltaError
 │   ├── TimestampEarlierThanCommitRetentionError (RestoreTimestampEarlierError)
 │   ├── TimestampGreaterThanCommitError (RestoreTimestampGreaterError)
 │   ├── InvalidTimestampError, InvalidArgumentError, ArgumentTypeError, UnknownArgumentError
-│   ├── TimeTravelMultipleFormatsError
+│   ├── TimeTravelMultipleFormatsError, DeltaSparkPresentError
 │   ├── TableAlreadyExistsError, NonEmptyLocationError
 │   ├── UnknownConfigurationError, UnsetPropertyError, AddConstraintsError
 │   ├── ClusteringFeatureError, ClusterPartitionedTableError, InvalidIdempotentWriteError
@@ -295,6 +295,13 @@ class UnknownArgumentError(TableError, TypeError):
 
 class TimeTravelMultipleFormatsError(TableError):
     error_class = "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS"
+
+    def __init__(self) -> None:
+        self.__post_init__()
+
+
+class DeltaSparkPresentError(TableError):
+    error_class = "DELTA_SPARK_PRESENT"
 
     def __init__(self) -> None:
         self.__post_init__()

@@ -179,6 +179,7 @@ def write_delta(
     *,
     mode: str = "error",
     partition_by: Sequence[str] | None = None,
+    cluster_by: Sequence[str] | None = None,
     replace_where: str | Column | None = None,
     partition_overwrite_mode: str = "static",
     merge_schema: bool = False,
@@ -212,6 +213,8 @@ def write_delta(
         of them create a table that does not exist.
     partition_by
         Partition columns of a new table.
+    cluster_by
+        Clustering columns of a new table, at most four; nested ones with dots.
     replace_where
         With `overwrite`: replaces only the rows that match this condition, which every new row must
         match. With a condition on partition columns only, whole files are removed; otherwise files
@@ -272,6 +275,7 @@ def write_delta(
     options = WriteOptions.spelled(
         mode=mode,
         partition_by=partition_by,
+        cluster_by=cluster_by,
         replace_where=replace_where,
         partition_overwrite_mode=partition_overwrite_mode,
         merge_schema=merge_schema,

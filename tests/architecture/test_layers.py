@@ -25,6 +25,7 @@ DRIVER_READS = {
 }  # fmt: skip
 HADOOP = {
     "sparkdelta/storage/hadoop.py",
+    "sparkdelta/storage/hadoop_builders.py",
     "sparkdelta/storage/hadoop_files.py",
     "sparkdelta/storage/hadoop_log.py",
     "sparkdelta/storage/hadoop_plans.py",
@@ -85,7 +86,8 @@ def test_only_the_engine_knows_the_kind_of_session() -> None:
     """Others ask `engine_of(spark)` for behaviour."""
     kinds = {
         "pyspark.sql.connect", "pyspark.sql.classic", "sparkdelta.engine.classic",
-        "sparkdelta.engine.classic_conditions", "sparkdelta.engine.connect",
+        "sparkdelta.engine.classic_builders", "sparkdelta.engine.classic_conditions",
+        "sparkdelta.engine.connect", "sparkdelta.engine.connect_builders",
         "sparkdelta.storage.connect", *(name[:-3].replace("/", ".") for name in HADOOP),
     }  # fmt: skip
     users = set()

@@ -62,8 +62,8 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "AlterTable", "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
-        "read_changes", "alter_table", "clean_log", "compact_log", "optimize", "reorg", "verify",
-        "write_checkpoint",
+        "read_changes", "alter_table", "clean_log", "compact_log", "disable", "enable",
+        "optimize", "reorg", "verify", "write_checkpoint",
         "write_version_checksum", "write_delta", "write_stream",
     }  # fmt: skip
     public = {
@@ -103,8 +103,9 @@ def test_our_own_verbs() -> None:
 
 def test_how_rows_are_written() -> None:
     assert _parameters(write_delta) == [
-        "df", "path", "mode='error'", "partition_by=None", "replace_where=None",
-        "partition_overwrite_mode='static'", "merge_schema=False", "overwrite_schema=False",
+        "df", "path", "mode='error'", "partition_by=None", "cluster_by=None",
+        "replace_where=None", "partition_overwrite_mode='static'",
+        "merge_schema=False", "overwrite_schema=False",
         "txn_app_id=None", "txn_version=None", "user_metadata=None", "properties=None",
         "data_change=True", "max_records_per_file=None", "target_file_size=None",
         "compression=None",

@@ -40,7 +40,7 @@ import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
-from tests.connect.test_connect import described, written
+from tests.connect.test_connect import by_pyspark, described, written
 from tests.support.distributed import distributed_scans
 spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
     .config("spark.driver.memory", "1g").config("spark.sql.shuffle.partitions", "2")
@@ -64,6 +64,7 @@ try:
 except Exception as error:
     found["hostile"] = repr(error)[:1000]
 found["written"] = written(spark, Path(sys.argv[2]))
+found["by pyspark"] = by_pyspark(spark, Path(sys.argv[2]))
 print(json.dumps(found))
 spark.stop()
 """
@@ -129,6 +130,26 @@ def written(spark: SparkSession, root: Path) -> Any:
     made.addColumn("p", "STRING").partitionedBy("p").execute()
     versions = [load_snapshot(spark, str(path)).version for path in (plain, ruled, root / "made")]
     return [rows, list(map(str, days)), versions, refused]
+
+
+def by_pyspark(spark: SparkSession, root: Path) -> Any:
+    """What PySpark's own methods read and write in an enabled session."""
+    path, rows = str(root / "by pyspark"), spark.range(4).withColumn("part", F.col("id") % 2)
+    name = f"delta.`{path}`"
+    sparkdelta.enable(spark)
+    try:
+        rows.write.format("delta").partitionBy("part").option("delta.appendOnly", "false").save(path)
+        rows.where("id > 2").write.mode("append").save(
+            path, format="delta", txnAppId="a", txnVersion=1
+        )
+        rows.where("id > 2").writeTo(name).overwritePartitions()
+        spark.range(5, 6).writeTo(name).using("delta").clusterBy("id").createOrReplace()
+        read = spark.read.format("delta")
+        counts = [read.load(f"{path}@v{version}").count() for version in range(4)]
+        columns = load_snapshot(spark, path, version=0).metadata.partition_columns
+        return [counts, columns, load_snapshot(spark, path).version]
+    finally:
+        sparkdelta.disable(spark)
 
 
 def _with_rules() -> dict[str, Any]:
@@ -280,3 +301,10 @@ def test_connect_writes_what_classic_writes(
     """Under the settings of the other test, which no table may notice."""
     assert by_connect["written"] == json.loads(json.dumps(written(spark, tmp_path)))
     assert len(by_connect["written"][3]) == 5
+
+
+def test_pysparks_methods_do_the_same(
+    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+) -> None:
+    here = json.loads(json.dumps(by_pyspark(spark, tmp_path)))
+    assert by_connect["by pyspark"] == here == [[4, 5, 3, 1], ["part"], 3]

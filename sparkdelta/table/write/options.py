@@ -44,17 +44,24 @@ COMPRESSIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """The options of `sparkdelta.write_delta`.
+    """The options of `sparkdelta.write_delta`, and those of writes by delta-spark's interfaces.
 
     Attributes
     ----------
     output_mode
         Of the stream, one of `OUTPUT_MODES`, if the rows are a batch of one: the application is
         its query and the transaction its batch.
+    comment
+        The description of a new table.
+    replaces_table
+        With `overwrite`: the table is defined anew by the rows and these options.
+    requires_table
+        True if the table must exist.
     """
 
     mode: str = "error"
     partition_by: Sequence[str] | None = None
+    cluster_by: Sequence[str] | None = None
     replace_where: str | Column | None = None
     partition_overwrite_mode: str = "static"
     merge_schema: bool = False
@@ -68,6 +75,9 @@ class WriteOptions:
     target_file_size: int | None = None
     compression: str | None = None
     output_mode: str | None = None
+    comment: str | None = None
+    replaces_table: bool = False
+    requires_table: bool = False
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -103,6 +113,7 @@ class WriteOptions:
             checked_count(getattr(self, argument), argument)
         checked_version(self.txn_version, "txn_version")
         checked_names(self.partition_by, "partition_by")
+        checked_names(self.cluster_by, "cluster_by")
         for key, value in self.properties.items():
             checked_text(value, f"properties[{key!r}]")
 

@@ -17,6 +17,7 @@ from sparkdelta.exceptions import (
     AppendOnlyTableError,
     InvalidArgumentError,
     MetadataMismatchError,
+    MissingReplacedTableError,
     TableNotFoundError,
     WriteNotImplementedError,
 )
@@ -27,7 +28,8 @@ from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import is_append_only, is_type_widening_enabled
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.column_ids import with_ids_of
-from sparkdelta.schema.column_mapping import physical_name
+from sparkdelta.schema.column_mapping import physical_name, physical_path
+from sparkdelta.schema.declared_columns import check_clustering_columns
 from sparkdelta.schema.needed_features import field_metadata, needed_features
 from sparkdelta.schema.schema_merging import merged_schema
 from sparkdelta.schema.written_schema import (
@@ -43,6 +45,7 @@ from sparkdelta.table.write.table_change import (
     TableChange,
     TableDescription,
     created_table,
+    replaced_table,
     with_mapping,
 )
 
@@ -64,23 +67,24 @@ def written_table(
     """
     partition_by = options.partition_by
     if snapshot is None:
-        if options.replace_where is not None:
-            raise TableNotFoundError(path=path)
-        return created_table(
-            TableDescription(
-                columns=tuple(new_table_schema(rows, any_names=True)),
-                partition_by=tuple(partition_by or ()),
-                properties=options.properties,
-            )
-        )
+        if options.replace_where is not None or options.requires_table:
+            error = MissingReplacedTableError if options.replaces_table else TableNotFoundError
+            raise error(path=path)
+        return created_table(_description(rows, options))
     table = snapshot.configuration
     if options.mode == "overwrite" and is_append_only(table.protocol, table.properties):
         raise AppendOnlyTableError(path=path)
+    if options.replaces_table:
+        change = replaced_table(table, _description(rows, options))
+        check_data_writable(change.after.protocol, path=path)
+        return change
     if options.properties:
         problem = "they can only be set when the table is created, and it already exists"
         raise InvalidArgumentError(argument="properties", problem=problem)
     check_data_writable(table.protocol, path=path)
     change = TableChange(table, table, clustering_columns=clustering_columns(snapshot) or ())
+    if options.cluster_by is not None:
+        _check_same_clustering(change, options.cluster_by, path)
     if options.overwrite_schema:
         return with_overwritten_schema(change, rows, partition_by or ())
     own = table.partition_columns
@@ -91,6 +95,30 @@ def written_table(
         )
         raise MetadataMismatchError(path=path, problem=problem)
     return with_merged_schema(change, rows, path=path) if options.merge_schema else change
+
+
+def _description(rows: StructType, options: WriteOptions) -> TableDescription:
+    """The description of a new table of these rows."""
+    return TableDescription(
+        columns=tuple(new_table_schema(rows, any_names=True)),
+        partition_by=tuple(options.partition_by or ()),
+        clustering_columns=tuple(options.cluster_by or ()),
+        comment=options.comment,
+        properties=options.properties,
+    )
+
+
+def _check_same_clustering(change: TableChange, names: Sequence[str], path: str) -> None:
+    """Refuse other clustering columns than those of the table."""
+    table = change.after
+    paths = check_clustering_columns(table.schema, names, table.partition_columns)
+    physical = tuple(physical_path(table.schema, each, table.column_mapping) for each in paths)
+    if physical != change.clustering_columns:
+        problem = (
+            f"the table is not clustered by ({', '.join(names)}); to change this, use "
+            "cluster_by of alter_table"
+        )
+        raise MetadataMismatchError(path=path, problem=problem)
 
 
 def with_overwritten_schema(

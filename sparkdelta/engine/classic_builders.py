@@ -1,0 +1,45 @@
+"""The readers and writers of classic Spark, which keep what they were told in the JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pyspark.sql import SparkSession, readwriter
+
+from sparkdelta.engine.builders import Builder, ReaderState, WriterState, names_delta_spark
+from sparkdelta.storage import hadoop_builders
+
+
+class ClassicBuilders:
+    """`Builders` of classic sessions."""
+
+    classes: ClassVar[Mapping[str, type]] = {
+        "DataFrameReader": readwriter.DataFrameReader,
+        "DataFrameWriter": readwriter.DataFrameWriter,
+        "DataFrameWriterV2": readwriter.DataFrameWriterV2,
+        "SparkSession": SparkSession,
+    }
+
+    def session_of(self, builder: Builder) -> SparkSession:
+        spark: SparkSession = builder._spark
+        return spark
+
+    def reader(self, builder: Builder) -> ReaderState:
+        return ReaderState(**hadoop_builders.reader_state(builder))
+
+    def writer(self, builder: Builder) -> WriterState:
+        state = hadoop_builders.writer_state(builder)
+        return WriterState(rows=builder._df, properties={}, **state)
+
+    def table_writer(self, builder: Builder) -> WriterState:
+        return WriterState(rows=builder._df, **hadoop_builders.table_writer_state(builder))
+
+    def is_clone(self, spark: SparkSession, of: SparkSession) -> bool:
+        return hadoop_builders.is_clone(spark, of)
+
+    def has_delta_spark(self, spark: SparkSession) -> bool:
+        return names_delta_spark(spark) or hadoop_builders.has_class(spark, _EXTENSION)
+
+
+_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"

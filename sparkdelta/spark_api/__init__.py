@@ -1,0 +1,3 @@
+"""``format("delta")`` of ``spark.read``, ``df.write`` and ``df.writeTo``, in sessions that asked
+for it.
+"""

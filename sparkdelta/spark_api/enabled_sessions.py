@@ -1,0 +1,84 @@
+"""The sessions in which PySpark's own methods know Delta tables, and the methods that do.
+
+A method is replaced in its class once the first session asks for it, and put back after the last
+one. It leaves everything to PySpark's method unless its session asked, and the call is about a
+Delta table.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.engine.builders import builders_of
+from sparkdelta.exceptions import DeltaSparkPresentError
+
+Original = Callable[..., Any]
+Replacement = Callable[..., Any]
+"""A function of the original method and its arguments."""
+
+_sessions: weakref.WeakSet[SparkSession] = weakref.WeakSet()
+_originals: dict[tuple[type, str], Original] = {}
+_lock = threading.Lock()
+
+
+def is_enabled(spark: SparkSession) -> bool:
+    """True if a session asked for it, or was cloned from one that did."""
+    if spark in _sessions:
+        return True
+    builders = builders_of(spark)
+    return any(builders.is_clone(spark, other) for other in _sessions)
+
+
+def enable_session(spark: SparkSession, methods: Mapping[str, Replacement]) -> None:
+    """Add a session, and replace the methods of its kind of session.
+
+    Parameters
+    ----------
+    methods
+        Replacements by ``Class.method``.
+
+    Raises
+    ------
+    DeltaSparkPresentError
+        delta-spark is there.
+    """
+    builders = builders_of(spark)
+    if builders.has_delta_spark(spark):
+        raise DeltaSparkPresentError()
+    with _lock:
+        for qualified, replacement in methods.items():
+            owner, _, name = qualified.partition(".")
+            _replace(builders.classes[owner], name, replacement)
+        _sessions.add(spark)
+
+
+def disable_session(spark: SparkSession) -> None:
+    """Remove a session, and after the last one put all methods back."""
+    with _lock:
+        builders = builders_of(spark)
+        for other in [other for other in _sessions if builders.is_clone(spark, other)]:
+            _sessions.discard(other)
+        if _sessions:
+            return
+        for (owner, name), original in _originals.items():
+            setattr(owner, name, original)
+        _originals.clear()
+
+
+def _replace(owner: type, name: str, replacement: Replacement) -> None:
+    if (owner, name) in _originals:
+        return
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return replacement(original, self, *args, **kwargs)
+
+    setattr(owner, name, method)
+    _originals[owner, name] = original

@@ -1,0 +1,150 @@
+"""PySpark's methods that read and write, as they are in enabled sessions.
+
+Each takes the original method first, and leaves to it what is not about a Delta table. Only methods
+that do something are replaced: what came before them is read from the reader or writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.builders import Builder, WriterState, builders_of
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.protocol.arguments import checked_path
+from sparkdelta.spark_api import writing
+from sparkdelta.spark_api.enabled_sessions import Original, Replacement, is_enabled
+from sparkdelta.spark_api.reading import read
+from sparkdelta.table.log.table_names import path_in_name, table_name
+
+
+def load(
+    original: Original,
+    reader: Builder,
+    path: Any = None,
+    format: str | None = None,  # noqa: A002 - PySpark's name
+    schema: Any = None,
+    **options: Any,
+) -> DataFrame:
+    """``DataFrameReader.load``."""
+    builders = builders_of(reader)
+    spark = builders.session_of(reader)
+    if not is_enabled(spark) or not _is_delta(format or builders.reader(reader).source):
+        rows: DataFrame = original(reader, path, format, schema, **options)
+        return rows
+    state = builders.reader(reader.options(**options))
+    if schema is not None or state.has_schema:
+        problem = "a Delta table has its own schema; remove it, and select the columns"
+        raise InvalidArgumentError(argument="schema", problem=problem)
+    return read(spark, _one_path(path, state.options), state.options)
+
+
+def save(
+    original: Original,
+    writer: Builder,
+    path: str | None = None,
+    format: str | None = None,  # noqa: A002 - PySpark's name
+    mode: str | None = None,
+    partitionBy: Any = None,
+    **options: Any,
+) -> None:
+    """``DataFrameWriter.save``."""
+    builders = builders_of(writer)
+    is_ours = is_enabled(builders.session_of(writer))
+    if not is_ours or not _is_delta(format or builders.writer(writer).source):
+        original(writer, path, format, mode, partitionBy, **options)
+        return
+    writer.mode(mode).options(**options)
+    if partitionBy is not None:
+        writer.partitionBy(partitionBy)
+    state = builders.writer(writer)
+    writing.save(state, _one_path(path, state.options))
+
+
+def _create(mode: str, *, requires_table: bool = False) -> Replacement:
+    def create(original: Original, writer: Builder) -> None:
+        state = _table_writer(writer)
+        if state is None:
+            original(writer)
+        else:
+            path = _named_path(state.table)
+            writing.create_as(state, path, mode=mode, requires_table=requires_table)
+
+    return create
+
+
+def append(original: Original, writer: Builder) -> None:
+    """``DataFrameWriterV2.append``."""
+    state = _table_writer(writer)
+    if state is None:
+        original(writer)
+    else:
+        writing.write_into(state, _named_path(state.table))
+
+
+def overwrite(original: Original, writer: Builder, condition: str | Column) -> None:
+    """``DataFrameWriterV2.overwrite``."""
+    state = _table_writer(writer)
+    if state is None:
+        original(writer, condition)
+    else:
+        where = F.col(condition) if isinstance(condition, str) else condition
+        writing.write_into(state, _named_path(state.table), replace_where=where)
+
+
+def overwrite_partitions(original: Original, writer: Builder) -> None:
+    """``DataFrameWriterV2.overwritePartitions``."""
+    state = _table_writer(writer)
+    if state is None:
+        original(writer)
+    else:
+        writing.write_into(state, _named_path(state.table), overwrites_partitions=True)
+
+
+def _table_writer(writer: Builder) -> WriterState | None:
+    """The state of a ``DataFrameWriterV2`` that writes to a Delta table, else None."""
+    builders = builders_of(writer)
+    if not is_enabled(builders.session_of(writer)):
+        return None
+    state = builders.table_writer(writer)
+    return state if _is_delta(state.source) or path_in_name(table_name(state.table)) else None
+
+
+def _named_path(table: str) -> str:
+    path = path_in_name(table_name(table))
+    if path is None:
+        problem = f"{table} is a table name; use delta.`/path`"
+        raise InvalidArgumentError(argument="table", problem=problem)
+    return path
+
+
+def _is_delta(source: str | None) -> bool:
+    return source is not None and source.lower() == "delta"
+
+
+def _one_path(path: Any, options: Mapping[str, str]) -> str:
+    """The path of a read or write: an argument, or an option."""
+    if isinstance(path, list | tuple) and len(path) == 1:
+        path = path[0]
+    if path is None:
+        path = next((text for name, text in options.items() if name.lower() == "path"), None)
+    if path is None or isinstance(path, list | tuple):
+        problem = "exactly one path of a Delta table is required"
+        raise InvalidArgumentError(argument="path", problem=problem)
+    return checked_path(path)
+
+
+METHODS: Mapping[str, Callable[..., Any]] = {
+    "DataFrameReader.load": load,
+    "DataFrameWriter.save": save,
+    "DataFrameWriterV2.create": _create("error"),
+    "DataFrameWriterV2.replace": _create("overwrite", requires_table=True),
+    "DataFrameWriterV2.createOrReplace": _create("overwrite"),
+    "DataFrameWriterV2.append": append,
+    "DataFrameWriterV2.overwrite": overwrite,
+    "DataFrameWriterV2.overwritePartitions": overwrite_partitions,
+}
+"""The methods of an enabled session."""

@@ -1,0 +1,112 @@
+"""Writing with delta-spark's options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+
+from sparkdelta.commands.write import WriteResult, write
+from sparkdelta.engine.builders import WriterState
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.spark_api.options import PROPERTY_PREFIX, WRITE, arguments
+from sparkdelta.table.write.options import WriteOptions
+from sparkdelta.tables import DeltaTable
+
+_FUNCTION = 'df.write.format("delta")'
+_DYNAMIC_OVERWRITES = "spark.sql.sources.partitionOverwriteMode"
+
+
+def save(state: WriterState, path: str) -> WriteResult:
+    """Write the rows of a ``DataFrameWriter`` to a table.
+
+    Raises
+    ------
+    UnknownArgumentError, InvalidArgumentError
+        An option is unknown, or its value.
+    DeltaError
+        Nothing was committed; see `sparkdelta.write_delta`.
+    """
+    if state.other_layout is not None:
+        problem = "a Delta table has no buckets; use partitionBy or clusterBy"
+        raise InvalidArgumentError(argument=state.other_layout, problem=problem)
+    mode = state.mode or "error"
+    found = _arguments(state)
+    if mode.lower() == "overwrite":
+        check_overwrite_mode(state.rows.sparkSession, found)
+    if found["properties"] and DeltaTable.isDeltaTable(state.rows.sparkSession, path):
+        found["properties"] = {}  # they count when the table is created
+    options = WriteOptions.spelled(
+        mode=mode, partition_by=state.partition_by, cluster_by=state.cluster_by, **found
+    )
+    return write(state.rows, path, options)
+
+
+def _arguments(state: WriterState) -> dict[str, Any]:
+    options = {n: v for n, v in state.options.items() if not n.startswith(PROPERTY_PREFIX)}
+    properties = {n: v for n, v in state.options.items() if n.startswith(PROPERTY_PREFIX)}
+    defaults = {"partition_overwrite_mode": "static", "compression": None}
+    return {
+        **defaults,
+        **arguments(options, WRITE, function=_FUNCTION),
+        "properties": {**properties, **state.properties},
+    }
+
+
+def check_overwrite_mode(spark: SparkSession, found: Mapping[str, Any]) -> None:
+    """Refuse to overwrite a whole table where a setting of the session asks for less.
+
+    Settings have no effect, but rows would be lost that delta-spark keeps.
+
+    Raises
+    ------
+    InvalidArgumentError
+    """
+    is_said = found.get("partition_overwrite_mode") == "dynamic" or "replace_where" in found
+    setting = str(spark.conf.get(_DYNAMIC_OVERWRITES, "static"))
+    if setting.lower() == "dynamic" and not is_said and not found.get("overwrite_schema"):
+        problem = (
+            f"{_DYNAMIC_OVERWRITES} is dynamic, which is not used here; give the option "
+            "partitionOverwriteMode of the write, or set it to static"
+        )
+        raise InvalidArgumentError(argument="partitionOverwriteMode", problem=problem)
+
+
+def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> WriteResult:
+    """Create or replace a table with the rows of a ``DataFrameWriterV2``.
+
+    Parameters
+    ----------
+    mode
+        As of `sparkdelta.write_delta`; ``overwrite`` defines the table anew.
+    """
+    options = WriteOptions.spelled(
+        **{
+            **_arguments(state),
+            "mode": mode,
+            "partition_by": state.partition_by,
+            "cluster_by": state.cluster_by,
+            "replaces_table": mode == "overwrite",
+            **more,
+        }
+    )
+    return write(state.rows, path, options)
+
+
+def write_into(
+    state: WriterState,
+    path: str,
+    *,
+    replace_where: Column | None = None,
+    overwrites_partitions: bool = False,
+) -> WriteResult:
+    """Append the rows of a ``DataFrameWriterV2`` to a table, or overwrite rows of it."""
+    found = _arguments(state)
+    if overwrites_partitions:
+        found["partition_overwrite_mode"] = "dynamic"
+    if replace_where is not None:
+        found["replace_where"] = replace_where
+    overwrites = overwrites_partitions or replace_where is not None
+    found.update(mode="overwrite" if overwrites else "append", requires_table=True, properties={})
+    return write(state.rows, path, WriteOptions.spelled(**found))

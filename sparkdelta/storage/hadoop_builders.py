@@ -1,0 +1,95 @@
+"""The state of classic Spark's readers and writers, from their members in the JVM.
+
+Scala's private members are public for the JVM.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+def reader_state(reader: Any) -> dict[str, Any]:
+    """Return format, options and whether columns were given of a ``DataFrameReader``."""
+    java = reader._jreader
+    return {
+        "source": str(java.source()),
+        "options": _texts(java.extraOptions().originalMap()),
+        "has_schema": bool(java.userSpecifiedSchema().isDefined()),
+    }
+
+
+def writer_state(writer: Any) -> dict[str, Any]:
+    """Return format, options, mode and columns of a ``DataFrameWriter``."""
+    java = writer._jwrite
+    is_bucketed = java.bucketColumnNames().isDefined()
+    layout = "bucketBy" if is_bucketed else "sortBy" if java.sortColumnNames().isDefined() else None
+    return {
+        "source": str(java.source()),
+        "options": _texts(java.extraOptions().originalMap()),
+        "mode": str(java.curmode().name()),
+        "partition_by": _names(java.partitioningColumns()),
+        "cluster_by": _names(java.clusteringColumns()),
+        "other_layout": layout,
+    }
+
+
+def table_writer_state(writer: Any) -> dict[str, Any]:
+    """Return provider, options, properties and columns of a ``DataFrameWriterV2``."""
+    java = writer._jwriter
+    provider = java.provider()
+    return {
+        "source": str(provider.get()) if provider.isDefined() else None,
+        "options": _texts(java.options()),
+        "properties": _texts(java.properties()),
+        "partition_by": _transform_names(java.partitioning()),
+        "cluster_by": _transform_names(java.clustering()),
+        "table": ".".join(f"`{name.replace('`', '``')}`" for name in _list(java.tableName())),
+    }
+
+
+def is_clone(spark: SparkSession, of: SparkSession) -> bool:
+    """True if a session is another one or was cloned from it."""
+    one, other = spark._jsparkSession, of._jsparkSession
+    if one.equals(other):
+        return True
+    parent = one.parentSessionState()
+    return bool(parent.isDefined() and parent.get().equals(other.sessionState()))
+
+
+def has_class(spark: SparkSession, name: str) -> bool:
+    """True if the session's class loader finds a class."""
+    jvm: Any = spark._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    return loader.getResource(f"{name.replace('.', '/')}.class") is not None
+
+
+def _list(sequence: Any) -> list[Any]:
+    return [sequence.apply(number) for number in range(sequence.size())]
+
+
+def _names(option: Any) -> tuple[str, ...] | None:
+    return tuple(map(str, _list(option.get()))) if option.isDefined() else None
+
+
+def _transform_names(option: Any) -> tuple[str, ...] | None:
+    """Return the columns of a V2 table's transforms: names, or the text of another transform."""
+    if not option.isDefined():
+        return None
+    given = option.get()
+    return tuple(map(_transform_name, _list(given) if hasattr(given, "apply") else [given]))
+
+
+def _transform_name(transform: Any) -> str:
+    if str(transform.name()) != "identity":
+        return str(transform.toString())
+    return ".".join(transform.references()[0].fieldNames())
+
+
+def _texts(scala_map: Any) -> dict[str, str]:
+    entries, found = scala_map.iterator(), {}
+    while entries.hasNext():
+        entry = entries.next()
+        found[str(entry._1())] = str(entry._2())
+    return found

@@ -1,0 +1,32 @@
+"""Times that a user writes as SQL, as the user's session understands them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.sessions import SPARK_ERRORS
+from sparkdelta.exceptions import InvalidTimestampError
+
+
+def session_time(spark: SparkSession, expression: str) -> datetime:
+    """Return the time that a SQL expression gives in the session's time zone; takes no Spark job.
+
+    Raises
+    ------
+    InvalidTimestampError
+        It is no valid expression, or null.
+    """
+    cast = f"unix_micros(CAST(({expression}) AS TIMESTAMP_LTZ)) AS micros"
+    try:
+        rows = read_rows(
+            spark.sql("VALUES (0)").selectExpr(cast), what="time of a time travel", bound=1
+        )
+    except SPARK_ERRORS as error:
+        raise InvalidTimestampError(value=expression) from error
+    if rows[0]["micros"] is None:
+        raise InvalidTimestampError(value=expression)
+    epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    return epoch + timedelta(microseconds=rows[0]["micros"])

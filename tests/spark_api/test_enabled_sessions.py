@@ -1,0 +1,190 @@
+"""`format("delta")` in sessions that asked for it, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession, readwriter
+from pyspark.sql import functions as F
+
+import sparkdelta
+from sparkdelta import DeltaTable, load_snapshot
+from sparkdelta.engine.sessions import SPARK_ERRORS
+from sparkdelta.exceptions import (
+    DeltaSparkPresentError,
+    InvalidArgumentError,
+    InvalidTimestampError,
+    MissingReplacedTableError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    UnknownArgumentError,
+)
+from sparkdelta.spark_api import enabled_sessions
+
+
+@pytest.fixture
+def enabled(spark: SparkSession) -> Iterator[SparkSession]:
+    yield sparkdelta.enable(spark)
+    sparkdelta.disable(spark)
+
+
+def _ids(rows: DataFrame) -> list[int]:
+    return sorted(row["id"] for row in rows.select("id").collect())
+
+
+def test_the_ways_to_write_and_read(enabled: SparkSession, table_path: str) -> None:
+    three, two = enabled.range(3), enabled.range(10, 12)
+    three.write.format("delta").save(table_path)
+    with pytest.raises(TableAlreadyExistsError):
+        three.write.format("Delta").save(table_path)
+    three.write.save(table_path, format="delta", mode="ignore")
+    two.write.mode("append").option("userMetadata", "x").format("delta").option(
+        "path", table_path
+    ).save()
+    (
+        two.withColumn("part", F.lit("a"))
+        .write.format("delta")
+        .mode("overwrite")
+        .partitionBy("part")
+        .option("OVERWRITESCHEMA", "True")
+        .save(table_path)
+    )
+    read = enabled.read.format("delta")
+    assert _ids(read.load(table_path)) == [10, 11]
+    assert _ids(enabled.read.option("versionAsOf", 0).format("delta").load(table_path)) == [0, 1, 2]
+    assert _ids(enabled.read.load(f"{table_path}@v1", format="delta")) == [0, 1, 2, 10, 11]
+    assert load_snapshot(enabled, table_path).metadata.partition_columns == ("part",)
+    history = DeltaTable.forPath(enabled, table_path).history().select("userMetadata").collect()
+    assert [row[0] for row in history] == [None, "x", None]
+
+
+def test_times_are_those_of_the_session(enabled: SparkSession, table_path: str) -> None:
+    enabled.range(1).write.format("delta").save(table_path)
+    (commit,) = DeltaTable.forPath(enabled, table_path).history().collect()
+    enabled.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        shown = enabled.sql("SELECT 1").select(F.lit(commit["timestamp"]).cast("string"))
+        text = shown.collect()[0][0]
+        read = enabled.read.format("delta").option("timestampAsOf", text)
+        assert _ids(read.load(table_path)) == [0]
+        digits = "".join(filter(str.isdigit, text)).ljust(17, "0")[:17]
+        assert _ids(enabled.read.format("delta").load(f"{table_path}@{digits}")) == [0]
+    finally:
+        enabled.conf.set("spark.sql.session.timeZone", "UTC")
+    with pytest.raises(InvalidTimestampError):
+        enabled.read.format("delta").option("timestampAsOf", "yesterdays").load(table_path)
+
+
+def test_options_of_writes(enabled: SparkSession, table_path: str) -> None:
+    def write(rows: DataFrame, mode: str = "append", **options: Any) -> None:
+        rows.write.format("delta").mode(mode).options(**options).save(table_path)
+
+    write(enabled.range(4), **{"delta.enableChangeDataFeed": "true"})
+    write(enabled.range(4, 6), txnAppId="a", txnVersion=1, compression="gzip", optimizeWrite=False)
+    write(enabled.range(4, 6), txnAppId="a", txnVersion=1, **{"delta.enableChangeDataFeed": True})
+    assert _ids(enabled.read.format("delta").load(table_path)) == [0, 1, 2, 3, 4, 5]
+    write(enabled.range(1).withColumn("more", F.lit(1)), mergeSchema="true", maxRecordsPerFile=1)
+    write(enabled.range(1, 2), dataChange="false")
+    snapshot = load_snapshot(enabled, table_path)
+    assert (snapshot.version, snapshot.schema.names) == (3, ["id", "more"])
+    changes = enabled.read.format("delta").option("readChangeFeed", "true")
+    assert _ids(changes.option("startingVersion", 1).load(table_path)) == [0, 4, 5]
+    with pytest.raises(UnknownArgumentError) as raised:
+        write(enabled.range(1), overwriteSchemas="true")
+    assert raised.value.suggestion == "Use overwriteSchema"
+    with pytest.raises(InvalidArgumentError):
+        write(enabled.range(1), mergeSchema="yes")
+    with pytest.raises(UnknownArgumentError):
+        enabled.read.format("delta").option("inferSchema", "true").load(table_path)
+    with pytest.raises(InvalidArgumentError):
+        enabled.read.format("delta").schema("id INT").load(table_path)
+    with pytest.raises(InvalidArgumentError):
+        enabled.range(1).write.format("delta").bucketBy(2, "id").save(table_path)
+
+
+def test_a_dynamic_overwrite_by_setting_is_not_a_full_one(
+    enabled: SparkSession, table_path: str
+) -> None:
+    rows = enabled.range(3).withColumn("part", F.col("id") % 2)
+    rows.write.format("delta").partitionBy("part").save(table_path)
+    write = rows.where("part = 1").write.format("delta").mode("overwrite")
+    enabled.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        with pytest.raises(InvalidArgumentError):
+            write.save(table_path)
+        write.option("partitionOverwriteMode", "dynamic").save(table_path)
+    finally:
+        enabled.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert _ids(enabled.read.format("delta").load(table_path)) == [0, 1, 2]
+
+
+def test_clustered_tables(enabled: SparkSession, table_path: str) -> None:
+    rows = enabled.range(2)
+    rows.write.format("delta").clusterBy("id").save(table_path)
+    rows.write.format("delta").mode("append").clusterBy("id").save(table_path)
+    (detail,) = DeltaTable.forPath(enabled, table_path).detail().collect()
+    assert (detail["clusteringColumns"], detail["numFiles"] > 1) == (["id"], True)
+    more = rows.withColumn("more", F.lit(1)).write.format("delta").mode("append")
+    with pytest.raises(sparkdelta.DeltaError):
+        more.option("mergeSchema", "true").clusterBy("more").save(table_path)
+
+
+def test_write_to(enabled: SparkSession, table_path: str) -> None:
+    name = f"delta.`{table_path}`"
+    rows = enabled.range(4).withColumn("part", F.col("id") % 2)
+    with pytest.raises(TableNotFoundError):
+        rows.writeTo(name).append()
+    with pytest.raises(MissingReplacedTableError):
+        rows.writeTo(name).using("delta").replace()
+    rows.writeTo(name).using("delta").partitionedBy(F.col("part")).tableProperty("a", "b").create()
+    snapshot = load_snapshot(enabled, table_path)
+    assert snapshot.metadata.partition_columns == ("part",)
+    assert snapshot.properties["a"] == "b"
+    rows.writeTo(name).append()
+    rows.where("part = 1").writeTo(name).overwrite(F.col("part") == 1)
+    rows.where("id = 2").writeTo(name).overwritePartitions()
+    assert _ids(enabled.read.format("delta").load(table_path)) == [1, 2, 3]
+    enabled.range(7, 8).writeTo(name).using("delta").createOrReplace()
+    snapshot = load_snapshot(enabled, table_path)
+    assert snapshot.metadata.partition_columns == ()
+    assert "a" not in snapshot.properties
+    assert _ids(enabled.read.format("delta").load(table_path)) == [7]
+
+
+def test_everything_else_is_pysparks(spark: SparkSession, tmp_path: Path) -> None:
+    path, load = str(tmp_path / "parquet"), readwriter.DataFrameReader.load
+    sparkdelta.enable(sparkdelta.enable(spark))
+    try:
+        assert readwriter.DataFrameReader.load is not load
+        assert readwriter.DataFrameReader.load.__doc__ == load.__doc__
+        spark.range(3).write.save(path, format="parquet")
+        assert _ids(spark.read.load(path)) == [0, 1, 2]
+        assert _ids(spark.read.format("parquet").load([path])) == [0, 1, 2]
+        other = spark.newSession()
+        with pytest.raises(SPARK_ERRORS):
+            other.read.format("delta").load(path)
+        assert enabled_sessions.is_enabled(_clone(spark))
+    finally:
+        sparkdelta.disable(spark)
+    assert readwriter.DataFrameReader.load is load
+    with pytest.raises(SPARK_ERRORS):
+        spark.read.format("delta").load(path)
+
+
+def _clone(spark: SparkSession) -> SparkSession:
+    """A session as `foreachBatch` hands out."""
+    return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+
+
+def test_delta_spark_beside_it_is_refused(spark: SparkSession) -> None:
+    other = spark.newSession()
+    other.conf.set(
+        "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+    )
+    with pytest.raises(DeltaSparkPresentError):
+        sparkdelta.enable(other)
+    assert not issubclass(DeltaSparkPresentError, PySparkException)
