@@ -38,13 +38,13 @@ def writer_state(writer: Any) -> dict[str, Any]:
 def table_writer_state(writer: Any) -> dict[str, Any]:
     """Return provider, options, properties and columns of a ``DataFrameWriterV2``."""
     java = writer._jwriter
-    provider = java.provider()
+    provider, clustering = java.provider(), java.clustering()
     return {
         "source": str(provider.get()) if provider.isDefined() else None,
         "options": _texts(java.options()),
         "properties": _texts(java.properties()),
         "partition_by": _transform_names(java.partitioning()),
-        "cluster_by": _transform_names(java.clustering()),
+        "cluster_by": tuple(_references(clustering.get())) if clustering.isDefined() else None,
         "table": ".".join(f"`{name.replace('`', '``')}`" for name in _list(java.tableName())),
     }
 
@@ -75,16 +75,16 @@ def _names(option: Any) -> tuple[str, ...] | None:
 
 def _transform_names(option: Any) -> tuple[str, ...] | None:
     """Return the columns of a V2 table's transforms: names, or the text of another transform."""
-    if not option.isDefined():
-        return None
-    given = option.get()
-    return tuple(map(_transform_name, _list(given) if hasattr(given, "apply") else [given]))
+    return tuple(map(_transform_name, _list(option.get()))) if option.isDefined() else None
 
 
 def _transform_name(transform: Any) -> str:
-    if str(transform.name()) != "identity":
-        return str(transform.toString())
-    return ".".join(transform.references()[0].fieldNames())
+    is_column = str(transform.name()) == "identity"
+    return _references(transform)[0] if is_column else str(transform.toString())
+
+
+def _references(transform: Any) -> list[str]:
+    return [".".join(column.fieldNames()) for column in transform.references()]
 
 
 def _texts(scala_map: Any) -> dict[str, str]:

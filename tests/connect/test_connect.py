@@ -138,7 +138,9 @@ def by_pyspark(spark: SparkSession, root: Path) -> Any:
     name = f"delta.`{path}`"
     sparkdelta.enable(spark)
     try:
-        rows.write.format("delta").partitionBy("part").option("delta.appendOnly", "false").save(path)
+        rows.write.format("delta").partitionBy("part").option("delta.appendOnly", "false").save(
+            path
+        )
         rows.where("id > 2").write.mode("append").save(
             path, format="delta", txnAppId="a", txnVersion=1
         )

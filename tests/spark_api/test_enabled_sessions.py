@@ -148,7 +148,7 @@ def test_write_to(enabled: SparkSession, table_path: str) -> None:
     rows.where("part = 1").writeTo(name).overwrite(F.col("part") == 1)
     rows.where("id = 2").writeTo(name).overwritePartitions()
     assert _ids(enabled.read.format("delta").load(table_path)) == [1, 2, 3]
-    enabled.range(7, 8).writeTo(name).using("delta").createOrReplace()
+    enabled.range(7, 8).writeTo(name).using("delta").clusterBy("id").createOrReplace()
     snapshot = load_snapshot(enabled, table_path)
     assert snapshot.metadata.partition_columns == ()
     assert "a" not in snapshot.properties
