@@ -24,6 +24,7 @@ from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
 from sparkdelta.table.maintenance.optimization import OptimizeResult
+from sparkdelta.table.scan.row_names import RowNames, columns_frame
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.write.altered_properties import set_properties
 from sparkdelta.table.write.dropped_features import drop_feature
@@ -51,6 +52,7 @@ class DeltaTable:
         self._path = path
         self._options = dict(hadoopConf)
         self._alias: str | None = None
+        self._frames: list[DataFrame] = []
 
     @classmethod
     def forPath(
@@ -120,15 +122,25 @@ class DeltaTable:
         return f"DeltaTable({self._path!r})"
 
     def toDF(self) -> DataFrame:
-        """Return the rows of the latest version, see `sparkdelta.read_delta`."""
+        """Return the rows of the latest version, see `sparkdelta.read_delta`.
+
+        Its columns, such as ``table.toDF()["id"]``, can be used in conditions and values of
+        `delete`, `update` and `merge`.
+        """
         rows = self._snapshot().scan().to_df()
-        return rows if self._alias is None else rows.alias(self._alias)
+        self._frames[:] = [columns_frame(rows, *self._frames)]
+        return self._names.given_to(rows)
 
     def alias(self, aliasName: str) -> DeltaTable:
         """Return the same table with an alias for its rows."""
         table = DeltaTable(self._spark, self._path, self._options)
-        table._alias = aliasName
+        table._alias, table._frames = aliasName, self._frames
         return table
+
+    @property
+    def _names(self) -> RowNames:
+        """The names of the rows in conditions and values."""
+        return RowNames(self._alias, *self._frames)
 
     def delete(self, condition: str | Column | None = None) -> ChangeResult:
         """Delete the rows that a condition is true of, all rows without one.
@@ -158,7 +170,7 @@ class DeltaTable:
         """
         where = checked_condition(condition, "condition")
         with advised(self._spark, self._path):
-            return delete(self._spark, self._path, where, alias=self._alias, options=self._options)
+            return delete(self._spark, self._path, where, names=self._names, options=self._options)
 
     def update(
         self,
@@ -197,7 +209,7 @@ class DeltaTable:
         where, values = checked_condition(condition, "condition"), checked_values(set, "set")
         with advised(self._spark, self._path):
             return update(
-                self._spark, self._path, where, values, alias=self._alias, options=self._options
+                self._spark, self._path, where, values, names=self._names, options=self._options
             )
 
     def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
@@ -219,7 +231,7 @@ class DeltaTable:
         on = checked_condition(condition, "condition")
         if on is None:
             raise InvalidArgumentError(argument="condition", problem="it must not be None")
-        request = MergeRequest(source=source, condition=on, clauses=(), target_alias=self._alias)
+        request = MergeRequest(source=source, condition=on, clauses=(), names=self._names)
         return DeltaMergeBuilder(request, self._merge)
 
     def optimize(self) -> DeltaOptimizeBuilder:

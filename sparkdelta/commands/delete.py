@@ -18,6 +18,7 @@ from sparkdelta.protocol.change_types import ChangeType
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.table.commit.row_changes import commit_changes
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
+from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.staging import staging
 from sparkdelta.table.write.change_files import with_change_type
 from sparkdelta.table.write.matching_rows import condition_parameter, find_matching_rows
@@ -40,7 +41,7 @@ def delete(
     path: str,
     where: str | Column | None = None,
     *,
-    alias: str | None = None,
+    names: RowNames = NO_NAMES,
     options: Mapping[str, str] | None = None,
 ) -> ChangeResult:
     """Delete the rows that a condition is true of, all rows without one.
@@ -66,7 +67,7 @@ def delete(
             stage,
             operation=_OPERATION,
             vectors=vectors_of(snapshot.configuration),
-            alias=alias,
+            names=names,
         )
         touched = matching.touched
         if not touched.num_files:

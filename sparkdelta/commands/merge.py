@@ -23,6 +23,7 @@ from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.table.commit.row_changes import commit_changes
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.scan.conditions import shown
+from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import Staging, staging
 from sparkdelta.table.write.matching_rows import condition_parameter
@@ -64,6 +65,8 @@ class MergeRequest:
     ----------
     source
         May have an alias.
+    names
+        Of the table's rows in conditions and values.
     evolves
         True if the schema of the table may get the columns of the source.
     """
@@ -71,7 +74,7 @@ class MergeRequest:
     source: DataFrame
     condition: str | Column
     clauses: tuple[MergeClause, ...]
-    target_alias: str | None = None
+    names: RowNames = NO_NAMES
     evolves: bool = False
 
 
@@ -100,7 +103,7 @@ def merge(
         request.clauses,
         unchanged_table(snapshot),
         request.source.schema,
-        target_alias=request.target_alias,
+        target_alias=request.names.alias,
         evolves=request.evolves,
         path=snapshot.path,
     )
@@ -108,7 +111,7 @@ def merge(
         jobs_of(snapshot.path, snapshot.version),
         staging(spark, snapshot.log.store) as stage,
     ):
-        frames = empty_frames(spark, snapshot.schema, request.source, alias=request.target_alias)
+        frames = empty_frames(spark, snapshot.schema, request.source, names=request.names)
         check_merge(resolved, request.condition, frames)
         source = stage_source(request.source, stage)
         watch.lap("materializeSourceTimeMs")
@@ -119,7 +122,7 @@ def merge(
             resolved.clauses,
             stage,
             frames=frames,
-            alias=request.target_alias,
+            names=request.names,
         )
         rows = _RowCounts(resolved.clauses, matches)
         actions = resolved.change.actions
@@ -135,7 +138,7 @@ def merge(
                 source=source,
                 touched=touched,
                 stage=stage,
-                alias=request.target_alias,
+                names=request.names,
             ).write()
             expected = touched.num_copied_rows + rows.updated + rows.inserted
             check_row_count(merged.new, expected, path=snapshot.path, operation=OPERATION)

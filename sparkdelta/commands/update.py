@@ -22,6 +22,7 @@ from sparkdelta.schema.row_rules import row_rules
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.commit.row_changes import commit_changes
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
+from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.staging import Staging, staging
 from sparkdelta.table.write.assignments import update_assignments, with_assignments
 from sparkdelta.table.write.change_files import ChangeFiles, with_change_type
@@ -42,6 +43,7 @@ from sparkdelta.table.write.row_changes import (
     open_changeable,
     unchanged_table,
 )
+from sparkdelta.table.write.staged_rows import computed_once
 from sparkdelta.table.write.touched_files import vectors_of
 
 _OPERATION = "UPDATE"
@@ -54,7 +56,7 @@ def update(
     where: str | Column | None,
     values: Mapping[str, str | Column],
     *,
-    alias: str | None = None,
+    names: RowNames = NO_NAMES,
     options: Mapping[str, str] | None = None,
 ) -> ChangeResult:
     """Assign new values to columns of the rows that a condition is true of.
@@ -68,7 +70,7 @@ def update(
     snapshot = open_changeable(spark, path, options)
     table = snapshot.configuration
     rules = row_rules(table.schema, table.protocol, table.properties, path=snapshot.path)
-    assignments = update_assignments(table.schema, values, rules, alias=alias)
+    assignments = update_assignments(table.schema, values, rules, alias=names.alias)
     with (
         jobs_of(snapshot.path, snapshot.version),
         staging(spark, snapshot.log.store) as stage,
@@ -79,14 +81,14 @@ def update(
             stage,
             operation=_OPERATION,
             vectors=vectors_of(table),
-            alias=alias,
+            names=names,
         )
         touched = matching.touched
         if not touched.num_files:
             return ChangeResult(milliseconds=watch.total_ms)
         watch.lap("scanTimeMs")
         with change_writer(spark, snapshot, unchanged_table(snapshot), touched) as writer:
-            new, changed = _written(matching, assignments, writer, stage, alias)
+            new, changed = _written(matching, assignments, writer, stage)
             assert new is not None
             updated = new.num_rows - touched.num_copied_rows
             if touched.num_rows is not None:
@@ -126,27 +128,26 @@ def _written(
     assignments: Assignments,
     writer: ChangeWriter,
     stage: Staging,
-    alias: str | None,
 ) -> tuple[NewFiles | None, ChangeFiles | None]:
     """Write the new rows, and the change data if the table has any."""
     table, path = writer.change.after, writer.snapshot.path
-    names = [quoted(name) for name in table.schema.names]
+    columns = [quoted(name) for name in table.schema.names]
     rows = writer.with_file_columns(matching.rows(*writer.row_ids))
     kept = list(writer.file_columns)
     if kept:
         # The row keeps its id; null stands for the version of the commit.
         rows = rows.withColumn(kept[1], F.lit(None).cast("long"))
     if writer.writes_change_data:
-        rows = rows.withColumn(_BEFORE, F.struct(*names))
+        rows = rows.withColumn(_BEFORE, F.struct(*columns))
         kept.append(_BEFORE)
-    rows = rows if alias is None else rows.alias(alias)
+    rows = matching.names.given_to(rows)
     assigned = with_assignments(rows, table.schema, [assignments], kept=kept)
     matched = match_assigned(table, [assignments], path=path)
     new = conform(assigned, matched, table, spark=writer.spark, path=path, kept=kept)
     if not writer.writes_change_data:
         return writer.write(new, matching.touched), None
-    staged = stage.stage_rows(new, "updated")  # values may differ when they are computed again
+    staged = computed_once(new, stage, "updated")
     files = writer.write(staged.drop(_BEFORE), matching.touched)
     before = with_change_type(staged.select(f"{quoted(_BEFORE)}.*"), ChangeType.UPDATE_PREIMAGE)
-    after = with_change_type(staged.select(*names), ChangeType.UPDATE_POSTIMAGE)
+    after = with_change_type(staged.select(*columns), ChangeType.UPDATE_POSTIMAGE)
     return files, writer.write_changes(before.unionByName(after))

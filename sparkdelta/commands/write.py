@@ -21,7 +21,9 @@ from sparkdelta.exceptions import (
     MetadataChangedException,
     TableAlreadyExistsError,
 )
+from sparkdelta.frames.rows.conformed_rows import retyped_rows
 from sparkdelta.protocol.actions import TransactionIdentifier
+from sparkdelta.protocol.change_types import ChangeType
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.storage.log_store import LogStore
@@ -30,6 +32,8 @@ from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.scan.read_provenance import version_read
 from sparkdelta.table.snapshot import Snapshot, find_snapshot, open_snapshot
+from sparkdelta.table.staging import staging
+from sparkdelta.table.write.change_files import ChangeFiles, with_change_type
 from sparkdelta.table.write.conforming import (
     MatchedRows,
     conform,
@@ -50,10 +54,12 @@ from sparkdelta.table.write.rewriting import (
     rewrite_matching,
     rewrite_partitions,
 )
+from sparkdelta.table.write.row_changes import change_writer
 from sparkdelta.table.write.rule_expressions import check_expressions
 from sparkdelta.table.write.schema_changes import written_table
-from sparkdelta.table.write.staged_rows import staged_rows
+from sparkdelta.table.write.staged_rows import computed_once, staged_rows
 from sparkdelta.table.write.table_change import TableChange
+from sparkdelta.table.write.touched_files import TouchedFiles
 
 _MAX_REWRITES = 10
 
@@ -117,15 +123,18 @@ def _write(
         with jobs_of(root, None if snapshot is None else snapshot.version):
             rewrite = _rewrite(snapshot, options)
             with staged_rows(rows, spark, store) as staged:
-                files = _data_files(staged, change, matched, rewrite, store, options)
+                new = _conformed(staged, matched, change, store, options)
+                files, changed = _written(new, snapshot, change, matched, rewrite, store, options)
             if snapshot is not None and _replaces_partitions(snapshot, options):
                 rewrite = rewrite_partitions(snapshot, files.adds, data_change=options.data_change)
         change = with_used_identities(change, matched, files, path=root)
         transaction = _transaction(
-            spark, store, snapshot, change, files, rewrite, options, reads_table=read is not None
-        )
+            spark, store, snapshot, change, files, changed, rewrite, options,
+            reads_table=read is not None,
+        )  # fmt: skip
+        directories = [each.directory for each in (files, changed) if each is not None]
         try:
-            with report_orphans(root, [files.directory]):
+            with report_orphans(root, directories):
                 done = transaction.commit()
         except MetadataChangedException:
             # Another write may have used the same identity values; these are in the files already.
@@ -166,6 +175,51 @@ def _rewrite(snapshot: Snapshot | None, options: WriteOptions) -> Rewrite | None
     return rewrite_matching(snapshot, where, operation="replace_where", data_change=data_change)
 
 
+def _conformed(
+    rows: DataFrame,
+    matched: MatchedRows,
+    change: TableChange,
+    store: LogStore,
+    options: WriteOptions,
+) -> DataFrame:
+    spark = rows.sparkSession
+    conformed = conform(rows, matched, change.after, spark=spark, path=store.table_root)
+    if options.replace_where is not None:
+        conformed = require(conformed, options.replace_where, spark=spark)
+    return conformed
+
+
+def _written(
+    new: DataFrame,
+    snapshot: Snapshot | None,
+    change: TableChange,
+    matched: MatchedRows,
+    rewrite: Rewrite | None,
+    store: LogStore,
+    options: WriteOptions,
+) -> tuple[NewFiles, ChangeFiles | None]:
+    """Write the new rows and those that stay, and the change data if there must be any.
+
+    References
+    ----------
+    PROTOCOL.md#add-cdc-file
+    """
+    if snapshot is None or rewrite is None or rewrite.removed_rows is None:
+        return _data_files(new, change, matched, rewrite, store, options), None
+    spark, fields = new.sparkSession, change.after.schema.fields
+    with (
+        staging(spark, store) as stage,
+        change_writer(spark, snapshot, change, TouchedFiles()) as writer,
+    ):
+        new = computed_once(new, stage, "replacing")
+        files = _data_files(new, change, matched, rewrite, store, options)
+        writer.directories.append(files.directory)
+        removed = retyped_rows(rewrite.removed_rows, fields, ())
+        inserts = with_change_type(new, ChangeType.INSERT)
+        deletes = with_change_type(removed, ChangeType.DELETE)
+        return files, writer.write_changes(inserts.unionByName(deletes))
+
+
 def _data_files(
     rows: DataFrame,
     change: TableChange,
@@ -175,15 +229,12 @@ def _data_files(
     options: WriteOptions,
 ) -> NewFiles:
     table, spark = change.after, rows.sparkSession
-    conformed = conform(rows, matched, table, spark=spark, path=store.table_root)
-    if options.replace_where is not None:
-        conformed = require(conformed, options.replace_where, spark=spark)
     row_id_columns: tuple[str, ...] = ()
     if rewrite is not None and rewrite.survivors is not None:
         row_id_columns = rewrite.row_id_columns
-        conformed = with_survivors(conformed, rewrite.survivors, table, row_id_columns)
+        rows = with_survivors(rows, rewrite.survivors, table, row_id_columns)
     return write_rows(
-        conformed,
+        rows,
         change,
         store,
         spark=spark,
@@ -202,12 +253,17 @@ def _transaction(
     snapshot: Snapshot | None,
     change: TableChange,
     files: NewFiles,
+    changed: ChangeFiles | None,
     rewrite: Rewrite | None,
     options: WriteOptions,
     *,
     reads_table: bool,
 ) -> Transaction:
-    staged = replace(change.actions, adds=files.values or ())
+    staged = replace(
+        change.actions,
+        adds=files.values or (),
+        change_files=() if changed is None else changed.values,
+    )
     app_ids = frozenset[str]()
     if options.txn_app_id is not None and options.txn_version is not None:
         now = time.time_ns() // 1_000_000
@@ -224,7 +280,7 @@ def _transaction(
             change, files, options, is_blind_append=rewrite is None and not reads_table
         ),
         staged=staged,
-        file_actions=file_actions(files, rewrite),
+        file_actions=file_actions(files, rewrite, changed),
         read=replace(read, app_ids=app_ids, whole_table=read.whole_table or reads_table),
         tags=commit_tags(change.after, rewrite),
         user_metadata=options.user_metadata,

@@ -20,7 +20,7 @@ from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.storage import hadoop, hadoop_scans
 from sparkdelta.storage.hadoop_files import HadoopFiles
 from sparkdelta.storage.hadoop_log import HadoopLogStore
-from sparkdelta.storage.hadoop_plans import columns_used, with_attributes_of
+from sparkdelta.storage.hadoop_plans import columns_used, with_attributes_of, with_columns_of
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
@@ -201,6 +201,9 @@ class ClassicEngine:
 
     def with_attributes_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
         return with_attributes_of(rows, like)
+
+    def with_columns_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
+        return with_columns_of(rows, like)
 
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
         return hadoop.plan_nodes(frame)

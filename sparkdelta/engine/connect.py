@@ -188,6 +188,9 @@ class ConnectEngine:
     def with_attributes_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
         raise NotImplementedError(_NO_PLANS)
 
+    def with_columns_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:  # noqa: ARG002
+        return rows  # whose columns know the plan that they come from
+
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
         raise NotImplementedError(_NO_PLANS)
 

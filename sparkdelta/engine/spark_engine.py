@@ -257,6 +257,11 @@ class SparkEngine(Protocol):
         expressions of it, and its own columns, can be evaluated on them; requires `sees_plans`.
         """
 
+    def with_columns_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
+        """Return rows whose columns stand for those of another DataFrame that have their names and
+        types, so that its own columns can be evaluated on them; the same rows without `sees_plans`.
+        """
+
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
         """Return True if a plan is deterministic, and the class names of its operators and
         expressions; requires `sees_plans`.

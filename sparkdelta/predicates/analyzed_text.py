@@ -102,14 +102,14 @@ def parse_analyzed(
     schema
         The table's columns.
     alias
-        The alias of the rows; `qualifier_of(schema)` by default.
+        An alias of the rows beside `qualifier_of(schema)`.
     time_zone
         The session time zone, for strings that are cast to timestamps.
     shown_zone
         The time zone in which Spark formatted timestamps; `time_zone` by default.
     """
     try:
-        part = _parsed(_tokens(text, alias or qualifier_of(schema)))
+        part = _parsed(_tokens(text, *filter(None, (alias, qualifier_of(schema)))))
         return _AnalyzedTree(schema, time_zone, shown_zone or time_zone).predicate(part)
     except UnusableError as error:
         return Unusable(text, error.reason)
@@ -117,9 +117,10 @@ def parse_analyzed(
         return Unusable(text, "it is nested too deeply")
 
 
-def _tokens(text: str, alias: str) -> Iterator[_Token]:
-    qualifiers = f"(?:{re.escape(quoted(alias))}|{re.escape(alias)})"  # Spark quotes if needed
-    pattern = _TEXT.replace("{qualifier}", qualifiers)
+def _tokens(text: str, *qualifiers: str) -> Iterator[_Token]:
+    # Spark quotes them if needed.
+    forms = (re.escape(form) for name in qualifiers for form in (quoted(name), name))
+    pattern = _TEXT.replace("{qualifier}", f"(?:{'|'.join(forms)})")
     for found in re.finditer(pattern, text, re.VERBOSE | re.DOTALL):
         kind = str(found.lastgroup)
         if kind != "space":

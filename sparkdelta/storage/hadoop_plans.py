@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,9 +49,7 @@ def condition_terms(
 def columns_used(frame: DataFrame, rows: DataFrame) -> list[str]:
     """Return the columns of `rows` that the last operator of a plan refers to."""
     used = frame._jdf.queryExecution().analyzed().references()
-    output = rows._jdf.queryExecution().analyzed().output()
-    attributes = (output.apply(number) for number in range(output.size()))
-    return [str(each.name()) for each in attributes if used.contains(each)]
+    return [str(each.name()) for each in _output(rows) if used.contains(each)]
 
 
 def with_attributes_of(rows: DataFrame, like: DataFrame) -> DataFrame:
@@ -63,16 +61,31 @@ def with_attributes_of(rows: DataFrame, like: DataFrame) -> DataFrame:
     rows
         The columns of `like` in their order, and possibly others.
     """
+    return _standing_for(rows, dict(enumerate(_output(like))))
+
+
+def with_columns_of(rows: DataFrame, like: DataFrame) -> DataFrame:
+    """Return rows whose columns stand for those of another DataFrame that have their names and
+    types: they have its ids, so that its own columns can be evaluated on them.
+    """
+    known = {(a.name(), a.dataType().catalogString()): a for a in _output(like)}
+    attributes = {}
+    for number, own in enumerate(_output(rows)):
+        found = known.get((own.name(), own.dataType().catalogString()))
+        if found is not None and not found.exprId().equals(own.exprId()):
+            attributes[number] = found
+    return _standing_for(rows, attributes) if attributes else rows
+
+
+def _standing_for(rows: DataFrame, attributes: Mapping[int, Any]) -> DataFrame:
+    """Return rows some of whose columns, by their number, stand for other attributes."""
     spark = rows.sparkSession
     jvm: Any = spark._jvm
-    plan = rows._jdf.queryExecution().analyzed()
-    own, wanted = plan.output(), like._jdf.queryExecution().analyzed().output()
     none = getattr(getattr(jvm.scala, "None$"), "MODULE$")
     nothing = _scala_sequence(jvm, [])
     catalyst = jvm.org.apache.spark.sql.catalyst
-    columns = [own.apply(number) for number in range(own.size())]
-    for number in range(wanted.size()):
-        attribute = wanted.apply(number)
+    columns = _output(rows)
+    for number, attribute in attributes.items():
         columns[number] = catalyst.expressions.Alias(
             columns[number],
             attribute.name(),
@@ -81,9 +94,16 @@ def with_attributes_of(rows: DataFrame, like: DataFrame) -> DataFrame:
             none,
             nothing,
         )
+    plan = rows._jdf.queryExecution().analyzed()
     project = catalyst.plans.logical.Project(_scala_sequence(jvm, columns), plan)
     renamed = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, project)
     return ClassicDataFrame(renamed, spark)
+
+
+def _output(frame: DataFrame) -> list[Any]:
+    """Return the attributes that are the columns of a DataFrame."""
+    output = frame._jdf.queryExecution().analyzed().output()
+    return [output.apply(number) for number in range(output.size())]
 
 
 def _scala_sequence(jvm: Any, items: list[Any]) -> Any:

@@ -27,6 +27,7 @@ from sparkdelta.exceptions import (
     SubqueryInConditionError,
 )
 from sparkdelta.table.commit.transaction import Transaction
+from sparkdelta.table.scan.row_names import RowNames
 from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import counted_jobs
 from tests.support.unreferenced import assert_reported
@@ -161,7 +162,7 @@ def test_the_alias_of_the_table_in_conditions(
     """Files are chosen by them as by other conditions; without the alias, there is no such name."""
     table, alias = create(spark, table_path, VECTORS, partition_by=["part"]), f"`{name}`"
     where = f"{alias}.id < 4 AND {alias}.n > 1"
-    scan = load_snapshot(spark, table_path).scan(where).under(name)
+    scan = load_snapshot(spark, table_path).scan(where).under(RowNames(name))
     assert scan.files().count() == 2
     aliased = table.alias(name)
     assert aliased.delete(where).num_deleted_rows == 2

@@ -22,6 +22,7 @@ from sparkdelta.exceptions import (
     ConcurrentDeleteReadException,
     MultipleSourceRowsError,
 )
+from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.write.merge_clauses import Clause, MergeClause
 from tests.support.settings import HOSTILE, settings
 
@@ -61,7 +62,7 @@ def merged(
 ) -> tuple[int, int, int]:
     """The numbers of updated, deleted and inserted rows."""
     given = tuple(MergeClause(*clause) for clause in clauses)
-    (row,) = merge(spark, path, MergeRequest(rows, condition, given, "t")).collect()
+    (row,) = merge(spark, path, MergeRequest(rows, condition, given, RowNames("t"))).collect()
     assert row["num_affected_rows"] == sum(row[1:])
     return tuple(row[1:])
 

@@ -10,7 +10,14 @@ import pytest
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F
 
-from sparkdelta import load_snapshot, read_delta, write_delta
+from sparkdelta import (
+    DeltaTable,
+    load_snapshot,
+    read_changes,
+    read_delta,
+    verify,
+    write_delta,
+)
 from sparkdelta.commands import write
 from sparkdelta.exceptions import (
     AggregateInConditionError,
@@ -20,7 +27,7 @@ from sparkdelta.exceptions import (
     NondeterministicConditionError,
     ReplaceWhereMismatchError,
     SubqueryInConditionError,
-    WriteNotImplementedError,
+    WriteFailedError,
 )
 from sparkdelta.protocol.conflicts import ReadSet
 from tests.support.log_writer import write_commit
@@ -33,6 +40,7 @@ from tests.support.table_builder import (
     write_data,
     write_vectors,
 )
+from tests.support.unreferenced import unreferenced
 
 
 def rows(spark: SparkSession, path: str) -> list[tuple[Any, ...]]:
@@ -155,19 +163,49 @@ def test_rows_that_are_written_again_keep_their_ids(spark: SparkSession, table_p
     assert after[9][1] == 2
 
 
-def test_change_data_must_be_told(spark: SparkSession, table_path: str) -> None:
-    """ "Change Data Files": rows that a file keeps are no change, and its removal would say so."""
-    configuration = {"delta.enableChangeDataFeed": "true"}
-    fields = (field("id", "long"), field("p", "string"))
-    write_commit(Path(table_path), 0, [protocol(1, 4), metadata(
-        *fields, partitioned_by=["p"], configuration=configuration)])  # fmt: skip
-    frame = spark.range(1).selectExpr("id", "'a' AS p")
-    write_delta(frame, table_path, mode="append")
-    with pytest.raises(WriteNotImplementedError) as raised:
-        write_delta(frame, table_path, mode="overwrite", replace_where="id = 0")
-    assert "change data" in raised.value.missing[0]
-    write_delta(frame, table_path, mode="overwrite", replace_where="p = 'a'")
-    assert rows(spark, table_path) == [(0, "a")]
+def test_change_data_of_replaced_rows(spark: SparkSession, table_path: str) -> None:
+    """PROTOCOL.md#add-cdc-file: rows that a file keeps are no change, and its removal would say so;
+    new rows have the values of the data, whatever a second evaluation would give. Of partitions,
+    whole files tell.
+    """
+    names = ("delta.enableChangeDataFeed", "delta.enableRowTracking", "delta.enableDeletionVectors")
+    first = spark.range(0, 12, 1, 2).selectExpr("id", "'old' AS s", "id % 2 AS p")
+    properties = dict.fromkeys(names, "true")
+    write_delta(first, table_path, partition_by=["p"], properties=properties)
+    DeltaTable.forPath(spark, table_path).delete("id = 5")
+    new = spark.range(4, 6).selectExpr("id", "uuid() AS s", "id % 2 AS p", "id AS extra")
+    write_delta(
+        new, table_path, mode="overwrite", replace_where="id BETWEEN 4 AND 6", merge_schema=True
+    )
+    by_id = {row["id"]: tuple(row) for row in read_delta(spark, table_path).collect()}
+    assert by_id.keys() == {*range(6), *range(7, 12)}
+    assert by_id[3] == (3, "old", 1, None)
+    inserts = {("insert", by_id[4]), ("insert", by_id[5])}
+    deletes = {("delete", (key, "old", 0, None)) for key in (4, 6)}
+    assert changes(spark, table_path, 2) == inserts | deletes
+    write_delta(new, table_path, mode="overwrite", replace_where="p = 0 OR p = 1")
+    assert "cdc" not in commit(table_path, 3)
+    assert {kind for kind, _ in changes(spark, table_path, 3)} == {"insert", "delete"}
+    assert verify(spark, table_path, footers=True).is_clean
+
+
+def test_replaced_rows_with_change_data_that_fail(spark: SparkSession, table_path: str) -> None:
+    """Nothing is left of a write that fails, in its rows or in its change data."""
+    write_delta(spark.range(4), table_path, properties={"delta.enableChangeDataFeed": "true"})
+    with pytest.raises(ReplaceWhereMismatchError):
+        write_delta(spark.range(3), table_path, mode="overwrite", replace_where="id < 2")
+    failing = spark.range(1).selectExpr("id + CAST(raise_error('my own') AS BIGINT) AS id")
+    with pytest.raises(WriteFailedError) as raised:
+        write_delta(failing, table_path, mode="overwrite", replace_where="id < 2")
+    assert "my own" in str(raised.value)
+    assert not unreferenced(table_path)
+    assert rows(spark, table_path) == [(0,), (1,), (2,), (3,)]
+
+
+def changes(spark: SparkSession, path: str, version: int) -> set[tuple[str, tuple[Any, ...]]]:
+    """The kind and the row of each change in a version."""
+    found = read_changes(spark, path, start_version=version, end_version=version).collect()
+    return {(row["_change_type"], tuple(row)[:-3]) for row in found}
 
 
 def test_partitions_of_the_rows(spark: SparkSession, table_path: str) -> None:

@@ -24,6 +24,7 @@ from sparkdelta.protocol.predicates import Predicate, without_not
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 
 
 def parse_where(
@@ -31,15 +32,15 @@ def parse_where(
     where: str | Column,
     configuration: TableConfiguration,
     *,
-    alias: str | None = None,
+    names: RowNames = NO_NAMES,
 ) -> Predicate:
     """The predicate of a condition in SQL text or a Column, in the form that the rules of data
     skipping take.
 
     Parameters
     ----------
-    alias
-        The name of the table in the condition, if it has one.
+    names
+        Of the table's rows in the condition.
 
     Raises
     ------
@@ -49,10 +50,10 @@ def parse_where(
         Spark cannot parse it, or it is not of type BOOLEAN.
     """
     try:
-        filtered = _filtered(spark, where, configuration.schema, alias)
+        filtered = _filtered(spark, where, configuration.schema, names)
     except AnalysisException as error:
         raise _refusal(error, where, configuration.schema) from None
-    return _predicate(spark, where, configuration, filtered, alias)
+    return _predicate(spark, where, configuration, filtered, names.alias)
 
 
 def parse_deterministic_where(
@@ -61,7 +62,7 @@ def parse_deterministic_where(
     configuration: TableConfiguration,
     *,
     operation: str,
-    alias: str | None = None,
+    names: RowNames = NO_NAMES,
 ) -> Predicate:
     """As `parse_where`, of a condition on the rows that an operation takes out of the table.
 
@@ -75,12 +76,12 @@ def parse_deterministic_where(
         As of `parse_where`.
     """
     try:
-        filtered = _filtered(spark, where, configuration.schema, alias)
+        filtered = _filtered(spark, where, configuration.schema, names)
     except AnalysisException as error:
         _refuse_several_rows(error, where, operation)
         raise _refusal(error, where, configuration.schema) from None
     check_deterministic(filtered, where, operation=operation)
-    return _predicate(spark, where, configuration, filtered, alias)
+    return _predicate(spark, where, configuration, filtered, names.alias)
 
 
 def deterministic_filter(rows: DataFrame, where: str | Column, *, operation: str) -> DataFrame:
@@ -182,11 +183,11 @@ def is_of_several_rows(error: AnalysisException) -> bool:
 
 
 def _filtered(
-    spark: SparkSession, where: str | Column, schema: StructType, alias: str | None
+    spark: SparkSession, where: str | Column, schema: StructType, names: RowNames
 ) -> DataFrame:
     columns = [StructField(field.name, as_nullable(field.dataType)) for field in schema.fields]
-    empty = spark.createDataFrame([], StructType(columns))
-    return engine_of(spark).analyzed_filter(empty, where, alias or qualifier_of(schema))
+    empty = names.given_to(spark.createDataFrame([], StructType(columns)))
+    return engine_of(spark).analyzed_filter(empty, where, names.alias or qualifier_of(schema))
 
 
 def _predicate(

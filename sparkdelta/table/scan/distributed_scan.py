@@ -69,7 +69,7 @@ class DistributedScan:
             rows = split_rows(splits, reader)
         sources = {c.field.name: (F.col(quoted(c.field.name)), c.field.dataType) for c in columns}
         rows, wanted = rows.select(*request.logical_columns(sources)), request.condition
-        return rows if wanted is None else wanted.named(rows).filter(wanted.condition)
+        return rows if wanted is None else wanted.names.given_to(rows).filter(wanted.condition)
 
     def _task_count(self, files: DataFrame) -> int:
         (row,) = read_rows(

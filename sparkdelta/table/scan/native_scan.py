@@ -207,8 +207,8 @@ class NativeScan:
         if wanted is None:
             return rows.select(*columns)
         if wanted.is_infallible or not has_vectors:
-            return wanted.named(rows.select(*columns)).filter(wanted.condition)
-        rows = wanted.named(rows.select(*columns, IS_DELETED))
+            return wanted.names.given_to(rows.select(*columns)).filter(wanted.condition)
+        rows = wanted.names.given_to(rows.select(*columns, IS_DELETED))
         if wanted.infallible_part is not None:
             rows = rows.filter(wanted.infallible_part)
         return rows.filter(except_on_deleted_rows(wanted.condition)).drop(IS_DELETED)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
@@ -17,6 +17,7 @@ from sparkdelta.protocol.log_files import Version
 from sparkdelta.schema.column_mapping import physical_field
 from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
 from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.workers.row_groups import RowGroupBound
 from sparkdelta.workers.split_rows import FILE, RowColumn
 
@@ -54,8 +55,8 @@ class RowCondition:
 
     Attributes
     ----------
-    alias
-        The name of the rows in it, if they have one.
+    names
+        Of the rows in it.
     infallible_part
         The terms of it that fail for no row, as SQL text, which may be evaluated before deleted
         rows are left out.
@@ -69,11 +70,7 @@ class RowCondition:
     infallible_part: str | None = None
     is_infallible: bool = False
     bounds: tuple[RowGroupBound, ...] = ()
-    alias: str | None = None
-
-    def named(self, rows: DataFrame) -> DataFrame:
-        """The rows under the alias."""
-        return rows if self.alias is None else rows.alias(self.alias)
+    names: RowNames = NO_NAMES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

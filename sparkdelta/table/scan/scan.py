@@ -43,6 +43,7 @@ from sparkdelta.table.scan.request import (
     ScanRequest,
     partition_column,
 )
+from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 
 MAX_DRIVER_FILES = 100_000
 """The files of a scan whose list comes to the driver, unless a scan says otherwise; executors read
@@ -63,11 +64,12 @@ class MatchingFiles:
     ----------
     adds
         As `Scan.files` gives them.
-    other_rows
-        The rows of these files that it is not true of.
+    rows, other_rows
+        The rows of these files that it is true of, and the others.
     """
 
     adds: DataFrame
+    rows: DataFrame
     other_rows: DataFrame
 
 
@@ -81,11 +83,11 @@ class Scan:
     max_driver_files: int = MAX_DRIVER_FILES
     _checksum: VersionChecksum | None = field(default=None, repr=False)
     _predicate: Predicate | None = field(default=None, repr=False)
-    _alias: str | None = field(default=None, repr=False)
+    _names: RowNames = field(default=NO_NAMES, repr=False)
 
-    def under(self, alias: str | None) -> Scan:
-        """The same scan, in whose `where` the table has an alias."""
-        return replace(self, _alias=alias)
+    def under(self, names: RowNames) -> Scan:
+        """The same scan, in whose `where` the rows have other names."""
+        return replace(self, _names=names)
 
     def files(self, *, with_json: bool = False) -> DataFrame:
         """The data files that the scan reads: the columns of `Snapshot.add_files`.
@@ -162,8 +164,7 @@ class Scan:
             return self._rows(files, self._condition, *metadata_columns)
 
     def matching_files(self) -> MatchingFiles:
-        """The files with matching rows, found by reading those that may have some, and their other
-        rows.
+        """The files with matching rows, found by reading those that may have some, and their rows.
 
         If more than `max_driver_files` files may have some, it is all of these.
         """
@@ -176,7 +177,7 @@ class Scan:
         )
         files, adds = self._files_to_read(), self.files()
         if isinstance(files, pa.Table):
-            found = read_rows(
+            names = read_rows(
                 self._rows(files, matching, MetadataColumn.FILE)
                 .select(MetadataColumn.FILE.value)
                 .distinct(),
@@ -184,7 +185,7 @@ class Scan:
                 bound=files.num_rows,
                 version=self._state.log.segment.version,
             )
-            paths = {row[0] for row in found}
+            paths = {row[0] for row in names}
             is_matching = [plain_path(file) in paths for file in files["file"].to_pylist()]
             files = files.filter(pa.array(is_matching, pa.bool_()))
             assert files.num_rows == len(paths)
@@ -194,7 +195,10 @@ class Scan:
                 F.expr(absolute_path("path", table_root=root)) == F.col("file"),
                 "left_semi",
             )
-        return MatchingFiles(adds, self._rows(files, others).select(*self._output()))
+        found, kept = (
+            self._rows(files, each).select(*self._output()) for each in (matching, others)
+        )
+        return MatchingFiles(adds, found, kept)
 
     def report(self, *, full: bool = False) -> ScanReport:
         """The files and bytes left after each step, and the use of each condition.
@@ -227,7 +231,7 @@ class Scan:
         configuration, predicate = self._state.configuration, self._predicate
         if self.where is not None:
             predicate = parse_where(
-                self._state.log.spark, self.where, configuration, alias=self._alias
+                self._state.log.spark, self.where, configuration, names=self._names
             )
         if predicate is None:
             return None
@@ -283,7 +287,7 @@ class Scan:
         if self.where is None:
             return RowCondition(infallible_part or "TRUE", None, is_infallible=True, bounds=bounds)
         return RowCondition(
-            self.where, infallible_part, is_infallible(predicate, schema), bounds, self._alias
+            self.where, infallible_part, is_infallible(predicate, schema), bounds, self._names
         )
 
     def _columns_read(self) -> frozenset[str] | None:

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.table.scan.conditions import parse_deterministic_where, shown
 from sparkdelta.table.scan.request import MetadataColumn
+from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.rewriting import files_of_partitions, selects_partitions
@@ -33,8 +34,8 @@ class MatchingRows:
 
     Attributes
     ----------
-    alias
-        The name of the table in the condition, if it has one.
+    names
+        Of the table's rows in the condition.
     touched
         Their files, without these rows.
     read
@@ -43,13 +44,13 @@ class MatchingRows:
 
     snapshot: Snapshot
     where: str | Column | None
-    alias: str | None
+    names: RowNames
     touched: TouchedFiles
     read: ReadSet
 
     def rows(self, *metadata_columns: MetadataColumn) -> DataFrame:
         """The rows: the table's columns, then metadata columns. Lazy."""
-        scan = self.snapshot.scan(self.where).under(self.alias)
+        scan = self.snapshot.scan(self.where).under(self.names)
         return scan.rows_with(*metadata_columns, among=self.touched.paths)
 
 
@@ -60,7 +61,7 @@ def find_matching_rows(
     *,
     operation: str,
     vectors: Vectors,
-    alias: str | None = None,
+    names: RowNames = NO_NAMES,
 ) -> MatchingRows:
     """Find the rows that a condition is true of, all of them without one.
 
@@ -68,8 +69,8 @@ def find_matching_rows(
 
     Parameters
     ----------
-    alias
-        The name of the table in the condition, if it has one.
+    names
+        Of the table's rows in the condition.
 
     Raises
     ------
@@ -80,22 +81,22 @@ def find_matching_rows(
     """
     if where is None:
         touched = whole_files(snapshot, snapshot.add_files())
-        return MatchingRows(snapshot, None, alias, touched, ReadSet(whole_table=True))
+        return MatchingRows(snapshot, None, names, touched, ReadSet(whole_table=True))
     configuration = snapshot.configuration
     predicate = parse_deterministic_where(
-        snapshot.log.spark, where, configuration, operation=operation, alias=alias
+        snapshot.log.spark, where, configuration, operation=operation, names=names
     )
     read = ReadSet(predicates=(predicate,))
     if selects_partitions(predicate, configuration):
-        touched = whole_files(snapshot, files_of_partitions(snapshot, where, alias=alias))
+        touched = whole_files(snapshot, files_of_partitions(snapshot, where, names=names))
     else:
-        scan = snapshot.scan(where, []).under(alias)
+        scan = snapshot.scan(where, []).under(names)
         positions = scan.rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
         adds = scan.files(with_json=True)
         touched = touch_files(
             snapshot, keyed_positions(positions), stage, vectors=vectors, adds=adds
         )
-    return MatchingRows(snapshot, where, alias, touched, read)
+    return MatchingRows(snapshot, where, names, touched, read)
 
 
 def condition_parameter(where: str | Column | None, *, without: str | None = None) -> str:

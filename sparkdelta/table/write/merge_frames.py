@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,6 +16,7 @@ from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.scan.request import MetadataColumn
+from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.merge_clauses import SOURCE
 
@@ -54,28 +55,28 @@ class MergeFrames:
 
 
 def empty_frames(
-    spark: SparkSession, table: StructType, source: DataFrame, *, alias: str | None
+    spark: SparkSession, table: StructType, source: DataFrame, *, names: RowNames
 ) -> MergeFrames:
     """The frames without rows, to check expressions on."""
     fields = [StructField(f.name, as_nullable(f.dataType)) for f in table.fields]
     columns = _numbered(source)
     return MergeFrames(
         with_target_names(
-            spark.createDataFrame([], StructType(fields)), table.names, target_alias(table, alias)
+            spark.createDataFrame([], StructType(fields)), table.names, target_names(table, names)
         ),
         _with_source_names(spark.createDataFrame([], columns), source),
     )
 
 
-def with_target_names(rows: DataFrame, names: Sequence[str], alias: str) -> DataFrame:
+def with_target_names(rows: DataFrame, columns: Sequence[str], names: RowNames) -> DataFrame:
     """Rows of a table with the names that expressions may use for these of its columns."""
-    copies = (F.col(quoted(name)).alias(TARGET + name) for name in names)
-    return rows.select("*", *copies).alias(alias)
+    copies = (F.col(quoted(name)).alias(TARGET + name) for name in columns)
+    return names.given_to(rows.select("*", *copies))
 
 
-def target_alias(table: StructType, alias: str | None) -> str:
-    """The alias of the target's rows."""
-    return alias or qualifier_of(table)
+def target_names(table: StructType, names: RowNames) -> RowNames:
+    """The names of the target's rows, with an alias in any case."""
+    return names if names.alias is not None else replace(names, alias=qualifier_of(table))
 
 
 def positioned(rows: DataFrame, table: TableConfiguration) -> DataFrame:

@@ -16,11 +16,13 @@ from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.match_terms import EqualKey, MatchTerms
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import MultipleSourceRowsError
+from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.predicates import And, Or, Predicate
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.scan.conditions import deterministic_filter, with_partition_terms
 from sparkdelta.table.scan.request import MetadataColumn
+from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.merge_clauses import Clause, ResolvedClause
@@ -33,7 +35,7 @@ from sparkdelta.table.write.merge_frames import (
     StagedSource,
     expression,
     positioned,
-    target_alias,
+    target_names,
     with_target_names,
 )
 from sparkdelta.table.write.merge_keys import source_keys
@@ -112,7 +114,7 @@ def find_matches(
     stage: Staging,
     *,
     frames: MergeFrames,
-    alias: str | None,
+    names: RowNames,
 ) -> MergeMatches:
     """Find the rows that match, with up to three queries, whose results are staged.
 
@@ -122,15 +124,15 @@ def find_matches(
         Of the merge.
     frames
         As `empty_frames` gives them.
-    alias
-        Of the target.
+    names
+        Of the target's rows.
 
     Raises
     ------
     MultipleSourceRowsError
         Several rows of the source match the same row of the table.
     """
-    return _Matching(snapshot, source, condition, clauses, stage, frames, alias).result()
+    return _Matching(snapshot, source, condition, clauses, stage, frames, names).result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class _Matching:
     clauses: Sequence[ResolvedClause]
     stage: Staging
     frames: MergeFrames
-    alias: str | None
+    names: RowNames
 
     def result(self) -> MergeMatches:
         terms = self._terms(self.frames.both, self.condition)
@@ -193,11 +195,11 @@ class _Matching:
         used = {
             name.removeprefix(TARGET) for name in engine.columns_used(checked, self.frames.target)
         }
-        names = [name for name in table.schema.names if name in used]
-        scan = self.snapshot.candidates(predicate, names)
+        columns = [name for name in table.schema.names if name in used]
+        scan = self.snapshot.candidates(predicate, columns)
         rows = scan.rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
-        rows = positioned(rows, table).select(*map(quoted, names), FILE, POSITION)
-        return with_target_names(rows, names, target_alias(table.schema, self.alias))
+        rows = positioned(rows, table).select(*map(quoted, columns), FILE, POSITION)
+        return with_target_names(rows, columns, target_names(table.schema, self.names))
 
     def _conditions(self, rows: str) -> dict[int, str | Column | None]:
         """The conditions of the clauses for such rows, by their index."""
@@ -222,7 +224,7 @@ class _Matching:
             self.frames.target,
             self.frames.source,
             table.schema,
-            alias=target_alias(table.schema, self.alias),
+            alias=self.names.alias or qualifier_of(table.schema),
         )
 
     def _acting_alone(self) -> Predicate | None:

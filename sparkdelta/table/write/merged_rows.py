@@ -19,6 +19,7 @@ from sparkdelta.protocol.change_types import CHANGE_TYPE, ChangeType
 from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.table.scan.request import MetadataColumn
+from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.assignments import with_assignments
 from sparkdelta.table.write.change_files import (
@@ -35,12 +36,13 @@ from sparkdelta.table.write.merge_frames import (
     TARGET,
     StagedSource,
     positioned,
-    target_alias,
+    target_names,
     with_target_names,
 )
 from sparkdelta.table.write.merge_matching import CLAUSE, MergeMatches
 from sparkdelta.table.write.new_files import NewFiles
 from sparkdelta.table.write.row_changes import ChangeWriter
+from sparkdelta.table.write.staged_rows import computed_once
 from sparkdelta.table.write.table_change import TableChange
 from sparkdelta.table.write.touched_files import TouchedFiles
 
@@ -74,8 +76,8 @@ class MergedRows:
 
     Attributes
     ----------
-    alias
-        Of the target.
+    names
+        Of the target's rows.
     """
 
     writer: ChangeWriter
@@ -84,7 +86,7 @@ class MergedRows:
     source: StagedSource
     touched: TouchedFiles
     stage: Staging
-    alias: str | None
+    names: RowNames
 
     def write(self) -> MergedFiles:
         """Write the new rows and the rows that stay of rewritten files; and the change data, if the
@@ -105,7 +107,7 @@ class MergedRows:
         rows = reduce(DataFrame.unionByName, frames) if frames else None
         changed = None
         if self._writes_changes and rows is not None:
-            rows = self.stage.stage_rows(rows, "merged")  # values may differ when computed again
+            rows = computed_once(rows, self.stage, "merged")
         new = writer.write(None if rows is None else rows.drop(_BEFORE), self.touched)
         if self._writes_changes:
             changed = writer.write_changes(self._changes(rows))
@@ -228,7 +230,7 @@ class MergedRows:
             # The rows keep their ids; null stands for the version of the commit.
             rows = writer.with_file_columns(rows)
             rows = rows.withColumn(writer.file_columns[1], F.lit(None).cast("long"))
-        rows = with_target_names(rows, schema.names, target_alias(schema, self.alias))
+        rows = with_target_names(rows, schema.names, target_names(schema, self.names))
         renamed = acted.withColumnsRenamed({FILE: _FILE, POSITION: _POSITION})
         is_same = (F.col(FILE) == F.col(_FILE)) & (F.col(POSITION) == F.col(_POSITION))
         return rows.join(renamed, is_same).drop(_FILE, _POSITION)

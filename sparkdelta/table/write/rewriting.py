@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial, reduce
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -21,7 +22,6 @@ from sparkdelta.exceptions import (
     DriverReadTooLargeError,
     InvalidArgumentError,
     NonPartitionColumnReferenceError,
-    WriteNotImplementedError,
 )
 from sparkdelta.frames.log.partition_values import partition_value, typed_partition_value
 from sparkdelta.protocol.conflicts import ReadSet
@@ -42,7 +42,9 @@ from sparkdelta.protocol.table_properties import has_change_data_feed
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.scan.conditions import parse_deterministic_where
+from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.change_files import ChangeFiles
 from sparkdelta.table.write.new_files import NewFiles
 
 MAX_NAMED_PARTITIONS = 100
@@ -64,6 +66,8 @@ class Rewrite:
     survivors
         The rows to write again, in the table's columns and `row_id_columns`; None if there are
         none.
+    removed_rows
+        The rows that are removed, where change data files must tell them.
     row_id_columns
         The columns of data files that hold the row ids and commit versions of `survivors`.
     tags
@@ -73,6 +77,7 @@ class Rewrite:
     removes: DataFrame
     read: ReadSet
     survivors: DataFrame | None = None
+    removed_rows: DataFrame | None = None
     row_id_columns: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
 
@@ -99,8 +104,6 @@ def rewrite_matching(
     ------
     NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
         The condition depends on more than the row.
-    WriteNotImplementedError
-        The table needs change data files.
     InvalidArgumentError
         Rows are removed without `data_change`.
 
@@ -127,22 +130,21 @@ def selects_partitions(predicate: Predicate, table: TableConfiguration) -> bool:
 
 
 def files_of_partitions(
-    snapshot: Snapshot, where: str | SparkColumn, *, alias: str | None = None
+    snapshot: Snapshot, where: str | SparkColumn, *, names: RowNames = NO_NAMES
 ) -> DataFrame:
     """The columns of `Snapshot.add_files` for the files of the partitions that a condition, which
     uses no other columns, is true of.
 
     Parameters
     ----------
-    alias
-        The name of the table in the condition, if it has one.
+    names
+        Of the table's rows in the condition.
     """
     # The condition as it was written, on the typed values, in columns of their own.
-    names = sorted(snapshot.configuration.partition_columns)
-    values = [F.col("partitionValues_parsed")[name].alias(name) for name in names]
+    columns = sorted(snapshot.configuration.partition_columns)
+    values = [F.col("partitionValues_parsed")[name].alias(name) for name in columns]
     adds = snapshot.add_files().select(*values, F.struct("*").alias(_ADD))
-    adds = adds if alias is None else adds.alias(alias)
-    return adds.filter(where).select(f"{quoted(_ADD)}.*")
+    return names.given_to(adds).filter(where).select(f"{quoted(_ADD)}.*")
 
 
 def chosen_partitions(
@@ -215,13 +217,24 @@ def rewrite_partitions(snapshot: Snapshot, adds: DataFrame, *, data_change: bool
     return Rewrite(remove_actions(removed, data_change=data_change), read)
 
 
-def file_actions(new: NewFiles, rewrite: Rewrite | None) -> DataFrame | None:
-    """The file actions of a commit that are not staged as values, in columns `add` and `remove`."""
-    if new.values is not None:
-        return None if rewrite is None else rewrite.removes
-    if rewrite is None:
-        return new.adds
-    return new.adds.unionByName(rewrite.removes, allowMissingColumns=True)
+def file_actions(
+    new: NewFiles, rewrite: Rewrite | None, changed: ChangeFiles | None = None
+) -> DataFrame | None:
+    """The file actions of a commit that are not staged as values, in columns `add`, `remove` and
+    `cdc`.
+    """
+    return union_of_actions(
+        None if new.values is not None else new.adds,
+        None if rewrite is None else rewrite.removes,
+        None if changed is None else changed.actions,
+    )
+
+
+def union_of_actions(*frames: DataFrame | None) -> DataFrame | None:
+    """The rows of those frames that are there, each in columns of its own; None of none."""
+    known = [frame for frame in frames if frame is not None]
+    union = partial(DataFrame.unionByName, allowMissingColumns=True)
+    return reduce(union, known) if known else None
 
 
 def commit_tags(table: TableConfiguration, rewrite: Rewrite | None) -> Mapping[str, str] | None:
@@ -245,20 +258,19 @@ def _without_matching_rows(
     operation: str,
     data_change: bool,
 ) -> Rewrite:
-    if has_change_data_feed(snapshot.protocol, snapshot.properties):
-        missing = f"change data files for {operation} on data columns"
-        raise WriteNotImplementedError(path=snapshot.path, missing=(missing,))
     if not data_change:
         problem = f"it cannot be False when {operation} uses data columns"
         raise InvalidArgumentError(argument="data_change", problem=problem)
     row_ids = row_id_columns(snapshot)
     columns = [*snapshot.schema.names, *(f"_metadata.{name}" for name in row_ids)]
     matching = snapshot.scan(where, columns).matching_files()
+    has_changes = has_change_data_feed(snapshot.protocol, snapshot.properties)
     loses_ids = is_supported(snapshot.protocol, TableFeature.ROW_TRACKING) and not row_ids
     return Rewrite(
         remove_actions(matching.adds, data_change=data_change),
         ReadSet(predicates=(predicate,)),
         matching.other_rows.withColumnsRenamed(row_ids),
+        matching.rows if has_changes else None,
         tuple(row_ids.values()),
         {"delta.rowTracking.preserved": "false"} if loses_ids else {},
     )

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -37,7 +36,7 @@ from sparkdelta.table.write.file_descriptions import FileDescriber
 from sparkdelta.table.write.layout import lay_out
 from sparkdelta.table.write.new_files import NewFiles
 from sparkdelta.table.write.orphans import report_orphans
-from sparkdelta.table.write.rewriting import row_id_columns
+from sparkdelta.table.write.rewriting import row_id_columns, union_of_actions
 from sparkdelta.table.write.table_change import TableChange
 from sparkdelta.table.write.touched_files import TouchedFiles
 
@@ -99,16 +98,11 @@ class RowChanges:
     @property
     def actions(self) -> DataFrame | None:
         """The file actions that are not values, in columns `add`, `remove` and `cdc`."""
-        frames = [
+        return union_of_actions(
             self.touched.actions,
             None if self.new is None or self.new.values is not None else self.new.adds,
             None if self.change_files is None else self.change_files.actions,
-        ]
-        known = [frame for frame in frames if frame is not None]
-        if not known:
-            return None
-        union = partial(DataFrame.unionByName, allowMissingColumns=True)
-        return reduce(union, known)
+        )
 
     @property
     def directories(self) -> list[str]:

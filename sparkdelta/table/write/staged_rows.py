@@ -1,4 +1,4 @@
-"""Staging of rows that the session of a write cannot read directly.
+"""Staging of rows that are written more than once, or that the session of a write cannot read.
 
 On classic Spark a DataFrame keeps its meaning in any session. A plan of Spark Connect is analyzed
 by the session that runs it, so its rows are written to a staging directory in their own session and
@@ -18,9 +18,23 @@ from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.storage.log_store import LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS
 from sparkdelta.table.log.listing import read_options
-from sparkdelta.table.staging import staging
+from sparkdelta.table.staging import Staging, staging
+from sparkdelta.table.write.job_failures import write_failures
 
 _ROWS = "rows"
+
+
+def computed_once(rows: DataFrame, stage: Staging, part: str) -> DataFrame:
+    """New rows of a table that are written more than once, as data and as change data: their values
+    may differ when they are computed again.
+
+    Raises
+    ------
+    DeltaError
+        The rule that a row breaks, or the likely cause of a failed job.
+    """
+    with write_failures(stage.store.table_root):
+        return stage.stage_rows(rows, part)
 
 
 @contextmanager

@@ -1,0 +1,50 @@
+"""The names by which the expressions of a user refer to the columns of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
+
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.predicates.analyzed_text import qualifier_of
+from sparkdelta.schema.table_schema import as_nullable
+
+
+@dataclass(frozen=True, slots=True)
+class RowNames:
+    """The names by which expressions may refer to the columns of a table, beside their own.
+
+    Attributes
+    ----------
+    alias
+        Of the table; it may precede the names of columns.
+    frame
+        A DataFrame whose own columns, such as ``frame["id"]``, stand for those of the table.
+    """
+
+    alias: str | None = None
+    frame: DataFrame | None = None
+
+    def given_to(self, rows: DataFrame) -> DataFrame:
+        """Rows of the table, on which such expressions can be evaluated."""
+        if self.frame is not None:
+            rows = engine_of(rows.sparkSession).with_columns_of(rows, self.frame)
+        return rows if self.alias is None else rows.alias(self.alias)
+
+
+NO_NAMES = RowNames()
+
+
+def columns_frame(rows: DataFrame, before: DataFrame | None = None) -> DataFrame:
+    """A DataFrame without rows whose own columns can stand for those of some rows.
+
+    Parameters
+    ----------
+    before
+        Such a frame of an earlier version, whose columns can stand for those that are still there.
+    """
+    columns = StructType([StructField(f.name, as_nullable(f.dataType)) for f in rows.schema])
+    frame = rows.sparkSession.createDataFrame([], columns).alias(qualifier_of(columns))
+    return frame if before is None else RowNames(frame=before).given_to(frame)
