@@ -1,6 +1,7 @@
 """Delta Lake on Spark without a JAR: the transaction log protocol as DataFrame transformations."""
 
 from sparkdelta.alter import AlterTable, alter_table
+from sparkdelta.cloning import clone
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.io import load_snapshot, read_changes, read_delta, write_delta
 from sparkdelta.maintenance import (
@@ -26,6 +27,7 @@ __all__ = [
     "Snapshot",
     "alter_table",
     "clean_log",
+    "clone",
     "compact_log",
     "disable",
     "enable",

@@ -318,6 +318,20 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "and has no Delta log. Use another location, or move the existing files away."
         ),
     ),
+    "DELTA_UNSUPPORTED_NON_EMPTY_CLONE": (
+        "0AKDC",
+        (
+            "Cannot replace the table at {path} by a shallow clone, and nothing was written: it "
+            "has files. Delete its rows first, clone with deep=True, or clone to another path."
+        ),
+    ),
+    "DELTA_CLONE_WITH_ROW_TRACKING_WITHOUT_STATS": (
+        "22000",
+        (
+            "Cannot clone {path}, which tracks rows: the log does not tell how many rows {file} "
+            "has, and perhaps others. Collect the statistics of the source first."
+        ),
+    ),
     "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_GENERATED_COLUMN": (
         "42621",
         (

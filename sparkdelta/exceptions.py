@@ -9,6 +9,7 @@ DeltaError
 │   ├── InvalidTimestampError, InvalidArgumentError, ArgumentTypeError, UnknownArgumentError
 │   ├── TimeTravelMultipleFormatsError, DeltaSparkPresentError
 │   ├── TableAlreadyExistsError, NonEmptyLocationError
+│   ├── CloneTargetNotEmptyError, CloneWithoutStatisticsError
 │   ├── UnknownConfigurationError, UnsetPropertyError, AddConstraintsError
 │   ├── ClusteringFeatureError, ClusterPartitionedTableError, InvalidIdempotentWriteError
 │   ├── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
@@ -322,6 +323,19 @@ class MissingReplacedTableError(TableNotFoundError):
 class NonEmptyLocationError(TableError):
     path: str
     error_class = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CloneTargetNotEmptyError(TableError):
+    path: str
+    error_class = "DELTA_UNSUPPORTED_NON_EMPTY_CLONE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CloneWithoutStatisticsError(TableError):
+    path: str
+    file: str
+    error_class = "DELTA_CLONE_WITH_ROW_TRACKING_WITHOUT_STATS"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkdelta.builders import DeltaTableBuilder, IdentityGenerator
 from sparkdelta.commands.alter_table import alter
+from sparkdelta.commands.clone import CloneOptions, clone
 from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.delete import delete
 from sparkdelta.commands.describe import table_detail, table_history
@@ -19,10 +20,11 @@ from sparkdelta.commands.update import update
 from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError, TableNotFoundError
 from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import DeltaOptimizeBuilder
-from sparkdelta.protocol.arguments import checked_version
+from sparkdelta.protocol.arguments import checked_flag, checked_version
 from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
+from sparkdelta.table.log.time_travel import version_at_timestamp
 from sparkdelta.table.maintenance.optimization import OptimizeResult
 from sparkdelta.table.scan.row_names import RowNames, columns_frame
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
@@ -291,6 +293,56 @@ class DeltaTable:
             raise InvalidArgumentError(argument="timestamp", problem="it must not be None")
         return self._restore(timestamp=timestamp)
 
+    def clone(
+        self,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Clone the latest version to another path, see `sparkdelta.clone`, and return the clone.
+
+        Parameters
+        ----------
+        isShallow
+            True to share the files, False to copy them.
+        """
+        return self._clone(None, target, isShallow, replace, properties)
+
+    def cloneAtVersion(
+        self,
+        version: int,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Clone a version; otherwise as `clone`."""
+        if version is None:
+            raise InvalidArgumentError(argument="version", problem="it must not be None")
+        return self._clone(checked_version(version), target, isShallow, replace, properties)
+
+    def cloneAtTimestamp(
+        self,
+        timestamp: str,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Clone the version that was the latest at a time; otherwise as `clone`.
+
+        Parameters
+        ----------
+        timestamp
+            ``2026-01-31`` or ``2026-01-31 12:00:00.5+01:00``; UTC without a zone.
+        """
+        if timestamp is None:
+            raise InvalidArgumentError(argument="timestamp", problem="it must not be None")
+        with advised(self._spark, self._path):
+            version = version_at_timestamp(self._spark, self._path, timestamp)
+        return self._clone(version, target, isShallow, replace, properties)
+
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Raise the protocol's versions, which adds the table features that they imply.
 
@@ -383,6 +435,24 @@ class DeltaTable:
                 options=self._options,
             )
         return restore_metrics(self._spark, result)
+
+    def _clone(
+        self,
+        version: int | None,
+        target: str,
+        is_shallow: bool,
+        replace: bool,
+        properties: Mapping[str, str] | None,
+    ) -> DeltaTable:
+        options = CloneOptions(
+            version=version,
+            deep=not checked_flag(is_shallow, "isShallow"),
+            replace=checked_flag(replace, "replace"),
+            properties=properties or {},
+        )
+        with advised(self._spark, self._path):
+            result = clone(self._spark, self._path, target, options, self._options)
+        return DeltaTable(self._spark, result.target, self._options)
 
     def _snapshot(self) -> Snapshot:
         with advised(self._spark, self._path):

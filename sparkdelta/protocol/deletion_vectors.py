@@ -34,6 +34,8 @@ from sparkdelta.protocol.roaring_bitmaps import (
 )
 
 __all__ = [
+    "ENCODED_UUID_LENGTH",
+    "Z85",
     "DeletionVectorDescriptor",
     "cardinality",
     "decode",
@@ -48,9 +50,12 @@ __all__ = [
 ]
 
 _FILE_VERSION = 1
-_ENCODED_UUID_LENGTH = 20
+ENCODED_UUID_LENGTH = 20
 
-_Z85 = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+"""The digits of Base85 (Z85), in their order."""
+
+_Z85 = Z85.encode("ascii")
 _Z85_DIGITS = np.full(256, 255, np.uint64)
 _Z85_DIGITS[np.frombuffer(_Z85, np.uint8)] = np.arange(85)
 _Z85_PLACES = 85 ** np.arange(4, -1, -1, dtype=np.uint64)
@@ -113,7 +118,7 @@ class DeletionVectorDescriptor:
         ----------
         PROTOCOL.md#derived-fields
         """
-        return self.path_or_inline_dv[:-_ENCODED_UUID_LENGTH] if self.storage_type == "u" else ""
+        return self.path_or_inline_dv[:-ENCODED_UUID_LENGTH] if self.storage_type == "u" else ""
 
     @property
     def is_inline(self) -> bool:
@@ -274,9 +279,9 @@ def dv_file_name(path_or_inline_dv: str) -> str:
     ----------
     PROTOCOL.md#derived-fields
     """
-    prefix = path_or_inline_dv[:-_ENCODED_UUID_LENGTH]
-    encoded = path_or_inline_dv[-_ENCODED_UUID_LENGTH:]
-    if len(encoded) != _ENCODED_UUID_LENGTH:
+    prefix = path_or_inline_dv[:-ENCODED_UUID_LENGTH]
+    encoded = path_or_inline_dv[-ENCODED_UUID_LENGTH:]
+    if len(encoded) != ENCODED_UUID_LENGTH:
         raise DeletionVectorFormatError(
             deletion_vector=path_or_inline_dv, problem="its UUID has fewer than 20 characters"
         )

@@ -59,7 +59,9 @@ _ARROW = pa.schema(
     ]
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_SAFE = "/!$&'()*+,;=:@-._~"  # the characters that Java's URIs do not escape
+URI_CHARACTERS = "/!$&'()*+,;=:@-._~"
+"""The characters of a path that Java's URIs do not escape."""
+
 _LAST_CHARACTER = "\U0010ffff"
 
 JsonText: TypeAlias = str
@@ -115,7 +117,7 @@ class FooterReader:
         relative = path.removeprefix(f"{self.table_root}/")
         assert relative != path
         return {
-            "path": quote(relative, safe=_SAFE),
+            "path": quote(relative, safe=URI_CHARACTERS),
             "partitionValues": list(self._partition_values(relative).items()),
             "size": length,
             "modificationTime": modificationTime,

@@ -14,6 +14,7 @@ import sparkdelta
 from sparkdelta import (
     DeltaTable,
     clean_log,
+    clone,
     compact_log,
     exceptions,
     load_snapshot,
@@ -40,8 +41,9 @@ from sparkdelta.tables import (
 API = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())
 REFERENCE = API["DeltaTable"]
 IMPLEMENTED = {
-    "addFeatureSupport", "alias", "create", "createIfNotExists", "createOrReplace", "delete",
-    "detail", "dropFeatureSupport", "forPath", "history", "isDeltaTable", "merge", "optimize",
+    "addFeatureSupport", "alias", "clone", "cloneAtTimestamp", "cloneAtVersion", "create",
+    "createIfNotExists", "createOrReplace", "delete", "detail", "dropFeatureSupport", "forPath",
+    "history", "isDeltaTable", "merge", "optimize",
     "replace", "restoreToTimestamp", "restoreToVersion",
     "toDF", "update", "upgradeTableProtocol",
 }  # fmt: skip
@@ -62,7 +64,7 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "AlterTable", "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
-        "read_changes", "alter_table", "clean_log", "compact_log", "disable", "enable",
+        "read_changes", "alter_table", "clean_log", "clone", "compact_log", "disable", "enable",
         "optimize", "reorg", "verify", "write_checkpoint",
         "write_version_checksum", "write_delta", "write_stream",
     }  # fmt: skip
@@ -76,6 +78,9 @@ def test_the_public_names() -> None:
 
 def test_our_own_verbs() -> None:
     both = ["version=None", "timestamp=None"]
+    assert _parameters(clone) == [
+        "spark", "source", "target", "deep=False", *both, "replace=False", "properties=None",
+    ]  # fmt: skip
     assert _parameters(read_delta) == [
         "spark", "path", *both, "where=None", "columns=None", "partition_time_zone='UTC'",
         f"max_driver_files={MAX_DRIVER_FILES}", "progress=True",

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import (
     DeltaTable,
     clean_log,
+    clone,
     compact_log,
     load_snapshot,
     read_delta,
@@ -87,6 +88,12 @@ def _update(spark: SparkSession, path: str) -> object:
     return DeltaTable.forPath(spark, path).update("id = 0", {"id": "20L"})
 
 
+def _deep_clone(spark: SparkSession, path: str) -> object:
+    source = str(Path(path).parent / "source")
+    shutil.copytree(path, source)
+    return clone(spark, source, path, deep=True, replace=True, version=0)
+
+
 def _checkpoint(spark: SparkSession, path: str) -> object:
     return write_checkpoint(spark, path)
 
@@ -120,6 +127,7 @@ STEPS: dict[Step, tuple[int, list[int]]] = {
     _delete_and_copy: (6, [1, 2]),
     _delete_by_vector: (4, [1, 2]),
     _update: (7, [1, 2, 20]),
+    _deep_clone: (2, [0, 1]),
     _checkpoint: (3, BEFORE),
     _checkpoint_v2: (8, BEFORE),
     _compact: (2, BEFORE),
@@ -128,7 +136,7 @@ STEPS: dict[Step, tuple[int, list[int]]] = {
 """With the number of their changes, and the rows of the table once they are done."""
 
 DAILY = (_append,)
-CHANGES_ROWS = (_append, _overwrite, _delete_and_copy, _delete_by_vector, _update)
+CHANGES_ROWS = (_append, _overwrite, _delete_and_copy, _delete_by_vector, _update, _deep_clone)
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from sparkdelta.frames.log.absolute_files import absolute_uri, absolute_vector
 from sparkdelta.frames.log.file_keys import (
     absolute_path,
     canonical_path,
@@ -12,7 +15,9 @@ from sparkdelta.frames.log.file_keys import (
     plain_path,
 )
 from sparkdelta.protocol import file_paths
-from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, z85_encode
+from sparkdelta.schema.action_schemas import DELETION_VECTOR
+from sparkdelta.schema.sql_text import type_text
 from tests.support.drawn import drawn
 
 PATHS = [
@@ -66,3 +71,36 @@ def test_unique_ids_of_deletion_vectors(spark: SparkSession) -> None:
     expected = [DeletionVectorDescriptor(*v, 1, 1).unique_id for v in vectors]
     ids = [row[0] for row in frame.selectExpr(deletion_vector_id("dv")).collect()]
     assert ids == [*expected, ""]
+
+
+def test_absolute_paths_of_the_files_of_a_clone(spark: SparkSession) -> None:
+    """PROTOCOL.md#add-file-and-remove-file: encoded, and of the same file from any table."""
+    frame = spark.createDataFrame([(path,) for path in PATHS], "path STRING")
+    uris = [absolute_uri("path", table_root=root) for root in ROOTS]
+    for path, *found in frame.selectExpr("path", *uris).collect():
+        for root, uri in zip(ROOTS, found, strict=True):
+            assert file_paths.resolve("other:/root", uri) == file_paths.resolve(root, path)
+            assert " " not in uri
+
+
+def test_absolute_paths_of_deletion_vectors(spark: SparkSession) -> None:
+    """PROTOCOL.md#derived-fields"""
+    names = [z85_encode(uuid4().bytes) for _ in range(20)]
+    vectors = [
+        *(("u", prefix + name, 4, 10, 2) for name in names for prefix in ("", "a b/c%")),
+        ("p", "/abs/f%20g", 1, 10, 2), ("p", "file:///abs/f", None, 10, 2),
+        ("i", names[0], None, 20, 2), (None, None, None, None, None),
+    ]  # fmt: skip
+    frame = spark.createDataFrame(
+        [(vector,) for vector in vectors], f"v {type_text(DELETION_VECTOR)}"
+    )
+    for root in ROOTS:
+        made = frame.selectExpr("v", f"{absolute_vector('v', table_root=root)} AS made").collect()
+        for before, after in made:
+            if before.storageType is None:
+                assert after is None
+                continue
+            own, other = (DeletionVectorDescriptor.from_dict(v.asDict()) for v in (before, after))
+            assert other.absolute_path("other:/root") == own.absolute_path(root)
+            assert after[2:] == before[2:]
+            assert other.is_inline == own.is_inline

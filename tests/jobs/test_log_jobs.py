@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import clean_log, compact_log, describe, optimize, verify
+from jobs import clean_log, clone, compact_log, describe, optimize, verify
 from tests.support.log_writer import write_commit
 from tests.support.table_builder import add, create, ids, write_data
 
-JOBS = (clean_log, compact_log, describe, optimize, verify)
+JOBS = (clean_log, clone, compact_log, describe, optimize, verify)
 Run = Callable[[ModuleType, Sequence[str]], tuple[int, dict[str, Any], str]]
 
 
@@ -65,6 +65,15 @@ def test_optimize(run: Run, tmp_path: Path) -> None:
     assert (code, result["added"]["count"], result["versions"]) == (0, 1, [1])
 
 
+def test_clone(run: Run, tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    create(source, write_data(source, "f.parquet", ids(0, 3)))
+    code, result, _ = run(clone, [str(source), str(target), "--deep"])
+    assert (code, result["version"], result["num_copied_files"]) == (0, 0, 1)
+    code, result, _ = run(clone, [str(source), str(target), "--deep", "--replace"])
+    assert (code, result["version"], result["num_copied_files"]) == (0, 1, 0)
+
+
 def test_verify(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "table"
     create(table, write_data(table, "f.parquet", ids(0, 3)))
@@ -90,7 +99,8 @@ def test_describe(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.__name__)
 def test_no_table(run: Run, tmp_path: Path, job: ModuleType) -> None:
-    code, result, errors = run(job, [str(tmp_path / "nothing")])
+    target = [str(tmp_path / "target")] if job is clone else []
+    code, result, errors = run(job, [str(tmp_path / "nothing"), *target])
     assert (code, result["error"]) == (1, "DELTA_TABLE_NOT_FOUND")
     assert result["message"] in errors
 

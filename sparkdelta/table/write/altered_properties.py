@@ -93,7 +93,7 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
     if is_on(requested.configuration, APPEND_ONLY):
         features |= {TableFeature.APPEND_ONLY.value}
     configuration = {**table.properties, **requested.configuration}
-    after = _with_properties(
+    after = with_properties(
         table, replace(requested, configuration=configuration, features=features)
     )
     read = _checked_row_tracking(snapshot, after)
@@ -133,7 +133,7 @@ def unset_properties(
         problem = "engines need it to read the table, and it cannot be unset"
         raise InvalidArgumentError(argument=name, problem=problem)
     rest = {name: value for name, value in table.properties.items() if name not in spelled}
-    after = _with_properties(table, RequestedProperties(rest))
+    after = with_properties(table, RequestedProperties(rest))
     shown = {"properties": list(names), "ifExists": if_exists}
     return alteration(TableChange(table, after), "UNSET TBLPROPERTIES", shown)
 
@@ -144,10 +144,17 @@ def _own_spelling(table: TableConfiguration, name: str) -> str:
     return own.get(name.lower(), name)
 
 
-def _with_properties(
+def with_properties(
     table: TableConfiguration, requested: RequestedProperties
 ) -> TableConfiguration:
-    """The table with all of these properties in the place of its own."""
+    """The table with all of these properties in the place of its own, and the features that they
+    ask for.
+
+    Raises
+    ------
+    ColumnMappingModeChangeError, IcebergCompatError, ChangeDataColumnsError, InvalidArgumentError
+        The table as it is does not allow it.
+    """
     configuration = requested.configuration
     check_retention(configuration)
     check_statistics_columns(table.schema, configuration)

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pyspark.sql.types import StructField
+
 from sparkdelta.exceptions import InvalidCommitError
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.column_mapping import physical_path
-from sparkdelta.schema.row_rules import with_marks
+from sparkdelta.schema.declared_columns import IDENTITY_STEP
+from sparkdelta.schema.row_rules import HIGH_WATER_MARK, with_marks
 from sparkdelta.schema.table_schema import parse_table_schema
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.write.conforming import MatchedRows
@@ -58,3 +61,25 @@ def with_used_identities(
     metadata = replace(table.metadata, schema_string=text)
     schema = parse_table_schema(text, path=path)
     return replace(change, after=TableConfiguration.of(table.protocol, metadata, schema))
+
+
+def identity_marks(before: TableConfiguration, earlier: TableConfiguration) -> dict[str, int]:
+    """The high-water marks of identity columns that a table has beyond those of another state or
+    table, by their names there.
+    """
+    columns = {physical_path(before.schema, (f.name,), before.column_mapping): f
+               for f in before.schema}  # fmt: skip
+    marks = {}
+    for column in earlier.schema:
+        physical = physical_path(earlier.schema, (column.name,), earlier.column_mapping)
+        last, own = _mark(columns.get(physical)), _mark(column)
+        step = column.metadata.get(IDENTITY_STEP)
+        if step is None or last is None:
+            continue
+        if own is None or (last - own) * step > 0:
+            marks[column.name] = last
+    return marks
+
+
+def _mark(column: StructField | None) -> int | None:
+    return None if column is None else column.metadata.get(HIGH_WATER_MARK)

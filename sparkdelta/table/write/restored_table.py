@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.frames.commit.commit_lines import add_fields
@@ -25,12 +24,11 @@ from sparkdelta.protocol.table_properties import (
     IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
 )
 from sparkdelta.schema.column_ids import MAX_COLUMN_ID
-from sparkdelta.schema.column_mapping import physical_path
-from sparkdelta.schema.declared_columns import IDENTITY_STEP
-from sparkdelta.schema.row_rules import HIGH_WATER_MARK, with_marks
+from sparkdelta.schema.row_rules import with_marks
 from sparkdelta.schema.table_schema import parse_table_schema
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.identity_columns import identity_marks
 from sparkdelta.table.write.rewriting import remove_actions
 from sparkdelta.table.write.table_change import TableChange
 
@@ -64,7 +62,7 @@ def restored_table(now: Snapshot, then: Snapshot) -> TableChange:
     if MAX_COLUMN_ID in properties:
         properties[MAX_COLUMN_ID] = str(max(ids))
     text = earlier.metadata.schema_string or ""
-    if marks := _identity_marks(before, earlier):
+    if marks := identity_marks(before, earlier):
         text = with_marks(text, marks)
     metadata = replace(
         earlier.metadata, id=before.metadata.id, schema_string=text, configuration=properties
@@ -105,26 +103,6 @@ def _keyed(snapshot: Snapshot) -> DataFrame:
     path = canonical_path("path", table_root=snapshot.path)
     vector = deletion_vector_id("deletionVector")
     return snapshot.add_files().selectExpr("*", f"{path} AS `{_PATH}`", f"{vector} AS `{_VECTOR}`")
-
-
-def _identity_marks(before: TableConfiguration, earlier: TableConfiguration) -> dict[str, int]:
-    """The high-water marks of identity columns that went on since, by their names of then."""
-    columns = {physical_path(before.schema, (f.name,), before.column_mapping): f
-               for f in before.schema}  # fmt: skip
-    marks = {}
-    for column in earlier.schema:
-        physical = physical_path(earlier.schema, (column.name,), earlier.column_mapping)
-        last, own = _mark(columns.get(physical)), _mark(column)
-        step = column.metadata.get(IDENTITY_STEP)
-        if step is None or last is None:
-            continue
-        if own is None or (last - own) * step > 0:
-            marks[column.name] = last
-    return marks
-
-
-def _mark(column: StructField | None) -> int | None:
-    return None if column is None else column.metadata.get(HIGH_WATER_MARK)
 
 
 def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:

@@ -150,16 +150,29 @@ def replaced_table(before: TableConfiguration, description: TableDescription) ->
     """
     change = _described_table(description, before)
     after = change.after
+    check_replaceable(before, after)
     if is_supported(before.protocol, TableFeature.CLUSTERING) and not change.domains:
-        if after.partition_columns:
-            problem = "a clustered table cannot be replaced by a partitioned one"
-            raise InvalidArgumentError(argument="partitionedBy", problem=problem)
-        nothing = clustering_domain(())
-        change = replace(change, domains=(nothing,))
+        change = replace(change, domains=(clustering_domain(()),))
+    return change
+
+
+def check_replaceable(before: TableConfiguration, after: TableConfiguration) -> None:
+    """Raise if a table cannot be partitioned as one that replaces it.
+
+    Raises
+    ------
+    InvalidArgumentError, IcebergCompatError
+
+    References
+    ----------
+    PROTOCOL.md#clustered-table, PROTOCOL.md#writer-requirements-for-icebergcompatv2
+    """
+    if is_supported(before.protocol, TableFeature.CLUSTERING) and after.partition_columns:
+        problem = "a clustered table cannot be replaced by a partitioned one"
+        raise InvalidArgumentError(argument="partitionedBy", problem=problem)
     check_iceberg_partitioning(
         after.iceberg_version, before.partition_columns, after.partition_columns
     )
-    return change
 
 
 def _described_table(
@@ -173,7 +186,7 @@ def _described_table(
     partition_columns = check_partition_columns(schema, description.partition_by)
     clustering = check_clustering_columns(schema, description.clustering_columns, partition_columns)
     check_declared(schema, partition_columns)
-    properties = _with_lasting_properties(requested.configuration, before)
+    properties = with_lasting_properties(requested.configuration, before)
     features = {f.value for f in needed_features(schema, properties)} | requested.features
     if clustering:
         features.add(TableFeature.CLUSTERING.value)
@@ -208,7 +221,7 @@ def _described_table(
     return TableChange(before, after, (clustering_domain(physical),), physical)
 
 
-def _with_lasting_properties(
+def with_lasting_properties(
     requested: Mapping[str, str], before: TableConfiguration | None
 ) -> dict[str, str]:
     """The requested properties, and those that a table keeps when it is replaced: since when it has
