@@ -534,6 +534,65 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "be read. Drop it without truncateHistory."
         ),
     ),
+    "DELTA_FEATURE_DROP_FEATURE_IS_DELTA_PROPERTY": (
+        "42000",
+        (
+            "Cannot drop {property}, which is a table property, not a table feature. Unset it: "
+            "alter_table(...).unset_properties."
+        ),
+    ),
+    "DELTA_FEATURE_DROP_DEPENDENT_FEATURE": (
+        "55000",
+        (
+            "Cannot drop {feature}, because other features of the table need it: {dependents}. "
+            "Drop these first."
+        ),
+    ),
+    "DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION": (
+        "55000",
+        (
+            "Cannot drop checkpointProtection from {path} while earlier versions need features "
+            "that the table no longer has. Delete these versions with it: truncateHistory=True."
+        ),
+    ),
+    "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD": (
+        "22KD0",
+        (
+            "Cannot drop checkpointProtection from {path} yet, because the log still has versions "
+            "before {version}, which need dropped features. Repeat this once they have been "
+            "replaced for {retention} (delta.dropFeatureTruncateHistory.retentionDuration)."
+        ),
+    ),
+    "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD": (
+        "22KD0",
+        (
+            "The latest version of {path} no longer uses {feature}, but earlier versions do, so "
+            "the protocol still has it. Repeat this once they have expired, after {retention} "
+            "(delta.logRetentionDuration); with truncateHistory=True, after {short_retention}."
+        ),
+    ),
+    "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST": (
+        "22KD0",
+        (
+            "Cannot drop {feature} from {path} yet, because versions in its log still use it. "
+            "Repeat this once they have expired, after {retention} (delta.logRetentionDuration); "
+            "with truncateHistory=True, after {short_retention}."
+        ),
+    ),
+    "DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL": (
+        "40000",
+        (
+            "Cannot drop {feature} from {path}, because another writer used it again meanwhile. "
+            "Repeat this when no other writer alters or restores the table."
+        ),
+    ),
+    "DELTA_FEATURE_DROP_CHECKPOINT_FAILED": (
+        "22KD0",
+        (
+            "Cannot drop {feature} from {path}, because a checkpoint that hides earlier versions "
+            "could not be written: {problem}. Repeat this; what is done stays done."
+        ),
+    ),
     "DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE": (
         "0AKDE",
         (
@@ -700,6 +759,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         (
             "The table or the rows would have several columns named {columns} (column names are "
             "case-insensitive). Choose another name."
+        ),
+    ),
+    "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING": (
+        "42K05",
+        (
+            "Cannot remove column mapping from {path}, because files without it cannot have the "
+            "column name {column}. Rename the column first: alter_table(...).rename_column."
         ),
     ),
     "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES": (

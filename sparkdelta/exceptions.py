@@ -23,13 +23,15 @@ DeltaError
 │   ├── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
 │   ├── ColumnMappingModeChangeError, UnsupportedFormatError
 │   ├── UnknownFeatureDropError, FeatureNotPresentError, DropFeatureError, TruncateHistoryError
-│   ├── ConstraintsOfFeatureError
+│   ├── ConstraintsOfFeatureError, DependentFeatureError, DropPropertyError
+│   ├── CheckpointProtectionDropError, ProtectedHistoryError, DropWaitsForRetentionError
+│   ├── HistoryUsesFeatureError, DropConflictError, DropCheckpointError
 │   └── IcebergCompatError
 ├── SchemaError
 │   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
 │   ├── ColumnNotFoundError (UnresolvedMergeExpressionError), PartitionColumnNotFoundError
 │   ├── InvalidPartitionValueError
-│   ├── DuplicateColumnsError, InvalidColumnNameError
+│   ├── DuplicateColumnsError, InvalidColumnNameError, InvalidNamesError
 │   ├── InvalidPartitionColumnError (NoDataColumnError)
 │   ├── NonPartitionColumnReferenceError
 │   ├── MetadataMismatchError, MergeFieldsError, GeneratedTypeError, NonBooleanConstraintError
@@ -574,6 +576,66 @@ class TruncateHistoryError(ProtocolError):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class DropPropertyError(ProtocolError):
+    property: str
+    error_class = "DELTA_FEATURE_DROP_FEATURE_IS_DELTA_PROPERTY"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DependentFeatureError(ProtocolError):
+    feature: str
+    dependents: tuple[str, ...]
+    error_class = "DELTA_FEATURE_DROP_DEPENDENT_FEATURE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CheckpointProtectionDropError(ProtocolError):
+    path: str
+    error_class = "DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ProtectedHistoryError(ProtocolError):
+    path: str
+    version: int
+    retention: str
+    error_class = "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DropWaitsForRetentionError(ProtocolError):
+    feature: str
+    path: str
+    retention: str
+    short_retention: str
+    error_class = "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class HistoryUsesFeatureError(ProtocolError):
+    feature: str
+    path: str
+    retention: str
+    short_retention: str
+    error_class = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DropConflictError(ProtocolError):
+    feature: str
+    path: str
+    error_class = "DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DropCheckpointError(ProtocolError):
+    feature: str
+    path: str
+    problem: str
+    error_class = "DELTA_FEATURE_DROP_CHECKPOINT_FAILED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class ConstraintsOfFeatureError(ProtocolError):
     constraints: tuple[str, ...]
     error_class = "DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE"
@@ -674,6 +736,13 @@ class DuplicateColumnsError(SchemaError):
 class InvalidColumnNameError(SchemaError):
     column: str
     error_class = "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidNamesError(SchemaError):
+    column: str
+    path: str
+    error_class = "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

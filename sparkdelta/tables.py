@@ -13,6 +13,7 @@ from sparkdelta.commands.clone import CloneOptions, clone
 from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.delete import delete
 from sparkdelta.commands.describe import table_detail, table_history
+from sparkdelta.commands.drop_feature import drop_feature
 from sparkdelta.commands.merge import MergeRequest, merge
 from sparkdelta.commands.optimize import optimize
 from sparkdelta.commands.restore import restore, restore_metrics
@@ -29,7 +30,6 @@ from sparkdelta.table.maintenance.optimization import OptimizeResult
 from sparkdelta.table.scan.row_names import RowNames, columns_frame
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.write.altered_properties import set_properties
-from sparkdelta.table.write.dropped_features import drop_feature
 from sparkdelta.table.write.expression_arguments import checked_condition, checked_values
 from sparkdelta.table.write.row_changes import ChangeResult
 
@@ -379,23 +379,45 @@ class DeltaTable:
         self._set_properties({f"{FEATURE}{featureName}": "supported"})
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Drop a table feature from the protocol: `checkConstraints` or `inCommitTimestamp`.
+        """Drop a table feature from the protocol, with what the table has of it.
+
+        Files that need the feature are written again, in as many commits as needed. If earlier
+        versions can only be read with the feature, they are hidden behind checkpoints, which the
+        feature `checkpointProtection` protects; with `truncateHistory`, they must have expired
+        first, and are deleted. A drop that stopped half-way goes on when it is repeated.
+
+        Parameters
+        ----------
+        truncateHistory
+            True to delete earlier versions, a day after none of them uses the feature. The first
+            call then raises `DropWaitsForRetentionError`.
 
         Raises
         ------
-        UnknownFeatureDropError, FeatureNotPresentError
+        UnknownFeatureDropError, DropPropertyError, FeatureNotPresentError
             There is no such feature, or the table does not have it.
-        DropFeatureError, TruncateHistoryError
-            This engine cannot drop it, or not by truncating the history.
-        ConstraintsOfFeatureError
-            The table still has constraints.
+        DropFeatureError, TruncateHistoryError, CheckpointProtectionDropError
+            It cannot be dropped, or not in this way.
+        DependentFeatureError, ConstraintsOfFeatureError, InvalidNamesError
+            The table depends on it.
+        DropWaitsForRetentionError, HistoryUsesFeatureError, ProtectedHistoryError
+            Earlier versions have not expired.
+        DropConflictError, DeltaConcurrentModificationException
+            Other writers altered the table.
+        DropCheckpointError
+            A checkpoint could not be written.
 
         References
         ----------
         PROTOCOL.md#supported-features
         """
-        statement = partial(drop_feature, name=featureName, truncates_history=bool(truncateHistory))
-        alter(self._spark, self._path, statement, self._options)
+        drop_feature(
+            self._spark,
+            self._path,
+            featureName,
+            truncates_history=bool(truncateHistory),
+            options=self._options,
+        )
 
     def _set_properties(self, properties: Mapping[str, str]) -> None:
         statement = partial(set_properties, properties=properties)

@@ -15,7 +15,7 @@ from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.iceberg_types import check_iceberg_types
-from sparkdelta.table.commit.transaction import Transaction
+from sparkdelta.table.commit.alterations import commit_alteration
 from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.log.missing_tables import advised
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
@@ -53,14 +53,6 @@ def alter(
         check_iceberg_types(change.after.schema, change.after.iceberg_version)
         if not (change.changes_protocol or change.changes_metadata or change.domains):
             return None
-        done = Transaction(
-            spark=spark,
-            store=store,
-            snapshot=snapshot,
-            operation=alteration.operation,
-            staged=change.actions,
-            read=alteration.read,
-            dropped_features=alteration.dropped_features,
-        ).commit()
+        done = commit_alteration(snapshot, alteration)
     run_commit_hooks(done)
     return done.version

@@ -13,6 +13,7 @@ from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, staged_
 from sparkdelta.protocol.log_segment import Checkpoint, complete_checkpoints
 
 DAY_MS = 24 * 60 * 60 * 1000
+_MINUTE_MS = 60 * 1000
 
 _ORDER = (
     LogFileKind.COMMIT,
@@ -34,6 +35,18 @@ def cutoff_time(now_ms: int, retention_ms: int) -> int:
     True
     """
     return _midnight(now_ms - retention_ms)
+
+
+def short_cutoff_time(now_ms: int, retention_ms: int) -> int:
+    """Return the end of a retention period of less than some days, rounded down to the minute.
+
+    Examples
+    --------
+    >>> short_cutoff_time(10 * DAY_MS + 70_000, DAY_MS) == 9 * DAY_MS + 60_000
+    True
+    """
+    cutoff = now_ms - retention_ms
+    return cutoff - cutoff % _MINUTE_MS
 
 
 def is_abandoned(modification_time_ms: int, now_ms: int) -> bool:

@@ -20,6 +20,7 @@ from sparkdelta.protocol.retention import (
     DELETED_FILE_RETENTION,
     LOG_RETENTION,
     SET_TRANSACTION_RETENTION,
+    TRUNCATED_HISTORY_RETENTION,
     deleted_file_retention_ms,
     interval_ms,
     log_retention_ms,
@@ -32,6 +33,7 @@ from sparkdelta.protocol.table_features import (
 from sparkdelta.protocol.table_properties import (
     COLUMN_MAPPING_MODE,
     OPTIMIZE_WRITE,
+    SUSPEND_ROW_TRACKING,
     TARGET_FILE_SIZE,
     ColumnMappingMode,
     target_file_size,
@@ -214,7 +216,7 @@ _RULES: dict[str, Check] = {
             "delta.enableFullRetentionRollback", "delta.enableIcebergCompatV1",
             "delta.enableIcebergCompatV2", "delta.enableIcebergCompatV3",
             "delta.enableInCommitTimestamps", "delta.enableMaterializePartitionColumnsFeature",
-            "delta.enableRowTracking", "delta.enableTypeWidening",
+            "delta.enableRowTracking", "delta.enableTypeWidening", SUSPEND_ROW_TRACKING,
             "delta.enableVariantShredding", _IGNORE_DEFAULTS, "delta.randomizeFilePrefixes",
         ),
         _boolean,
@@ -222,7 +224,7 @@ _RULES: dict[str, Check] = {
     **dict.fromkeys(
         (
             "delta.checkpointRetentionDuration", DELETED_FILE_RETENTION,
-            "delta.dropFeatureTruncateHistory.retentionDuration", LOG_RETENTION,
+            TRUNCATED_HISTORY_RETENTION, LOG_RETENTION,
             "delta.sampleRetentionDuration", SET_TRANSACTION_RETENTION,
         ),
         _interval,

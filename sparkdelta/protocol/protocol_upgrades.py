@@ -28,33 +28,11 @@ INVARIANTS = "delta.invariants"
 CURRENT_DEFAULT = "CURRENT_DEFAULT"
 IDENTITY_START = "delta.identity.start"
 FIELD_FEATURES = {
-    INVARIANTS: TableFeature.INVARIANTS,
-    GENERATION_EXPRESSION: TableFeature.GENERATED_COLUMNS,
-    IDENTITY_START: TableFeature.IDENTITY_COLUMNS,
-    CURRENT_DEFAULT: TableFeature.ALLOW_COLUMN_DEFAULTS,
+    rules.column_key: feature for feature, rules in FEATURES.items() if rules.column_key is not None
 }
 """The features that keys in the metadata of columns require."""
 
 _DEFAULT_FEATURES = (TableFeature.APPEND_ONLY, TableFeature.INVARIANTS)
-_ON = "true"
-_PROPERTY_FEATURES = {
-    ("delta.checkpointPolicy", "v2"): TableFeature.V2_CHECKPOINT,
-    ("delta.columnMapping.mode", "id"): TableFeature.COLUMN_MAPPING,
-    ("delta.columnMapping.mode", "name"): TableFeature.COLUMN_MAPPING,
-    ("delta.enableChangeDataFeed", _ON): TableFeature.CHANGE_DATA_FEED,
-    ("delta.enableDeletionVectors", _ON): TableFeature.DELETION_VECTORS,
-    ("delta.enableIcebergCompatV1", _ON): TableFeature.ICEBERG_COMPAT_V1,
-    ("delta.enableIcebergCompatV2", _ON): TableFeature.ICEBERG_COMPAT_V2,
-    ("delta.enableIcebergCompatV3", _ON): TableFeature.ICEBERG_COMPAT_V3,
-    ("delta.enableInCommitTimestamps", _ON): TableFeature.IN_COMMIT_TIMESTAMP,
-    (
-        "delta.enableMaterializePartitionColumnsFeature",
-        _ON,
-    ): TableFeature.MATERIALIZE_PARTITION_COLUMNS,
-    ("delta.enableRowTracking", _ON): TableFeature.ROW_TRACKING,
-    ("delta.enableTypeWidening", _ON): TableFeature.TYPE_WIDENING,
-    ("delta.enableVariantShredding", _ON): TableFeature.VARIANT_SHREDDING,
-}
 
 
 def metadata_features(
@@ -73,8 +51,8 @@ def metadata_features(
     """
     found = {
         feature
-        for (name, value), feature in _PROPERTY_FEATURES.items()
-        if configuration.get(name, "").lower() == value
+        for feature, rules in FEATURES.items()
+        if any(configuration.get(name, "").lower() == value for name, value in rules.enabled_by)
     }
     if any(name.startswith(CONSTRAINT) for name in configuration):
         found.add(TableFeature.CHECK_CONSTRAINTS)
@@ -168,8 +146,8 @@ def with_versions(
 
 
 def without_feature(protocol: Protocol, feature: TableFeature) -> Protocol:
-    """Return the protocol without a writer feature, as legacy versions if they imply exactly the
-    features that are left.
+    """Return the protocol without a feature, in the lowest versions for those that are left; as
+    legacy versions if they imply exactly these.
 
     References
     ----------
@@ -177,13 +155,17 @@ def without_feature(protocol: Protocol, feature: TableFeature) -> Protocol:
     """
     has_lists = protocol.min_writer_version >= WRITER_FEATURES_VERSION
     listed = protocol if has_lists else _with_lists(protocol, set())
-    writers = tuple(n for n in listed.writer_features or () if known_feature(n) is not feature)
+    writers = {n for n in listed.writer_features or () if known_feature(n) is not feature}
     left = {known_feature(name) for name in writers}
     for version in range(2, WRITER_FEATURES_VERSION):
         legacy = with_versions(Protocol(1, 1), reader_version=2, writer_version=version)
         if left == supported_features(legacy):
             return legacy
-    return replace(listed, writer_features=writers)
+    unknown = tuple(n for n in listed.reader_features or () if known_feature(n) is None)
+    if unknown:
+        lists = Protocol(READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, unknown, ())
+        return _with_lists(lists, writers)
+    return _with_lists(Protocol(1, WRITER_FEATURES_VERSION), writers)
 
 
 def check_upgrade(
@@ -238,10 +220,11 @@ def _with_lists(protocol: Protocol, features: set[str]) -> Protocol:
     unlisted = supported_features(protocol) - set(map(known_feature, listed))
     writers = features | listed | {feature.value for feature in unlisted}
     readers = {*filter(_is_reader_writer, writers), *(protocol.reader_features or ())}
-    lowest = [FEATURES[TableFeature(name)].min_reader_version for name in readers]
-    if protocol.min_reader_version < READER_FEATURES_VERSION and None not in lowest:
-        reader = max([protocol.min_reader_version, *filter(None, lowest)])
-        return Protocol(reader, WRITER_FEATURES_VERSION, None, tuple(sorted(writers)))
+    if protocol.min_reader_version < READER_FEATURES_VERSION:
+        lowest = [FEATURES[TableFeature(name)].min_reader_version for name in readers]
+        if None not in lowest:
+            reader = max([protocol.min_reader_version, *filter(None, lowest)])
+            return Protocol(reader, WRITER_FEATURES_VERSION, None, tuple(sorted(writers)))
     return Protocol(
         READER_FEATURES_VERSION,
         WRITER_FEATURES_VERSION,

@@ -15,6 +15,7 @@ from sparkdelta.exceptions import InvalidArgumentError
 DELETED_FILE_RETENTION = "delta.deletedFileRetentionDuration"
 LOG_RETENTION = "delta.logRetentionDuration"
 SET_TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
+TRUNCATED_HISTORY_RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
 
 _UNITS_MS = {
     "week": 7 * 24 * 3_600_000,
@@ -80,10 +81,29 @@ def transaction_retention_ms(configuration: Mapping[str, str]) -> int | None:
 
 
 def log_retention_ms(configuration: Mapping[str, str]) -> int:
-    """Return the retention period of log files in milliseconds, by default 30 days.
+    """Return the retention period of log files in milliseconds.
 
     References
     ----------
     PROTOCOL.md#metadata-cleanup
     """
-    return interval_ms(LOG_RETENTION, configuration.get(LOG_RETENTION, "interval 30 days"))
+    return interval_ms(LOG_RETENTION, log_retention(configuration))
+
+
+def log_retention(configuration: Mapping[str, str]) -> str:
+    """Return the retention period of log files, by default 30 days."""
+    return configuration.get(LOG_RETENTION, "interval 30 days")
+
+
+def truncated_history_retention_ms(configuration: Mapping[str, str]) -> int:
+    """Return the retention period of log files, in milliseconds, where a dropped feature truncates
+    the history.
+    """
+    return interval_ms(TRUNCATED_HISTORY_RETENTION, truncated_history_retention(configuration))
+
+
+def truncated_history_retention(configuration: Mapping[str, str]) -> str:
+    """Return the retention period of log files where a dropped feature truncates the history, by
+    default a day: no transaction may take longer.
+    """
+    return configuration.get(TRUNCATED_HISTORY_RETENTION, "interval 24 hours")

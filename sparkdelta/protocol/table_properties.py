@@ -37,8 +37,10 @@ DEFAULT_TARGET_FILE_SIZE = 128 * 1024 * 1024
 _SIZE = re.compile(r"(?P<number>\d{1,15})(?P<unit>[kmgt])?b?")
 ENABLE_TYPE_WIDENING = "delta.enableTypeWidening"
 ENABLE_ROW_TRACKING = "delta.enableRowTracking"
+SUSPEND_ROW_TRACKING = "delta.rowTrackingSuspended"
 ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 ROW_COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
+PROTECTED_VERSION = "delta.requireCheckpointProtectionBeforeVersion"
 
 
 def is_on(configuration: Mapping[str, str], name: str) -> bool:
@@ -172,6 +174,32 @@ def row_tracking(protocol: Protocol, configuration: Mapping[str, str]) -> RowTra
         row_id_column=configuration.get(ROW_ID_COLUMN),
         row_commit_version_column=configuration.get(ROW_COMMIT_VERSION_COLUMN),
     )
+
+
+def assigns_row_ids(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
+    """True if new files get row ids: row tracking is supported, and not suspended.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-row-tracking
+    """
+    return is_supported(protocol, TableFeature.ROW_TRACKING) and not is_on(
+        configuration, SUSPEND_ROW_TRACKING
+    )
+
+
+def protected_version(protocol: Protocol, configuration: Mapping[str, str]) -> Version:
+    """Return the version before which checkpoints are protected; 0 if none is.
+
+    They can only be deleted with all of the history before this version.
+
+    References
+    ----------
+    PROTOCOL.md#valid-feature-names-in-table-features
+    """
+    if not is_supported(protocol, TableFeature.CHECKPOINT_PROTECTION):
+        return 0
+    return _integer(configuration.get(PROTECTED_VERSION)) or 0
 
 
 def num_indexed_columns(configuration: Mapping[str, str]) -> int:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaTable
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.protocol import write_support
-from sparkdelta.protocol.table_features import FEATURES
+from sparkdelta.protocol.feature_rules import FEATURES, FeatureRules
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 
 ROOT = Path(__file__).parents[2]
@@ -47,15 +47,29 @@ def _code(text: str) -> list[str]:
 
 
 def test_the_readme_has_every_feature() -> None:
+    """Its tables say what the rules say."""
     section = _section("README.md", "Table features")
-    rows = {(_code(name)[0], tuple(_code(aliases)), read) for name, aliases, read in _rows(section)}
-    assert rows == {
-        (f.value, rules.aliases, "yes" if rules.readable else f"refused: {rules.reason}")
-        for f, rules in FEATURES.items()
-        if rules.reader_writer
-    }
-    writers = section.split("Features of writers alone")[1]
-    assert set(_code(writers)) == {f.value for f, r in FEATURES.items() if not r.reader_writer}
+    assert [[cell.replace("`", "") for cell in row] for row in _rows(section)] == [
+        [
+            f.value,
+            *([", ".join(rules.aliases)] if rules.reader_writer else []),
+            ", ".join(needed.value for needed in rules.needs),
+            *([_read(rules)] if rules.reader_writer else []),
+            _dropped(rules),
+        ]
+        for f, rules in sorted(FEATURES.items(), key=lambda item: not item[1].reader_writer)
+    ]
+
+
+def _read(rules: FeatureRules) -> str:
+    return "yes" if rules.readable else f"refused: {rules.reason}"
+
+
+def _dropped(rules: FeatureRules) -> str:
+    if rules.drop is None:
+        return "no"
+    removes = rules.drop.removes
+    return "yes" if removes.startswith("nothing") else f"yes, with {removes}"
 
 
 @pytest.mark.parametrize(

@@ -16,17 +16,12 @@ from sparkdelta.exceptions import (
     ChangeDataColumnsError,
     ClusteringFeatureError,
     ColumnMappingModeChangeError,
-    ConstraintsOfFeatureError,
     DeltaError,
-    DropFeatureError,
-    FeatureNotPresentError,
     IcebergCompatError,
     InvalidArgumentError,
     MetadataChangedException,
     TableNotFoundError,
-    TruncateHistoryError,
     UnknownConfigurationError,
-    UnknownFeatureDropError,
     UnsetPropertyError,
     WriteNotImplementedError,
 )
@@ -219,15 +214,6 @@ def test_features_are_dropped(spark: SparkSession, table_path: str) -> None:
     assert found["commitInfo"][0]["operationParameters"] == {
         "featureName": "inCommitTimestamp", "truncateHistory": "false",
     }  # fmt: skip
-    for name, truncates, error in (
-        ("checkConstraints", None, ConstraintsOfFeatureError),
-        ("checkConstraints", True, TruncateHistoryError),
-        ("inCommitTimestamp", None, FeatureNotPresentError),
-        ("appendOnly", None, DropFeatureError),
-        ("nope", None, UnknownFeatureDropError),
-    ):
-        with pytest.raises(error):
-            table.dropFeatureSupport(name, truncates)
     statements.drop_constraint("C")
     table.dropFeatureSupport("checkConstraints")
     assert commit(table_path, 5)["protocol"] == [{"minReaderVersion": 1, "minWriterVersion": 2}]

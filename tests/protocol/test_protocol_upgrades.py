@@ -152,6 +152,25 @@ def test_a_feature_is_dropped(before, after):
         check_upgrade(before, found, path="/t")
 
 
+@pytest.mark.parametrize(
+    ("feature", "before", "after"),
+    [
+        ("deletionVectors", Protocol(3, 7, ("deletionVectors",), ("deletionVectors", "appendOnly",
+                                                                  "invariants")), Protocol(1, 2)),
+        ("deletionVectors", Protocol(3, 7, ("columnMapping", "deletionVectors"),
+                                     ("columnMapping", "deletionVectors")),
+         Protocol(2, 7, None, ("columnMapping",))),
+        ("typeWidening", Protocol(3, 7, ("typeWidening-preview", "v2Checkpoint"),
+                                  ("typeWidening-preview", "v2Checkpoint")),
+         Protocol(3, 7, ("v2Checkpoint",), ("v2Checkpoint",))),
+        ("columnMapping", Protocol(2, 5), Protocol(1, 4)),
+    ],
+)  # fmt: skip
+def test_a_reader_feature_is_dropped(feature, before, after):
+    """Supported Features: from both lists, and readers need no higher version than before."""
+    assert without_feature(before, TableFeature(feature)) == after
+
+
 def test_reader_features_need_writer_features():
     with pytest.raises(InvalidArgumentError):
         with_versions(Protocol(1, 2), reader_version=3, writer_version=6)

@@ -263,13 +263,6 @@ def test_tables_that_others_write(name, writing):
         check_writable(writes(name), path="/t", writing=writing)
 
 
-def test_protected_checkpoints_are_not_cleaned_up():
-    check_writable(writes("checkpointProtection"), path="/t")
-    check_writable(writes("checkpointProtection"), path="/t", writing=Writing.LOG_FILES)
-    with pytest.raises(UnsupportedWriterFeaturesError):
-        check_writable(writes("checkpointProtection"), path="/t", writing=Writing.CLEANUP)
-
-
 @pytest.mark.parametrize(
     "protocol",
     [

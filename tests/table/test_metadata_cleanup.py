@@ -235,7 +235,7 @@ def test_in_commit_timestamps_decide_where_they_are_enabled(
     assert clean_log(spark, str(table), now_ms=FIRST + 7 * DAY_MS - 1).files == ()
 
 
-@pytest.mark.parametrize("feature", ["futureFeature", "checkpointProtection"])
+@pytest.mark.parametrize("feature", ["futureFeature"])
 def test_a_writer_feature_that_is_not_implemented_stops_it(
     spark: SparkSession, table: Path, feature: str
 ) -> None:

@@ -52,8 +52,11 @@ from sparkdelta.protocol.staged_commit import (
     check_removable,
     check_supported,
 )
-from sparkdelta.protocol.table_features import TableFeature, is_supported
-from sparkdelta.protocol.table_properties import in_commit_timestamps, with_enablement
+from sparkdelta.protocol.table_properties import (
+    assigns_row_ids,
+    in_commit_timestamps,
+    with_enablement,
+)
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.log.line_reader import first_line
 from sparkdelta.table.log.listing import list_log_files
@@ -365,7 +368,7 @@ def _lines(
         if version > 0 and not _had_timestamps(read_state):
             metadata = with_enablement(metadata, version=version, timestamp=timestamp)
             staged = replace(staged, metadata=(metadata,))
-    if is_supported(protocol, TableFeature.ROW_TRACKING):
+    if assigns_row_ids(protocol, metadata.configuration):
         adds, mark = with_row_ids(
             staged.adds, mark=read_state.row_id_mark, version=version, path=path
         )

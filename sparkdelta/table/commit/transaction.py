@@ -34,6 +34,7 @@ from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.row_ids import NO_ROW_IDS, ROW_TRACKING_DOMAIN, high_water_mark
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.protocol.table_properties import assigns_row_ids
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.added_files import files_that_may_match
@@ -183,10 +184,10 @@ class Transaction:
         return committer.commit(prepared, self._read_state(staged), self._detector(staged, removed))
 
     def _tracks_rows(self) -> bool:
-        before = () if self.snapshot is None else (self.snapshot.protocol,)
-        return any(
-            is_supported(p, TableFeature.ROW_TRACKING) for p in (*self.staged.protocols, *before)
-        )
+        before = self.snapshot
+        protocols = (*self.staged.protocols, *(() if before is None else (before.protocol,)))
+        metadata = (*self.staged.metadata, *(() if before is None else (before.metadata,)))
+        return assigns_row_ids(protocols[0], metadata[0].configuration)
 
     def _read_state(self, staged: StagedActions) -> ReadState:
         snapshot = self.snapshot

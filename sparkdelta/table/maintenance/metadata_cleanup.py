@@ -32,9 +32,10 @@ from sparkdelta.protocol.metadata_cleanup import (
     expired_files,
     expired_staged_commits,
     is_abandoned,
+    short_cutoff_time,
 )
 from sparkdelta.protocol.retention import log_retention_ms
-from sparkdelta.protocol.table_properties import is_off
+from sparkdelta.protocol.table_properties import is_off, protected_version
 from sparkdelta.schema.action_schemas import SIDECAR
 from sparkdelta.storage.log_store import FileEntry
 from sparkdelta.table.checkpoint.sidecar_files import damaged_sidecars
@@ -78,17 +79,32 @@ class CleanupResult:
 
 
 def clean_metadata(
-    snapshot: Snapshot, *, dry_run: bool = False, now_ms: int | None = None
+    snapshot: Snapshot,
+    *,
+    dry_run: bool = False,
+    now_ms: int | None = None,
+    retention_ms: int | None = None,
 ) -> CleanupResult:
     """Do the five steps for a table whose log is known to be fit, see `sparkdelta.clean_log`.
+
+    Protected checkpoints are only deleted with all of the history that they protect.
+
+    Parameters
+    ----------
+    retention_ms
+        In place of the table's, for a history to be truncated on purpose.
 
     References
     ----------
     PROTOCOL.md#metadata-cleanup
     """
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    cutoff = cutoff_time(now, log_retention_ms(snapshot.properties))
-    if is_off(snapshot.properties, ENABLED):
+    cutoff = (
+        cutoff_time(now, log_retention_ms(snapshot.properties))
+        if retention_ms is None
+        else short_cutoff_time(now, retention_ms)
+    )
+    if retention_ms is None and is_off(snapshot.properties, ENABLED):
         return CleanupResult(dry_run, cutoff, reason=f"{ENABLED} is false")
     files = list_log_files(snapshot.log.store)
     version = newest_commit_at(
@@ -104,6 +120,10 @@ def clean_metadata(
     checkpoint = _first_usable(snapshot, cutoff_checkpoints(files, version), files)
     if checkpoint is None:
         reason = f"there is no complete checkpoint of version {version} or older"
+        return CleanupResult(dry_run, cutoff, version, reason=reason)
+    protected = protected_version(snapshot.protocol, snapshot.properties)
+    if checkpoint.version < protected:
+        reason = f"checkpoints before version {protected} are protected until all have expired"
         return CleanupResult(dry_run, cutoff, version, reason=reason)
     names = _clean(snapshot, files, checkpoint.version, stored, now=now, dry_run=dry_run)
     return CleanupResult(dry_run, cutoff, version, checkpoint.version, files=tuple(names))

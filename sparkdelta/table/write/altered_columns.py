@@ -127,7 +127,7 @@ def add_columns(snapshot: Snapshot, columns: Sequence[NewColumn]) -> Alteration:
             check_default(snapshot.log.spark, field)
         schema = with_column(schema, parent, field, new.position)
         place = {} if new.position is None else {"position": str(new.position)}
-        shown.append({"column": _shown_field((*parent, field.name), new.field), **place})
+        shown.append({"column": shown_field((*parent, field.name), new.field), **place})
     return _altered(snapshot, schema, "ADD COLUMNS", {"columns": shown})
 
 
@@ -242,7 +242,7 @@ def change_column(snapshot: Snapshot, path: ColumnPath, change: ColumnChange) ->
     if change.default is not None:
         check_default(snapshot.log.spark, field)
     position = {} if change.position is None else {"position": str(change.position)}
-    shown = {"column": _shown_field(path, field), **position}
+    shown = {"column": shown_field(path, field), **position}
     return _altered(snapshot, schema, "CHANGE COLUMN", shown)
 
 
@@ -368,7 +368,8 @@ def _is_within(path: ColumnPath, outer: ColumnPath) -> bool:
     return [n.lower() for n in path[: len(outer)]] == [n.lower() for n in outer]
 
 
-def _shown_field(path: ColumnPath, field: StructField) -> str | dict[str, object]:
+def shown_field(path: ColumnPath, field: StructField) -> str | dict[str, object]:
+    """A column as the parameters of an operation show it."""
     data_type = field.dataType.jsonValue()
     metadata = {k: v for k, v in (field.metadata or {}).items() if k != TYPE_CHANGES}
     return {

@@ -217,6 +217,12 @@ def described_files(snapshot: Snapshot, adds: DataFrame) -> DataFrame:
         "defaultRowCommitVersion",
         "path",
     )
+    return in_packing_order(snapshot, files)
+
+
+def in_packing_order(snapshot: Snapshot, files: DataFrame) -> DataFrame:
+    """Files as `described_files` gives them, ordered by partition and size."""
+    names = map(partition_column, range(len(snapshot.configuration.partition_keys)))
     return files.orderBy(*(F.col(f"`{name}`") for name in names), "size", "path")
 
 

@@ -1,0 +1,39 @@
+"""Commits of alterations.
+
+References
+----------
+PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
+"""
+
+from __future__ import annotations
+
+from sparkdelta.table.commit.committer import Committer
+from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.alteration import Alteration
+
+
+def commit_alteration(
+    snapshot: Snapshot, alteration: Alteration, committer: Committer | None = None
+) -> CommittedTransaction:
+    """Commit the table as a statement leaves it.
+
+    Parameters
+    ----------
+    snapshot
+        The version that the statement was carried out on.
+
+    Raises
+    ------
+    CommitError
+        See `Committer.commit`.
+    """
+    return Transaction(
+        spark=snapshot.log.spark,
+        store=snapshot.log.store,
+        snapshot=snapshot,
+        operation=alteration.operation,
+        staged=alteration.change.actions,
+        read=alteration.read,
+        dropped_features=alteration.dropped_features,
+    ).commit(committer)

@@ -1,0 +1,212 @@
+"""The removal of what a table has of a feature, before the feature is dropped.
+
+References
+----------
+PROTOCOL.md#supported-features, PROTOCOL.md#deletion-vectors, PROTOCOL.md#type-widening,
+PROTOCOL.md#writer-requirements-for-row-tracking
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.engine.worker_python import worker_python
+from sparkdelta.engine.worker_storage import worker_files
+from sparkdelta.exceptions import DeltaConcurrentModificationException
+from sparkdelta.frames.log.deletion_vector_paths import vector_uri
+from sparkdelta.protocol.actions import DomainMetadata
+from sparkdelta.protocol.feature_rules import TableFeature
+from sparkdelta.protocol.retention import deleted_file_retention_ms
+from sparkdelta.protocol.staged_commit import Operation, StagedActions
+from sparkdelta.protocol.table_properties import declared_file_size
+from sparkdelta.table.commit.alterations import commit_alteration
+from sparkdelta.table.commit.compaction import commit_batch
+from sparkdelta.table.commit.recommits import MAX_ROUNDS, recommit
+from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
+from sparkdelta.table.commit.unmapped_table import remove_mapping
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.compaction import described_files, in_packing_order, plan_batches
+from sparkdelta.table.write.dropped_features import files_with_traces, stopped_use
+from sparkdelta.table.write.new_files import NewFiles
+from sparkdelta.table.write.restored_table import MAX_DOMAINS
+from sparkdelta.table.write.row_changes import unchanged_table
+from sparkdelta.table.write.widened_columns import stored_columns, without_type_changes
+from sparkdelta.workers.stored_types import TypeChecker, files_of_other_types
+
+Commits = Iterator[CommittedTransaction]
+
+_FILE_SIZE = 1 << 30
+_BATCH_BYTES = 100 << 30
+_FILES_PER_TASK = 1_000
+
+
+def remove_traces(snapshot: Snapshot, feature: TableFeature) -> Commits:
+    """Remove what the latest version has of a feature, one commit after the other.
+
+    The first keeps writers from using it again. If this stops half-way, the next call goes on.
+
+    Yields
+    ------
+    CommittedTransaction
+        Each commit.
+
+    Raises
+    ------
+    InvalidNamesError
+        The feature is `columnMapping`, and columns have names that need it.
+    DeltaConcurrentModificationException
+        Another commit altered the table, or others changed files again and again.
+
+    References
+    ----------
+    PROTOCOL.md#supported-features
+    """
+    alteration = stopped_use(snapshot, feature)
+    if alteration is not None:
+        done = commit_alteration(snapshot, alteration)
+        snapshot = done.snapshot
+        yield done
+    steps: dict[TableFeature, Callable[[Snapshot], Commits]] = {
+        TableFeature.COLUMN_MAPPING: _without_mapping,
+        TableFeature.DELETION_VECTORS: _without_vectors,
+        TableFeature.DOMAIN_METADATA: _without_domains,
+        TableFeature.ROW_TRACKING: _without_row_ids,
+        TableFeature.TYPE_WIDENING: _without_type_changes,
+    }
+    if feature in steps:
+        yield from steps[feature](snapshot)
+
+
+def _without_mapping(snapshot: Snapshot) -> Commits:
+    if snapshot.configuration.is_mapped:
+        yield remove_mapping(snapshot, keeps_property=False)
+
+
+def _without_vectors(snapshot: Snapshot) -> Commits:
+    def with_vectors(of: Snapshot) -> DataFrame:
+        files = files_with_traces(of, TableFeature.DELETION_VECTORS)
+        assert files is not None
+        return described_files(of, files)
+
+    for done in _rewritten(snapshot, with_vectors):
+        yield done
+        snapshot = done.snapshot
+    yield from _tombstones(snapshot)
+
+
+def _tombstones(snapshot: Snapshot) -> Commits:
+    """Tombstones for the files of deletion vectors, which writers without the feature would delete
+    while earlier versions that can be restored need them.
+    """
+    now = time.time_ns() // 1_000_000
+    with engine_of(snapshot.log.spark).log_session() as session:
+        read = snapshot.in_session(session)
+        kept = now - deleted_file_retention_ms(snapshot.properties)
+        tombstones = read.remove_files().filter(f"deletionTimestamp > {kept}L")
+        vectors = tombstones.selectExpr(f"{vector_uri('deletionVector')} AS path").distinct()
+        others = tombstones.filter("deletionVector.storageType IS NULL").select("path")
+        new = vectors.filter("path IS NOT NULL").join(others, "path", "left_anti")
+        removes = new.select(
+            F.struct(
+                "path", F.lit(now).alias("deletionTimestamp"), F.lit(False).alias("dataChange")
+            ).alias("remove")
+        )
+        found = read_rows(removes.limit(1), what="file that uses a feature", bound=1)
+        if found:
+            yield Transaction(
+                spark=snapshot.log.spark,
+                store=snapshot.log.store,
+                snapshot=snapshot,
+                operation=Operation("Deletion Vector Tombstones", {}, changes_data=False),
+                file_actions=removes,
+            ).commit()
+
+
+def _without_row_ids(snapshot: Snapshot) -> Commits:
+    def with_row_ids(of: Snapshot) -> DataFrame:
+        files = files_with_traces(of, TableFeature.ROW_TRACKING)
+        assert files is not None
+        return files
+
+    none = "CAST(NULL AS BIGINT)"
+    facts = {"baseRowId": none, "defaultRowCommitVersion": none}
+    yield from recommit(snapshot, with_row_ids, facts, "ROW TRACKING UNBACKFILL")
+
+
+def _without_domains(snapshot: Snapshot) -> Commits:
+    rows = read_rows(
+        snapshot.domain_metadata(), what="metadata domains", bound=MAX_DOMAINS,
+        version=snapshot.version,
+    )  # fmt: skip
+    if rows:
+        removed = [DomainMetadata(row["domain"], row["configuration"], True) for row in rows]
+        yield Transaction(
+            spark=snapshot.log.spark,
+            store=snapshot.log.store,
+            snapshot=snapshot,
+            operation=Operation(
+                "DOMAIN METADATA CLEANUP", {"domainMetadataRemovedCount": str(len(rows))}
+            ),
+            staged=StagedActions(domains=tuple(removed)),
+        ).commit()
+
+
+def _without_type_changes(snapshot: Snapshot) -> Commits:
+    columns = stored_columns(snapshot.configuration)
+
+    def of_other_types(of: Snapshot) -> DataFrame:
+        store, spark = of.log.store, of.log.spark
+        checker = TypeChecker(worker_files(spark, store.table_root, of.log.options), columns)
+        files = described_files(of, of.add_files())
+        with worker_python(spark):
+            tasks = max((of.state.num_files or 0) // _FILES_PER_TASK, 1)
+            found = files_of_other_types(files.repartition(tasks), checker)
+        return in_packing_order(of, found)
+
+    if columns:
+        for done in _rewritten(snapshot, of_other_types):
+            yield done
+            snapshot = done.snapshot
+    alteration = without_type_changes(snapshot)
+    if alteration is not None:
+        yield commit_alteration(snapshot, alteration)
+
+
+def _rewritten(snapshot: Snapshot, wanted: Callable[[Snapshot], DataFrame]) -> Commits:
+    """Write files again, as `described_files` gives them, until there are none that are wanted."""
+    size = declared_file_size(snapshot.properties) or _FILE_SIZE
+    for round_ in range(1, MAX_ROUNDS + 1):
+        failure = None
+        with engine_of(snapshot.log.spark).write_session() as session:
+            batches = plan_batches(
+                snapshot,
+                wanted(snapshot),
+                target_file_size=size,
+                max_bytes=_BATCH_BYTES,
+                takes_all=True,
+            )
+            change = unchanged_table(snapshot)
+            for batch in batches:
+                try:
+                    _, done = commit_batch(batch, session, change, _reorg)
+                except DeltaConcurrentModificationException as error:
+                    failure = error
+                    break
+                yield done
+                snapshot = done.snapshot
+        if failure is None:
+            return
+        before, snapshot = snapshot, snapshot.refresh()
+        is_altered = before.metadata != snapshot.metadata or before.protocol != snapshot.protocol
+        if is_altered or round_ == MAX_ROUNDS:
+            raise failure
+
+
+def _reorg(_new: NewFiles) -> Operation:
+    return Operation("REORG", {"predicate": "[]", "applyPurge": "true"}, changes_data=False)

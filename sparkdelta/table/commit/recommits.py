@@ -1,0 +1,116 @@
+"""Live files that are committed again with other facts about them, in bounded commits.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#writer-requirements-for-row-tracking
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.exceptions import DeltaConcurrentModificationException
+from sparkdelta.frames.commit.commit_lines import add_fields
+from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.staging import staging
+
+MAX_BATCH_FILES = 100_000
+"""A commit has at most about so many files."""
+
+MAX_ROUNDS = 20
+"""Rounds that may fail because another commit removed files."""
+
+_BATCH = "batch"
+
+
+def recommit(
+    snapshot: Snapshot,
+    wanted: Callable[[Snapshot], DataFrame],
+    facts: Mapping[str, str],
+    operation: str,
+) -> Iterator[CommittedTransaction]:
+    """Commit files again, until there are none that are wanted.
+
+    A commit has adds alone, without `dataChange`. It conflicts with no other commit that only adds
+    files; where one removed a file, what is left is looked up anew.
+
+    Parameters
+    ----------
+    wanted
+        Returns the files of a version, as `Snapshot.add_files` gives them.
+    facts
+        SQL of the fields of an add that are to differ, by their names.
+    operation
+        As history shows it.
+
+    Raises
+    ------
+    DeltaConcurrentModificationException
+        Another commit altered the table, or others removed files again and again.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    number = rounds = 0
+    while True:
+        failure = None
+        with (
+            engine_of(snapshot.log.spark).log_session() as session,
+            staging(session, snapshot.log.store) as stage,
+        ):
+            read = snapshot.in_session(session)
+            count = _count(wanted(read))
+            if not count:
+                return
+            batches = -(-count // MAX_BATCH_FILES)
+            add = add_fields(read.configuration.statistics, dataChange="false", **facts)
+            actions = wanted(read).selectExpr(
+                f"pmod(xxhash64(path), {batches}L) AS {_BATCH}", f"{add} AS add"
+            )
+            if batches > 1:  # each commit then reads the files of its own batch
+                actions = actions.repartitionByRange(batches, _BATCH)
+            stage.write_parquet(actions, "files", {})
+            staged, _ = stage.read_parquet("files", actions.schema)
+            for batch in range(batches):
+                files = staged.filter(F.col(_BATCH) == batch).select("add")
+                try:
+                    done = _commit(snapshot, files, Operation(operation, {"batchId": str(number)}))
+                except DeltaConcurrentModificationException as error:
+                    failure = error
+                    break
+                number += 1
+                yield done
+                snapshot = done.snapshot
+        if failure is not None:
+            rounds += 1
+            if rounds == MAX_ROUNDS:
+                raise failure
+            before, snapshot = snapshot, snapshot.refresh()
+            if before.metadata != snapshot.metadata or before.protocol != snapshot.protocol:
+                raise failure
+
+
+def _count(files: DataFrame) -> int:
+    (row,) = read_rows(
+        files.selectExpr("count(*)"), what="number of files to commit again", bound=1
+    )
+    return int(row[0])
+
+
+def _commit(snapshot: Snapshot, files: DataFrame, operation: Operation) -> CommittedTransaction:
+    return Transaction(
+        spark=snapshot.log.spark,
+        store=snapshot.log.store,
+        snapshot=snapshot,
+        operation=operation,
+        file_actions=files,
+        read_files=files.select("add.path"),
+    ).commit()
