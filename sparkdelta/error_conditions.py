@@ -512,6 +512,34 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "new table."
         ),
     ),
+    "DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED": (
+        "0A000",
+        (
+            "A table cannot have both delta.enableDeletionVectors and "
+            "delta.compatibility.symlinkFormatManifest.enabled: readers of manifests do not know "
+            "of deleted rows. Set one of them to false."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS": (
+        "0A000",
+        (
+            "Cannot generate symlink manifests of {path}: files of it have deletion vectors, and "
+            "readers of manifests do not know of deleted rows. Set delta.enableDeletionVectors to "
+            "false, and write these files again with REORG or optimize."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING": (
+        "0AKDC",
+        (
+            "Cannot generate symlink manifests of {path}, which maps its columns: readers of "
+            "manifests do not know the names of columns in its files. Write the rows to a table "
+            "without column mapping."
+        ),
+    ),
+    "DELTA_MODE_NOT_SUPPORTED": (
+        "0AKDC",
+        "There is no mode {mode} of generate. Use symlink_format_manifest.",
+    ),
     "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE": (
         "0AKDC",
         "Cannot drop {feature}, which is no table feature that is known here. Check its name.",

@@ -22,6 +22,7 @@ DeltaError
 │   ├── InvalidProtocolVersionError, InvalidProtocolError
 │   ├── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
 │   ├── ColumnMappingModeChangeError, UnsupportedFormatError
+│   ├── ManifestVectorsError, ManifestOfVectorsError, ManifestMappingError, ManifestModeError
 │   ├── UnknownFeatureDropError, FeatureNotPresentError, DropFeatureError, TruncateHistoryError
 │   ├── ConstraintsOfFeatureError, DependentFeatureError, DropPropertyError
 │   ├── CheckpointProtectionDropError, ProtectedHistoryError, DropWaitsForRetentionError
@@ -547,6 +548,31 @@ class ColumnMappingModeChangeError(ProtocolError):
     before: str
     after: str
     error_class = "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE"
+
+
+class ManifestVectorsError(ProtocolError):
+    error_class = "DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED"
+
+    def __init__(self) -> None:
+        self.__post_init__()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ManifestOfVectorsError(ProtocolError):
+    path: str
+    error_class = "DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ManifestMappingError(ProtocolError):
+    path: str
+    error_class = "DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ManifestModeError(ProtocolError):
+    mode: str
+    error_class = "DELTA_MODE_NOT_SUPPORTED"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -14,6 +14,7 @@ from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.delete import delete
 from sparkdelta.commands.describe import table_detail, table_history
 from sparkdelta.commands.drop_feature import drop_feature
+from sparkdelta.commands.generate import generate
 from sparkdelta.commands.merge import MergeRequest, merge
 from sparkdelta.commands.optimize import optimize
 from sparkdelta.commands.restore import restore, restore_metrics
@@ -292,6 +293,30 @@ class DeltaTable:
         if timestamp is None:
             raise InvalidArgumentError(argument="timestamp", problem="it must not be None")
         return self._restore(timestamp=timestamp)
+
+    def generate(self, mode: str) -> None:
+        """Write the symlink manifests of the latest version: lists of its data files, with which
+        Presto, Athena and others read it as a Hive table.
+
+        A partitioned table has one in each partition directory below
+        ``_symlink_format_manifest``; those of partitions without files are deleted. With the table
+        property ``delta.compatibility.symlinkFormatManifest.enabled``, every commit writes those
+        that it changes.
+
+        Parameters
+        ----------
+        mode
+            ``symlink_format_manifest``.
+
+        Raises
+        ------
+        ManifestModeError
+            There is no such mode.
+        ManifestOfVectorsError, ManifestMappingError
+            The table has deletion vectors or maps its columns.
+        """
+        with advised(self._spark, self._path):
+            generate(self._spark, self._path, mode, self._options)
 
     def clone(
         self,

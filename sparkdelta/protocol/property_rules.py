@@ -211,6 +211,7 @@ _RULES: dict[str, Check] = {
         (
             "delta.appendOnly", "delta.autoOptimize.autoCompact",
             "delta.autoOptimize.optimizeWrite", "delta.checkpoint.writeStatsAsJson",
+            "delta.compatibility.symlinkFormatManifest.enabled",
             "delta.checkpoint.writeStatsAsStruct", "delta.enableChangeDataFeed",
             "delta.enableDeletionVectors", "delta.enableExpiredLogCleanup",
             "delta.enableFullRetentionRollback", "delta.enableIcebergCompatV1",

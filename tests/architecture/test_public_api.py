@@ -43,7 +43,7 @@ REFERENCE = API["DeltaTable"]
 IMPLEMENTED = {
     "addFeatureSupport", "alias", "clone", "cloneAtTimestamp", "cloneAtVersion", "create",
     "createIfNotExists", "createOrReplace", "delete", "detail", "dropFeatureSupport", "forPath",
-    "history", "isDeltaTable", "merge", "optimize",
+    "generate", "history", "isDeltaTable", "merge", "optimize",
     "replace", "restoreToTimestamp", "restoreToVersion",
     "toDF", "update", "upgradeTableProtocol",
 }  # fmt: skip
@@ -87,8 +87,8 @@ def test_our_own_verbs() -> None:
     ]  # fmt: skip
     assert _parameters(read_changes) == [
         "spark", "path", "start_version=None", "end_version=None", "start_timestamp=None",
-        "end_timestamp=None", "where=None", "columns=None", "partition_time_zone='UTC'",
-        f"max_driver_files={MAX_DRIVER_FILES}", "progress=True",
+        "end_timestamp=None", "where=None", "columns=None", "net=False",
+        "partition_time_zone='UTC'", f"max_driver_files={MAX_DRIVER_FILES}", "progress=True",
     ]  # fmt: skip
     assert _parameters(load_snapshot) == [
         "spark", "path", *both, "partition_time_zone='UTC'", "progress=True",

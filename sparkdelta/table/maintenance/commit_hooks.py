@@ -1,5 +1,5 @@
-"""Log maintenance that follows a commit: its version checksum, and as the table's properties say a
-log compaction, a checkpoint and a cleanup of the log.
+"""Maintenance that follows a commit: its version checksum, and as the table's properties say
+symlink manifests, a log compaction, a checkpoint and a cleanup of the log.
 
 None of it is part of the commit, and no failure in it undoes the commit.
 """
@@ -11,11 +11,13 @@ import time
 
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.protocol.symlink_manifests import ENABLE_MANIFESTS, touched_partitions
 from sparkdelta.protocol.table_features import Writing, check_writable
 from sparkdelta.protocol.table_properties import (
     checkpoint_interval,
     compaction_interval,
     is_off,
+    is_on,
 )
 from sparkdelta.table.checkpoint.options import CheckpointOptions
 from sparkdelta.table.checkpoint.writing import write_checkpoint
@@ -23,7 +25,11 @@ from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.maintenance.checksum_chain import add_checksum_of_commit
 from sparkdelta.table.maintenance.log_compaction import compact
 from sparkdelta.table.maintenance.metadata_cleanup import ENABLED, clean_metadata
+from sparkdelta.table.maintenance.symlink_manifests import generate_manifests
 from sparkdelta.table.maintenance.version_checksum import add_version_checksum
+
+MAX_TOUCHED_PARTITIONS = 100
+"""Of a commit that touches more, the manifests of all partitions are written."""
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +43,7 @@ def run_commit_hooks(done: CommittedTransaction) -> None:
     """
     steps = {
         "version checksum": _write_checksum,
+        "symlink manifests": _write_manifests,
         "log compaction": _compact_log,
         "checkpoint": _write_checkpoint,
     }
@@ -58,6 +65,18 @@ def _write_checksum(done: CommittedTransaction) -> None:
         add_checksum_of_commit(done.store, done.version, done.lines, done.checksum_before)
     else:
         add_version_checksum(done.snapshot, from_state=False)
+
+
+def _write_manifests(done: CommittedTransaction) -> None:
+    if not is_on(done.properties, ENABLE_MANIFESTS):
+        return
+    with engine_of(done.spark).log_session() as session:
+        snapshot = done.snapshot.in_session(session)
+        names = snapshot.configuration.partition_columns
+        touched = None
+        if done.lines is not None:
+            touched = touched_partitions(done.lines, names, MAX_TOUCHED_PARTITIONS)
+        generate_manifests(snapshot, touched)
 
 
 def _compact_log(done: CommittedTransaction) -> None:

@@ -35,6 +35,7 @@ from sparkdelta.protocol.property_rules import (
     check_retention,
 )
 from sparkdelta.protocol.protocol_upgrades import upgraded_protocol, with_versions
+from sparkdelta.protocol.symlink_manifests import check_manifest_properties
 from sparkdelta.protocol.table_features import TableFeature
 from sparkdelta.protocol.table_properties import (
     APPEND_ONLY,
@@ -152,7 +153,8 @@ def with_properties(
 
     Raises
     ------
-    ColumnMappingModeChangeError, IcebergCompatError, ChangeDataColumnsError, InvalidArgumentError
+    ColumnMappingModeChangeError, IcebergCompatError, ChangeDataColumnsError, InvalidArgumentError,
+    ManifestVectorsError
         The table as it is does not allow it.
     """
     configuration = requested.configuration
@@ -178,6 +180,7 @@ def with_properties(
         )
     if has_change_data_feed(protocol, configuration):
         check_change_data_columns(schema)
+    check_manifest_properties(protocol, configuration)
     return with_schema(
         TableConfiguration.of(
             protocol, replace(table.metadata, configuration=configuration), schema

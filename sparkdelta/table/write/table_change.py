@@ -28,6 +28,7 @@ from sparkdelta.protocol.protocol_upgrades import (
     upgraded_protocol,
 )
 from sparkdelta.protocol.staged_commit import StagedActions
+from sparkdelta.protocol.symlink_manifests import check_manifest_properties
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import (
     COLUMN_MAPPING_MODE,
@@ -199,6 +200,7 @@ def _described_table(
         if before is None
         else upgraded_protocol(before.protocol, features)
     )
+    check_manifest_properties(protocol, properties)
     if is_on(properties, ENABLE_ROW_TRACKING):
         properties = with_row_id_columns(properties)
     mode = column_mapping_mode(protocol, properties)

@@ -1,0 +1,36 @@
+"""Generate the symlink manifests of a table.
+
+References
+----------
+PROTOCOL.md#data-files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.exceptions import ManifestModeError
+from sparkdelta.table.log.listing import open_log_for_writing
+from sparkdelta.table.maintenance.symlink_manifests import ManifestResult, generate_manifests
+from sparkdelta.table.snapshot import open_snapshot
+
+SYMLINK_FORMAT_MANIFEST = "symlink_format_manifest"
+
+
+def generate(
+    spark: SparkSession, path: str, mode: str, options: Mapping[str, str] | None = None
+) -> ManifestResult:
+    """Generate what a mode names, see `sparkdelta.tables.DeltaTable.generate`."""
+    if not isinstance(mode, str) or mode.lower() != SYMLINK_FORMAT_MANIFEST:
+        raise ManifestModeError(mode=str(mode))
+    store = open_log_for_writing(spark, path, options)
+    snapshot = open_snapshot(spark, path, store=store, options=options)
+    with (
+        engine_of(spark).log_session() as session,
+        jobs_of(snapshot.path, snapshot.version),
+    ):
+        return generate_manifests(snapshot.in_session(session))
