@@ -69,6 +69,10 @@ bench-write: java $(VENV)/.installed ## Benchmark writes of 20M rows, one row, b
 bench-dml: java $(VENV)/.installed ## Benchmark DELETE, UPDATE and MERGE on 20M rows against delta-spark
 	$(BIN)/python -m tests.benchmarks --only "row changes" $(BENCH)
 
+.PHONY: bench-changes
+bench-changes: java $(VENV)/.installed ## Benchmark reading changes against delta-spark and exceptAll
+	$(BIN)/python -m tests.benchmarks --only changes $(BENCH)
+
 ##@ Checks
 .PHONY: check
 check: lint types imports ## Lint, check types and imports

@@ -13,6 +13,7 @@ from sparkdelta.commands.write import WriteResult, write
 from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
 from sparkdelta.protocol.arguments import (
     checked_count,
+    checked_flag,
     checked_names,
     checked_version,
     named_arguments,
@@ -106,13 +107,15 @@ def read_changes(
     end_timestamp: str | datetime | date | None = None,
     where: str | Column | None = None,
     columns: list[str] | None = None,
+    net: bool = False,
     partition_time_zone: str = "UTC",
     max_driver_files: int = MAX_DRIVER_FILES,
     progress: bool = True,
 ) -> DataFrame:
-    """Return the rows that a range of commits inserted, updated or deleted: the change data feed.
+    """Return the rows that a range of commits inserted, updated or deleted: the change data feed,
+    or what is left of it with all commits taken together.
 
-    ``delta.enableChangeDataFeed`` must have been true in all of the range.
+    ``delta.enableChangeDataFeed`` must have been true in all of the range, but for `net`.
 
     Parameters
     ----------
@@ -130,6 +133,12 @@ def read_changes(
         cannot contain such rows are not read.
     columns
         Columns to return, in this order; all by default.
+    net
+        True for the rows that differ between the version before the first and the last one, with
+        no regard to those between. Only files and deletion vectors that differ are read. Rows are
+        compared by their row ids if both versions track rows, else by all of their values and as
+        often as they occur, so that a changed row is a delete and an insert. `where` and `columns`
+        choose rows and columns before they are compared, and name columns of the table.
     partition_time_zone, max_driver_files, progress
         As of `read_delta`.
 
@@ -139,6 +148,8 @@ def read_changes(
         The table's columns in schema order, then _change_type STRING (``insert``,
         ``update_preimage``, ``update_postimage``, ``delete``), _commit_version LONG and
         _commit_timestamp TIMESTAMP. Lazy, except for one Spark job that lists the files.
+        With `net`, _change_type alone, whose metadata have ``sparkdelta.comparedBy``: ``row_id`` or
+        ``values``.
 
     Raises
     ------
@@ -166,6 +177,7 @@ def read_changes(
         partition_time_zone=partition_time_zone,
         max_driver_files=MAX_DRIVER_FILES if bound is None else bound,
         shows_progress=progress,
+        net=checked_flag(net, "net"),
     )
     check_time_zone(spark, partition_time_zone)
     with advised(spark, path):

@@ -1,8 +1,8 @@
-"""The rows that a range of commits changed.
+"""The rows that a range of commits changed: commit by commit, or all taken together.
 
 References
 ----------
-PROTOCOL.md#change-data-files
+PROTOCOL.md#change-data-files, PROTOCOL.md#row-tracking
 """
 
 from __future__ import annotations
@@ -17,22 +17,33 @@ from sparkdelta.exceptions import (
     ChangeDataColumnsError,
     IncompatibleChangeDataError,
     IncompatibleChangeSchemaError,
+    InvalidArgumentError,
     MissingChangeDataError,
     VersionNotFoundError,
 )
+from sparkdelta.frames.commit.commit_lines import add_fields
+from sparkdelta.frames.log.changes import net_actions
+from sparkdelta.frames.rows.net_rows import (
+    KIND,
+    ROW_ID,
+    changed_by_row_id,
+    changed_by_values,
+    incomparable_columns,
+)
 from sparkdelta.protocol.actions import Metadata
-from sparkdelta.protocol.change_types import CHANGE_COLUMNS
+from sparkdelta.protocol.change_types import CHANGE_COLUMNS, CHANGE_TYPE
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.log_segment import commits_between, readable_commits
 from sparkdelta.protocol.table_properties import ENABLE_CHANGE_DATA_FEED, is_on
 from sparkdelta.schema.read_compatibility import is_read_compatible
-from sparkdelta.schema.table_schema import parse_table_schema
+from sparkdelta.schema.table_schema import parse_table_schema, quoted
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.change_range import ChangeBounds
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import commit_times
 from sparkdelta.table.log.listing import list_log_files, open_log
 from sparkdelta.table.scan.change_scan import ChangeScan, with_change_columns
+from sparkdelta.table.scan.net_scan import NetScan, with_kind
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 
 
@@ -45,13 +56,14 @@ class ChangeOptions:
     partition_time_zone: str
     max_driver_files: int
     shows_progress: bool
+    net: bool = False
 
 
 def read_changes(
     spark: SparkSession, path: str, bounds: ChangeBounds, options: ChangeOptions
 ) -> DataFrame:
-    """Return the changed rows of a range of commits with `CHANGE_COLUMNS`; see
-    `sparkdelta.read_changes`.
+    """Return the changed rows of a range of commits with `CHANGE_COLUMNS`, of net changes with
+    CHANGE_TYPE alone; see `sparkdelta.read_changes`.
     """
     store = open_log(spark, path)
     latest = open_snapshot(
@@ -65,6 +77,8 @@ def read_changes(
     commits = readable_commits(listing, path=latest.path)
     in_commit = latest.configuration.in_commit_timestamps
     versions = bounds.versions(spark, store, commits, in_commit)
+    if options.net:
+        return _net_changes(latest, versions, options)
     if versions is None:
         schema = with_change_columns(latest.configuration).schema
         return empty_frame(spark, schema)
@@ -85,6 +99,74 @@ def read_changes(
     return ChangeScan(
         state, options.where, options.columns, options.max_driver_files, commits=wanted, times=times
     ).to_df()
+
+
+def _net_changes(
+    latest: Snapshot, versions: tuple[Version, Version] | None, options: ChangeOptions
+) -> DataFrame:
+    """The rows that differ before and after a range of versions; none of an empty range."""
+    start, end = versions or (latest.version + 1, latest.version)
+    if start < 0:
+        raise VersionNotFoundError(
+            version=start, earliest=0, latest=latest.version, path=latest.path
+        )
+    before, after = (_as_of(latest, version, options) for version in (start - 1, end))
+    assert after is not None
+    configuration = after.configuration
+    if CHANGE_TYPE in {name.lower() for name in after.schema.names}:
+        raise ChangeDataColumnsError(columns=(CHANGE_TYPE,))
+    if before is not None and not _is_compatible(before.metadata, configuration, after.path):
+        raise IncompatibleChangeDataError(
+            path=after.path, start=start, end=end, version=start - 1, schema_version=end
+        )
+    scan = NetScan(
+        replace(after.state, configuration=with_kind(configuration), cached=None),
+        options.where,
+        None,
+        options.max_driver_files,
+        differing=_differing_files(before, after),
+    )
+    names = options.columns or tuple(map(quoted, after.schema.names))
+    is_tracked = configuration.row_tracking.enabled and (
+        before is None or before.configuration.row_tracking.enabled
+    )
+    by_row_id = is_tracked and not scan.has_rows_without_id()
+    tracking = ("_metadata.row_id",) if by_row_id else ()
+    rows = replace(scan, columns=(*names, KIND, *tracking)).to_df()
+    fields = rows.schema.fields[: len(names)]
+    incomparable = incomparable_columns(fields)
+    if incomparable:
+        problem = f"values of type VARIANT cannot be compared ({', '.join(incomparable)}); name "
+        problem += "the other columns in columns"
+        raise InvalidArgumentError(argument="net", problem=problem)
+    if by_row_id:
+        return changed_by_row_id(rows.withColumnRenamed("row_id", ROW_ID), fields)
+    return changed_by_values(rows, fields)
+
+
+def _as_of(latest: Snapshot, version: Version, options: ChangeOptions) -> Snapshot | None:
+    """The snapshot of a version; None before the first."""
+    if version < 0:
+        return None
+    if version == latest.version:
+        return latest
+    return open_snapshot(
+        latest.log.spark,
+        latest.path,
+        version=version,
+        store=latest.log.store,
+        partition_time_zone=options.partition_time_zone,
+    )
+
+
+def _differing_files(before: Snapshot | None, after: Snapshot) -> DataFrame:
+    def files(snapshot: Snapshot) -> DataFrame:
+        add = add_fields(snapshot.configuration.statistics, dataChange="true")
+        return snapshot.add_files().selectExpr(f"{add} AS file")
+
+    new = files(after)
+    old = new.filter("FALSE") if before is None else files(before)
+    return net_actions(old, new, table_root=after.path)
 
 
 @dataclass(frozen=True, slots=True)

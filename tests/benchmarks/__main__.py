@@ -20,6 +20,7 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
+from tests.benchmarks.changes import CHANGE_PARTS
 from tests.benchmarks.checkpoints import CHECKPOINT_PARTS
 from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwatch, as_table
 from tests.benchmarks.planning import PARTS
@@ -31,7 +32,7 @@ from tests.benchmarks.writes import WRITE_PARTS
 OF_LARGE_TABLES = ("planning", "checkpoints")
 """The suites of `make bench-plan` and `make bench-checkpoint`, which share tables."""
 
-NOT_BY_DEFAULT = (*OF_LARGE_TABLES, "writes", "row changes")
+NOT_BY_DEFAULT = (*OF_LARGE_TABLES, "writes", "row changes", "changes")
 """Suites of commands of their own, as each takes longer than all others."""
 
 
@@ -98,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     planning.add_argument(
         "--without",
-        choices=[*PARTS, *CHECKPOINT_PARTS, *WRITE_PARTS, *ROW_CHANGE_PARTS],
+        choices=[*PARTS, *CHECKPOINT_PARTS, *WRITE_PARTS, *ROW_CHANGE_PARTS, *CHANGE_PARTS],
         action="append",
         help="leave out a part; may be repeated",
     )

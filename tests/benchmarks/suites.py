@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta import Snapshot, load_snapshot, read_delta
 from sparkdelta.table.scan import native_scan
+from tests.benchmarks.changes import changes
 from tests.benchmarks.checkpoints import checkpoints
 from tests.benchmarks.data import (
     PARTITION,
@@ -298,6 +299,9 @@ SUITES: dict[str, Suite] = {
         stopwatch, scale, scratch, scale.planning.without
     ),
     "row changes": lambda stopwatch, scale, scratch: row_changes(
+        stopwatch, scale, scratch, scale.planning.without
+    ),
+    "changes": lambda stopwatch, scale, scratch: changes(
         stopwatch, scale, scratch, scale.planning.without
     ),
     "planning": lambda stopwatch, scale, scratch: planning(stopwatch, scale.planning, scratch),

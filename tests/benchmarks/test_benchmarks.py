@@ -32,6 +32,7 @@ OTHER_PROCESSES = (
     "delta-spark-commits",
     "delta-spark-rows",
     "delta-spark-changes",
+    "delta-spark-change-feed",
 )
 
 

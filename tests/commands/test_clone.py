@@ -167,6 +167,7 @@ def test_a_repeated_deep_clone_copies_what_is_new(
     assert stored(spark, last) == stored(spark, between) == stored(spark, source)
 
 
+@pytest.mark.full
 def test_the_table_that_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#identity-columns: values that were given are not given again.
 
@@ -242,6 +243,7 @@ def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
         table.clone(target, isShallow=True, replace=True)
 
 
+@pytest.mark.full
 def test_files_are_checked(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,10 @@ from sparkdelta.frames.log.file_keys import canonical_path, deletion_vector_id
 from sparkdelta.protocol.change_types import ChangeType
 from sparkdelta.schema.sql_text import text_literal
 
-_ENTRY = ("kind", "path", "partitionValues", "size", "stats", "deletionVector", "only")
+_ENTRY = (
+    "kind", "path", "partitionValues", "size", "stats", "deletionVector", "only", "baseRowId",
+    "defaultRowCommitVersion",
+)  # fmt: skip
 
 
 def derived_changes(actions: DataFrame, *, table_root: str, is_partitioned: bool) -> DataFrame:
@@ -38,7 +41,7 @@ def derived_changes(actions: DataFrame, *, table_root: str, is_partitioned: bool
         version LONG, kind STRING (`ChangeType`), path STRING, partitionValues MAP<STRING, STRING>,
         size LONG, stats STRING (of a file that has all of these rows), deletionVector STRUCT (of
         rows that are not part of the change), only STRUCT (the vector of the only rows that may be
-        part of it; null for all).
+        part of it; null for all), baseRowId LONG, defaultRowCommitVersion LONG.
 
     References
     ----------
@@ -72,9 +75,40 @@ def recorded_changes(actions: DataFrame) -> DataFrame:
     actions
         version LONG, cdc STRUCT.
     """
-    return actions.filter("cdc.path IS NOT NULL").selectExpr(
-        "version", f"inline(array({_entry('NULL', 'cdc', stats='NULL')}))"
+    entry = _entry("NULL", "cdc", stats="NULL", has_row_ids=False)
+    return actions.filter("cdc.path IS NOT NULL").selectExpr("version", f"inline(array({entry}))")
+
+
+def net_actions(before: DataFrame, after: DataFrame, *, table_root: str) -> DataFrame:
+    """The files that only one of two states of a table has, as actions that lead from one to the
+    other.
+
+    Parameters
+    ----------
+    before, after
+        file STRUCT: the live files as add actions.
+
+    Returns
+    -------
+    DataFrame
+        version LONG (0), add STRUCT, remove STRUCT (of the type of add), as `derived_changes`
+        takes them.
+
+    References
+    ----------
+    PROTOCOL.md#action-reconciliation
+    """
+    path = canonical_path("file.path", table_root=table_root)
+    vector = deletion_vector_id("file.deletionVector")
+    keys = ["path", "vector"]
+    old, new = (
+        files.selectExpr("file", f"{path} AS path", f"{vector} AS vector")
+        for files in (before, after)
     )
+    added = new.join(old.select(keys), keys, "left_anti").select(F.col("file").alias("add"))
+    removed = old.join(new.select(keys), keys, "left_anti").select(F.col("file").alias("remove"))
+    actions = added.unionByName(removed, allowMissingColumns=True)
+    return actions.select(F.lit(0).cast("long").alias("version"), "add", "remove")
 
 
 def _added(only: str) -> str:
@@ -104,9 +138,16 @@ _VECTOR_TYPE = (
 
 
 def _entry(
-    kind: str, action: str, *, stats: str | None = None, vector: str = "NULL", only: str = "NULL"
+    kind: str,
+    action: str,
+    *,
+    stats: str | None = None,
+    vector: str = "NULL",
+    only: str = "NULL",
+    has_row_ids: bool = True,
 ) -> str:
     """SQL for the struct of one change."""
+    row_ids = (f"{action}.{name}" if has_row_ids else "NULL" for name in _ENTRY[-2:])
     values = (
         f"CAST({kind} AS STRING)",
         f"{action}.path",
@@ -115,6 +156,7 @@ def _entry(
         f"CAST({stats or f'{action}.stats'} AS STRING)",
         f"CAST({vector} AS {_VECTOR_TYPE})",
         f"CAST({only} AS {_VECTOR_TYPE})",
+        *(f"CAST({value} AS LONG)" for value in row_ids),
     )
     fields = ", ".join(f"{value} AS {name}" for value, name in zip(values, _ENTRY, strict=True))
     return f"struct({fields})"

@@ -23,7 +23,9 @@ from sparkdelta.table.log.state import NUM_RECORDS
 from sparkdelta.table.scan.deletion_vector_files import decoded_bytes
 from sparkdelta.table.scan.native_scan import DELETION_VECTOR_BROADCAST_BYTES
 from sparkdelta.table.scan.request import (
+    BASE_ROW_ID,
     CHANGE_KIND,
+    DEFAULT_ROW_COMMIT_VERSION,
     MetadataColumn,
     RowCondition,
     ScanRequest,
@@ -79,21 +81,14 @@ def with_change_columns(configuration: TableConfiguration) -> TableConfiguration
 
 
 @dataclass(frozen=True, eq=False)
-class ChangeScan(Scan):
-    """A read of the changes of a range of commits.
+class EntryScan(Scan):
+    """A read of changes of files, of which a file may have several: its rows are read once."""
 
-    A row of a data file is read once, however many of the commits changed it.
-
-    Attributes
-    ----------
-    commits
-        The commits of the range, none replaced by a compaction.
-    times
-        `COMMIT_TIMES` of them.
-    """
-
-    commits: CommitRange = field(kw_only=True, repr=False)
-    times: pa.Table = field(kw_only=True, repr=False)
+    def _changes(self) -> DataFrame:
+        """The files to read, see `frames.log.changes.derived_changes`, with what all of their rows
+        have in common among the partition values.
+        """
+        raise NotImplementedError
 
     def _rows(
         self,
@@ -110,13 +105,8 @@ class ChangeScan(Scan):
     ) -> ScanRequest:
         return replace(super()._request(metadata_columns, condition), of_changes=True)
 
-    def _has_few_files(self, bound: int) -> bool:
-        lines = self.commits.local_lines
-        return lines is not None and 2 * lines.num_rows <= bound
-
     def _file_list(self, *, tracks_rows: bool = False) -> DataFrame:
         """The columns that scans need of each change of a file, see `NativeScan.rows`."""
-        assert not tracks_rows
         changes = self._changes()
         if self._skipping is not None:
             changes = self._skipping.keep(changes)
@@ -129,6 +119,7 @@ class ChangeScan(Scan):
             F.when(F.col(f"{name}.storageType").isNotNull(), F.col(name)).alias(alias)
             for name, alias in (("deletionVector", "deletionVector"), ("only", ONLY))
         ]
+        row_ids = (BASE_ROW_ID, DEFAULT_ROW_COMMIT_VERSION)
         return changes.select(
             F.expr(absolute_path("path", table_root=root)).alias("file"),
             F.coalesce("size", F.lit(0)).alias("size"),
@@ -136,12 +127,31 @@ class ChangeScan(Scan):
             F.col("kind").alias(CHANGE_KIND),
             *vectors,
             F.get_json_object("stats", "$.numRecords").try_cast("long").alias(NUM_RECORDS),
+            *(row_ids if tracks_rows or self._wants_row_tracking else ()),
         )
 
+
+@dataclass(frozen=True, eq=False)
+class ChangeScan(EntryScan):
+    """A read of the changes of a range of commits.
+
+    Attributes
+    ----------
+    commits
+        The commits of the range, none replaced by a compaction.
+    times
+        `COMMIT_TIMES` of them.
+    """
+
+    commits: CommitRange = field(kw_only=True, repr=False)
+    times: pa.Table = field(kw_only=True, repr=False)
+
+    def _has_few_files(self, bound: int) -> bool:
+        lines = self.commits.local_lines
+        return lines is not None and 2 * lines.num_rows <= bound
+
     def _changes(self) -> DataFrame:
-        """The files to read, with the version and the timestamp of the commit among the partition
-        values.
-        """
+        """With the version and the timestamp of the commit."""
         commits = self.commits
         changes = derived_changes(
             commits.changes("add", "remove"),
