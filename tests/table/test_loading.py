@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,14 @@ from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.table.log import line_reader as log_text
 from sparkdelta.table.log import loading
 from tests.support.log_writer import (
+    log_directory,
+    set_time,
     write_checkpoint,
     write_checksum,
     write_commit,
     write_compaction,
     write_last_checkpoint,
+    write_v2_checkpoint,
 )
 from tests.support.reference_model import compaction, replay
 from tests.support.settings import HOSTILE, settings
@@ -232,6 +237,59 @@ def test_the_log_is_listed_from_the_hinted_checkpoint(
     snapshot = load_snapshot(spark, str(table), version=version)
     assert snapshot.version == (6 if version is None else version)
     assert spy.listings == ["" if start is None else f"{start:020d}" for start in starts]
+
+
+class TestLoadingAgain:
+    """A log whose listing has not changed is not read again."""
+
+    def test_costs_the_listing_and_no_job(
+        self, spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_history(table)
+        write_checkpoint(table, 4, replay(COMMITS, until=4).checkpoint())
+        _make_old(table)
+        first = load_snapshot(spark, str(table))
+        spy = Spy(monkeypatch)
+        with no_jobs(spark):
+            again = load_snapshot(spark, str(table))
+        assert spy.names == ["_last_checkpoint"]
+        assert len(spy.listings) == 1
+        assert again.metadata == first.metadata
+        assert replayed(again) == expected(replay(COMMITS))
+
+    @pytest.mark.parametrize("is_old", [True, False])
+    def test_reads_a_file_that_was_replaced_by_one_of_the_same_size(
+        self, spark: SparkSession, table: Path, is_old: bool
+    ) -> None:
+        """Unless it is old, the time of the new file may be that of the one before."""
+        create(table, add("a"))
+        first = log_directory(table) / f"{0:020d}.json"
+        if is_old:
+            _make_old(table)
+        else:
+            set_time(first, time.time_ns() // 1_000_000 + 60_000)
+        assert paths(load_snapshot(spark, str(table))) == ["a"]
+        then = first.stat().st_mtime_ns
+        first.write_text(first.read_text().replace('"a"', '"b"'))
+        if not is_old:
+            os.utime(first, ns=(then, then))
+        assert paths(load_snapshot(spark, str(table))) == ["b"]
+
+    def test_misses_a_sidecar_that_is_gone(self, spark: SparkSession, table: Path) -> None:
+        """PROTOCOL.md#sidecar-files"""
+        head = [protocol(features=["v2Checkpoint"]), metadata()]
+        write_v2_checkpoint(table, 6, head, sidecars=[[add("a")]])
+        _make_old(table)
+        assert paths(load_snapshot(spark, str(table))) == ["a"]
+        (sidecar,) = (log_directory(table) / "_sidecars").iterdir()
+        sidecar.unlink()
+        with pytest.raises(LogFileNotFoundError):
+            load_snapshot(spark, str(table))
+
+
+def _make_old(table: Path) -> None:
+    for file in log_directory(table).rglob("*.*"):
+        set_time(file, 1_700_000_000_000)
 
 
 class TestRefresh:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -97,6 +100,47 @@ def load_log(
             return replace(loaded, log=replace(loaded.log, broken=problems))
 
 
+class _RecentLogs:
+    """The logs that were loaded last: one whose files are listed as before is not read again.
+
+    A file that another replaces is seen by its size or its time. Times are coarse, so what was
+    written just before it was read is not kept.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._logs: OrderedDict[object, tuple[LogSegment, LoadedLog]] = OrderedDict()
+
+    def find(self, reader: LogFileReader, segment: LogSegment) -> LoadedLog | None:
+        with self._lock:
+            listed, loaded = self._logs.get(self._key(reader), (None, None))
+        if loaded is None or listed != segment:
+            return None
+        return replace(loaded, log=loaded.log.with_store(reader.store))
+
+    def keep(self, reader: LogFileReader, segment: LogSegment, loaded: LoadedLog) -> None:
+        """Keep a log that was listed as a segment, unless its files were just written."""
+        checkpoint, checksum = segment.checkpoint, segment.version_checksum
+        files = [*segment.deltas, *(() if checkpoint is None else checkpoint.files)]
+        times = [f.modification_time_ms for f in (*files, checksum) if f is not None]
+        if not 0 < min(times) <= max(times) < (time.time() - _TIME_PRECISION_S) * 1000:
+            return
+        with self._lock:
+            self._logs[self._key(reader)] = segment, loaded
+            self._logs.move_to_end(self._key(reader))
+            while len(self._logs) > self._size:
+                self._logs.popitem(last=False)
+
+    @staticmethod
+    def _key(reader: LogFileReader) -> object:
+        return reader.spark, reader.store.table_root, frozenset(reader.options.items())
+
+
+_TIME_PRECISION_S = 2.0
+_recent = _RecentLogs(8)
+
+
 class _BrokenCheckpoint(Exception):  # noqa: N818 - it never leaves this module
     """A segment's checkpoint cannot be read."""
 
@@ -128,7 +172,12 @@ def _load(
     segment = find_log_segment(store, version=version, without=without)
     # Only now does every store know its root.
     reader = LogFileReader(spark, store, read_options(store, options))
-    log = LogReader.open(reader, segment)
+    recent = None if without else _recent.find(reader, segment)
+    if recent is not None:
+        if recent.log.checkpoint is not None:
+            _require_sidecars(recent.log.checkpoint, recent.log.sidecars)
+        return recent
+    listed, log = segment, LogReader.open(reader, segment)
     broken = [*without]
     while found := _broken_compactions(log.commits):
         broken += found
@@ -150,7 +199,10 @@ def _load(
     if protocol is None or metadata is None:
         what = "protocol" if protocol is None else "metadata"
         raise StateRecoverError(what=what, version=segment.version, path=store.table_root)
-    return LoadedLog(log, protocol, metadata, checksum)
+    loaded = LoadedLog(log, protocol, metadata, checksum)
+    if not without:
+        _recent.keep(reader, listed, loaded)
+    return loaded
 
 
 def _broken_compactions(commits: CommitRange) -> list[str]:
@@ -292,19 +344,28 @@ def _has_file_actions(reader: CheckpointReader) -> bool:
 
 
 def _with_sidecars(reader: CheckpointReader, rows: Sequence[Row]) -> CheckpointReader:
-    """The reader with the sidecars that a checkpoint names; they are there, and have content.
-
-    Raises
-    ------
-    LogFileNotFoundError, MalformedLogFileError
+    """The reader with the sidecars that a checkpoint names.
 
     References
     ----------
     PROTOCOL.md#sidecar-files
     """
     sidecars = tuple(_sidecar(row["sidecar"]) for row in rows if row["sidecar"] is not None)
+    _require_sidecars(reader, sidecars)
     if not sidecars:
         return reader
+    return replace(reader, sidecars=sidecars, sidecar_schema=_sidecar_schema(rows))
+
+
+def _require_sidecars(reader: CheckpointReader, sidecars: Sequence[Sidecar]) -> None:
+    """Raise an error unless the sidecars of a checkpoint are there, and have content.
+
+    Raises
+    ------
+    LogFileNotFoundError, MalformedLogFileError
+    """
+    if not sidecars:
+        return
     store = reader.reader.store
     stored = {file.name: file.size_bytes for file in store.list_directory(SIDECAR_DIRECTORY)}
     for sidecar in sidecars:
@@ -313,7 +374,6 @@ def _with_sidecars(reader: CheckpointReader, rows: Sequence[Row]) -> CheckpointR
             raise LogFileNotFoundError(path=store.table_root, version=reader.version, file=name)
         if not stored[sidecar.path]:  # Spark passes over such a file
             raise _malformed(reader, f"{name} has no bytes")
-    return replace(reader, sidecars=sidecars, sidecar_schema=_sidecar_schema(rows))
 
 
 def _malformed(checkpoint: CheckpointReader, problem: str) -> MalformedLogFileError:

@@ -93,7 +93,13 @@ class LogReader:
 
     def with_options(self, options: Mapping[str, str]) -> LogReader:
         """The same reader with other settings for what it has yet to read."""
-        reader = replace(self.reader, options=options)
+        return self._with(replace(self.reader, options=options))
+
+    def with_store(self, store: LogStore) -> LogReader:
+        """The same reader with another store of the same log."""
+        return self._with(replace(self.reader, store=store))
+
+    def _with(self, reader: LogFileReader) -> LogReader:
         commits = replace(self.commits, reader=reader)
         checkpoint = self.checkpoint and replace(self.checkpoint, reader=reader)
         return replace(self, commits=commits, checkpoint=checkpoint)
