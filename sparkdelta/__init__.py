@@ -14,7 +14,7 @@ from sparkdelta.maintenance import (
     write_version_checksum,
 )
 from sparkdelta.sessions import disable, enable
-from sparkdelta.streams import write_stream
+from sparkdelta.streams import read_stream, write_stream
 from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.tables import DeltaTable
@@ -35,6 +35,7 @@ __all__ = [
     "optimize",
     "read_changes",
     "read_delta",
+    "read_stream",
     "reorg",
     "verify",
     "write_checkpoint",

@@ -733,9 +733,122 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_STREAM_NOT_SUPPORTED": (
         "0A000",
         (
-            "Cannot use {verb} on Spark Connect: Spark would call it in the server's process. Use "
-            "a classic session, or read versions as they come with read_delta and read_changes "
-            "and write them with txn_app_id and txn_version."
+            "Cannot use {verb}: {reason}. Use a classic session of Spark 4.0 to 4.2, or read "
+            "versions as they come with read_delta and read_changes and write them with "
+            "txn_app_id and txn_version."
+        ),
+    ),
+    "DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET": (
+        "42613",
+        "A stream can start at a version or at a time, not at both. Give one of them.",
+    ),
+    "DELTA_REGEX_OPT_SYNTAX_ERROR": (
+        "2201B",
+        "exclude_regex is not a regular expression of Java: {regex}. Correct it.",
+    ),
+    "DELTA_INVALID_SOURCE_OFFSET_FORMAT": (
+        "XXKDS",
+        (
+            "Cannot continue to read {path}: {offset} in the checkpoint is no offset of a Delta "
+            "table. Use the checkpoint of this query, or a new one."
+        ),
+    ),
+    "DELTA_INVALID_SOURCE_VERSION": (
+        "XXKDS",
+        (
+            "Cannot continue to read {path}: the offset in the checkpoint has source version "
+            "{version}, which no engine writes. Use the checkpoint of this query, or a new one."
+        ),
+    ),
+    "DELTA_INVALID_FORMAT_FROM_SOURCE_VERSION": (
+        "XXKDS",
+        (
+            "Cannot continue to read {path}: the offset in the checkpoint has source version "
+            "{version}, of a newer engine. Continue with that engine, or use a new checkpoint."
+        ),
+    ),
+    "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE": (
+        "55019",
+        (
+            "Cannot continue to read {path}: its table has the id {new}, and the checkpoint is "
+            "of a query that read the table {old}. The table was replaced, or the query changed. "
+            "Use a new checkpoint."
+        ),
+    ),
+    "DELTA_STREAM_OFFSET_WITHIN_CHANGES": (
+        "0A000",
+        (
+            "Cannot continue to read the changes of {path}: the offset in the checkpoint is within "
+            "version {version}, and changes of a version are read as a whole. Let delta-spark "
+            "finish that version first, or use a new checkpoint."
+        ),
+    ),
+    "DELTA_SOURCE_IGNORE_DELETE": (
+        "0A000",
+        (
+            "The stream of {path} cannot go on: version {version} deletes rows, of file {file} for "
+            "example, and a stream reads only new rows. Set ignore_deletes to leave that out, or "
+            "read_change_feed to read it."
+        ),
+    ),
+    "DELTA_SOURCE_TABLE_IGNORE_CHANGES": (
+        "0A000",
+        (
+            "The stream of {path} cannot go on: version {version} changes rows, of file {file} for "
+            "example, and a stream reads only new rows. Set skip_change_commits to pass over such "
+            "versions, ignore_changes to read rewritten rows again, or read_change_feed to read "
+            "the changes."
+        ),
+    ),
+    "DELTA_MISSING_FILES_UNEXPECTED_VERSION": (
+        "42K03",
+        (
+            "The stream of {path} cannot go on: it needs the commit of version {version}, and the "
+            "next one in the log is {earliest}. The log was cleaned up after "
+            "delta.logRetentionDuration. Use a new checkpoint, or set fail_on_data_loss=False to "
+            "go on without what was lost."
+        ),
+    ),
+    "DELTA_STREAMING_TRAILING_COMMIT_MISSING": (
+        "42K03",
+        (
+            "The stream of {path} cannot go on: a batch ends at version {version}, and the log "
+            "ends at {latest}. Commits were deleted, or the table was replaced. Restore them, or "
+            "use a new checkpoint."
+        ),
+    ),
+    "DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE": (
+        "42K03",
+        (
+            "The stream of {path} cannot go on: it was reading all rows of version {version}, "
+            "which the log cannot reconstruct any more. Use a new checkpoint, and a longer "
+            "delta.logRetentionDuration."
+        ),
+    ),
+    "DELTA_SCHEMA_CHANGED_WITH_VERSION": (
+        "KD007",
+        (
+            "The stream of {path} has to be started again: version {version} has the schema {new}, "
+            "and the stream reads the table with that of version {read_version}, {old}. Call "
+            "read_stream and start the query again. If that does not help, the change cannot be "
+            "read across: use a new checkpoint."
+        ),
+    ),
+    "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS": (
+        "KD007",
+        (
+            "The stream of {path} has to be started again: version {version} has the schema {new}, "
+            "and the stream reads the table with that of version {read_version}, {old}. Call "
+            "read_stream and start the query again. If that does not help, the change cannot be "
+            "read across: use a new checkpoint, and start after version {version}."
+        ),
+    ),
+    "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG": (
+        "42KD4",
+        (
+            "The stream of {path} cannot go on: columns were renamed, dropped or changed between "
+            "version {version}, {new}, and version {read_version}, {old}, and schemas are not "
+            "tracked. Use a new checkpoint, and start after the change."
         ),
     ),
     "DELTA_REMOVE_FILE_CDC_MISSING_EXTENDED_METADATA": (

@@ -15,7 +15,13 @@ DeltaError
 │   ├── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
 │   ├── MissingStartOfChangesError, MultipleChangeBoundsError, InvalidChangeRangeError
 │   ├── ChangesAfterLatestError, MissingChangeDataError, RemoveWithoutFileMetadataError
-│   ├── UnsupportedOutputModeError, StreamNotSupportedError
+│   ├── UnsupportedOutputModeError, StreamNotSupportedError, StreamStartBoundsError
+│   ├── InvalidExcludeRegexError, InvalidSourceOffsetError, InvalidSourceVersionError
+│   ├── NewerSourceVersionError, DifferentStreamTableError, SplitChangesOffsetError
+│   ├── StreamDeletesError, StreamUpdatesError
+│   ├── MissingStreamCommitsError, MissingStreamEndError, MissingStreamSnapshotError
+│   ├── StreamSchemaChangedError (StreamStartSchemaChangedError)
+│   ├── StreamColumnsChangedError
 │   └── IncompatibleChangeSchemaError (IncompatibleChangeDataError)
 ├── ProtocolError
 │   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
@@ -164,7 +170,8 @@ def from_message(text: str) -> DeltaError | None:
 
 _SHOWN_NAMES = 5
 _ERROR_TEXT = re.compile(
-    r"\[(?P<error_class>DELTA_[A-Z0-9_]+)\] (?P<message>[^\n]*?)(?= SQLSTATE: \w{5}|\n|$)"
+    r"\[(?P<error_class>(?:DIFFERENT_)?DELTA_[A-Z0-9_]+)\] "
+    r"(?P<message>[^\n]*?)(?= SQLSTATE: \w{5}|\n|$)"
 )
 
 
@@ -469,7 +476,121 @@ class UnsupportedOutputModeError(TableError):
 @dataclass(kw_only=True, eq=False, repr=False)
 class StreamNotSupportedError(TableError):
     verb: str
+    reason: str
     error_class = "DELTA_STREAM_NOT_SUPPORTED"
+
+
+class StreamStartBoundsError(TableError):
+    error_class = "DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET"
+
+    def __init__(self) -> None:
+        self.__post_init__()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidExcludeRegexError(TableError):
+    regex: str
+    error_class = "DELTA_REGEX_OPT_SYNTAX_ERROR"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidSourceOffsetError(TableError):
+    path: str
+    offset: str
+    error_class = "DELTA_INVALID_SOURCE_OFFSET_FORMAT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidSourceVersionError(TableError):
+    path: str
+    version: int
+    error_class = "DELTA_INVALID_SOURCE_VERSION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NewerSourceVersionError(TableError):
+    path: str
+    version: int
+    error_class = "DELTA_INVALID_FORMAT_FROM_SOURCE_VERSION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DifferentStreamTableError(TableError):
+    path: str
+    old: str
+    new: str
+    error_class = "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SplitChangesOffsetError(TableError):
+    path: str
+    version: int
+    error_class = "DELTA_STREAM_OFFSET_WITHIN_CHANGES"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StreamDeletesError(TableError):
+    path: str
+    version: int
+    file: str
+    error_class = "DELTA_SOURCE_IGNORE_DELETE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StreamUpdatesError(TableError):
+    path: str
+    version: int
+    file: str
+    error_class = "DELTA_SOURCE_TABLE_IGNORE_CHANGES"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MissingStreamCommitsError(TableError):
+    path: str
+    version: int
+    earliest: int
+    error_class = "DELTA_MISSING_FILES_UNEXPECTED_VERSION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MissingStreamEndError(TableError):
+    path: str
+    version: int
+    latest: int | None
+    error_class = "DELTA_STREAMING_TRAILING_COMMIT_MISSING"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MissingStreamSnapshotError(TableError):
+    path: str
+    version: int
+    error_class = "DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StreamSchemaChangedError(TableError):
+    path: str
+    version: int
+    read_version: int
+    old: str
+    new: str
+    error_class = "DELTA_SCHEMA_CHANGED_WITH_VERSION"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StreamStartSchemaChangedError(StreamSchemaChangedError):
+    error_class = "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StreamColumnsChangedError(TableError):
+    path: str
+    version: int
+    read_version: int
+    old: str
+    new: str
+    error_class = "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
 
 
 class ProtocolError(DeltaError):

@@ -1,22 +1,120 @@
-"""Public functions to write streams to tables."""
+"""Public functions to read tables as streams, and to write streams to tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date, datetime
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from sparkdelta.commands.read_stream import read_stream as read_stream_of
 from sparkdelta.commands.write import write
-from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.engine.spark_engine import SparkEngine, engine_of
 from sparkdelta.exceptions import (
     InvalidArgumentError,
     StreamNotSupportedError,
     UnsupportedOutputModeError,
 )
 from sparkdelta.protocol.arguments import checked_path, checked_text, named_arguments
+from sparkdelta.table.log.missing_tables import advised
+from sparkdelta.table.snapshot import check_time_zone
+from sparkdelta.table.stream.options import StreamOptions
 from sparkdelta.table.write.options import OUTPUT_MODES, WriteOptions
+
+
+@named_arguments
+def read_stream(
+    spark: SparkSession,
+    path: str,
+    *,
+    starting_version: int | str | None = None,
+    starting_timestamp: str | datetime | date | None = None,
+    max_files_per_trigger: int | None = None,
+    max_bytes_per_trigger: int | None = None,
+    ignore_deletes: bool = False,
+    ignore_changes: bool = False,
+    skip_change_commits: bool = False,
+    exclude_regex: str | None = None,
+    read_change_feed: bool = False,
+    fail_on_data_loss: bool = True,
+    partition_time_zone: str = "UTC",
+) -> DataFrame:
+    """Return a table as a streaming DataFrame: its rows, then those of each new commit.
+
+    Each batch is read by Spark's own Parquet source. Offsets are those of delta-spark: a query can
+    be continued by either engine from one checkpoint. A schema change ends the query; start
+    `read_stream` and the query again to go on with the new schema.
+
+    Parameters
+    ----------
+    spark
+        A classic session.
+    path
+        The table's root, as any path that Spark can read.
+    starting_version
+        Start with the changes of this version, or with ``latest``, after the latest version; by
+        default a new query first reads all rows of the table. Ignored by a query that continues
+        from a checkpoint.
+    starting_timestamp
+        Start with the first version at or after this time, instead of `starting_version`.
+    max_files_per_trigger, max_bytes_per_trigger
+        The most that a batch reads, except that it reads one file at least; 1000 files by default.
+    ignore_deletes
+        True to pass over commits that delete whole files without adding any.
+    ignore_changes
+        True to read the files that commits rewrite, with rows that were read before, too.
+    skip_change_commits
+        True to pass over all commits that remove data.
+    exclude_regex
+        A regular expression of Java: files with a match in their path are not read.
+    read_change_feed
+        True to read the change data feed, with the columns of `read_changes`. The rows that the
+        table has at the start are inserts.
+    fail_on_data_loss
+        False to pass over commits that log cleanup has deleted.
+    partition_time_zone
+        As of `read_delta`.
+
+    Returns
+    -------
+    DataFrame
+        A streaming DataFrame with the table's columns in schema order, all nullable. Each commit
+        that removes rows ends its query, unless an option allows it.
+
+    Raises
+    ------
+    StreamNotSupportedError
+        The session is a Spark Connect client, or this version of Spark is not supported.
+    DeltaError
+        The table cannot be read, or the options contradict each other; see `sparkdelta.exceptions`.
+
+    Examples
+    --------
+    >>> rows = read_stream(spark, "/data/people", starting_version=3)  # doctest: +SKIP
+    >>> write_stream(rows.where("age > 40"), "/data/adults", "/data/checkpoint")  # doctest: +SKIP
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    options = StreamOptions(
+        starting_version=starting_version,
+        starting_timestamp=starting_timestamp,
+        max_files_per_trigger=max_files_per_trigger,
+        max_bytes_per_trigger=max_bytes_per_trigger,
+        ignore_deletes=ignore_deletes,
+        ignore_changes=ignore_changes,
+        skip_change_commits=skip_change_commits,
+        exclude_regex=exclude_regex,
+        read_change_feed=read_change_feed,
+        fail_on_data_loss=fail_on_data_loss,
+    )
+    _engine_of(spark, "read_stream")
+    check_time_zone(spark, partition_time_zone)
+    with advised(spark, path):
+        return read_stream_of(spark, path, options, partition_time_zone=partition_time_zone)
 
 
 @named_arguments
@@ -108,10 +206,8 @@ def write_stream(
         compression=compression,
         output_mode=mode,
     )
-    engine, root = engine_of(df.sparkSession), checked_path(path)
+    engine, root = _engine_of(df.sparkSession, "write_stream"), checked_path(path)
     checkpoint = checked_path(checkpoint_location, "checkpoint_location")
-    if not engine.runs_streams:
-        raise StreamNotSupportedError(verb="write_stream")
 
     def write_batch(batch: DataFrame, number: int) -> None:
         with engine.micro_batch(batch) as (rows, query_id):
@@ -124,3 +220,11 @@ def write_stream(
     if checked_text(query_name, "query_name") is not None:
         writer = writer.queryName(str(query_name))
     return writer.start()
+
+
+def _engine_of(spark: SparkSession, verb: str) -> SparkEngine:
+    engine = engine_of(spark)
+    if not engine.runs_streams:
+        reason = "on Spark Connect a query's functions run in the server's process"
+        raise StreamNotSupportedError(verb=verb, reason=reason)
+    return engine

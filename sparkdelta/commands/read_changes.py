@@ -35,8 +35,7 @@ from sparkdelta.protocol.change_types import CHANGE_COLUMNS, CHANGE_TYPE
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.log_segment import commits_between, readable_commits
 from sparkdelta.protocol.table_properties import ENABLE_CHANGE_DATA_FEED, is_on
-from sparkdelta.schema.read_compatibility import is_read_compatible
-from sparkdelta.schema.table_schema import parse_table_schema, quoted
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.change_range import ChangeBounds
 from sparkdelta.table.log.commit_range import CommitRange
@@ -115,7 +114,7 @@ def _net_changes(
     configuration = after.configuration
     if CHANGE_TYPE in {name.lower() for name in after.schema.names}:
         raise ChangeDataColumnsError(columns=(CHANGE_TYPE,))
-    if before is not None and not _is_compatible(before.metadata, configuration, after.path):
+    if before is not None and not configuration.reads_rows_of(before.metadata, path=after.path):
         raise IncompatibleChangeDataError(
             path=after.path, start=start, end=end, version=start - 1, schema_version=end
         )
@@ -214,7 +213,7 @@ class _Range:
         if doubled:
             raise ChangeDataColumnsError(columns=doubled)
         for version, one in metadata:
-            if not _is_compatible(one, configuration, path):
+            if not configuration.reads_rows_of(one, path=path):
                 error = (
                     IncompatibleChangeDataError
                     if version == self.start
@@ -242,11 +241,3 @@ class _Range:
             for row in rows
         }
         return sorted({**found, self.start: self.opening.metadata}.items())
-
-
-def _is_compatible(metadata: Metadata, read: TableConfiguration, path: str) -> bool:
-    """True if rows of a version have their place in the schema of another."""
-    if tuple(metadata.partition_columns) != tuple(read.metadata.partition_columns):
-        return False
-    schema = parse_table_schema(metadata.schema_string, path=path)
-    return is_read_compatible(schema, read.schema, read.column_mapping)

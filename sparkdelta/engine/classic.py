@@ -15,9 +15,8 @@ from pyspark.sql.types import StructType
 from sparkdelta.engine.classic_conditions import parse_classic_filter, parse_match_terms
 from sparkdelta.engine.match_terms import MatchTerms
 from sparkdelta.engine.sessions import LOG_SETTINGS, TABLE_SETTINGS, copy_settings, set_up
-from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.predicates import Predicate
-from sparkdelta.storage import hadoop, hadoop_scans
+from sparkdelta.storage import hadoop, hadoop_scans, hadoop_streams
 from sparkdelta.storage.hadoop_files import HadoopFiles
 from sparkdelta.storage.hadoop_log import HadoopLogStore
 from sparkdelta.storage.hadoop_plans import columns_used, with_attributes_of, with_columns_of
@@ -25,11 +24,11 @@ from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories, is_hidden
+from sparkdelta.storage.stream_source import StreamSource
 from sparkdelta.workers.files import setting_names
 
 _DESCRIPTION = "spark.job.description"
 _JOB_GROUP = "spark.jobGroup.id"
-_QUERY_ID = "sql.streaming.queryId"
 _PROGRESS_BAR = "spark.ui.showConsoleProgress"
 
 
@@ -98,11 +97,21 @@ class ClassicEngine:
         options: Mapping[str, str],
         partitions: PartitionDirectories | None,
         size_bytes: int,
+        *,
+        is_streaming: bool = False,
     ) -> ParquetRelation:
         if is_hidden(files[0]):
-            return hadoop_scans.hidden_parquet_relation(self.spark, files, schema, options)
+            return hadoop_scans.hidden_parquet_relation(
+                self.spark, files, schema, options, is_streaming=is_streaming
+            )
         return hadoop_scans.parquet_relation(
-            self.spark, files, schema, options, partitions, size_bytes
+            self.spark,
+            files,
+            schema,
+            options,
+            partitions,
+            size_bytes,
+            is_streaming=is_streaming,
         )
 
     def write_parquet(
@@ -161,14 +170,10 @@ class ClassicEngine:
     @contextmanager
     def micro_batch(self, batch: DataFrame) -> Iterator[tuple[DataFrame, str]]:
         with hadoop.same_active_session(self.spark):
-            yield self.moved_here(batch), self.query_id()
+            yield self.moved_here(batch), hadoop_streams.query_id(self.spark)
 
-    def query_id(self) -> str:
-        found = self.spark.sparkContext.getLocalProperty(_QUERY_ID)
-        if not found:
-            problem = "it disables pinned threads, which streams need; unset it"
-            raise InvalidArgumentError(argument="PYSPARK_PIN_THREAD", problem=problem)
-        return found
+    def stream(self, source: StreamSource) -> DataFrame:
+        return hadoop_streams.stream_frame(self.spark, source)
 
     def analyzed_filter(self, rows: DataFrame, where: str | Column, alias: str) -> DataFrame:
         return rows.alias(alias).filter(where)

@@ -23,6 +23,7 @@ from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
+from sparkdelta.storage.stream_source import StreamSource
 from sparkdelta.workers.files import setting_names
 
 
@@ -88,6 +89,8 @@ class ConnectEngine:
         options: Mapping[str, str],
         partitions: PartitionDirectories | None,  # noqa: ARG002 - not supported
         size_bytes: int,  # noqa: ARG002
+        *,
+        is_streaming: bool = False,  # noqa: ARG002
     ) -> ParquetRelation:
         return connect.parquet_relation(self.spark, files, schema, options)
 
@@ -145,6 +148,9 @@ class ConnectEngine:
 
     def micro_batch(self, batch: DataFrame) -> AbstractContextManager[tuple[DataFrame, str]]:
         raise NotImplementedError("functions of a stream run in the server's process")
+
+    def stream(self, source: StreamSource) -> DataFrame:
+        raise NotImplementedError("a stream's source runs in the server's process")
 
     def analyzed_filter(
         self,

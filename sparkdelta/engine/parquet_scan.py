@@ -54,6 +54,7 @@ def scan_data_files(
     size_bytes: int,
     options: Mapping[str, str],
     version: Version,
+    is_streaming: bool = False,
 ) -> DataFiles:
     """Return a scan of exactly the given files.
 
@@ -70,6 +71,8 @@ def scan_data_files(
         The sum of the files' sizes in the log.
     version
         The table's version, for error messages.
+    is_streaming
+        True if the rows are a batch of a stream.
 
     Raises
     ------
@@ -90,6 +93,7 @@ def scan_data_files(
                 size_bytes,
                 {**options, **PARQUET_OPTIONS},
                 version,
+                is_streaming=is_streaming,
             )
     except FileNotFoundError as error:
         raise DataFileNotFoundError(file=str(error.filename), version=version) from error
@@ -116,8 +120,12 @@ def _relation(
     size_bytes: int,
     options: Mapping[str, str],
     version: Version,
+    *,
+    is_streaming: bool,
 ) -> ParquetRelation:
     engine = engine_of(spark)
     if is_hidden(files[0]) and not engine.reads_hidden_names:
         raise DataFileNotReadError(files=files, version=version)
-    return engine.parquet_relation(files, schema, options, partitions, size_bytes)
+    return engine.parquet_relation(
+        files, schema, options, partitions, size_bytes, is_streaming=is_streaming
+    )

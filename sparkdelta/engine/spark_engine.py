@@ -16,6 +16,7 @@ from sparkdelta.engine.match_terms import MatchTerms
 from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
+from sparkdelta.storage.stream_source import StreamSource
 from sparkdelta.workers.files import StoredFiles
 
 
@@ -113,6 +114,8 @@ class SparkEngine(Protocol):
         options: Mapping[str, str],
         partitions: PartitionDirectories | None,
         size_bytes: int,
+        *,
+        is_streaming: bool = False,
     ) -> ParquetRelation:
         """Return a scan of Parquet files, independent of the settings of the user's session.
 
@@ -125,6 +128,8 @@ class SparkEngine(Protocol):
             Partition values by directory, if `attaches_partition_values`.
         size_bytes
             The sum of the files' sizes in the log.
+        is_streaming
+            True if the rows are a batch of a `stream`.
 
         Raises
         ------
@@ -194,6 +199,16 @@ class SparkEngine(Protocol):
     def micro_batch(self, batch: DataFrame) -> AbstractContextManager[tuple[DataFrame, str]]:
         """Yield the rows of a micro-batch as a DataFrame of this session, and the id of the
         streaming query that calls; requires `runs_streams`.
+        """
+
+    def stream(self, source: StreamSource) -> DataFrame:
+        """Return the streaming DataFrame of a source, which streaming queries call in this process;
+        requires `runs_streams`.
+
+        Raises
+        ------
+        StreamNotSupportedError
+            This version of Spark has no such sources.
         """
 
     def analyzed_filter(self, rows: DataFrame, where: str | Column, alias: str) -> DataFrame:

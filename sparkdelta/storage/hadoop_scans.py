@@ -88,6 +88,8 @@ def parquet_relation(
     options: Mapping[str, str],
     partitions: PartitionDirectories | None,
     size_bytes: int,
+    *,
+    is_streaming: bool = False,
 ) -> ParquetRelation:
     """Return a scan of Parquet files in the user's session, independent of its settings.
 
@@ -103,6 +105,8 @@ def parquet_relation(
         Options of Spark's Parquet source.
     size_bytes
         The expected total size of the files. If it differs, the size of each file is checked.
+    is_streaming
+        True if the rows are a batch of a stream.
     """
     jvm: Any = spark._jvm
     datasources = jvm.org.apache.spark.sql.execution.datasources
@@ -129,7 +133,11 @@ def parquet_relation(
         scala_options,
         sibling,
     )
-    rows = ClassicDataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+    plan = getattr(getattr(datasources, "LogicalRelation$"), "MODULE$").apply(
+        relation, is_streaming
+    )
+    frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)
+    rows = ClassicDataFrame(frame, spark)
     input_files = texts(jvm, index.inputFiles()).splitlines()
     stamps = _stamps(index, len(input_files))
     if stamps is not None:
@@ -159,7 +167,12 @@ def _empty_files(index: Any) -> list[str]:
 
 
 def hidden_parquet_relation(
-    spark: SparkSession, files: Sequence[str], schema: StructType, options: Mapping[str, str]
+    spark: SparkSession,
+    files: Sequence[str],
+    schema: StructType,
+    options: Mapping[str, str],
+    *,
+    is_streaming: bool = False,
 ) -> ParquetRelation:
     """Same as `parquet_relation`, for files whose names Spark's file sources ignore.
 
@@ -201,7 +214,7 @@ def hidden_parquet_relation(
             nothing,
             jvm.org.apache.spark.sql.catalyst.FileSourceOptions(scala_options),
         )
-        internal = spark._jsparkSession.internalCreateDataFrame(rdd, java_schema, False)
+        internal = spark._jsparkSession.internalCreateDataFrame(rdd, java_schema, is_streaming)
         metadata = F.struct(F.lit(uri).alias("file_path"), F.col(_ROW_INDEX).alias("row_index"))
         rows = ClassicDataFrame(internal, spark).withColumn(_METADATA, metadata)
         frames.append(rows.drop(_ROW_INDEX))

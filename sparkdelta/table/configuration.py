@@ -21,6 +21,7 @@ from sparkdelta.protocol.table_properties import (
     row_tracking,
 )
 from sparkdelta.schema.column_mapping import physical_name, physical_path
+from sparkdelta.schema.read_compatibility import is_read_compatible
 from sparkdelta.schema.statistics_columns import statistics_columns
 from sparkdelta.schema.statistics_schema import statistics_schema
 from sparkdelta.schema.table_schema import parse_table_schema, partition_fields
@@ -97,6 +98,13 @@ class TableConfiguration:
     def is_mapped(self) -> bool:
         """True if the columns of data files have names of their own."""
         return self.column_mapping is not ColumnMappingMode.NONE
+
+    def reads_rows_of(self, written: Metadata, *, path: str) -> bool:
+        """True if rows that were written with other metadata have their place in this schema."""
+        if tuple(written.partition_columns) != tuple(self.metadata.partition_columns):
+            return False
+        schema = parse_table_schema(written.schema_string, path=path)
+        return is_read_compatible(schema, self.schema, self.column_mapping)
 
     @property
     def iceberg_version(self) -> int | None:

@@ -30,6 +30,7 @@ HADOOP = {
     "sparkdelta/storage/hadoop_log.py",
     "sparkdelta/storage/hadoop_plans.py",
     "sparkdelta/storage/hadoop_scans.py",
+    "sparkdelta/storage/hadoop_streams.py",
 }
 JVM = {"_jvm", "_jsparkSession", "_jdf", "_jsc", "_gateway", "_jc"}
 SESSION_CHANGES = {"set", "unset"}

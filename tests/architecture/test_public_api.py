@@ -21,6 +21,7 @@ from sparkdelta import (
     optimize,
     read_changes,
     read_delta,
+    read_stream,
     verify,
     write_checkpoint,
     write_delta,
@@ -66,7 +67,7 @@ def test_the_public_names() -> None:
         "AlterTable", "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
         "read_changes", "alter_table", "clean_log", "clone", "compact_log", "disable", "enable",
         "optimize", "reorg", "verify", "write_checkpoint",
-        "write_version_checksum", "write_delta", "write_stream",
+        "write_version_checksum", "write_delta", "write_stream", "read_stream",
     }  # fmt: skip
     public = {
         name
@@ -117,7 +118,13 @@ def test_how_rows_are_written() -> None:
     ]  # fmt: skip
 
 
-def test_how_streams_are_written() -> None:
+def test_how_streams_are_read_and_written() -> None:
+    assert _parameters(read_stream) == [
+        "spark", "path", "starting_version=None", "starting_timestamp=None",
+        "max_files_per_trigger=None", "max_bytes_per_trigger=None", "ignore_deletes=False",
+        "ignore_changes=False", "skip_change_commits=False", "exclude_regex=None",
+        "read_change_feed=False", "fail_on_data_loss=True", "partition_time_zone='UTC'",
+    ]  # fmt: skip
     assert _parameters(write_stream) == [
         "df", "path", "checkpoint_location", "output_mode='append'", "trigger=None",
         "query_name=None", "partition_by=None", "merge_schema=False", "overwrite_schema=False",
@@ -131,6 +138,17 @@ def test_how_streams_are_written() -> None:
     [
         (read_delta, {"versionAsOf": "version", "timestampAsOf": "timestamp", "colums": "columns"}),
         (read_changes, {"startingVersion": "start_version", "endingTimestamp": "end_timestamp"}),
+        (
+            read_stream,
+            {
+                "startingVersion": "starting_version", "startingTimestamp": "starting_timestamp",
+                "maxFilesPerTrigger": "max_files_per_trigger",
+                "maxBytesPerTrigger": "max_bytes_per_trigger", "ignoreDeletes": "ignore_deletes",
+                "ignoreChanges": "ignore_changes", "skipChangeCommits": "skip_change_commits",
+                "excludeRegex": "exclude_regex", "readChangeFeed": "read_change_feed",
+                "failOnDataLoss": "fail_on_data_loss",
+            },
+        ),
         (load_snapshot, {"versionAsOf": "version", "time_stamp": "timestamp"}),
         (
             write_delta,

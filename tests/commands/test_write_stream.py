@@ -80,6 +80,7 @@ def test_each_batch_is_a_version(spark: SparkSession, tmp_path: Path, table_path
     assert now.equals(active)
 
 
+@pytest.mark.full
 def test_complete_mode_replaces_all_rows(
     spark: SparkSession, tmp_path: Path, table_path: str
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
@@ -15,7 +17,12 @@ _HAS_TEXT = f"trim(LEADING {text_literal(_BLANKS)} FROM line) != ''"
 
 
 def parse_log_lines(
-    lines: DataFrame, *, actions: StructType, few: bool = False, keep_line: bool = False
+    lines: DataFrame,
+    *,
+    actions: StructType,
+    few: bool = False,
+    keep_line: bool = False,
+    keep: Sequence[str] = (),
 ) -> DataFrame:
     """Parse the lines of the log, one row per line and one column per requested action.
 
@@ -33,6 +40,8 @@ def parse_log_lines(
         are local data, but parses the lines again for each filter.
     keep_line
         True to return the line too; ignored with `few`.
+    keep
+        Names of other columns of `lines` to return too; ignored with `few`.
 
     Returns
     -------
@@ -67,7 +76,7 @@ def parse_log_lines(
         )
     # Filters are not pushed below a generator, and count() does not prune it.
     line = ["line"] if keep_line else []
-    return lines.selectExpr("version", *line, f"inline({action})")
+    return lines.selectExpr("version", *line, *keep, f"inline({action})")
 
 
 def may_name(*actions: str) -> str:

@@ -83,25 +83,16 @@ class ChangeBounds:
         """
         path, latest = store.table_root, commits[-1].version
 
-        def newest(moment_ms: int) -> Version | None:
-            return newest_commit_at(spark, store, commits, in_commit, moment_ms)
-
         if self.start_timestamp is not None:
-            before = newest(timestamp_ms(self.start_timestamp) - 1)
-            start = commits[0].version if before is None else before + 1
-            if start > latest:
-                raise TimestampGreaterThanCommitError(
-                    timestamp=self.start_timestamp,
-                    latest=utc_datetime(timestamp_of(spark, store, commits, in_commit, -1)),
-                    path=path,
-                )
+            start = first_version_at(spark, store, commits, in_commit, self.start_timestamp)
         else:
             assert self.start_version is not None
             start = self.start_version
             if start > latest:
                 raise ChangesAfterLatestError(path=path, start=start, latest=latest)
         if self.end_timestamp is not None:
-            found = newest(timestamp_ms(self.end_timestamp))
+            moment_ms = timestamp_ms(self.end_timestamp)
+            found = newest_commit_at(spark, store, commits, in_commit, moment_ms)
             if found is None:
                 raise TimestampEarlierThanCommitRetentionError(
                     timestamp=self.end_timestamp,
@@ -118,3 +109,32 @@ class ChangeBounds:
         if end < start:
             raise InvalidChangeRangeError(path=path, start=start, end=end)
         return start, min(end, latest)
+
+
+def first_version_at(
+    spark: SparkSession,
+    store: LogStore,
+    commits: Sequence[LogFile],
+    in_commit: InCommitTimestamps,
+    moment: Moment,
+) -> Version:
+    """The first version at or after a moment.
+
+    Parameters
+    ----------
+    commits
+        All that can be read, in order.
+
+    Raises
+    ------
+    TimestampGreaterThanCommitError
+    """
+    before = newest_commit_at(spark, store, commits, in_commit, timestamp_ms(moment) - 1)
+    start = commits[0].version if before is None else before + 1
+    if start > commits[-1].version:
+        raise TimestampGreaterThanCommitError(
+            timestamp=moment,
+            latest=utc_datetime(timestamp_of(spark, store, commits, in_commit, -1)),
+            path=store.table_root,
+        )
+    return start

@@ -34,6 +34,13 @@ _VERSION = (
     f"ELSE left({_NAME}, 20) END"
 )
 
+# A split is read in order, by one task.
+_PLACES = {
+    "split_start": "_metadata.file_block_start",
+    "place_in_split": "monotonically_increasing_id()",
+}
+LINE_PLACE = tuple(_PLACES)
+
 
 @dataclass(frozen=True, slots=True)
 class LogFileReader:
@@ -57,12 +64,20 @@ class LogFileReader:
             return self.executor_lines(files)
         return local_lines(self.spark, read_lines(self.store, files))
 
-    def executor_lines(self, files: Sequence[LogFile]) -> DataFrame:
-        """As `lines`, read by executors when the query runs."""
+    def executor_lines(self, files: Sequence[LogFile], *, with_places: bool = False) -> DataFrame:
+        """As `lines`, read by executors when the query runs.
+
+        Parameters
+        ----------
+        with_places
+            True for the columns of `LINE_PLACE`, by which the lines of one file have their order.
+        """
         paths = [self._path(file.name) for file in files]
         options = {**self.options, **_TEXT_OPTIONS}
         text = engine_of(self.spark).read_files("text", paths, options=options)
-        return text.selectExpr(f"CAST({_VERSION} AS long) AS version", "value AS line")
+        columns = [f"CAST({_VERSION} AS long) AS version", "value AS line"]
+        places = [f"{place} AS {name}" for name, place in _PLACES.items()] if with_places else []
+        return text.selectExpr(*columns, *places)
 
     def parquet(self, names: Sequence[str], schema: StructType, *, version: Version) -> DataFrame:
         """The rows of Parquet files of the log; a missing column is null.

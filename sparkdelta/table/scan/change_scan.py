@@ -96,7 +96,8 @@ class EntryScan(Scan):
         condition: RowCondition | None,
         *metadata_columns: MetadataColumn,
     ) -> DataFrame:
-        if isinstance(files, pa.Table) and _has_large_bitmaps(files):
+        is_table = isinstance(files, pa.Table)
+        if is_table and not self.is_streaming and _has_large_bitmaps(files):
             files = self._state.log.spark.createDataFrame(files)
         return super()._rows(files, condition, *metadata_columns)
 
@@ -141,10 +142,13 @@ class ChangeScan(EntryScan):
         The commits of the range, none replaced by a compaction.
     times
         `COMMIT_TIMES` of them.
+    exclude_regex
+        A regular expression of Java; files with a match of it in their path are not read.
     """
 
     commits: CommitRange = field(kw_only=True, repr=False)
     times: pa.Table = field(kw_only=True, repr=False)
+    exclude_regex: str | None = field(default=None, kw_only=True, repr=False)
 
     def _has_few_files(self, bound: int) -> bool:
         lines = self.commits.local_lines
@@ -167,6 +171,8 @@ class ChangeScan(EntryScan):
             *(F.lit(COMMIT_VERSION), F.col("version").cast("string")),
             *(F.lit(COMMIT_TIMESTAMP), F.col("timestamp")),
         )
+        if self.exclude_regex is not None:
+            changes = changes.filter(~F.col("path").rlike(self.exclude_regex))
         values = F.coalesce("partitionValues", F.expr("CAST(map() AS MAP<STRING, STRING>)"))
         return changes.withColumn("partitionValues", F.map_concat(values, of_commit))
 

@@ -178,6 +178,7 @@ class NativeScan:
             size_bytes=pc.sum(files["size"]).as_py() or 0,
             options=self.request.options,
             version=self.request.version,
+            is_streaming=self.request.is_streaming,
         )
         joins_partitions = bool(self._partition_names) and directories is None
         of_scan = []

@@ -90,6 +90,8 @@ class ScanRequest:
     of_changes
         True if the file list has the changes of commits, and perhaps several of one file: each has
         its own partition values, and CHANGE_KIND, which stands where files have no `_change_type`.
+    is_streaming
+        True if the rows are a batch of a stream; only for files that the driver knows.
     condition
         The rows to return; it is evaluated on no deleted row unless it fails for none.
     """
@@ -102,6 +104,7 @@ class ScanRequest:
     columns: frozenset[str] | None = None
     metadata_columns: frozenset[MetadataColumn] = frozenset()
     of_changes: bool = False
+    is_streaming: bool = False
     condition: RowCondition | None = None
 
     @property

@@ -32,6 +32,7 @@ from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.schema.table_schema import quoted
+from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
 from sparkdelta.table.scan.conditions import parse_where
 from sparkdelta.table.scan.distributed_scan import DistributedScan
@@ -84,10 +85,16 @@ class Scan:
     _checksum: VersionChecksum | None = field(default=None, repr=False)
     _predicate: Predicate | None = field(default=None, repr=False)
     _names: RowNames = field(default=NO_NAMES, repr=False)
+    is_streaming: bool = field(default=False, kw_only=True, repr=False)
 
     def under(self, names: RowNames) -> Scan:
         """The same scan, in whose `where` the rows have other names."""
         return replace(self, _names=names)
+
+    @property
+    def row_schema(self) -> StructType:
+        """The schema of the rows, with all the table's columns."""
+        return self._request(frozenset(), None).output
 
     def files(self, *, with_json: bool = False) -> DataFrame:
         """The data files that the scan reads: the columns of `Snapshot.add_files`.
@@ -257,6 +264,10 @@ class Scan:
         if isinstance(files, pa.Table):
             # All columns: Spark reads those that are needed, also by a filter after `select`.
             return NativeScan(self._state.log.spark, request).rows(files)
+        if self.is_streaming:
+            raise DriverReadTooLargeError(
+                what="files of a batch", rows=None, bound=self.max_driver_files
+            )
         request = replace(request, columns=self._columns_read())
         return DistributedScan(self._state.log.spark, request).rows(files)
 
@@ -272,6 +283,7 @@ class Scan:
             partition_time_zone=state.partition_time_zone,
             metadata_columns=metadata_columns,
             condition=condition,
+            is_streaming=self.is_streaming,
         )
 
     @property
@@ -342,24 +354,12 @@ class Scan:
             fields += ["deletionVector"]
         if tracks_rows:
             fields += ["baseRowId", "defaultRowCommitVersion"]
-        root = self._state.log.store.table_root
-        file = F.expr(absolute_path("path", table_root=root))
-        # As text: the scan types them beside their files, without another way through Arrow.
-        values = [
-            F.try_element_at("partitionValues", F.lit(key))
-            for key, _ in configuration.partition_keys
-        ]
-        columns = [file.alias("file"), F.col("size")]
-        columns += [value.alias(partition_column(index)) for index, value in enumerate(values)]
-        if has_vectors:
-            vector = F.col("deletionVector")
-            has_vector = vector["storageType"].isNotNull()
-            columns += [
-                F.when(has_vector, vector).alias("deletionVector"),
-                F.when(has_vector, F.col(NUM_RECORDS)).alias(NUM_RECORDS),
-            ]
-        if tracks_rows:
-            columns += [F.col("baseRowId"), F.col("defaultRowCommitVersion")]
+        columns = file_columns(
+            configuration,
+            self._state.log.store.table_root,
+            has_vectors=has_vectors,
+            tracks_rows=tracks_rows,
+        )
         return self._state.scan_files(*fields, skipping=self._skipping).select(*columns)
 
     @property
@@ -390,6 +390,34 @@ class Scan:
             else:
                 raise ColumnNotFoundError(column=name, available=names)
         return output
+
+
+def file_columns(
+    configuration: TableConfiguration,
+    table_root: str,
+    *,
+    has_vectors: bool,
+    tracks_rows: bool = False,
+) -> list[Column]:
+    """The columns that scans need of each file, see `NativeScan.rows`, of rows with the fields of
+    add actions and NUM_RECORDS.
+    """
+    columns = [F.expr(absolute_path("path", table_root=table_root)).alias("file"), F.col("size")]
+    # As text: the scan types them beside their files, without another way through Arrow.
+    columns += [
+        F.try_element_at("partitionValues", F.lit(key)).alias(partition_column(index))
+        for index, (key, _) in enumerate(configuration.partition_keys)
+    ]
+    if has_vectors:
+        vector = F.col("deletionVector")
+        has_vector = vector["storageType"].isNotNull()
+        columns += [
+            F.when(has_vector, vector).alias("deletionVector"),
+            F.when(has_vector, F.col(NUM_RECORDS)).alias(NUM_RECORDS),
+        ]
+    if tracks_rows:
+        columns += [F.col("baseRowId"), F.col("defaultRowCommitVersion")]
+    return columns
 
 
 def _check_fields(schema: StructType, name: str) -> None:

@@ -1,0 +1,55 @@
+"""The contract of a source of streaming queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimit:
+    """The most that a batch may read; None for no limit."""
+
+    max_files: int | None = None
+    max_bytes: int | None = None
+
+
+class StreamSource(Protocol):
+    """A source of streaming queries; several may read it at the same time, each from its thread.
+
+    Offsets are JSON texts. A query is known by its id.
+    """
+
+    @property
+    def description(self) -> str:
+        """The name of the source in the progress of a query."""
+
+    @property
+    def schema(self) -> StructType: ...
+
+    @property
+    def limit(self) -> ReadLimit:
+        """The limit of a batch that the source asks for."""
+
+    def read_available(self, query: str) -> None:
+        """Let a query read nothing that comes after its next call of `latest_offset`."""
+
+    def latest_offset(self, query: str, start: str | None, limit: ReadLimit) -> str | None:
+        """Return the end of the next batch: the start itself if there is nothing to read.
+
+        Parameters
+        ----------
+        start
+            The end of the last batch; None if there was none.
+        """
+
+    def batch(self, query: str, start: str | None, end: str) -> DataFrame | None:
+        """Return the rows between two offsets in the columns of `schema`, read by scans for
+        streams; None if there are none.
+        """
+
+    def stop(self, query: str) -> None:
+        """Let go of what is kept for a query."""

@@ -1,0 +1,1 @@
+"""Streams that read a table: offsets, admission, and the files of each batch."""

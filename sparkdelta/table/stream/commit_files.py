@@ -1,0 +1,141 @@
+"""The files of commits that a stream comes to.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sparkdelta.engine.driver import read_rows, read_table
+from sparkdelta.frames.log.log_lines import parse_log_lines
+from sparkdelta.protocol.actions import Metadata, Protocol
+from sparkdelta.protocol.log_files import LogFile, Version
+from sparkdelta.schema.action_schemas import CHANGES
+from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.line_reader import DRIVER_LOG_BYTES
+from sparkdelta.table.log.state import NUM_RECORDS
+from sparkdelta.table.stream.indexed_files import INDEX, VERSION, FileList, num_records
+
+REMOVED = "removed"
+
+
+def windows(commits: Sequence[LogFile], most: int) -> Iterator[list[LogFile]]:
+    """Yield commits in order, in parts of at most `most` that the driver may read; a commit that it
+    may not read is alone.
+    """
+    window: list[LogFile] = []
+    size = 0
+    for commit in commits:
+        if window and (len(window) >= most or size + commit.size_bytes > DRIVER_LOG_BYTES):
+            yield window
+            window, size = [], 0
+        window.append(commit)
+        size += commit.size_bytes
+    if window:
+        yield window
+
+
+def added_files(commits: CommitRange, listed: FileList) -> pa.Table:
+    """Return the files that commits in the driver's memory add or remove with `dataChange`, in the
+    order of their lines.
+
+    Returns
+    -------
+    pa.Table
+        VERSION, the columns of `listed`, INDEX (null for a removed file) and REMOVED STRING (the
+        path of a removed file).
+    """
+    assert commits.local_lines is not None
+    schema = StructType([CHANGES["add"], CHANGES["remove"]])
+    # Projections and filters of local data alone: they take no job and keep the order.
+    rows = parse_log_lines(commits.lines, actions=schema, few=True)
+    rows = rows.filter("coalesce(add.dataChange, remove.dataChange, FALSE)")
+    rows = rows.select(VERSION, "add.*", F.col("remove.path").alias(REMOVED))
+    rows = rows.select("*", num_records().alias(NUM_RECORDS))
+    table = read_table(
+        rows.select(VERSION, *listed.columns(), REMOVED),
+        what="files of commits that a stream reads",
+        bound=commits.local_lines.num_rows,
+        version=commits.last_version,
+    )
+    return table.append_column(INDEX, _indexes(table))
+
+
+def _indexes(files: pa.Table) -> pa.Array:
+    """The number of each added file among those of its version, from 0."""
+    is_added = pc.is_null(files[REMOVED]).to_numpy()
+    versions = files[VERSION].to_numpy()[is_added]
+    starts = np.searchsorted(versions, versions)  # of versions in order
+    indexes = np.zeros(files.num_rows, np.int64)
+    indexes[is_added] = np.arange(len(versions)) - starts
+    return pa.array(indexes, mask=~is_added)
+
+
+def kinds_of_files(commits: CommitRange) -> tuple[bool, str | None]:
+    """Return True if a commit adds files with `dataChange`, and the path of one that it removes."""
+    rows = read_rows(
+        commits.changes("add", "remove").agg(
+            F.coalesce(F.bool_or("add.dataChange"), F.lit(False)).alias("adds"),
+            F.min(F.when(F.col("remove.dataChange"), F.col("remove.path"))).alias(REMOVED),
+        ),
+        what="kinds of files of a large commit",
+        bound=1,
+        version=commits.last_version,
+    )
+    return bool(rows[0]["adds"]), rows[0][REMOVED]
+
+
+def table_changes(commits: CommitRange) -> list[tuple[Version, Metadata | None, Protocol | None]]:
+    """Return the metaData and protocol actions of commits."""
+    rows = read_rows(
+        commits.table_actions(),
+        what="protocol and metaData",
+        bound=2 * len(commits.files),
+        version=commits.last_version,
+    )
+    return [
+        (
+            row["version"],
+            None if row["metaData"] is None else Metadata.from_dict(_fields(row["metaData"])),
+            None if row["protocol"] is None else Protocol.from_dict(_fields(row["protocol"])),
+        )
+        for row in rows
+    ]
+
+
+def _fields(row: object) -> dict[str, object]:
+    return row.asDict(recursive=True)  # type: ignore[attr-defined, no-any-return]
+
+
+def changed_files(commits: CommitRange) -> pa.Table:
+    """Return version LONG, files LONG, size LONG of the files that hold the changes of each commit
+    that has some, in order.
+    """
+    schema = StructType([CHANGES[name] for name in ("add", "remove", "cdc")])
+    rows = parse_log_lines(commits.lines, actions=schema, few=commits.is_local)
+    kind = F.when(F.col("cdc.path").isNotNull(), F.lit(True))
+    kind = kind.when(F.expr("coalesce(add.dataChange, remove.dataChange)"), F.lit(False))
+    size = F.coalesce("cdc.size", "add.size", "remove.size", F.lit(0))
+    rows = rows.select(VERSION, kind.alias("is_cdc"), size.alias("size"))
+    counted = (
+        rows.filter("is_cdc IS NOT NULL")
+        .groupBy(VERSION, "is_cdc")
+        .agg(F.count("*").alias("files"), F.sum("size").alias("size"))
+        .groupBy(VERSION)
+        .agg(F.expr("max_by(struct(files, size), is_cdc) AS counts"))
+        .select(VERSION, "counts.*")
+    )
+    table = read_table(
+        counted, what="changed files of commits", bound=len(commits.files),
+        version=commits.last_version,
+    )  # fmt: skip
+    return table.sort_by(VERSION)
