@@ -55,6 +55,29 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "They were probably deleted by VACUUM; restore a newer version, or put them back."
         ),
     ),
+    "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT": (
+        "22003",
+        (
+            "Cannot vacuum {path} with a retention period of {hours} hours: files that are this "
+            "new may belong to writes in progress, and readers and time travel may need them. Use "
+            "at least {least_hours} hours, set delta.deletedFileRetentionDuration, or, if nothing "
+            "else uses the table, pass check_retention=False."
+        ),
+    ),
+    "DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE": (
+        "22003",
+        (
+            "Cannot vacuum {path} with a retention period of {hours} hours: it must be a number "
+            "of hours of at least 0. Leave it out to use the table's."
+        ),
+    ),
+    "DELTA_INVALID_INVENTORY_SCHEMA": (
+        "42000",
+        (
+            "Cannot use the inventory: {problem}. It needs the columns path STRING, length LONG, "
+            "isDir BOOLEAN and modificationTime LONG (milliseconds)."
+        ),
+    ),
     "DELTA_NO_COMMITS_FOUND": (
         "KD006",
         (

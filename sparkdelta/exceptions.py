@@ -4,6 +4,7 @@ DeltaError
 ├── TableError
 │   ├── TableNotFoundError (MissingReplacedTableError), NoCommitsFoundError
 │   ├── VersionNotFoundError (RestoreVersionError), RestoredFilesError
+│   ├── VacuumRetentionTooShortError, VacuumRetentionNegativeError, InvalidInventoryError
 │   ├── TimestampEarlierThanCommitRetentionError (RestoreTimestampEarlierError)
 │   ├── TimestampGreaterThanCommitError (RestoreTimestampGreaterError)
 │   ├── InvalidTimestampError, InvalidArgumentError, ArgumentTypeError, UnknownArgumentError
@@ -274,6 +275,27 @@ class RestoredFilesError(TableError):
     version: int
     problems: Sequence[str]
     error_class = "DELTA_CANNOT_RESTORE_FILES"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class VacuumRetentionTooShortError(TableError):
+    path: str
+    hours: float
+    least_hours: int
+    error_class = "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class VacuumRetentionNegativeError(TableError):
+    path: str
+    hours: float
+    error_class = "DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InvalidInventoryError(TableError):
+    problem: str
+    error_class = "DELTA_INVALID_INVENTORY_SCHEMA"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

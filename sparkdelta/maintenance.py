@@ -4,21 +4,37 @@ compactions and cleanup of its log.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, SparkSession
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkdelta.commands.checkpoint import checkpoint
 from sparkdelta.commands.clean_log import clean_expired
 from sparkdelta.commands.compact_log import compact_commits
 from sparkdelta.commands.optimize import optimize as optimize_table
+from sparkdelta.commands.recompute_statistics import StatisticsResult
+from sparkdelta.commands.recompute_statistics import recompute_statistics as recompute
 from sparkdelta.commands.reorg import reorg as reorg_table
-from sparkdelta.commands.verify import Verification, verify_table
+from sparkdelta.commands.repair import RepairResult
+from sparkdelta.commands.repair import repair as repair_table
+from sparkdelta.commands.vacuum import FULL, LITE, VacuumOptions, VacuumResult
+from sparkdelta.commands.vacuum import vacuum as vacuum_table
+from sparkdelta.commands.verify import verify_table
 from sparkdelta.commands.version_checksum import version_checksum
-from sparkdelta.protocol.arguments import checked_count, checked_flag, checked_version
+from sparkdelta.protocol.arguments import (
+    checked_choice,
+    checked_count,
+    checked_flag,
+    checked_names,
+    checked_number,
+    checked_version,
+)
 from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR, CheckpointOptions, Layout
 from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
 from sparkdelta.table.maintenance.log_compaction import CompactionResult
 from sparkdelta.table.maintenance.metadata_cleanup import CleanupResult
 from sparkdelta.table.maintenance.optimization import OptimizeResult
+from sparkdelta.table.maintenance.verification import Verification
 from sparkdelta.table.maintenance.version_checksum import ChecksumResult
 from sparkdelta.table.write.expression_arguments import checked_condition
 
@@ -281,6 +297,90 @@ def reorg(
     )
 
 
+def vacuum(
+    spark: SparkSession,
+    path: str,
+    *,
+    retention_hours: float | None = None,
+    mode: str = FULL,
+    dry_run: bool = False,
+    inventory: DataFrame | None = None,
+    check_retention: bool = True,
+    deletes_per_second: float | None = None,
+    log_runs: bool | None = None,
+    progress: bool = True,
+) -> VacuumResult:
+    """Delete the files below a table's root that no version within the retention period needs, and
+    directories that are empty.
+
+    Kept are the files of the latest version, those that were removed within the retention period,
+    the deletion vectors of both, everything younger than the retention period, and files and
+    directories whose names begin with ``_`` or ``.``, except for partition directories, change
+    data and indexes. Symbolic links are not followed, and nothing outside the root is deleted.
+    Earlier versions can no longer be read afterwards.
+
+    Parameters
+    ----------
+    retention_hours
+        The retention period; by default `delta.deletedFileRetentionDuration`, or a week.
+    mode
+        ``full`` lists all files below the root. ``lite`` deletes only what commits since the last
+        run removed, by the log: it takes as long as there are such files, and leaves those of
+        failed writes.
+    dry_run
+        True to only tell what would be deleted.
+    inventory
+        The files below the root, such as an inventory of an object store, instead of a listing:
+        path STRING (absolute), length LONG, isDir BOOLEAN, modificationTime LONG (milliseconds
+        since the epoch).
+    check_retention
+        False to allow a retention period that is shorter than the table's, for a table that nobody
+        reads or writes meanwhile.
+    deletes_per_second
+        The most deletions per second.
+    log_runs
+        True to commit the versions `VACUUM START` and `VACUUM END`; by default where delta-spark
+        does: not on S3.
+    progress
+        True to show a progress bar, see `read_delta`.
+
+    Returns
+    -------
+    VacuumResult
+        What was deleted, and what was kept and why; its string form is a report.
+
+    Raises
+    ------
+    VacuumRetentionTooShortError, VacuumRetentionNegativeError
+        The retention period is shorter than the table's, or negative.
+    InvalidInventoryError
+        A column of the inventory is missing or of another type.
+    UnsupportedWriterFeaturesError
+        The table has a feature that is not implemented.
+    StorageError
+        Files could not be listed, and nothing was deleted; or some could not be deleted.
+
+    Examples
+    --------
+    >>> print(vacuum(spark, "/data/people", dry_run=True))  # doctest: +SKIP
+
+    References
+    ----------
+    PROTOCOL.md#data-files, PROTOCOL.md#vacuum-protocol-check
+    """
+    options = VacuumOptions(
+        retention_hours=checked_number(retention_hours, "retention_hours"),
+        mode=checked_choice(mode, "mode", (FULL, LITE)),
+        dry_run=checked_flag(dry_run, "dry_run"),
+        inventory=inventory,
+        check_retention=checked_flag(check_retention, "check_retention"),
+        deletes_per_second=checked_number(deletes_per_second, "deletes_per_second", above=0),
+        log_runs=None if log_runs is None else checked_flag(log_runs, "log_runs"),
+        shows_progress=progress,
+    )
+    return vacuum_table(spark, path, options)
+
+
 def verify(
     spark: SparkSession, path: str, *, version: int | None = None, footers: bool = False
 ) -> Verification:
@@ -319,3 +419,81 @@ def verify(
     """
     checked_flag(footers, "footers")
     return verify_table(spark, path, version=checked_version(version), footers=footers)
+
+
+def repair(spark: SparkSession, path: str, *, dry_run: bool = True) -> RepairResult:
+    """Mend what `verify` finds wrong with a table, as far as no row can be lost by it.
+
+    Checkpoints and log compactions that differ from the commits, or cannot be read, are put aside
+    under other names, if their versions can be read without them. A wrong `_last_checkpoint` is
+    deleted; after either, a new checkpoint is written. The version checksum of the latest version
+    is written again if it is wrong. Data files that do not exist are removed from the table by a
+    commit with the operation `FSCK`, unless none exists, or the table is append-only.
+
+    Other problems are left as they are: data files of another size, missing or damaged deletion
+    vectors, without which deleted rows would come back, and commits.
+
+    Parameters
+    ----------
+    dry_run
+        False to carry it out; by default it is only reported.
+
+    Returns
+    -------
+    RepairResult
+        What was mended, and what is left; its string form is a report.
+
+    Raises
+    ------
+    DeltaError
+        The latest version cannot be read, or the table cannot be written.
+
+    References
+    ----------
+    PROTOCOL.md#checkpoints, PROTOCOL.md#version-checksum-file, PROTOCOL.md#last-checkpoint-file
+    """
+    return repair_table(spark, path, dry_run=checked_flag(dry_run, "dry_run"))
+
+
+def recompute_statistics(
+    spark: SparkSession,
+    path: str,
+    *,
+    where: str | Column | None = None,
+    columns: Sequence[str] | None = None,
+) -> StatisticsResult:
+    """Commit the statistics of files as their footers tell them, for files that have none or wrong
+    ones. No row is read.
+
+    Files with deletion vectors get wide bounds. Bounds that a footer does not tell are left out.
+
+    Parameters
+    ----------
+    where
+        Only the partitions that a condition on partition columns is true of.
+    columns
+        Columns, or fields such as ``s.x``, whose statistics are computed while those of others stay
+        as they are. By default the columns with statistics of the table's properties; other columns
+        then have none.
+
+    Returns
+    -------
+    StatisticsResult
+        The version, and the number of files.
+
+    Raises
+    ------
+    NonPartitionColumnReferenceError
+        `where` uses another column.
+    ColumnNotFoundError
+        A column does not exist.
+    ConcurrentDeleteReadException
+        Another commit changed or removed one of the files meanwhile.
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
+    """
+    return recompute(
+        spark, path, checked_condition(where, "where"), checked_names(columns, "columns")
+    )

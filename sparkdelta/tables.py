@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from sparkdelta.builders import DeltaTableBuilder, IdentityGenerator
 from sparkdelta.commands.alter_table import alter
@@ -19,10 +20,11 @@ from sparkdelta.commands.merge import MergeRequest, merge
 from sparkdelta.commands.optimize import optimize
 from sparkdelta.commands.restore import restore, restore_metrics
 from sparkdelta.commands.update import update
+from sparkdelta.commands.vacuum import VacuumOptions, vacuum
 from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError, TableNotFoundError
 from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import DeltaOptimizeBuilder
-from sparkdelta.protocol.arguments import checked_flag, checked_version
+from sparkdelta.protocol.arguments import checked_flag, checked_number, checked_version
 from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
@@ -367,6 +369,37 @@ class DeltaTable:
         with advised(self._spark, self._path):
             version = version_at_timestamp(self._spark, self._path, timestamp)
         return self._clone(version, target, isShallow, replace, properties)
+
+    def vacuum(self, retentionHours: float | None = None) -> DataFrame:
+        """Delete the files that no version within the retention period needs.
+
+        See `sparkdelta.vacuum`, which takes more arguments and tells what it did.
+
+        Parameters
+        ----------
+        retentionHours
+            By default the table's `delta.deletedFileRetentionDuration`, or a week; not less.
+
+        Returns
+        -------
+        DataFrame
+            Empty, without columns.
+
+        Raises
+        ------
+        VacuumRetentionTooShortError, VacuumRetentionNegativeError
+            The retention period is shorter than the table's, or negative.
+        StorageError
+            Files could not be listed, and nothing was deleted; or some could not be deleted.
+
+        References
+        ----------
+        PROTOCOL.md#data-files, PROTOCOL.md#vacuum-protocol-check
+        """
+        wanted = VacuumOptions(retention_hours=checked_number(retentionHours, "retentionHours"))
+        with advised(self._spark, self._path):
+            vacuum(self._spark, self._path, wanted, options=self._options)
+        return self._spark.createDataFrame([], StructType())
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Raise the protocol's versions, which adds the table features that they imply.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import math
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -75,6 +76,21 @@ def checked_count(count: int | None, argument: str, *, least: int = 1) -> int | 
         problem = f"it must be an integer of at least {least}, not {count!r}"
         raise InvalidArgumentError(argument=argument, problem=problem)
     return count
+
+
+def checked_number(
+    number: float | None, argument: str, *, above: float | None = None
+) -> float | None:
+    """Return a number, or None; greater than a bound, if there is one."""
+    if number is None:
+        return None
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    if not is_number or math.isnan(number) or (above is not None and number <= above):
+        wanted = "a number" if above is None else f"a number greater than {above:g}"
+        raise InvalidArgumentError(
+            argument=argument, problem=f"it must be {wanted}, not {number!r}"
+        )
+    return number
 
 
 def checked_text(text: str | None, argument: str) -> str | None:

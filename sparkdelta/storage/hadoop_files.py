@@ -25,7 +25,7 @@ from sparkdelta.storage.hadoop import (
 )
 from sparkdelta.storage.log_store import FileEntry, in_parallel
 from sparkdelta.storage.table_files import relative_directory, relative_path
-from sparkdelta.workers.files import is_data_file
+from sparkdelta.workers.files import StoredEntry, is_data_file
 
 _FILE_STATUS = re.compile(
     r"FileStatus\{path=(?P<path>.*?); isDirectory=(?P<directory>true|false)"
@@ -122,6 +122,11 @@ class HadoopFiles:
         )
         return sorted(file for file in files if is_data_file(file[0].removeprefix(directory)))
 
+    def entries(self, directory: str) -> list[StoredEntry]:
+        """Same as `WorkerFiles.entries`."""
+        found = _children(self.spark, self._file_system(directory), directory)
+        return [StoredEntry(*entry) for entry in found]
+
     def _file_system(self, path: str) -> Any:
         """Return the file system of a path; it is cached because creating a Hadoop configuration
         takes milliseconds.
@@ -140,22 +145,26 @@ def files_below(
     """Yield the files below a directory of a root, without those of the log, while they are
     listed; the names are paths relative to the root.
     """
-    jvm: Any = spark._jvm
     pending = [directory]
     while pending:
         directory = pending.pop()
         prefix = f"{directory}/" if directory else ""
-        try:
-            with storage_errors(root):
-                statuses = system.listStatus(hadoop_path(spark, f"{root}/{directory}"))
-        except FileNotFoundError:
-            continue
-        for entry in listed(jvm, statuses):
+        for entry in _children(spark, system, f"{root}/{directory}"):
             name = f"{prefix}{entry.name}"
             if not entry.is_directory:
                 yield FileEntry(name, entry.size_bytes, entry.modification_time_ms)
             elif name != LOG_DIRECTORY:
                 pending.append(name)
+
+
+def _children(spark: SparkSession, system: Any, directory: str) -> list[Listed]:
+    """Return the entries of a directory; none if it does not exist."""
+    try:
+        with storage_errors(directory):
+            statuses = system.listStatus(hadoop_path(spark, directory))
+    except FileNotFoundError:
+        return []
+    return listed(spark._jvm, statuses)
 
 
 @dataclass(frozen=True, slots=True)

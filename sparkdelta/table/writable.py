@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from pyspark.sql import SparkSession
 
@@ -19,6 +19,7 @@ def open_writable(
     version: Version | None = None,
     writing: Writing = Writing.LOG_FILES,
     without: Collection[str] = (),
+    options: Mapping[str, str] | None = None,
 ) -> Snapshot:
     """The snapshot of a version, the latest by default, of a table whose log may be written.
 
@@ -37,10 +38,12 @@ def open_writable(
     UnsupportedWriterFeaturesError
         Naming every feature that is not implemented.
     """
-    store = open_log_for_writing(spark, path)
-    snapshot = open_snapshot(spark, path, store=store, without=without)
+    store = open_log_for_writing(spark, path, options)
+    snapshot = open_snapshot(spark, path, store=store, without=without, options=options)
     check_writable(snapshot.protocol, path=snapshot.path, writing=writing)
     if version is not None and version != snapshot.version:
-        snapshot = open_snapshot(spark, path, version=version, store=store, without=without)
+        snapshot = open_snapshot(
+            spark, path, version=version, store=store, without=without, options=options
+        )
         check_writable(snapshot.protocol, path=snapshot.path, writing=writing)
     return snapshot

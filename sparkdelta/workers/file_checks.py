@@ -44,6 +44,8 @@ FINDINGS = StructType(
 Finding: TypeAlias = tuple[str, str, str]
 
 DATA_FILE, DELETION_VECTOR, FOOTER = "data file", "deletion vector", "footer"
+IS_MISSING = "is missing"
+"""The problem of a file that does not exist."""
 
 _THREADS = 16
 _DAY_MICROS = 86_400_000_000
@@ -174,7 +176,7 @@ def _file_problem(row: dict[str, Any], checker: FileChecker) -> str | None:
     except OSError as error:
         return f"cannot be accessed: {error}"
     if size is None:
-        return "is missing"
+        return IS_MISSING
     return None if size == row["size"] else f"has {size} bytes instead of {row['size']}"
 
 
@@ -330,7 +332,7 @@ def _stored_vector_problem(
 ) -> str | None:
     size, start = checker.files.size(path), descriptor.offset or 1
     if size is None:
-        return "is missing"
+        return IS_MISSING
     end = start + descriptor.size_in_bytes + _FRAME_BYTES
     if size < end:
         return f"has {size} bytes, but the vector ends at {end}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from stat import S_ISDIR, S_ISREG
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.fs
@@ -32,6 +36,25 @@ _LOCATION = re.compile(
 )
 
 
+class StoredEntry(NamedTuple):
+    """An entry of a directory.
+
+    Attributes
+    ----------
+    modification_time_ms
+        None if unknown, as of the directories of object stores.
+    is_other
+        True if it is neither a file nor a directory, such as a symbolic link, or if its name is
+        not text.
+    """
+
+    name: str
+    is_directory: bool
+    size_bytes: int
+    modification_time_ms: int | None
+    is_other: bool = False
+
+
 class StoredFiles(Protocol):
     """File access by absolute, decoded paths: `WorkerFiles` or, on the driver,
     `HadoopFiles`.
@@ -50,6 +73,9 @@ class StoredFiles(Protocol):
         """Return path, size in bytes and modification time in milliseconds of the Parquet files
         that Spark wrote below a directory, without hidden files.
         """
+
+    def entries(self, directory: str) -> list[StoredEntry]:
+        """Return the entries of a directory; none if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +181,49 @@ class WorkerFiles:
         ]
         return sorted((f"{directory}{path}", *rest) for path, *rest in found if is_data_file(path))
 
+    def entries(self, directory: str) -> list[StoredEntry]:
+        """List the entries of a directory; symbolic links of local disks are not followed.
+
+        Raises
+        ------
+        StorageError
+            The file system cannot be accessed.
+        """
+        system, within = self._locate(directory)
+        if isinstance(system, pyarrow.fs.LocalFileSystem):
+            return [*_local_entries(within)]
+        selector = pyarrow.fs.FileSelector(within, allow_not_found=True)
+        return [
+            StoredEntry(
+                info.base_name,
+                info.type == pyarrow.fs.FileType.Directory,
+                info.size or 0,
+                None if info.mtime_ns is None else info.mtime_ns // 1_000_000,
+            )
+            for info in system.get_file_info(selector)
+        ]
+
+    def delete(self, path: str, *, is_directory: bool) -> bool:
+        """Delete a file or an empty directory; return False if it is not there, or not empty.
+
+        On a local disk, Hadoop's checksum file of a file is deleted with it.
+
+        Raises
+        ------
+        OSError
+            It cannot be deleted.
+        """
+        system, within = self._locate(path)
+        if isinstance(system, pyarrow.fs.LocalFileSystem):
+            return _delete_directory(within) if is_directory else _delete_local(within)
+        if is_directory:
+            return False
+        try:
+            system.delete_file(within)
+        except FileNotFoundError:
+            return False
+        return True
+
     def _locate(self, path: str) -> tuple[pyarrow.fs.FileSystem, str]:
         match = _LOCATION.fullmatch(path)
         scheme, authority, name = match.groups("") if match else ("file", "", path)
@@ -168,6 +237,43 @@ class WorkerFiles:
                 ) from error
         within = name if key[0] in _PATH_ONLY_SCHEMES else f"{bucket(authority)}{name}"
         return self._opened[key], within
+
+
+def _local_entries(directory: str) -> Iterator[StoredEntry]:
+    with suppress(FileNotFoundError), os.scandir(directory) as found:
+        for entry in found:
+            with suppress(FileNotFoundError):  # deleted since it was listed
+                stat = entry.stat(follow_symlinks=False)
+                is_directory = S_ISDIR(stat.st_mode)
+                is_text = entry.name.isascii() or entry.name == _as_text(entry.name)
+                is_other = not (is_text and (is_directory or S_ISREG(stat.st_mode)))
+                time_ms = stat.st_mtime_ns // 1_000_000
+                yield StoredEntry(entry.name, is_directory, stat.st_size, time_ms, is_other)
+
+
+def _delete_directory(path: str) -> bool:
+    try:
+        os.rmdir(path)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
+            return False
+        raise
+    return True
+
+
+def _delete_local(path: str) -> bool:
+    directory, name = os.path.split(path)
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(directory, f".{name}.crc"))
+    try:
+        os.unlink(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _as_text(name: str) -> str:
+    return name.encode(errors="replace").decode()
 
 
 def is_data_file(path: str) -> bool:

@@ -22,6 +22,9 @@ from sparkdelta import (
     read_changes,
     read_delta,
     read_stream,
+    recompute_statistics,
+    repair,
+    vacuum,
     verify,
     write_checkpoint,
     write_delta,
@@ -46,7 +49,7 @@ IMPLEMENTED = {
     "createIfNotExists", "createOrReplace", "delete", "detail", "dropFeatureSupport", "forPath",
     "generate", "history", "isDeltaTable", "merge", "optimize",
     "replace", "restoreToTimestamp", "restoreToVersion",
-    "toDF", "update", "upgradeTableProtocol",
+    "toDF", "update", "upgradeTableProtocol", "vacuum",
 }  # fmt: skip
 
 
@@ -66,8 +69,9 @@ def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "AlterTable", "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
         "read_changes", "alter_table", "clean_log", "clone", "compact_log", "disable", "enable",
-        "optimize", "reorg", "verify", "write_checkpoint",
-        "write_version_checksum", "write_delta", "write_stream", "read_stream",
+        "optimize", "recompute_statistics", "reorg", "repair", "vacuum", "verify",
+        "write_checkpoint", "write_version_checksum", "write_delta", "write_stream",
+        "read_stream",
     }  # fmt: skip
     public = {
         name
@@ -103,6 +107,12 @@ def test_our_own_verbs() -> None:
     assert _parameters(optimize) == [
         "spark", "path", "where=None", "target_file_size=None", "max_bytes=None", "dry_run=False",
     ]  # fmt: skip
+    assert _parameters(vacuum) == [
+        "spark", "path", "retention_hours=None", "mode='full'", "dry_run=False", "inventory=None",
+        "check_retention=True", "deletes_per_second=None", "log_runs=None", "progress=True",
+    ]  # fmt: skip
+    assert _parameters(repair) == ["spark", "path", "dry_run=True"]
+    assert _parameters(recompute_statistics) == ["spark", "path", "where=None", "columns=None"]
     assert _parameters(verify) == ["spark", "path", "version=None", "footers=False"]
     assert _parameters(write_version_checksum) == ["spark", "path", "version=None"]
 

@@ -8,14 +8,22 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from sparkdelta.frames.log.absolute_files import absolute_uri, absolute_vector
+from sparkdelta.frames.log.deletion_vector_paths import vector_uri
 from sparkdelta.frames.log.file_keys import (
     absolute_path,
     canonical_path,
+    decoded_path,
     deletion_vector_id,
     plain_path,
 )
+from sparkdelta.frames.log.vacuum_outcomes import passed_over
 from sparkdelta.protocol import file_paths
-from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, z85_encode
+from sparkdelta.protocol.deletion_vectors import (
+    DeletionVectorDescriptor,
+    dv_file_name,
+    z85_encode,
+)
+from sparkdelta.protocol.vacuum_rules import is_passed_over
 from sparkdelta.schema.action_schemas import DELETION_VECTOR
 from sparkdelta.schema.sql_text import type_text
 from tests.support.drawn import drawn
@@ -53,6 +61,30 @@ def test_columns_follow_the_values(spark: SparkSession) -> None:
         )
         for path in paths
     }
+
+
+def test_files_of_deletion_vectors(spark: SparkSession) -> None:
+    """PROTOCOL.md#derived-fields: the file of a vector, as a URI."""
+    encoded = drawn(st.builds(z85_encode, st.binary(min_size=16, max_size=16)), 50)
+    named = [prefix + name for name in encoded for prefix in ("", "ab", "a/b%20 é")]
+    rows = [("u", name) for name in named] + [("p", "file:/a%20b"), ("i", "xyz"), (None, None)]
+    frame = spark.createDataFrame(rows, "storageType STRING, pathOrInlineDv STRING")
+    path = decoded_path(vector_uri("struct(storageType, pathOrInlineDv)"))
+    found = frame.selectExpr(path).collect()
+    expected = [dv_file_name(name) for name in named]
+    assert [row[0] for row in found] == [*expected, "file:/a b", None, None]
+
+
+def test_names_that_vacuum_passes_over(spark: SparkSession) -> None:
+    """PROTOCOL.md#data-files"""
+    names = ["_a", ".a", "a", "_c=1", "_change_data", "_delta_index_x", "_delta_log", "metadata",
+             "_d'é=x", "_", "."]  # fmt: skip
+    frame = spark.createDataFrame([(name,) for name in names], "name STRING")
+    columns = ["_c", "_d'é"]
+    for is_uniform in (True, False):
+        found = frame.selectExpr(passed_over("name", columns, is_uniform=is_uniform)).collect()
+        expected = [is_passed_over(name, columns, is_uniform=is_uniform) for name in names]
+        assert [row[0] for row in found] == expected
 
 
 def test_unique_ids_of_deletion_vectors(spark: SparkSession) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import clean_log, clone, compact_log, describe, optimize, verify
+from jobs import clean_log, clone, compact_log, describe, optimize, vacuum, verify
 from tests.support.log_writer import write_commit
 from tests.support.table_builder import add, create, ids, write_data
 
-JOBS = (clean_log, clone, compact_log, describe, optimize, verify)
+JOBS = (clean_log, clone, compact_log, describe, optimize, vacuum, verify)
 Run = Callable[[ModuleType, Sequence[str]], tuple[int, dict[str, Any], str]]
 
 
@@ -72,6 +72,17 @@ def test_clone(run: Run, tmp_path: Path) -> None:
     assert (code, result["version"], result["num_copied_files"]) == (0, 0, 1)
     code, result, _ = run(clone, [str(source), str(target), "--deep", "--replace"])
     assert (code, result["version"], result["num_copied_files"]) == (0, 1, 0)
+
+
+def test_vacuum(run: Run, tmp_path: Path) -> None:
+    table = create(tmp_path / "table")
+    (table / "orphan").write_text("x")
+    arguments = ["--retention-hours", "0", "--dry-run"]
+    code, result, errors = run(vacuum, [str(table), *arguments])
+    assert (code, result["error"]) == (1, "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT")
+    code, result, errors = run(vacuum, [str(table), *arguments, "--no-retention-check"])
+    assert (code, result["unneeded"], result["files"]) == (0, {"count": 1, "bytes": 1}, ["orphan"])
+    assert "Would delete" in errors
 
 
 def test_verify(run: Run, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import verify, write_version_checksum
 from sparkdelta import write_checkpoint as checkpoint
-from sparkdelta.commands import verify as command
 from sparkdelta.exceptions import TableNotFoundError
+from sparkdelta.table.maintenance import verification as command
 from sparkdelta.workers.files import WorkerFiles
 from tests.support.log_writer import (
     Action,

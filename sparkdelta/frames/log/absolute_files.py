@@ -60,14 +60,10 @@ def absolute_vector(vector: str, *, table_root: str) -> str:
     ----------
     PROTOCOL.md#derived-fields
     """
-    name, length = f"{vector}.pathOrInlineDv", ENCODED_UUID_LENGTH
-    prefix = f"left({name}, length({name}) - {length})"
-    directory = f"CASE WHEN {prefix} = '' THEN '' ELSE concat({prefix}, '/') END"
-    file = f"concat('deletion_vector_', {_uuid(f'right({name}, {length})')}, '.bin')"
-    root = text_literal(f"{table_root}/")
+    name, root = f"{vector}.pathOrInlineDv", text_literal(f"{table_root}/")
     path = (
         f"CASE {vector}.storageType "
-        f"WHEN 'u' THEN {encoded_path(f'concat({root}, {directory}, {file})')} "
+        f"WHEN 'u' THEN {encoded_path(f'concat({root}, {vector_file(name)})')} "
         f"WHEN 'p' THEN {absolute_uri(name, table_root=table_root)} ELSE {name} END"
     )
     facts = {
@@ -76,6 +72,25 @@ def absolute_vector(vector: str, *, table_root: str) -> str:
     }
     fields = (f"{facts.get(n, f'{vector}.{n}')} AS {n}" for n in DELETION_VECTOR.names)
     return f"CASE WHEN {vector}.storageType IS NOT NULL THEN struct({', '.join(fields)}) END"
+
+
+def vector_file(path_or_inline_dv: str) -> str:
+    """Return SQL for `protocol.deletion_vectors.dv_file_name`.
+
+    Parameters
+    ----------
+    path_or_inline_dv
+        SQL expression of type STRING; so is the result.
+
+    References
+    ----------
+    PROTOCOL.md#derived-fields
+    """
+    name, length = path_or_inline_dv, ENCODED_UUID_LENGTH
+    prefix = f"left({name}, length({name}) - {length})"
+    directory = f"CASE WHEN {prefix} = '' THEN '' ELSE concat({prefix}, '/') END"
+    uuid = _uuid(f"right({name}, {length})")
+    return f"concat({directory}, 'deletion_vector_', {uuid}, '.bin')"
 
 
 def _uuid(encoded: str) -> str:

@@ -1,0 +1,251 @@
+"""Mend what is wrong with a table without losing rows.
+
+References
+----------
+PROTOCOL.md#checkpoints, PROTOCOL.md#version-checksum-file, PROTOCOL.md#last-checkpoint-file
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.exceptions import DeltaError
+from sparkdelta.frames.log.file_keys import absolute_path
+from sparkdelta.protocol.last_checkpoint import parse_last_checkpoint
+from sparkdelta.protocol.log_files import LAST_CHECKPOINT, Version
+from sparkdelta.protocol.log_segment import complete_checkpoints
+from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.protocol.table_features import Writing
+from sparkdelta.protocol.table_properties import is_append_only
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.checkpoint.options import CheckpointOptions
+from sparkdelta.table.checkpoint.writing import write_checkpoint
+from sparkdelta.table.commit.transaction import Transaction
+from sparkdelta.table.log.listing import list_log_files
+from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
+from sparkdelta.table.maintenance.verification import (
+    CHECKPOINT,
+    CHECKSUM,
+    COMPACTION,
+    FILES,
+    LOG,
+    MAX_FINDINGS,
+    Verification,
+    verified,
+)
+from sparkdelta.table.maintenance.version_checksum import add_version_checksum
+from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.staging import staging
+from sparkdelta.table.writable import open_writable
+from sparkdelta.table.write.rewriting import remove_actions
+from sparkdelta.workers.file_checks import DATA_FILE, DELETION_VECTOR, IS_MISSING, Finding
+
+DAMAGED_SUFFIX = ".damaged"
+"""Of the names of log files that were put aside; readers do not know such files."""
+
+OPERATION = "FSCK"
+
+_UNTOUCHED = {
+    DATA_FILE: "the file is there, and may have rows",
+    DELETION_VECTOR: "without it, deleted rows would come back",
+    CHECKPOINT: "its version could not be read without it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A change that mends something.
+
+    Attributes
+    ----------
+    file
+        A file of the log, by its name; or a data file, by its absolute path.
+    """
+
+    file: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairResult:
+    """The outcome of `sparkdelta.repair`; its string form is a report.
+
+    Attributes
+    ----------
+    version
+        The version that it committed; None if there was none to commit.
+    repairs
+        What was mended or, in a dry run, would be; of missing data files at most 1,000.
+    num_missing_files
+        The data files that do not exist, which the committed version no longer has.
+    untouched
+        The problems that are left, as (check, path, problem).
+    """
+
+    path: str
+    is_dry_run: bool
+    version: Version | None = None
+    repairs: tuple[Repair, ...] = ()
+    num_missing_files: int = 0
+    untouched: tuple[Finding, ...] = ()
+
+    def __str__(self) -> str:
+        verb = "Would mend" if self.is_dry_run else "Mended"
+        lines = [f"{verb} {len(self.repairs)} problems of {self.path}"]
+        lines += [f"  {repair.file}: {repair.change}" for repair in self.repairs]
+        for check, path, problem in self.untouched:
+            why = _UNTOUCHED.get(check)
+            lines.append(f"  left: {check} {path}: {problem}{f' ({why})' if why else ''}")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, object]:
+        """The attributes by their names, as JSON has them."""
+        return asdict(self)
+
+
+def repair(spark: SparkSession, path: str, *, dry_run: bool = True) -> RepairResult:
+    """Mend a table.
+
+    See `sparkdelta.maintenance.repair`.
+    """
+    snapshot = open_writable(spark, path, writing=Writing.COMMIT)
+    store = snapshot.log.store
+    found = verified(spark, store)
+    result = RepairResult(path=snapshot.path, is_dry_run=dry_run, untouched=tuple(_shown(found)))
+    if found.version is None:
+        return result
+    with jobs_of(snapshot.path, snapshot.version):
+        aside = [*_replaceable(spark, store, found)]
+        result = _mended(result, aside, "put aside", COMPACTION, CHECKPOINT)
+        hint = _wrong_hint(store, aside)
+        if hint is not None:
+            result = _mended(result, [LAST_CHECKPOINT], f"deleted, as it {hint}", LOG)
+        checksums = [path for check, path, _ in _shown(found) if check == CHECKSUM][:1]
+        result = _mended(result, checksums, "written again", CHECKSUM)
+        if not dry_run:
+            for name in aside:
+                store.publish(name, f"{name}{DAMAGED_SUFFIX}")
+            store.delete([*([] if hint is None else [LAST_CHECKPOINT]), *checksums])
+            snapshot = open_snapshot(spark, snapshot.path, store=store)
+            if checksums:
+                add_version_checksum(snapshot)
+        result = _drop_missing(spark, snapshot, found, result)
+        if not dry_run and (hint is not None or aside):
+            with engine_of(spark).log_session() as session:
+                now_ms = time.time_ns() // 1_000_000
+                write_checkpoint(session, snapshot.path, CheckpointOptions(), now_ms=now_ms)
+    return result
+
+
+def _shown(found: Verification) -> Iterator[Finding]:
+    for check in found.checks:
+        yield from check.shown
+
+
+def _mended(result: RepairResult, files: Sequence[str], change: str, *checks: str) -> RepairResult:
+    """With the repairs of files, whose findings are no longer left."""
+    left = [
+        (check, path, problem)
+        for check, path, problem in result.untouched
+        if check not in checks
+        or not (path in files or problem.endswith(tuple(f"(of {file})" for file in files)))
+    ]
+    repairs = (*result.repairs, *(Repair(file, change) for file in files))
+    return replace(result, repairs=repairs, untouched=tuple(left))
+
+
+def _replaceable(spark: SparkSession, store: LogStore, found: Verification) -> Iterator[str]:
+    """The damaged checkpoints and compactions without which their versions can be read."""
+    compactions = {path for check, path, _ in _shown(found) if check == COMPACTION}
+    yield from sorted(compactions)
+    broken = set(found.broken_checkpoints)
+    files = [file for file in list_log_files(store) if file.name in broken]
+    for file in files:
+        try:
+            open_snapshot(
+                spark,
+                store.table_root,
+                version=file.version,
+                store=store,
+                without=[*broken, *compactions],
+            )
+        except DeltaError:
+            continue
+        yield file.name
+
+
+def _wrong_hint(store: LogStore, aside: Sequence[str]) -> str | None:
+    """Return the problem of `_last_checkpoint`; None if nothing is, or if there is no such file."""
+    try:
+        hint = parse_last_checkpoint(store.read([LAST_CHECKPOINT])[0])
+    except FileNotFoundError:
+        return None
+    if hint is None:
+        return "is not valid"
+    files = [f for f in list_log_files(store) if f.kind.is_checkpoint and f.name not in aside]
+    if hint.version not in complete_checkpoints(files):
+        return f"names version {hint.version}, which has no usable checkpoint"
+    return None
+
+
+def _drop_missing(
+    spark: SparkSession, snapshot: Snapshot, found: Verification, result: RepairResult
+) -> RepairResult:
+    """Commit that the data files that do not exist are no longer part of the table.
+
+    None is dropped if all are missing: then the storage is not what it was.
+    """
+    checks = {check.name: check for check in found.checks}
+    checked = checks.get(FILES)
+    if checked is None or not checked.num_findings or _is_append_only(snapshot):
+        return result
+    missing = found.findings.filter(f"check = '{DATA_FILE}' AND problem = '{IS_MISSING}'")
+    with engine_of(spark).log_session() as session, staging(session, snapshot.log.store) as stage:
+        stage.write_parquet(missing.select("path"), "missing", {})
+        names, _ = stage.read_parquet("missing", missing.select("path").schema)
+        [total] = read_rows(
+            names.agg(F.count("*").alias("n")), what="number of missing data files", bound=1
+        )
+        if total["n"] in (0, checked.num_checked):
+            return result
+        some = read_rows(
+            names.orderBy("path").limit(MAX_FINDINGS), what="missing data files", bound=MAX_FINDINGS
+        )
+        files = [row["path"] for row in some]
+        result = _mended(result, files, "does not exist, so it is dropped", DATA_FILE)
+        result = replace(result, num_missing_files=total["n"])
+        if result.is_dry_run:
+            return result
+        file = absolute_path("path", table_root=snapshot.path)
+        adds = snapshot.in_session(session).add_files().withColumn("file", F.expr(file))
+        dropped = adds.join(names.withColumnRenamed("path", "file"), "file", "left_semi")
+        stage.write_parquet(remove_actions(dropped), "removes", {})
+        removes, _ = stage.read_parquet("removes", remove_actions(dropped).schema)
+        done = Transaction(
+            spark=spark,
+            store=snapshot.log.store,
+            snapshot=snapshot,
+            operation=Operation(
+                OPERATION,
+                {"dryRun": "false"},
+                metrics={
+                    "numMissingFiles": str(total["n"]),
+                    "numFilesScanned": str(checked.num_checked),
+                },
+            ),
+            file_actions=removes,
+        ).commit()
+    run_commit_hooks(done)
+    return replace(result, version=done.version)
+
+
+def _is_append_only(snapshot: Snapshot) -> bool:
+    return is_append_only(snapshot.protocol, snapshot.properties)

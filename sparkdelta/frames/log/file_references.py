@@ -1,0 +1,107 @@
+"""The files below a table's root that a version needs, by their paths relative to it.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vector-descriptor-schema
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from sparkdelta.frames.log.deletion_vector_paths import vector_uri
+from sparkdelta.frames.log.file_keys import canonical_path
+from sparkdelta.protocol.file_paths import plain_path, scheme_and_authority
+from sparkdelta.schema.sql_text import text_literal
+
+LIVE, REMOVED, VECTOR = "live", "removed", "deletion vector"
+"""Why a file is needed: a data file of the version, one removed within the retention period, or
+the deletion vectors of one of these."""
+
+
+def needed_files(adds: DataFrame, removes: DataFrame, *, since_ms: int) -> DataFrame:
+    """The files that the live files and the tombstones of a retention period refer to.
+
+    Parameters
+    ----------
+    adds, removes
+        path STRING, size LONG, deletionVector STRUCT; of `removes` also deletionTimestamp LONG.
+    since_ms
+        The begin of the retention period.
+
+    Returns
+    -------
+    DataFrame
+        uri STRING (as in the log), reason STRING; several rows for a file that is needed twice.
+
+    References
+    ----------
+    PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files
+    """
+    kept = removes.filter(f"deletionTimestamp >= {since_ms}L")
+    needed = [
+        files_of(actions).selectExpr(
+            "uri", f"IF(is_vector, {text_literal(VECTOR)}, {text_literal(reason)}) AS reason"
+        )
+        for actions, reason in ((adds, LIVE), (kept, REMOVED))
+    ]
+    return needed[0].unionAll(needed[1])
+
+
+def files_of(actions: DataFrame, *columns: str) -> DataFrame:
+    """The data files of actions, and the files of their deletion vectors.
+
+    Parameters
+    ----------
+    actions
+        path STRING, size LONG, deletionVector STRUCT.
+    columns
+        SQL of columns to keep.
+
+    Returns
+    -------
+    DataFrame
+        The columns, uri STRING (as in the log), length LONG, is_vector BOOLEAN.
+    """
+    file = "struct(path AS uri, size AS length, FALSE AS is_vector)"
+    size = "CAST(deletionVector.sizeInBytes AS LONG)"
+    vector = f"struct({vector_uri('deletionVector')} AS uri, {size} AS length, TRUE AS is_vector)"
+    return actions.selectExpr(
+        *columns, f"inline(filter(array({file}, {vector}), f -> f.uri IS NOT NULL))"
+    )
+
+
+def relative_path(uri: str, *, table_root: str) -> str:
+    """Return SQL for the decoded path of a file relative to the table's root (STRING); null if an
+    absolute path leads elsewhere.
+
+    Scheme and authority of absolute paths are not compared: an alias of the storage, such as
+    ``s3:`` for ``s3a:``, may name a file of this table. A path with the segment ``..``, which no
+    engine writes, fails the query.
+
+    Parameters
+    ----------
+    uri
+        SQL expression of type STRING, as in the log.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    decoded = canonical_path(uri, table_root=table_root)
+    within = f"regexp_replace({decoded}, '^[a-zA-Z][a-zA-Z0-9+.-]*:(//[^/]*)?(?=/)', '')"
+    single = f"regexp_replace({within}, '/([.]?/)*', '/')"
+    root = plain_path(table_root).removeprefix(scheme_and_authority(table_root)).rstrip("/")
+    start = text_literal(f"{root}/")
+    problem = f"concat('the path ', {uri}, ' in the log leads through .., which VACUUM refuses')"
+    return (
+        f"CASE WHEN contains({uri}, '..') AND regexp_like({decoded}, '(^|/)[.][.](/|$)') "
+        f"THEN CAST(raise_error({problem}) AS STRING) "
+        f"WHEN NOT {is_absolute(uri)} THEN regexp_replace({single}, '^([.]/)+', '') "
+        f"WHEN startswith({single}, {start}) THEN substring({single}, {len(root) + 2}) END"
+    )
+
+
+def is_absolute(uri: str) -> str:
+    """Return SQL (BOOLEAN) for `protocol.file_paths.is_absolute`."""
+    return f"regexp_like({uri}, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')"

@@ -1,0 +1,129 @@
+"""The files that VACUUM may delete, and why it keeps the others.
+
+References
+----------
+PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-data-files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.frames.log.file_keys import plain_path
+from sparkdelta.frames.log.file_references import files_of, relative_path
+from sparkdelta.protocol import file_paths
+from sparkdelta.protocol.log_files import LOG_DIRECTORY
+from sparkdelta.protocol.vacuum_rules import KNOWN_HIDDEN, UNIFORM_METADATA
+from sparkdelta.schema.sql_text import text_literal
+
+UNNEEDED, YOUNG, DIRECTORY = "unneeded", "young", "directory"
+"""Besides the reasons of `file_references`: to be deleted; younger than the retention period; a
+directory with something in it, or a young one.
+"""
+
+
+def outcomes(entries: DataFrame, needed: DataFrame, *, before_ms: int) -> DataFrame:
+    """Decide about files and directories.
+
+    Parameters
+    ----------
+    entries
+        path STRING (relative to the root, decoded), length LONG, isDir BOOLEAN, modificationTime
+        LONG (null if unknown), isEmpty BOOLEAN (of a directory). Of several rows of a path the
+        newest counts.
+    needed
+        path STRING, reason STRING.
+    before_ms
+        The begin of the retention period: only what is older can be deleted.
+
+    Returns
+    -------
+    DataFrame
+        path, length, isDir, and outcome STRING.
+    """
+    reasons = needed.groupBy("path").agg(F.min("reason").alias("reason"))
+    newest = entries.groupBy("path", "isDir").agg(
+        F.max("length").alias("length"),
+        F.max(F.expr("coalesce(modificationTime, 9223372036854775807)")).alias("time"),
+        F.expr("bool_and(isEmpty)").alias("isEmpty"),
+    )
+    outcome = (
+        "CASE WHEN reason IS NOT NULL THEN reason "
+        f"WHEN isDir AND NOT isEmpty THEN {text_literal(DIRECTORY)} "
+        f"WHEN time < {before_ms}L THEN {text_literal(UNNEEDED)} "
+        f"WHEN isDir THEN {text_literal(DIRECTORY)} ELSE {text_literal(YOUNG)} END AS outcome"
+    )
+    return newest.join(reasons, "path", "left").selectExpr("path", "length", "isDir", outcome)
+
+
+def removed_files(removes: DataFrame, *, table_root: str) -> DataFrame:
+    """The files below the table's root that remove actions and their deletion vectors name, as
+    `entries` of `outcomes`; as old as the action.
+
+    Parameters
+    ----------
+    removes
+        path STRING, size LONG, deletionTimestamp LONG, deletionVector STRUCT.
+    """
+    files = files_of(removes, "coalesce(deletionTimestamp, 0L) AS modificationTime")
+    return _entries(files, table_root)
+
+
+def change_files(changes: DataFrame, *, table_root: str) -> DataFrame:
+    """The change data files of cdc actions, as `entries` of `outcomes`.
+
+    Parameters
+    ----------
+    changes
+        path STRING, size LONG; of commits before the retention period.
+    """
+    files = changes.selectExpr("0L AS modificationTime", "path AS uri", "size AS length")
+    return _entries(files, table_root)
+
+
+def inventory_entries(
+    inventory: DataFrame,
+    *,
+    table_root: str,
+    partition_columns: Collection[str],
+    is_uniform: bool,
+) -> DataFrame:
+    """The files of an inventory below the table's root, as `entries` of `outcomes`.
+
+    Parameters
+    ----------
+    inventory
+        path STRING (absolute, not encoded), length LONG, isDir BOOLEAN, modificationTime LONG.
+    partition_columns, is_uniform
+        See `is_passed_over`.
+    """
+    root = f"{file_paths.plain_path(table_root).rstrip('/')}/"
+    hidden = passed_over("name", partition_columns, is_uniform=is_uniform)
+    return (
+        inventory.withColumn("path", F.expr(plain_path("path")))
+        .filter(f"startswith(path, {text_literal(root)}) AND NOT isDir")
+        .withColumn("path", F.expr(f"substring(path, {len(root) + 1})"))
+        .filter(f"path != '' AND NOT exists(split(path, '/'), name -> {hidden})")
+        .selectExpr("path", "length", "isDir", "modificationTime", "FALSE AS isEmpty")
+    )
+
+
+def passed_over(name: str, partition_columns: Collection[str], *, is_uniform: bool) -> str:
+    """Return SQL (BOOLEAN) for `protocol.vacuum_rules.is_passed_over`."""
+    starts = [*KNOWN_HIDDEN, *(f"{column}=" for column in partition_columns)]
+    known = " OR ".join(f"startswith({name}, {text_literal(start)})" for start in starts)
+    is_metadata = f"{name} = {text_literal(UNIFORM_METADATA)}"
+    return (
+        f"(CASE WHEN {is_metadata} THEN {str(is_uniform).lower()} "
+        f"ELSE left({name}, 1) IN ('_', '.') AND NOT ({known}) END)"
+    )
+
+
+def _entries(files: DataFrame, table_root: str) -> DataFrame:
+    path = relative_path("uri", table_root=table_root)
+    return files.selectExpr(
+        f"{path} AS path", "length", "FALSE AS isDir", "modificationTime", "FALSE AS isEmpty"
+    ).filter(f"path != '' AND substring_index(path, '/', 1) != {text_literal(LOG_DIRECTORY)}")

@@ -1,0 +1,277 @@
+"""The files of a table that no version within the retention period needs.
+
+References
+----------
+PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-data-files
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import islice
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.local_frames import empty_frame, local_frame
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.engine.worker_python import worker_python
+from sparkdelta.engine.worker_storage import worker_files
+from sparkdelta.exceptions import (
+    InvalidArgumentError,
+    InvalidInventoryError,
+    VersionsNotContiguousError,
+)
+from sparkdelta.frames.log.file_keys import absolute_path
+from sparkdelta.frames.log.file_references import LIVE, is_absolute, needed_files, relative_path
+from sparkdelta.frames.log.vacuum_outcomes import (
+    change_files,
+    inventory_entries,
+    outcomes,
+    removed_files,
+)
+from sparkdelta.protocol.log_files import LogFileKind, Version
+from sparkdelta.protocol.log_segment import commits_between, readable_commits
+from sparkdelta.protocol.vacuum_rules import has_uniform_metadata
+from sparkdelta.schema.action_schemas import REMOVE
+from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.listing import list_log_files
+from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.staging import Staging
+from sparkdelta.workers.file_listing import ENTRIES, ENTRIES_IN_ARROW, FileLister, listed_files
+from sparkdelta.workers.linked_files import linked_files
+
+FIRST_BUDGET, BUDGET = 10_000, 200_000
+"""The entries that one task lists before others take over: of the first job, and of later ones."""
+
+_TASKS_PER_CORE = 4
+_DRIVER_BATCHES = 20  # of a listing by the driver, in one staged file
+
+_DIRECTORIES = StructType(
+    [StructField("path", StringType()), StructField("modificationTime", LongType())]
+)
+_INVENTORY: dict[str, str] = {
+    "path": "string",
+    "length": "bigint",
+    "isDir": "boolean",
+    "modificationTime": "bigint",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogCandidates:
+    """The removed files that the log tells, see `from_log`.
+
+    Attributes
+    ----------
+    entries
+        See `vacuum_outcomes.outcomes`.
+    missing
+        The first and last of the commits that are no longer in the log; None if all are there.
+    """
+
+    entries: DataFrame
+    missing: tuple[Version, Version] | None = None
+
+
+def from_listing(snapshot: Snapshot, stage: Staging) -> DataFrame:
+    """The files and directories below the table's root, listed by the workers.
+
+    One task begins. Tasks that find many entries leave directories for the next job, until none
+    is left. On HDFS the driver lists, as workers would need libhdfs.
+
+    Parameters
+    ----------
+    snapshot
+        In the session of `stage`.
+
+    Returns
+    -------
+    DataFrame
+        See `vacuum_outcomes.outcomes`; staged.
+    """
+    spark, root, options = stage.spark, snapshot.path, snapshot.log.options
+    lister = FileLister(
+        files=worker_files(spark, root, options),
+        root=root,
+        partition_columns=tuple(sorted(_partition_columns(snapshot))),
+        is_uniform=has_uniform_metadata(snapshot.properties),
+    )
+    on_driver = None if is_near_workers(snapshot) else engine_of(spark).driver_files(options)
+    if on_driver is not None:
+        parts = _listed_by_driver(replace(lister, files=on_driver), stage)
+    else:
+        parts = _listed_by_workers(lister, stage)
+    rows = [stage.read_parquet(part, ENTRIES)[0] for part in parts]
+    return reduce(DataFrame.unionAll, rows).filter("NOT isPending").drop("isPending")
+
+
+def is_near_workers(snapshot: Snapshot) -> bool:
+    """True if workers can list and delete the table's files without a JVM of their own."""
+    return worker_files(snapshot.log.spark, snapshot.path, {}).is_near(snapshot.path)
+
+
+def _listed_by_workers(lister: FileLister, stage: Staging) -> Iterator[str]:
+    spark = stage.spark
+    directories = spark.createDataFrame([("", None)], _DIRECTORIES)
+    count, budget = 1, FIRST_BUDGET
+    most = engine_of(spark).parallelism * _TASKS_PER_CORE
+    for number in itertools.count():
+        part = f"entries-{number}"
+        with worker_python(spark):
+            entries = listed_files(directories.repartition(min(count, most)), lister, budget=budget)
+        stage.write_parquet(entries, part, {})
+        yield part
+        rows, _ = stage.read_parquet(part, ENTRIES)
+        directories, budget = rows.filter("isPending"), BUDGET
+        total = directories.agg(F.count("*").alias("n"))
+        count = read_rows(total, what="number of directories to list", bound=1)[0]["n"]
+        if not count:
+            return
+
+
+def _listed_by_driver(lister: FileLister, stage: Staging) -> Iterator[str]:
+    batches = lister.list_below([("", None)], budget=sys.maxsize)
+    for number in itertools.count():
+        some = [*islice(batches, _DRIVER_BATCHES)]
+        if number and not some:
+            return
+        table = pa.Table.from_batches(some, schema=ENTRIES_IN_ARROW)
+        part = f"entries-{number}"
+        stage.write_parquet(local_frame(stage.spark, table, ENTRIES), part, {})
+        yield part
+
+
+def from_inventory(inventory: DataFrame, snapshot: Snapshot, stage: Staging) -> DataFrame:
+    """The files below the table's root that an inventory lists; staged.
+
+    Raises
+    ------
+    InvalidInventoryError
+        A column is missing or of another type.
+    """
+    types = dict(inventory.dtypes)
+    for name, wanted in _INVENTORY.items():
+        if types.get(name) != wanted:
+            found = f"is {types[name].upper()}" if name in types else "is missing"
+            raise InvalidInventoryError(problem=f"its column {name} {found}")
+    entries = inventory_entries(
+        inventory.select(*_INVENTORY),
+        table_root=snapshot.path,
+        partition_columns=sorted(_partition_columns(snapshot)),
+        is_uniform=has_uniform_metadata(snapshot.properties),
+    )
+    stage.write_parquet(entries, "entries", {})
+    return stage.read_parquet("entries", entries.schema)[0]
+
+
+def from_log(
+    snapshot: Snapshot, *, last: Version | None, end: Version | None, before_ms: int
+) -> LogCandidates:
+    """The files that commits removed, and their change data files.
+
+    Where the log has no commits back to the last run, the tombstones of the earliest version that
+    can be read stand for them; these are all only if it had none of that age dropped.
+
+    Parameters
+    ----------
+    last
+        The newest version whose removed files are deleted; None if no run has told.
+    end
+        The newest version before the retention period; None if there is none.
+    before_ms
+        The begin of the retention period.
+    """
+    log, root = snapshot.log, snapshot.path
+    start = 0 if last is None else last + 1
+    if end is None or start > end:
+        return LogCandidates(entries=removed_files(empty_frame(log.spark, REMOVE), table_root=root))
+    files = list_log_files(log.store)
+    earliest = readable_commits(files, path=root)[0].version
+    kept = [file for file in files if file.kind is LogFileKind.COMMIT and file.version >= start]
+    missing = None
+    first = min((file.version for file in kept), default=end + 1)
+    if first > start:
+        first, missing = earliest + 1, (start, first - 1)
+    commits = commits_between(files, first, max(first - 1, end), path=root)
+    changes = CommitRange.read(log.reader, commits).changes("remove", "cdc")
+    removes = changes.filter("remove.path IS NOT NULL").select("remove.*").drop("stats")
+    if missing is not None:
+        then = open_snapshot(log.spark, root, version=earliest, store=log.store)
+        removes = removes.unionByName(then.remove_files())
+    old = removes.filter(f"coalesce(deletionTimestamp, 0) < {before_ms}L")
+    written = changes.filter("cdc.path IS NOT NULL").select("cdc.*")
+    entries = removed_files(old, table_root=root).unionAll(change_files(written, table_root=root))
+    return LogCandidates(entries=entries, missing=missing)
+
+
+def removed_since(snapshot: Snapshot, version: Version | None) -> DataFrame:
+    """The remove actions of all commits after a version; of checkpoints, those that are older than
+    the table's retention period may be gone.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The log no longer has these commits.
+    """
+    log, start = snapshot.log, 0 if version is None else version + 1
+    try:
+        commits = commits_between(
+            list_log_files(log.store), start, snapshot.version, path=snapshot.path
+        )
+    except VersionsNotContiguousError:
+        problem = (
+            "the log no longer tells which files were removed in that time; set "
+            "delta.deletedFileRetentionDuration to keep removed files longer than now"
+        )
+        raise InvalidArgumentError(argument="retention_hours", problem=problem) from None
+    removes = CommitRange.read(log.reader, commits).changes("remove")
+    return removes.filter("remove.path IS NOT NULL").select("remove.*").drop("stats")
+
+
+def decided(
+    entries: DataFrame, snapshot: Snapshot, removes: DataFrame, stage: Staging, *, before_ms: int
+) -> DataFrame:
+    """The outcome of each file and directory, see `vacuum_outcomes.outcomes`; staged.
+
+    Parameters
+    ----------
+    snapshot
+        In the session of `stage`; loaded after the listing, so that a file that was listed and
+        then added again is kept.
+    removes
+        The tombstones of the retention period, perhaps with older ones.
+    """
+    root = snapshot.path
+    files = needed_files(
+        snapshot.state.scan_files("path", "size", "deletionVector"),
+        removes,
+        since_ms=before_ms,
+    )
+    path = relative_path("uri", table_root=root)
+    needed = files.selectExpr(f"{path} AS path", "reason").filter("path IS NOT NULL")
+    if root.startswith("file:"):
+        elsewhere = files.filter(f"{is_absolute('uri')} AND {path} IS NULL")
+        local = elsewhere.selectExpr(f"{absolute_path('uri', table_root=root)} AS path").filter(
+            "startswith(path, 'file:')"
+        )
+        with worker_python(stage.spark):
+            linked = linked_files(
+                local.selectExpr("substring(path, 6) AS path"), root.removeprefix("file:")
+            )
+        needed = needed.unionAll(linked.selectExpr("path", f"'{LIVE}' AS reason"))
+    frame = outcomes(entries, needed, before_ms=before_ms)
+    stage.write_parquet(frame, "outcomes", {})
+    return stage.read_parquet("outcomes", frame.schema)[0]
+
+
+def _partition_columns(snapshot: Snapshot) -> set[str]:
+    keys = snapshot.configuration.partition_keys
+    return {name for key, column in keys for name in (key, column.name)}

@@ -1,0 +1,125 @@
+"""REPAIR: what is mended, what is left, and that rows stay.
+
+PROTOCOL.md#checkpoints, PROTOCOL.md#version-checksum-file, PROTOCOL.md#last-checkpoint-file
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta import (
+    DeltaTable,
+    compact_log,
+    load_snapshot,
+    read_delta,
+    repair,
+    verify,
+    write_checkpoint,
+    write_version_checksum,
+)
+from sparkdelta.exceptions import DeltaError
+from tests.support.log_writer import write_commit
+from tests.support.table_builder import create, ids, write_data, write_vectors
+
+
+def files_of(table: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(table)): f.read_bytes() for f in table.rglob("*") if f.is_file()}
+
+
+def damaged_table(table: Path, spark: SparkSession) -> Path:
+    """Ten files in five versions, of which many things are wrong."""
+    actions = [write_data(table, f"{n} é.parquet", ids(n, n + 1)) for n in range(10)]
+    create(table, *actions[:2])
+    for version in range(1, 5):
+        write_commit(table, version, actions[2 * version : 2 * version + 2])
+    log = table / "_delta_log"
+    write_checkpoint(spark, str(table), version=2)
+    compact_log(spark, str(table), start=3, end=4)
+    write_version_checksum(spark, str(table))
+    (log / f"{2:020d}.checkpoint.parquet").write_bytes(b"nothing")
+    compaction = log / f"{3:020d}.{4:020d}.compacted.json"
+    compaction.write_text(compaction.read_text().replace("7 é", "8 é").replace("7%20", "8%20"))
+    checksum = log / f"{4:020d}.crc"
+    checksum.write_text(json.dumps({**json.loads(checksum.read_text()), "numFiles": 7}))
+    for hidden in log.glob(".*.crc"):
+        hidden.unlink()
+    (table / "3 é.parquet").unlink()
+    (table / "5 é.parquet").write_bytes(b"short")
+    return table
+
+
+def test_what_is_mended(spark: SparkSession, tmp_path: Path) -> None:
+    """PROTOCOL.md#state-validation: afterwards nothing is wrong but what was left."""
+    table = damaged_table(tmp_path / "table", spark)
+    before = files_of(table)
+    planned = repair(spark, str(table))
+    assert files_of(table) == before
+    done = repair(spark, str(table), dry_run=False)
+    assert planned.repairs == done.repairs
+    assert (planned.version, done.version, done.num_missing_files) == (None, 5, 1)
+    mended = {Path(one.file).name for one in done.repairs}
+    log = [f"{2:020d}.checkpoint.parquet", f"{3:020d}.{4:020d}.compacted.json", f"{4:020d}.crc"]
+    assert mended == {*log, "_last_checkpoint", "3 é.parquet"}
+    assert [(check, Path(path).name) for check, path, _ in done.untouched] == [
+        ("data file", "5 é.parquet")
+    ]
+    assert (table / "_delta_log" / f"{log[0]}.damaged").read_bytes() == b"nothing"
+    assert "3 é.parquet: does not exist" in str(done)
+    assert "5 é.parquet" in str(planned)
+    found = verify(spark, str(table)).findings.collect()
+    assert [(row.check, Path(row.path).name) for row in found] == [("data file", "5 é.parquet")]
+    (table / "5 é.parquet").write_bytes((table / "6 é.parquet").read_bytes())
+    rows = read_delta(spark, str(table)).collect()
+    assert sorted(row["id"] for row in rows) == [0, 1, 2, 4, 6, 6, 7, 8, 9]
+    (commit,) = DeltaTable.forPath(spark, str(table)).history(1).collect()
+    assert (commit.operation, commit.operationMetrics["numMissingFiles"]) == ("FSCK", "1")
+    assert load_snapshot(spark, str(table)).segment.checkpoint is not None
+    assert repair(spark, str(table), dry_run=False).version is None
+
+
+def test_what_is_left(spark: SparkSession, tmp_path: Path) -> None:
+    """PROTOCOL.md#deletion-vectors: rows that a missing vector deleted must not come back.
+
+    PROTOCOL.md#append-only-tables; a table without any file is on a storage that is not there.
+    """
+    table = tmp_path / "table"
+    (vector,) = write_vectors(table, [0])
+    kept = write_data(table, "a.parquet", ids(0, 3), deletionVector=vector)
+    create(table, kept, write_data(table, "b.parquet", ids(3, 6)))
+    protocol = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7,
+                             "readerFeatures": ["deletionVectors"],
+                             "writerFeatures": ["deletionVectors"]}}  # fmt: skip
+    write_commit(table, 1, [protocol])
+    next(table.glob("*.bin")).unlink()
+    result = repair(spark, str(table), dry_run=False)
+    assert (result.repairs, result.version) == ((), None)
+    assert [check for check, *_ in result.untouched] == ["deletion vector"]
+    assert "deleted rows would come back" in str(result)
+    for file in table.glob("*.parquet"):
+        file.unlink()
+    assert repair(spark, str(table), dry_run=False).version is None
+    append_only = tmp_path / "append only"
+    files = (write_data(append_only, f"{n}.parquet", ids(n, n + 1)) for n in range(2))
+    create(append_only, *files, configuration={"delta.appendOnly": "true"})
+    (append_only / "0.parquet").unlink()
+    result = repair(spark, str(append_only), dry_run=False)
+    assert ([check for check, *_ in result.untouched], result.version) == (["data file"], None)
+
+
+@pytest.mark.full
+def test_a_checkpoint_that_is_needed(spark: SparkSession, tmp_path: Path) -> None:
+    """PROTOCOL.md#checkpoints: without its commits a damaged checkpoint is all there is."""
+    table = tmp_path / "table"
+    create(table, write_data(table, "a.parquet", ids(0, 3)))
+    write_commit(table, 1, [write_data(table, "b.parquet", ids(3, 6))])
+    write_checkpoint(spark, str(table), version=1)
+    (table / "_delta_log" / f"{0:020d}.json").unlink()
+    checkpoint = table / "_delta_log" / f"{1:020d}.checkpoint.parquet"
+    checkpoint.write_bytes(b"nothing")
+    with pytest.raises(DeltaError):
+        repair(spark, str(table), dry_run=False)
+    assert checkpoint.read_bytes() == b"nothing"
