@@ -69,6 +69,10 @@ bench-write: java $(VENV)/.installed ## Benchmark writes of 20M rows, one row, b
 bench-dml: java $(VENV)/.installed ## Benchmark DELETE, UPDATE and MERGE on 20M rows against delta-spark
 	$(BIN)/python -m tests.benchmarks --only "row changes" $(BENCH)
 
+.PHONY: bench-maintenance
+bench-maintenance: java $(VENV)/.installed ## Benchmark VACUUM of 100k files and RESTORE of 1M against delta-spark
+	$(BIN)/python -m tests.benchmarks --only maintenance $(BENCH)
+
 .PHONY: bench-changes
 bench-changes: java $(VENV)/.installed ## Benchmark reading changes against delta-spark and exceptAll
 	$(BIN)/python -m tests.benchmarks --only changes $(BENCH)

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from tests.benchmarks.changes import CHANGE_PARTS
 from tests.benchmarks.checkpoints import CHECKPOINT_PARTS
+from tests.benchmarks.maintenance import MAINTENANCE_PARTS
 from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwatch, as_table
 from tests.benchmarks.planning import PARTS
 from tests.benchmarks.row_changes import ROW_CHANGE_PARTS
@@ -32,7 +33,7 @@ from tests.benchmarks.writes import WRITE_PARTS
 OF_LARGE_TABLES = ("planning", "checkpoints")
 """The suites of `make bench-plan` and `make bench-checkpoint`, which share tables."""
 
-NOT_BY_DEFAULT = (*OF_LARGE_TABLES, "writes", "row changes", "changes")
+NOT_BY_DEFAULT = (*OF_LARGE_TABLES, "writes", "row changes", "changes", "maintenance")
 """Suites of commands of their own, as each takes longer than all others."""
 
 
@@ -90,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="where to make tables; those of the planning suite stay there for the next run",
     )
-    planning = parser.add_argument_group("the suites planning, checkpoints, writes and row changes")
+    planning = parser.add_argument_group("suites with parts")
     planning.add_argument(
         "--most-files",
         type=int,
@@ -99,7 +100,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     planning.add_argument(
         "--without",
-        choices=[*PARTS, *CHECKPOINT_PARTS, *WRITE_PARTS, *ROW_CHANGE_PARTS, *CHANGE_PARTS],
+        choices=[
+            *(*PARTS, *CHECKPOINT_PARTS, *WRITE_PARTS),
+            *(*ROW_CHANGE_PARTS, *CHANGE_PARTS, *MAINTENANCE_PARTS),
+        ],
         action="append",
         help="leave out a part; may be repeated",
     )

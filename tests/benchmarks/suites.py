@@ -25,6 +25,7 @@ from tests.benchmarks.data import (
     write_table,
 )
 from tests.benchmarks.logs import CheckpointedLog, Layout, write_commits
+from tests.benchmarks.maintenance import maintenance
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
 from tests.benchmarks.planning import planning
 from tests.benchmarks.planning_tables import FULL, SMALL, Planning
@@ -302,6 +303,9 @@ SUITES: dict[str, Suite] = {
         stopwatch, scale, scratch, scale.planning.without
     ),
     "changes": lambda stopwatch, scale, scratch: changes(
+        stopwatch, scale, scratch, scale.planning.without
+    ),
+    "maintenance": lambda stopwatch, scale, scratch: maintenance(
         stopwatch, scale, scratch, scale.planning.without
     ),
     "planning": lambda stopwatch, scale, scratch: planning(stopwatch, scale.planning, scratch),
