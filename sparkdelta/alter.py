@@ -62,17 +62,22 @@ class AlterTable:
     def set_properties(self, properties: Mapping[str, str]) -> AlterTable:
         """Set table properties, and add the table features that they need to the protocol.
 
-        ``delta.columnMapping.mode`` can become ``name`` on a table with rows: no file is written.
+        On a table with rows, ``delta.columnMapping.mode`` can become ``name``, and no file is
+        written; if it becomes ``none``, all files are written again first. Before
+        ``delta.enableRowTracking`` becomes true, files without row ids get them, in commits that
+        conflict with nothing that only appends.
 
         Raises
         ------
         UnknownConfigurationError, InvalidArgumentError, AddConstraintsError, ClusteringFeatureError
             A property cannot be set, or not to this value.
-        ColumnMappingModeChangeError, IcebergCompatError, ChangeDataColumnsError,
-        WriteNotImplementedError
+        RowTrackingCombinationError, ColumnMappingModeChangeError, InvalidNamesError,
+        IcebergCompatError, ChangeDataColumnsError
             The table as it is does not allow it.
         MetadataChangedException, ProtocolChangedException
             Another commit altered the table.
+        ConcurrentAppendException, ConcurrentDeleteReadException
+            Column mapping is removed, and another commit changed files.
 
         References
         ----------
@@ -87,7 +92,7 @@ class AlterTable:
         ------
         UnsetPropertyError
             The table does not have a property, and `if_exists` is False.
-        InvalidArgumentError, ColumnMappingModeChangeError
+        InvalidArgumentError, InvalidNamesError
             Reading the table depends on the property.
 
         References

@@ -563,6 +563,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "0AKDC",
         "There is no mode {mode} of generate. Use symlink_format_manifest.",
     ),
+    "DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION": (
+        "55000",
+        (
+            "{enabled} and {suspended} cannot both be true. Set one of them to false in the same "
+            "statement."
+        ),
+    ),
     "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE": (
         "0AKDC",
         "Cannot drop {feature}, which is no table feature that is known here. Check its name.",

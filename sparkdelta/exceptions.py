@@ -28,7 +28,7 @@ DeltaError
 │   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
 │   ├── InvalidProtocolVersionError, InvalidProtocolError
 │   ├── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
-│   ├── ColumnMappingModeChangeError, UnsupportedFormatError
+│   ├── ColumnMappingModeChangeError, RowTrackingCombinationError, UnsupportedFormatError
 │   ├── ManifestVectorsError, ManifestOfVectorsError, ManifestMappingError, ManifestModeError
 │   ├── UnknownFeatureDropError, FeatureNotPresentError, DropFeatureError, TruncateHistoryError
 │   ├── ConstraintsOfFeatureError, DependentFeatureError, DropPropertyError
@@ -716,6 +716,13 @@ class ManifestMappingError(ProtocolError):
 class ManifestModeError(ProtocolError):
     mode: str
     error_class = "DELTA_MODE_NOT_SUPPORTED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RowTrackingCombinationError(ProtocolError):
+    enabled: str
+    suspended: str
+    error_class = "DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

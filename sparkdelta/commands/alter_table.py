@@ -16,6 +16,7 @@ from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.iceberg_types import check_iceberg_types
 from sparkdelta.table.commit.alterations import commit_alteration
+from sparkdelta.table.commit.preparations import prepare
 from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.log.missing_tables import advised
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
@@ -33,6 +34,8 @@ def alter(
 ) -> Version | None:
     """Commit the table as a statement leaves it; return None if that is as it was.
 
+    What must be committed first is, in commits of its own.
+
     Raises
     ------
     TableNotFoundError
@@ -47,6 +50,12 @@ def alter(
     check_data_writable(snapshot.protocol, path=snapshot.path)
     with jobs_of(snapshot.path, snapshot.version):
         alteration = statement(snapshot)
+        while alteration.preparation is not None:
+            for prepared in prepare(snapshot, alteration.preparation):
+                run_commit_hooks(prepared)
+                snapshot = prepared.snapshot
+            snapshot = snapshot.refresh()
+            alteration = statement(snapshot)
         change = alteration.change
         # The commit must follow the features that it enables.
         check_data_writable(change.after.protocol, path=snapshot.path)

@@ -82,6 +82,7 @@ class _Drop:
         for done in remove_traces(snapshot, self.feature):
             run_commit_hooks(done)
             snapshot = done.snapshot
+        snapshot = snapshot.refresh()
         if self.feature is TableFeature.CHECKPOINT_PROTECTION:
             snapshot = self._with_truncated_history(snapshot)
         elif self.hides_history and self.truncates_history:

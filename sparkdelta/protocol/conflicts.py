@@ -72,6 +72,10 @@ RULES = (
 )
 """The conflict rules, in the order in which they are checked."""
 
+BACKFILL, UNBACKFILL = "ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL"
+RECOMMITS = frozenset((BACKFILL, UNBACKFILL))
+"""The operations that commit live files again, with other facts about them."""
+
 _RECONCILED_DOMAINS = frozenset((ROW_TRACKING_DOMAIN,))
 
 
@@ -133,6 +137,11 @@ class WinningCommit:
         return self.commit_info.get("isBlindAppend") is True
 
     @property
+    def recommits_files(self) -> bool:
+        """True if its files were there before, with the same rows."""
+        return self.operation in RECOMMITS
+
+    @property
     def operation(self) -> str:
         return str(self.commit_info.get("operation") or "unknown operation")
 
@@ -186,7 +195,7 @@ def file_conflicts(
         See `may_match`.
     """
     conflicts = {}
-    for add in winner.adds:
+    for add in () if winner.recommits_files else winner.adds:
         matches = (may_match(p, add.partition_values, partition_types) for p in read.predicates)
         if read.whole_table or any(matches):
             conflicts[conflict_of_added_file(is_blind_append=winner.is_blind_append)] = add.path

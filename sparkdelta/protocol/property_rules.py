@@ -12,7 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
-from sparkdelta.exceptions import InvalidArgumentError, UnknownConfigurationError
+from sparkdelta.exceptions import (
+    InvalidArgumentError,
+    RowTrackingCombinationError,
+    UnknownConfigurationError,
+)
 from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
 from sparkdelta.protocol.iceberg_compatibility import is_for_iceberg
 from sparkdelta.protocol.isolation_levels import ISOLATION_LEVEL, table_isolation_level
@@ -32,10 +36,12 @@ from sparkdelta.protocol.table_features import (
 )
 from sparkdelta.protocol.table_properties import (
     COLUMN_MAPPING_MODE,
+    ENABLE_ROW_TRACKING,
     OPTIMIZE_WRITE,
     SUSPEND_ROW_TRACKING,
     TARGET_FILE_SIZE,
     ColumnMappingMode,
+    is_on,
     target_file_size,
 )
 
@@ -86,6 +92,7 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     if is_for_iceberg(configuration):
         configuration.setdefault(COLUMN_MAPPING_MODE, ColumnMappingMode.NAME.value)
     check_retention(configuration)
+    check_row_tracking(configuration)
     return replace(requested, configuration=configuration)
 
 
@@ -141,6 +148,23 @@ def check_retention(configuration: Mapping[str, str]) -> None:
     if log_retention_ms(configuration) < deleted_file_retention_ms(configuration):
         problem = f"it is shorter than {DELETED_FILE_RETENTION}"
         raise InvalidArgumentError(argument=LOG_RETENTION, problem=problem)
+
+
+def check_row_tracking(configuration: Mapping[str, str]) -> None:
+    """Raise if row tracking is both enabled and suspended.
+
+    Raises
+    ------
+    RowTrackingCombinationError
+
+    References
+    ----------
+    PROTOCOL.md#row-tracking
+    """
+    if is_on(configuration, ENABLE_ROW_TRACKING) and is_on(configuration, SUSPEND_ROW_TRACKING):
+        raise RowTrackingCombinationError(
+            enabled=ENABLE_ROW_TRACKING, suspended=SUSPEND_ROW_TRACKING
+        )
 
 
 def property_name(name: str) -> str:

@@ -19,7 +19,9 @@ from sparkdelta.exceptions import (
     DeltaError,
     IcebergCompatError,
     InvalidArgumentError,
+    InvalidNamesError,
     MetadataChangedException,
+    RowTrackingCombinationError,
     TableNotFoundError,
     UnknownConfigurationError,
     UnsetPropertyError,
@@ -102,11 +104,31 @@ def test_column_mapping_on_a_table_with_rows(spark: SparkSession, table_path: st
     assert number > 4
     read = read_delta(spark, table_path, where="P = 'p' AND s.xy = 2").collect()
     assert [tuple(row) for row in read] == [(1, (2, None), "p", None)]
-    for refused in ("id", "none"):
-        with pytest.raises(ColumnMappingModeChangeError):
-            table.set_properties({"delta.columnMapping.mode": refused})
     with pytest.raises(ColumnMappingModeChangeError):
+        table.set_properties({"delta.columnMapping.mode": "id"})
+    with pytest.raises(InvalidNamesError):
         table.unset_properties(["delta.columnMapping.mode"])
+
+
+@pytest.mark.parametrize("unsets", [False, True])
+def test_column_mapping_is_removed(spark: SparkSession, table_path: str, unsets: bool) -> None:
+    """Column Mapping: all files are written again, then comes the rest of the statement."""
+    write_delta(spark.sql(NESTED.replace("x y", "xy")), table_path, partition_by=["P"])
+    table = alter_table(spark, table_path).set_properties({**MAPPED, "own": "x"})
+    table.rename_column("s" if unsets else "P", "q")
+    before = rows(spark, table_path)
+    if unsets:
+        table.unset_properties(["delta.columnMapping.mode", "own"])
+    else:
+        table.set_properties({"delta.columnMapping.mode": "none", "own": "y"})
+    assert rows(spark, table_path) == before
+    found = load_snapshot(spark, table_path)
+    own = {} if unsets else {"delta.columnMapping.mode": "none", "own": "y"}
+    assert (dict(found.properties), "columnMapping" in str(found.schema.json())) == (own, False)
+    assert [c["operation"] for v in (3, 4) for c in commit(table_path, v)["commitInfo"]] == [
+        "REMOVE COLUMN MAPPING", f"{'UNSET' if unsets else 'SET'} TBLPROPERTIES",
+    ]  # fmt: skip
+    write_delta(read_delta(spark, table_path), table_path, mode="append")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +142,10 @@ def test_column_mapping_on_a_table_with_rows(spark: SparkSession, table_path: st
         ({"delta.columnMapping.mode": "id"}, ColumnMappingModeChangeError),
         ({"delta.enableChangeDataFeed": "true"}, ChangeDataColumnsError),
         ({"delta.enableIcebergCompatV2": "true", **MAPPED}, IcebergCompatError),
-        ({"delta.enableRowTracking": "true"}, WriteNotImplementedError),
+        (
+            {"delta.enableRowTracking": "true", "delta.rowTrackingSuspended": "true"},
+            RowTrackingCombinationError,
+        ),
         ({"delta.deletedFileRetentionDuration": "interval 60 days"}, InvalidArgumentError),
         ({"delta.minReaderVersion": "3"}, InvalidArgumentError),
         ({"delta.dataSkippingStatsColumns": "nope"}, DeltaError),

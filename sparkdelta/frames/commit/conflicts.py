@@ -26,6 +26,7 @@ CONFLICT, SUBJECT, KEY = "conflict", "subject", "key"
 def conflicting_files(
     actions: DataFrame,
     *,
+    adds_rows: bool = True,
     reads_whole_table: bool,
     leaves_rows: bool,
     skipping: Sequence[DataSkipping],
@@ -40,6 +41,8 @@ def conflicting_files(
     ----------
     actions
         add STRUCT, remove STRUCT: the file actions of one commit.
+    adds_rows
+        False if the added files were there before, with the same rows.
     reads_whole_table
         True if the transaction read the whole table: any added or removed file is a conflict.
     leaves_rows
@@ -66,9 +69,9 @@ def conflicting_files(
     keyed = removes.withColumn(KEY, F.expr(canonical_path("path", table_root=table_root)))
     added = conflict_of_added_file(is_blind_append=is_blind_append)
     conflicts = []
-    if reads_whole_table:
+    if reads_whole_table and adds_rows:
         conflicts.append(_as_conflict(adds, added))
-    else:
+    elif adds_rows:
         conflicts += [_as_conflict(each.keep(adds, NOTHING_STORED), added) for each in skipping]
     if reads_whole_table or leaves_rows:
         conflicts.append(_as_conflict(removes, Conflict.REMOVED_WHAT_WAS_READ))

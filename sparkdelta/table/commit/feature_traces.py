@@ -21,6 +21,7 @@ from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import DeltaConcurrentModificationException
 from sparkdelta.frames.log.deletion_vector_paths import vector_uri
 from sparkdelta.protocol.actions import DomainMetadata
+from sparkdelta.protocol.conflicts import UNBACKFILL
 from sparkdelta.protocol.feature_rules import TableFeature
 from sparkdelta.protocol.retention import deleted_file_retention_ms
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
@@ -136,7 +137,7 @@ def _without_row_ids(snapshot: Snapshot) -> Commits:
 
     none = "CAST(NULL AS BIGINT)"
     facts = {"baseRowId": none, "defaultRowCommitVersion": none}
-    yield from recommit(snapshot, with_row_ids, facts, "ROW TRACKING UNBACKFILL")
+    yield from recommit(snapshot, with_row_ids, facts, UNBACKFILL)
 
 
 def _without_domains(snapshot: Snapshot) -> Commits:

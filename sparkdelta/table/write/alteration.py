@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from pyspark.sql.types import StructType
 
@@ -19,6 +20,14 @@ from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.schema.needed_features import needed_features
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.write.table_change import TableChange, with_mapping
+
+
+class Preparation(Enum):
+    """Commits of files that must come before a statement."""
+
+    ROW_IDS = "row ids for files without them"
+    NO_MAPPING = "column mapping is removed"
+    NO_MAPPING_PROPERTY = "column mapping is removed, with the property"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +40,16 @@ class Alteration:
         The rows that the statement depends on, for conflict detection.
     dropped_features
         Names of table features that the protocol loses.
+    preparation
+        What must be committed first, after which the statement is to be looked at again; None if
+        nothing must be.
     """
 
     change: TableChange
     operation: Operation
     read: ReadSet
     dropped_features: frozenset[str] = frozenset()
+    preparation: Preparation | None = None
 
 
 def alteration(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -22,7 +23,6 @@ from sparkdelta.exceptions import (
     IcebergCompatError,
     InvalidArgumentError,
     UnsetPropertyError,
-    WriteNotImplementedError,
 )
 from sparkdelta.protocol.change_types import CHANGE_COLUMNS
 from sparkdelta.protocol.conflicts import ReadSet
@@ -33,17 +33,20 @@ from sparkdelta.protocol.property_rules import (
     RequestedProperties,
     changed_properties,
     check_retention,
+    check_row_tracking,
 )
 from sparkdelta.protocol.protocol_upgrades import upgraded_protocol, with_versions
 from sparkdelta.protocol.symlink_manifests import check_manifest_properties
 from sparkdelta.protocol.table_features import TableFeature
 from sparkdelta.protocol.table_properties import (
     APPEND_ONLY,
+    COLUMN_MAPPING_MODE,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
     ROW_COMMIT_VERSION_COLUMN,
     ROW_ID_COLUMN,
     ColumnMappingMode,
+    assigns_row_ids,
     column_mapping_mode,
     has_change_data_feed,
     is_on,
@@ -53,8 +56,14 @@ from sparkdelta.schema.needed_features import needed_features
 from sparkdelta.schema.statistics_columns import check_statistics_columns
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.snapshot import Snapshot
-from sparkdelta.table.write.alteration import Alteration, alteration, with_schema
+from sparkdelta.table.write.alteration import (
+    Alteration,
+    Preparation,
+    alteration,
+    with_schema,
+)
 from sparkdelta.table.write.table_change import TableChange, with_row_id_columns
+from sparkdelta.table.write.unmapped_columns import unmapped_table
 
 _OF_ENGINES = frozenset(
     (
@@ -73,8 +82,8 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
     ------
     UnknownConfigurationError, InvalidArgumentError, AddConstraintsError, ClusteringFeatureError
         A property cannot be set, or not to this value.
-    ColumnMappingModeChangeError, IcebergCompatError, ChangeDataColumnsError,
-    WriteNotImplementedError
+    RowTrackingCombinationError, ColumnMappingModeChangeError, InvalidNamesError,
+    IcebergCompatError, ChangeDataColumnsError
         The table as it is does not allow it.
 
     References
@@ -89,20 +98,28 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
             raise AddConstraintsError(name=name.removeprefix(CONSTRAINT))
     if TableFeature.CLUSTERING.value in requested.features:
         raise ClusteringFeatureError(path=snapshot.path)
-    table = snapshot.configuration
+    table, preparation = snapshot.configuration, None
     features = requested.features
+    if requested.configuration.get(COLUMN_MAPPING_MODE, "").lower() == "none" and table.is_mapped:
+        table, preparation = unmapped_table(snapshot).after, Preparation.NO_MAPPING
     if is_on(requested.configuration, APPEND_ONLY):
         features |= {TableFeature.APPEND_ONLY.value}
     configuration = {**table.properties, **requested.configuration}
     after = with_properties(
         table, replace(requested, configuration=configuration, features=features)
     )
-    read = _checked_row_tracking(snapshot, after)
+    read = None
+    if after.row_tracking.enabled and not table.row_tracking.enabled:
+        if _has_files_without_row_ids(snapshot):
+            preparation = preparation or Preparation.ROW_IDS
+        elif not assigns_row_ids(table.protocol, table.properties):
+            read = ReadSet(whole_table=True)  # others write files without ids until this commit
     if after.row_tracking.enabled:
         configuration = with_row_id_columns(after.properties)
         after = with_schema(after, after.schema, properties=configuration)
     shown = {"properties": dict(properties)}
-    return alteration(TableChange(table, after), "SET TBLPROPERTIES", shown, read)
+    found = alteration(TableChange(table, after), "SET TBLPROPERTIES", shown, read)
+    return replace(found, preparation=preparation)
 
 
 def unset_properties(
@@ -116,8 +133,8 @@ def unset_properties(
         The table does not have a property, and `if_exists` is False.
     InvalidArgumentError
         A property tells engines what is in the files of the table.
-    ColumnMappingModeChangeError
-        Columns cannot lose their physical names.
+    InvalidNamesError
+        Columns have names that need column mapping.
 
     References
     ----------
@@ -127,16 +144,20 @@ def unset_properties(
         raise InvalidArgumentError(argument="names", problem="it must be a list of properties")
     table = snapshot.configuration
     spelled = {_own_spelling(table, name) for name in names}
-    missing = sorted(spelled - table.properties.keys())
+    missing = sorted(spelled - table.properties.keys() - {COLUMN_MAPPING_MODE})
     if missing and not if_exists:
         raise UnsetPropertyError(property=missing[0], path=snapshot.path)
     for name in sorted(spelled & _OF_ENGINES):
         problem = "engines need it to read the table, and it cannot be unset"
         raise InvalidArgumentError(argument=name, problem=problem)
+    preparation = None
+    if COLUMN_MAPPING_MODE in spelled and table.is_mapped:
+        table, preparation = unmapped_table(snapshot).after, Preparation.NO_MAPPING_PROPERTY
     rest = {name: value for name, value in table.properties.items() if name not in spelled}
     after = with_properties(table, RequestedProperties(rest))
     shown = {"properties": list(names), "ifExists": if_exists}
-    return alteration(TableChange(table, after), "UNSET TBLPROPERTIES", shown)
+    found = alteration(TableChange(table, after), "UNSET TBLPROPERTIES", shown)
+    return replace(found, preparation=preparation)
 
 
 def _own_spelling(table: TableConfiguration, name: str) -> str:
@@ -159,6 +180,7 @@ def with_properties(
     """
     configuration = requested.configuration
     check_retention(configuration)
+    check_row_tracking(configuration)
     check_statistics_columns(table.schema, configuration)
     protocol = with_versions(
         table.protocol,
@@ -201,17 +223,17 @@ def check_change_data_columns(schema: StructType) -> None:
         raise ChangeDataColumnsError(columns=tuple(found))
 
 
-def _checked_row_tracking(snapshot: Snapshot, after: TableConfiguration) -> ReadSet | None:
-    """The files that enabling row tracking depends on; none may be without row ids.
+def _has_files_without_row_ids(snapshot: Snapshot) -> bool:
+    """True if files have to get row ids before row tracking is enabled.
 
     References
     ----------
     PROTOCOL.md#writer-requirements-for-row-tracking
     """
-    if not after.row_tracking.enabled or snapshot.configuration.row_tracking.enabled:
-        return None
-    files = snapshot.add_files().filter(F.col("baseRowId").isNull()).select("path").limit(1)
-    if read_rows(files, what="file without row ids", bound=1):
-        missing = ("row ids for the files of a table that exists (delta.enableRowTracking)",)
-        raise WriteNotImplementedError(path=snapshot.path, missing=missing)
-    return ReadSet(whole_table=True)
+    files = files_without_row_ids(snapshot).select("path").limit(1)
+    return bool(read_rows(files, what="file without row ids", bound=1))
+
+
+def files_without_row_ids(snapshot: Snapshot) -> DataFrame:
+    """The live files without row ids, as `Snapshot.add_files` gives them."""
+    return snapshot.add_files().filter(F.col("baseRowId").isNull())

@@ -21,7 +21,7 @@ from sparkdelta.table.write.clustering import clustering_columns, clustering_dom
 from sparkdelta.table.write.table_change import TableChange
 
 
-def unmapped_table(snapshot: Snapshot, *, keeps_property: bool) -> TableChange:
+def unmapped_table(snapshot: Snapshot, *, keeps_property: bool = True) -> TableChange:
     """The table without column mapping, whose files have to be written again.
 
     Parameters
