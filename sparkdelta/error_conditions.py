@@ -665,6 +665,48 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "select whole files. Leave it out; the partition columns are [{available}]."
         ),
     ),
+    "DELTA_ZORDERING_ON_PARTITION_COLUMN": (
+        "42P10",
+        (
+            "Cannot order rows by {column}, because it is a partition column, of which a file has "
+            "one value. Name data columns."
+        ),
+    ),
+    "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST": (
+        "42703",
+        (
+            "Cannot order rows by {column}, because the table has no such column. Its columns are "
+            "[{available}]."
+        ),
+    ),
+    "DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS": (
+        "KD00D",
+        (
+            "Cannot order rows by [{columns}], because files have no statistics of these columns, "
+            "so that no query could skip one. Set delta.dataSkippingStatsColumns to have them."
+        ),
+    ),
+    "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE": (
+        "0A000",
+        (
+            "Cannot optimize a part of {path}, because it is a clustered table, which has no "
+            "partitions. Leave the condition out."
+        ),
+    ),
+    "DELTA_CLUSTERING_WITH_ZORDER_BY": (
+        "42613",
+        (
+            "Cannot order the rows of {path} by [{columns}], because it is a clustered table: its "
+            "clustering columns order them. Leave these out, or change the clustering columns."
+        ),
+    ),
+    "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED": (
+        "42601",
+        (
+            "Cannot cluster all of {path}, because it has no clustering columns. Leave full out, "
+            "or set them by alter_table(...).cluster_by."
+        ),
+    ),
     "DELTA_UNSET_NON_EXISTENT_PROPERTY": (
         "42616",
         (

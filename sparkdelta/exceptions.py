@@ -13,6 +13,7 @@ DeltaError
 │   ├── CloneTargetNotEmptyError, CloneWithoutStatisticsError
 │   ├── UnknownConfigurationError, UnsetPropertyError, AddConstraintsError
 │   ├── ClusteringFeatureError, ClusterPartitionedTableError, InvalidIdempotentWriteError
+│   ├── ClusteredTablePredicateError, ClusteredTableZOrderError, OptimizeFullError
 │   ├── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
 │   ├── MissingStartOfChangesError, MultipleChangeBoundsError, InvalidChangeRangeError
 │   ├── ChangesAfterLatestError, MissingChangeDataError, RemoveWithoutFileMetadataError
@@ -41,7 +42,8 @@ DeltaError
 │   ├── InvalidPartitionValueError
 │   ├── DuplicateColumnsError, InvalidColumnNameError, InvalidNamesError
 │   ├── InvalidPartitionColumnError (NoDataColumnError)
-│   ├── NonPartitionColumnReferenceError
+│   ├── NonPartitionColumnReferenceError, ZOrderingOnPartitionColumnError
+│   ├── ZOrderingColumnNotFoundError, ZOrderingWithoutStatisticsError
 │   ├── MetadataMismatchError, MergeFieldsError, GeneratedTypeError, NonBooleanConstraintError
 │   ├── NondeterministicGeneratedColumnError, NondeterministicConstraintError
 │   ├── UserFunctionInGeneratedColumnError, UserFunctionInConstraintError
@@ -856,6 +858,44 @@ class NonPartitionColumnReferenceError(SchemaError):
     path: str
     available: Sequence[str]
     error_class = "DELTA_NON_PARTITION_COLUMN_REFERENCE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ZOrderingOnPartitionColumnError(SchemaError):
+    column: str
+    error_class = "DELTA_ZORDERING_ON_PARTITION_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ZOrderingColumnNotFoundError(SchemaError):
+    column: str
+    available: Sequence[str]
+    error_class = "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ZOrderingWithoutStatisticsError(SchemaError):
+    columns: Sequence[str]
+    error_class = "DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClusteredTablePredicateError(TableError):
+    path: str
+    error_class = "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClusteredTableZOrderError(TableError):
+    path: str
+    columns: Sequence[str]
+    error_class = "DELTA_CLUSTERING_WITH_ZORDER_BY"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class OptimizeFullError(TableError):
+    path: str
+    error_class = "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

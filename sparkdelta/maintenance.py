@@ -29,13 +29,15 @@ from sparkdelta.protocol.arguments import (
     checked_number,
     checked_version,
 )
+from sparkdelta.protocol.z_cubes import MAX_ZCUBE_BYTES, MIN_ZCUBE_BYTES
 from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR, CheckpointOptions, Layout
 from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
 from sparkdelta.table.maintenance.log_compaction import CompactionResult
 from sparkdelta.table.maintenance.metadata_cleanup import CleanupResult
-from sparkdelta.table.maintenance.optimization import OptimizeResult
+from sparkdelta.table.maintenance.optimization import OptimizeRequest, OptimizeResult
 from sparkdelta.table.maintenance.verification import Verification
 from sparkdelta.table.maintenance.version_checksum import ChecksumResult
+from sparkdelta.table.write.compaction import MAX_COMMIT_BYTES
 from sparkdelta.table.write.expression_arguments import checked_condition
 
 
@@ -197,12 +199,21 @@ def optimize(
     path: str,
     *,
     where: str | Column | None = None,
+    zorder_by: Sequence[str] | None = None,
+    full: bool = False,
     target_file_size: int | None = None,
     max_bytes: int | None = None,
+    min_cube_size: int | None = None,
+    max_cube_size: int | None = None,
     dry_run: bool = False,
 ) -> OptimizeResult:
-    """Rewrite small files, and files of which more than 5% of the rows are deleted, as fewer
-    larger ones. The rows stay as they are, with their row ids; none is shuffled.
+    """Rewrite files as fewer larger ones. The rows stay as they are, with their row ids.
+
+    Small files, and files of which more than 5% of the rows are deleted, are put together; no row
+    is shuffled. With `zorder_by`, all files are rewritten, with the rows of each partition in
+    Z-order, so that queries on these columns read few files. A clustered table is clustered by its
+    own columns: new files and small Z-cubes become larger Z-cubes in Hilbert order, and large
+    Z-cubes stay as they are.
 
     Each commit is of use by itself: a run that fails or is stopped keeps what it committed. Appends
     and changes of other files do not conflict.
@@ -211,11 +222,18 @@ def optimize(
     ----------
     where
         Only the partitions that a condition on partition columns is true of.
+    zorder_by
+        Names of data columns with statistics.
+    full
+        True to cluster those files of a clustered table again that are clustered by other columns.
     target_file_size
-        In bytes: smaller files are put together up to it. By default `delta.targetFileSize`, or
-        1 GiB.
+        Of new files in bytes. By default `delta.targetFileSize`, or 1 GiB.
     max_bytes
-        A commit replaces files of about so many bytes, 100 GiB by default; at most 10,000 files.
+        A commit replaces files of about so many bytes, 100 GiB by default; at most 10,000 files. It
+        replaces a whole partition in Z-order, or a whole Z-cube, up to 100,000 files.
+    min_cube_size, max_cube_size
+        A Z-cube of `min_cube_size` bytes is left alone, 100 GiB by default; new ones have up to
+        `max_cube_size`, 150 GiB.
     dry_run
         True to only report what would be done.
 
@@ -227,27 +245,34 @@ def optimize(
 
     Raises
     ------
-    NonPartitionColumnReferenceError
-        `where` uses another column.
+    NonPartitionColumnReferenceError, ClusteredTablePredicateError
+        `where` uses another column, or the table is clustered.
+    ZOrderingOnPartitionColumnError, ZOrderingColumnNotFoundError, ZOrderingWithoutStatisticsError
+        Rows cannot be put in the order of one of the columns.
+    ClusteredTableZOrderError, OptimizeFullError
+        `zorder_by` is for tables that are not clustered, `full` for those that are.
     ConcurrentDeleteReadException
         Another commit changed or removed one of the files meanwhile.
     WriteNotImplementedError
-        The table is clustered, or no rows can be written into it.
+        No rows can be written into the table.
 
     References
     ----------
     PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors,
-    PROTOCOL.md#writer-requirements-for-row-tracking
+    PROTOCOL.md#writer-requirements-for-row-tracking, PROTOCOL.md#clustered-table
     """
+    checked_flag(full, "full")
     checked_flag(dry_run, "dry_run")
-    return optimize_table(
-        spark,
-        path,
-        checked_condition(where, "where"),
+    request = OptimizeRequest(
         target_file_size=checked_count(target_file_size, "target_file_size"),
-        max_bytes=checked_count(max_bytes, "max_bytes"),
+        max_bytes=checked_count(max_bytes, "max_bytes") or MAX_COMMIT_BYTES,
+        zorder_by=checked_names(zorder_by, "zorder_by") or (),
+        is_full=full,
+        min_cube_size=checked_count(min_cube_size, "min_cube_size") or MIN_ZCUBE_BYTES,
+        max_cube_size=checked_count(max_cube_size, "max_cube_size") or MAX_ZCUBE_BYTES,
         dry_run=dry_run,
     )
+    return optimize_table(spark, path, checked_condition(where, "where"), request)
 
 
 def reorg(

@@ -7,9 +7,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta.exceptions import WriteNotImplementedError
-from sparkdelta.protocol.arguments import checked_text
-from sparkdelta.table.maintenance.optimization import OptimizeResult
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.protocol.arguments import checked_names, checked_text
+from sparkdelta.table.maintenance.optimization import OptimizeRequest, OptimizeResult
 from sparkdelta.table.write.compaction import FileSizes
 
 _FILES = "STRUCT<min: LONG, max: LONG, avg: DOUBLE, totalFiles: LONG, totalSize: LONG>"
@@ -46,10 +46,11 @@ class DeltaOptimizeBuilder:
     """
 
     def __init__(
-        self, spark: SparkSession, path: str, executed: Callable[[str | None], OptimizeResult]
+        self,
+        spark: SparkSession,
+        executed: Callable[[str | None, OptimizeRequest], OptimizeResult],
     ) -> None:
         self._spark = spark
-        self._path = path
         self._executed = executed
         self._filters: tuple[str, ...] = ()
 
@@ -66,7 +67,8 @@ class DeltaOptimizeBuilder:
         return self
 
     def executeCompaction(self) -> DataFrame:
-        """Rewrite small files, and files with many deleted rows, as fewer larger ones.
+        """Rewrite small files, and files with many deleted rows, as fewer larger ones; cluster the
+        files of a clustered table, as far as they are not.
 
         See `sparkdelta.optimize`.
 
@@ -76,20 +78,32 @@ class DeltaOptimizeBuilder:
             One row: path STRING, metrics STRUCT with delta-spark's names; sizes are in bytes, times
             in milliseconds since the epoch.
         """
-        condition = " AND ".join(f"({text})" for text in self._filters)
-        only = self._filters[0] if len(self._filters) == 1 else condition or None
-        return _frame(self._spark, self._executed(only))
+        return self._execute(OptimizeRequest())
 
     def executeZOrderBy(self, *cols: str | list[str] | tuple[str, ...]) -> DataFrame:
-        """Not implemented.
+        """Rewrite all files, with their rows in Z-order.
 
-        Raises
-        ------
-        WriteNotImplementedError
-            Always.
+        See `sparkdelta.optimize`.
+
+        Parameters
+        ----------
+        cols
+            Names of data columns.
+
+        Returns
+        -------
+        DataFrame
+            As `executeCompaction`.
         """
-        missing = (f"OPTIMIZE with ZORDER BY {cols}",)
-        raise WriteNotImplementedError(path=self._path, missing=missing)
+        names = [name for each in cols for name in ([each] if isinstance(each, str) else each)]
+        if not names:
+            raise InvalidArgumentError(argument="cols", problem="it names no column")
+        return self._execute(OptimizeRequest(zorder_by=checked_names(names, "cols") or ()))
+
+    def _execute(self, request: OptimizeRequest) -> DataFrame:
+        condition = " AND ".join(f"({text})" for text in self._filters)
+        only = self._filters[0] if len(self._filters) == 1 else condition or None
+        return _frame(self._spark, self._executed(only, request))
 
 
 def _frame(spark: SparkSession, result: OptimizeResult) -> DataFrame:
@@ -113,6 +127,26 @@ def _frame(spark: SparkSession, result: OptimizeResult) -> DataFrame:
         "numTableColumns": result.num_columns,
         "numTableColumnsWithStats": result.num_columns_with_statistics,
     }
+    removed = {"num": result.removed.count, "size": result.removed.total}
+    if result.zorder_by:
+        nothing = {"num": 0, "size": 0}
+        metrics["zOrderStats"] = {
+            "strategyName": "all",
+            "inputCubeFiles": nothing,
+            "inputOtherFiles": removed,
+            "inputNumCubes": 0,
+            "mergedFiles": removed,
+            "numOutputCubes": result.num_partitions,
+        }
+    if result.clustered_files is not None:
+        before = result.clustered_files
+        metrics["clusteringStats"] = {
+            "inputZCubeFiles": {"numFiles": before.cube_files, "size": before.cube_bytes},
+            "inputOtherFiles": {"numFiles": before.other_files, "size": before.other_bytes},
+            "inputNumZCubes": before.num_cubes,
+            "mergedFiles": {"numFiles": result.removed.count, "size": result.removed.total},
+            "numOutputZCubes": result.num_bins,
+        }
     if result.num_deletion_vectors:
         metrics["deletionVectorStats"] = {
             "numDeletionVectorsRemoved": result.num_deletion_vectors,

@@ -29,7 +29,7 @@ from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
 from sparkdelta.table.log.time_travel import version_at_timestamp
-from sparkdelta.table.maintenance.optimization import OptimizeResult
+from sparkdelta.table.maintenance.optimization import OptimizeRequest, OptimizeResult
 from sparkdelta.table.scan.row_names import RowNames, columns_frame
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.write.altered_properties import set_properties
@@ -240,10 +240,10 @@ class DeltaTable:
         return DeltaMergeBuilder(request, self._merge)
 
     def optimize(self) -> DeltaOptimizeBuilder:
-        """Return a builder that rewrites small files as larger ones; nothing happens before its
-        `executeCompaction`.
+        """Return a builder that rewrites small files as larger ones, or rows in Z-order; nothing
+        happens before its `executeCompaction` or `executeZOrderBy`.
         """
-        return DeltaOptimizeBuilder(self._spark, self._path, self._optimize)
+        return DeltaOptimizeBuilder(self._spark, self._optimize)
 
     def restoreToVersion(self, version: int) -> DataFrame:
         """Restore an earlier version, as a new commit that any concurrent change of the table
@@ -501,9 +501,9 @@ class DeltaTable:
         with advised(self._spark, self._path):
             return merge(self._spark, self._path, request, self._options)
 
-    def _optimize(self, where: str | None) -> OptimizeResult:
+    def _optimize(self, where: str | None, request: OptimizeRequest) -> OptimizeResult:
         with advised(self._spark, self._path):
-            return optimize(self._spark, self._path, where, options=self._options)
+            return optimize(self._spark, self._path, where, request, options=self._options)
 
     def _restore(self, *, version: int | None = None, timestamp: str | None = None) -> DataFrame:
         with advised(self._spark, self._path):

@@ -23,17 +23,18 @@ class PackedFile:
     is_worth_it: bool = False
 
 
-def packed(files: Sequence[PackedFile], *, capacity: int) -> list[range]:
+def packed(files: Sequence[PackedFile], *, capacity: int | None) -> list[range]:
     """The bins of files that are ordered by group and size, each as a range of their indexes.
 
-    A bin takes the next file as long as all of them have at most `capacity` bytes. A bin with one
-    file is left out, unless the file is worth rewriting alone.
+    A bin takes the next file as long as all of them have at most `capacity` bytes; without one, all
+    files of a group. A bin with one file is left out, unless the file is worth rewriting alone.
     """
     bins: list[range] = []
     start, used = 0, 0
     for index, file in enumerate(files):
         is_other = index > start and file.group != files[start].group
-        if index > start and (is_other or used + file.size > capacity):
+        is_full = capacity is not None and used + file.size > capacity
+        if index > start and (is_other or is_full):
             bins.append(range(start, index))
             start, used = index, 0
         used += file.size

@@ -23,6 +23,7 @@ from sparkdelta import (
     read_delta,
     read_stream,
     recompute_statistics,
+    reorg,
     repair,
     vacuum,
     verify,
@@ -105,6 +106,10 @@ def test_our_own_verbs() -> None:
     assert _parameters(clean_log) == ["spark", "path", "dry_run=False", "now_ms=None"]
     assert _parameters(compact_log) == ["spark", "path", "start=None", "end=None"]
     assert _parameters(optimize) == [
+        "spark", "path", "where=None", "zorder_by=None", "full=False", "target_file_size=None",
+        "max_bytes=None", "min_cube_size=None", "max_cube_size=None", "dry_run=False",
+    ]  # fmt: skip
+    assert _parameters(reorg) == [
         "spark", "path", "where=None", "target_file_size=None", "max_bytes=None", "dry_run=False",
     ]  # fmt: skip
     assert _parameters(vacuum) == [

@@ -25,12 +25,17 @@ from sparkdelta import (
     write_delta,
 )
 from sparkdelta.exceptions import (
+    ClusteredTablePredicateError,
+    ClusteredTableZOrderError,
     ColumnNotFoundError,
     ConcurrentDeleteReadException,
     InvalidArgumentError,
     NonPartitionColumnReferenceError,
     NumRecordsMismatchError,
-    WriteNotImplementedError,
+    OptimizeFullError,
+    ZOrderingColumnNotFoundError,
+    ZOrderingOnPartitionColumnError,
+    ZOrderingWithoutStatisticsError,
 )
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.write import compaction
@@ -266,11 +271,23 @@ def test_refusals(spark: SparkSession, table_path: str, tmp_path: Path) -> None:
     for arguments in ({"target_file_size": 0}, {"max_bytes": "1"}, {"dry_run": 1}):
         with pytest.raises(InvalidArgumentError):
             optimize(spark, table_path, **arguments)  # type: ignore[arg-type]
-    with pytest.raises(WriteNotImplementedError, match="ZORDER BY"):
-        table.optimize().executeZOrderBy("id")
+    for names, error in (
+        ([], InvalidArgumentError),
+        (["part"], ZOrderingOnPartitionColumnError),
+        (["id", "nope"], ZOrderingColumnNotFoundError),
+    ):
+        with pytest.raises(error):
+            table.optimize().executeZOrderBy(names)
+    with pytest.raises(OptimizeFullError):
+        optimize(spark, table_path, full=True)
     clustered = str(tmp_path / "clustered")
-    create(spark, clustered, {})
+    create(spark, clustered, {"delta.dataSkippingStatsColumns": "id"})
+    with pytest.raises(ZOrderingWithoutStatisticsError) as without:
+        optimize(spark, clustered, zorder_by=["ID", "part"])
+    assert without.value.columns == ["part"]
     alter_table(spark, clustered).cluster_by("id")
-    with pytest.raises(WriteNotImplementedError, match="clustered"):
-        optimize(spark, clustered)
+    with pytest.raises(ClusteredTablePredicateError):
+        optimize(spark, clustered, where="part = 'x'")
+    with pytest.raises(ClusteredTableZOrderError):
+        optimize(spark, clustered, zorder_by=["id"])
     assert load_snapshot(spark, table_path).version == 0

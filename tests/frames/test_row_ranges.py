@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
-from sparkdelta.frames.checkpoint.row_ranges import RowRanges, in_ranges, range_bounds, range_key
+from sparkdelta.frames.rows.row_ranges import RowRanges, in_ranges, range_bounds, range_key
 
 NAN, INFINITY = float("nan"), float("inf")
 

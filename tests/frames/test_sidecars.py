@@ -11,12 +11,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.frames.checkpoint.layout import FileOrder, by_deletion, hashed, leading_paths
-from sparkdelta.frames.checkpoint.row_ranges import RowRanges, range_bounds
 from sparkdelta.frames.checkpoint.rows import add_rows, checkpoint_rows, remove_rows
 from sparkdelta.frames.checkpoint.sidecar_skipping import SidecarSkipping
 from sparkdelta.frames.checkpoint.sidecar_summaries import sidecar_summaries
 from sparkdelta.frames.checkpoint.sidecar_touches import sidecars_in_range
 from sparkdelta.frames.log.reconciliation import keyed_file_actions
+from sparkdelta.frames.rows.row_ranges import RowRanges, range_bounds
 from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
 from sparkdelta.predicates.sql_text import parse_condition
 from sparkdelta.protocol.table_properties import ColumnMappingMode

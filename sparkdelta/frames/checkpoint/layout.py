@@ -26,13 +26,13 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.frames.checkpoint.row_ranges import RowRanges, in_ranges, range_key
 from sparkdelta.frames.log.partition_values import (
     partition_value,
     typed_partition_value,
     value_of_text,
 )
 from sparkdelta.frames.log.statistics import conformed, parsed_statistics
+from sparkdelta.frames.rows.row_ranges import RowRanges, in_ranges, range_key
 from sparkdelta.frames.skipping.data_skipping import StoredFacts
 from sparkdelta.schema.checkpoint_schema import (
     PARTITION_VALUES_PARSED,

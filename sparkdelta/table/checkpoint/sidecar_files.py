@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, Observation
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import CheckpointMismatchError
 from sparkdelta.frames.checkpoint.layout import by_deletion, hashed
-from sparkdelta.frames.checkpoint.row_ranges import SAMPLES_PER_RANGE, RowRanges, range_bounds
 from sparkdelta.frames.checkpoint.rows import checkpoint_rows
 from sparkdelta.frames.checkpoint.sidecar_summaries import (
     counts,
     sidecar_summaries,
     summarized_type,
 )
+from sparkdelta.frames.rows.row_ranges import SAMPLES_PER_RANGE, RowRanges, range_bounds
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY
 from sparkdelta.protocol.sidecar_reuse import Reuse

@@ -31,7 +31,7 @@ def commit_batch(
     change: TableChange,
     operation: Callable[[NewFiles], Operation],
 ) -> tuple[NewFiles, CommittedTransaction]:
-    """Write the rows of a batch again, a file for each bin, and commit that.
+    """Write the rows of a batch again, and commit that.
 
     Rows keep their ids. Other commits conflict only if they changed a file of the batch.
 
@@ -55,6 +55,7 @@ def commit_batch(
         writer = replace(compared, data_change=False, settings=BIN_SETTINGS)
         new = writer.write(batch.rows(writer), nothing)
         assert new is not None
+        new = new if batch.cube is None else new.in_cube(batch.cube)
         done = operation(new)
         if batch.num_rows is not None:
             check_row_count(new, batch.num_rows, path=snapshot.path, operation=done.name)

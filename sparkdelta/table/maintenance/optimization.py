@@ -7,6 +7,7 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -15,15 +16,34 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.exceptions import ClusteredTableZOrderError, OptimizeFullError
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.protocol.table_properties import declared_file_size
+from sparkdelta.protocol.z_cubes import MAX_ZCUBE_BYTES, MIN_ZCUBE_BYTES
+from sparkdelta.schema.altered_columns import path_text
 from sparkdelta.table.commit.compaction import commit_batch
 from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.snapshot import Snapshot
-from sparkdelta.table.write.compaction import NO_FILES, Batch, FileSizes
+from sparkdelta.table.write.clustered_files import ClusteredFiles, files_to_cluster
+from sparkdelta.table.write.clustering import logical_columns
+from sparkdelta.table.write.compaction import (
+    MAX_COMMIT_BYTES,
+    NO_FILES,
+    Batch,
+    FileSizes,
+    candidates,
+    described_files,
+    plan_batches,
+)
 from sparkdelta.table.write.new_files import NewFiles
+from sparkdelta.table.write.row_changes import unchanged_table
+from sparkdelta.table.write.row_order import RowOrder, zorder_columns
 from sparkdelta.table.write.table_change import TableChange
 
+OPERATION = "OPTIMIZE"
 TARGET_FILE_SIZE = 1 << 30
 """The size of files that OPTIMIZE makes unless the table or the caller says otherwise, in bytes."""
 
@@ -39,9 +59,15 @@ class OptimizeResult:
     added, removed
         The files that it wrote, and those that it replaced; of a dry run, those that it would.
     num_bins
-        The groups of files of which each became one file.
+        The groups of files that were rewritten, each as one file or in the order of columns.
+    num_planned_files
+        The files that these groups were to become.
     num_considered_files
         The files of the table, or of the partitions that the condition selects.
+    zorder_by
+        The columns whose Z-order rows were put in.
+    clustered_files
+        The files that a clustered table had before.
     num_deletion_vectors
         Of the removed files, and `num_deleted_rows` are the rows that they deleted.
     retries
@@ -54,10 +80,13 @@ class OptimizeResult:
     added: FileSizes = NO_FILES
     removed: FileSizes = NO_FILES
     num_bins: int = 0
+    num_planned_files: int = 0
     num_partitions: int = 0
     num_considered_files: int = 0
     num_deletion_vectors: int = 0
     num_deleted_rows: int = 0
+    zorder_by: tuple[str, ...] = ()
+    clustered_files: ClusteredFiles | None = None
     num_columns: int = 0
     num_columns_with_statistics: int = 0
     retries: int = 0
@@ -68,10 +97,11 @@ class OptimizeResult:
         removed, added = self.removed, self.added
         files = f"of {self.num_considered_files} files of {self.path}"
         if not self.num_bins:
-            return f"Nothing to do: none {files} would be part of a larger one"
+            return f"Nothing to do: none {files} has to be rewritten"
         if self.is_dry_run:
             return (
-                f"Would rewrite {removed.count} {files} ({removed.total} bytes) as {self.num_bins}"
+                f"Would rewrite {removed.count} {files} ({removed.total} bytes) as about "
+                f"{self.num_planned_files}"
             )
         return (
             f"Rewrote {removed.count} {files} ({removed.total} bytes) as {added.count} "
@@ -89,6 +119,7 @@ class OptimizeResult:
             self,
             removed=self.removed + batch.sizes,
             num_bins=self.num_bins + len(batch.bins),
+            num_planned_files=self.num_planned_files + sum(batch.num_files),
             num_deletion_vectors=self.num_deletion_vectors + len(vectors),
             num_deleted_rows=self.num_deleted_rows + sum(v.cardinality for v in vectors),
         )
@@ -100,6 +131,119 @@ class OptimizeResult:
             added=self.added + FileSizes.of(_sizes(new)),
             retries=self.retries + done.attempts - 1,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizeRequest:
+    """A request to optimize files; sizes are in bytes.
+
+    Attributes
+    ----------
+    predicate
+        The condition on partitions as history shows it.
+    target_file_size
+        Of new files; by default the table's, or TARGET_FILE_SIZE.
+    small_file_size
+        Smaller files are put together; by default `target_file_size`.
+    max_bytes
+        Of the files that a commit removes.
+    is_full
+        True to cluster files again that are clustered by other columns.
+    min_cube_size, max_cube_size
+        A Z-cube of `min_cube_size` is left alone; new ones have up to `max_cube_size`.
+    is_auto
+        True if it follows a commit.
+    """
+
+    predicate: str = "[]"
+    target_file_size: int | None = None
+    small_file_size: int | None = None
+    max_bytes: int = MAX_COMMIT_BYTES
+    zorder_by: tuple[str, ...] = ()
+    is_full: bool = False
+    min_cube_size: int = MIN_ZCUBE_BYTES
+    max_cube_size: int = MAX_ZCUBE_BYTES
+    is_auto: bool = False
+    dry_run: bool = False
+
+
+def optimize_files(
+    snapshot: Snapshot,
+    adds: DataFrame,
+    request: OptimizeRequest,
+    after_commit: Callable[[CommittedTransaction], None],
+) -> OptimizeResult:
+    """Compact files, put their rows in Z-order, or cluster them.
+
+    Parameters
+    ----------
+    adds
+        The files to look at, as `Snapshot.add_files` gives them.
+    after_commit
+        The maintenance that follows each commit.
+
+    Raises
+    ------
+    ClusteredTableZOrderError, OptimizeFullError
+        The table is clustered, or is not.
+    ZOrderingOnPartitionColumnError, ZOrderingColumnNotFoundError, ZOrderingWithoutStatisticsError
+        Rows cannot be put in the order of a column.
+
+    References
+    ----------
+    PROTOCOL.md#clustered-table, PROTOCOL.md#writer-requirements-for-clustered-table
+    """
+    change, table = unchanged_table(snapshot), snapshot.configuration
+    _check_clustering(snapshot, change, request)
+    zorder = zorder_columns(table, request.zorder_by)
+    clustering = logical_columns(table, change.clustering_columns)
+    names = tuple(map(path_text, clustering))
+    size = request.target_file_size or declared_file_size(table.properties) or TARGET_FILE_SIZE
+    result = nothing_done(snapshot, change, adds, is_whole=request.predicate == "[]")
+    result = replace(result, zorder_by=request.zorder_by)
+    plan = partial(plan_batches, snapshot, target_file_size=size, max_bytes=request.max_bytes)
+    batches: Iterator[Batch] = iter(())
+    if clustering:
+        files, before = files_to_cluster(
+            snapshot, names, min_cube_bytes=request.min_cube_size, is_full=request.is_full
+        )
+        result = replace(result, clustered_files=before)
+        if files is not None:
+            most = max(request.min_cube_size, request.max_cube_size)
+            order = RowOrder(clustering, is_hilbert=True, max_bytes=most)
+            files = described_files(snapshot, files, is_sorted=True)
+            batches = plan(files, takes_all=True, order=order, cubes=names)
+    elif zorder:
+        batches = plan(described_files(snapshot, adds), order=RowOrder(zorder))
+    else:
+        small = request.small_file_size or size
+        batches = plan(candidates(snapshot, adds, target_file_size=small))
+    parameters = {
+        "predicate": request.predicate,
+        "zOrderBy": _json_list(request.zorder_by),
+        "clusterBy": _json_list(names),
+        "auto": str(request.is_auto).lower(),
+        **({"isFull": str(request.is_full).lower()} if names else {}),
+    }
+    with engine_of(snapshot.log.spark).write_session() as session:
+        return Rewriter(
+            session=session,
+            change=change,
+            operation=Operation(OPERATION, parameters, changes_data=False),
+            after_commit=after_commit,
+        ).run(batches, result, dry_run=request.dry_run)
+
+
+def _json_list(names: tuple[str, ...]) -> str:
+    return json.dumps(names, separators=(",", ":"), ensure_ascii=False)
+
+
+def _check_clustering(snapshot: Snapshot, change: TableChange, request: OptimizeRequest) -> None:
+    path = snapshot.path
+    if is_supported(snapshot.protocol, TableFeature.CLUSTERING) and request.zorder_by:
+        raise ClusteredTableZOrderError(path=path, columns=request.zorder_by)
+    if request.is_full and not change.clustering_columns:
+        raise OptimizeFullError(path=path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

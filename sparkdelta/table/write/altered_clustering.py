@@ -17,11 +17,10 @@ from sparkdelta.protocol.table_features import TableFeature
 from sparkdelta.schema.altered_columns import path_text
 from sparkdelta.schema.column_mapping import physical_path
 from sparkdelta.schema.declared_columns import check_clustering_columns
-from sparkdelta.schema.type_folds import fields_within
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.alteration import Alteration, alteration
-from sparkdelta.table.write.clustering import clustering_columns, clustering_domain
+from sparkdelta.table.write.clustering import clustering_columns, clustering_domain, logical_columns
 from sparkdelta.table.write.table_change import TableChange
 
 
@@ -59,9 +58,4 @@ def cluster_by(snapshot: Snapshot, names: Sequence[str]) -> Alteration:
 
 def _shown(table: TableConfiguration, physical: Collection[ColumnPath]) -> str:
     """The logical names of columns, as history has them."""
-    logical = {
-        physical_path(table.schema, found.path, table.column_mapping): found.path
-        for found in fields_within(table.schema)
-        if not found.repeated
-    }
-    return ",".join(path_text(logical.get(path, path)) for path in physical)
+    return ",".join(map(path_text, logical_columns(table, physical)))

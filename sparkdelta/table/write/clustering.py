@@ -16,6 +16,9 @@ from sparkdelta.engine.driver import read_rows
 from sparkdelta.protocol.actions import DomainMetadata
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.schema.column_mapping import physical_path
+from sparkdelta.schema.type_folds import fields_within
+from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.snapshot import Snapshot
 
 CLUSTERING_DOMAIN = "delta.clustering"
@@ -56,3 +59,15 @@ def clustering_domain(columns: Iterable[ColumnPath]) -> DomainMetadata:
         "domainName": CLUSTERING_DOMAIN,
     }
     return DomainMetadata(CLUSTERING_DOMAIN, json.dumps(document, separators=(",", ":")))
+
+
+def logical_columns(
+    table: TableConfiguration, physical: Iterable[ColumnPath]
+) -> tuple[ColumnPath, ...]:
+    """The names of columns in the schema, by their physical paths."""
+    logical = {
+        physical_path(table.schema, found.path, table.column_mapping): found.path
+        for found in fields_within(table.schema)
+        if not found.repeated
+    }
+    return tuple(logical.get(path, path) for path in physical)

@@ -22,11 +22,13 @@ from sparkdelta.frames.rows.conformed_rows import retyped_rows
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.file_actions import RemoveFile
 from sparkdelta.protocol.file_packing import PackedFile, batches, packed
+from sparkdelta.protocol.z_cubes import ZCube
 from sparkdelta.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.table.log.state import NUM_RECORDS
 from sparkdelta.table.scan.request import partition_column
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.row_changes import ChangeWriter
+from sparkdelta.table.write.row_order import RowOrder, sampled_fraction
 
 MAX_CANDIDATES = 100_000
 """The files that the driver packs at a time; it packs those of a larger table in rounds."""
@@ -93,10 +95,19 @@ class Batch:
     ----------
     bins
         The files of each, as `described_files` gives them.
+    num_files
+        The number of files that each bin becomes.
+    order
+        The order of the rows of bins that become several files.
+    cube
+        The Z-cube that the new files are.
     """
 
     snapshot: Snapshot
     bins: tuple[pa.Table, ...]
+    num_files: tuple[int, ...]
+    order: RowOrder | None = None
+    cube: ZCube | None = None
 
     @cached_property
     def files(self) -> pa.Table:
@@ -130,7 +141,7 @@ class Batch:
         return sum(known) - sum(v.cardinality for v in self.vectors if v is not None)
 
     def rows(self, writer: ChangeWriter) -> DataFrame:
-        """The rows, one task for each bin, and none is shuffled.
+        """The rows, one task for each new file; without an order, none is shuffled.
 
         References
         ----------
@@ -140,10 +151,13 @@ class Batch:
 
         def of_bin(files: pa.Table) -> DataFrame:
             rows = writer.snapshot.scan().rows_of(files, *writer.row_ids)
-            kept = retyped_rows(writer.with_file_columns(rows), fields, writer.file_columns)
-            return kept.coalesce(1)
+            return retyped_rows(writer.with_file_columns(rows), fields, writer.file_columns)
 
-        return reduce(DataFrame.unionByName, map(of_bin, self.bins))
+        rows = list(map(of_bin, self.bins))
+        if self.order is None:
+            return reduce(DataFrame.unionByName, (each.coalesce(1) for each in rows))
+        fraction = sampled_fraction(self.num_rows, self.sizes.total)
+        return self.order.ordered(rows, self.num_files, fraction)
 
     def removes(self) -> tuple[RemoveFile, ...]:
         """The actions that remove the files.
@@ -193,7 +207,7 @@ def has_vector() -> Column:
     return F.col("deletionVector.storageType").isNotNull()
 
 
-def described_files(snapshot: Snapshot, adds: DataFrame) -> DataFrame:
+def described_files(snapshot: Snapshot, adds: DataFrame, *, is_sorted: bool = False) -> DataFrame:
     """Files by partition and size, as `NativeScan.rows` takes them, with the column `path` of the
     log.
 
@@ -201,6 +215,8 @@ def described_files(snapshot: Snapshot, adds: DataFrame) -> DataFrame:
     ----------
     adds
         As `Snapshot.add_files` gives them.
+    is_sorted
+        True if they are in the order in which they are to be packed.
     """
     keys = [key for key, _ in snapshot.configuration.partition_keys]
     names = [partition_column(number) for number in range(len(keys))]
@@ -217,7 +233,7 @@ def described_files(snapshot: Snapshot, adds: DataFrame) -> DataFrame:
         "defaultRowCommitVersion",
         "path",
     )
-    return in_packing_order(snapshot, files)
+    return files if is_sorted else in_packing_order(snapshot, files)
 
 
 def in_packing_order(snapshot: Snapshot, files: DataFrame) -> DataFrame:
@@ -233,6 +249,8 @@ def plan_batches(
     target_file_size: int,
     max_bytes: int = MAX_COMMIT_BYTES,
     takes_all: bool = False,
+    order: RowOrder | None = None,
+    cubes: Sequence[str] | None = None,
 ) -> Iterator[Batch]:
     """Pack files into bins of about `target_file_size` bytes, and these into batches.
 
@@ -244,7 +262,47 @@ def plan_batches(
         Of the files of a batch.
     takes_all
         True if every file is worth rewriting, even if it has a bin to itself.
+    order
+        The order of rows in larger bins, which become several files.
+    cubes
+        The names of the columns of Z-cubes, if each batch is to be one.
     """
+    capacity = target_file_size if order is None else order.max_bytes
+
+    def num_files(size: int) -> int:
+        return 1 if order is None else max(1, size // target_file_size)
+
+    for table in _rounds(snapshot, files):
+        sizes = table["size"].to_pylist()
+        has_vectors = table["deletionVector"].is_valid().to_pylist()
+        described = [
+            PackedFile(group, size, takes_all or has_vector or num_files(size) > 1)
+            for group, size, has_vector in zip(
+                _partition(table, snapshot), sizes, has_vectors, strict=True
+            )
+        ]
+        bins = packed(described, capacity=capacity)
+        new = {each: num_files(sum(sizes[each.start : each.stop])) for each in bins}
+        for is_split in (False, True):
+            found = batches(
+                [each for each in bins if (new[each] > 1) == is_split],
+                described,
+                max_bytes=max_bytes,
+                max_files=MAX_BATCH_FILES,
+                max_bins=MAX_BATCH_BINS if cubes is None else 1,
+            )
+            for batch in found:
+                yield Batch(
+                    snapshot,
+                    tuple(table.slice(each.start, len(each)) for each in batch),
+                    tuple(new[each] for each in batch),
+                    order if is_split else None,
+                    None if cubes is None else ZCube.new(cubes),
+                )
+
+
+def _rounds(snapshot: Snapshot, files: DataFrame) -> Iterator[pa.Table]:
+    """Some of the files at a time, but all of a partition if these are not too many."""
     start, is_last = 0, False
     while not is_last:
         table = read_table(
@@ -253,28 +311,12 @@ def plan_batches(
             bound=MAX_CANDIDATES,
             version=snapshot.version,
         )
-        groups, is_last = _partition(table, snapshot), table.num_rows < MAX_CANDIDATES
-        if not is_last and groups[0] != groups[-1]:  # the next round has all of the last group
+        is_last = table.num_rows < MAX_CANDIDATES
+        groups = [] if is_last else _partition(table, snapshot)
+        if groups and groups[0] != groups[-1]:  # the last partition may go on
             table = table.slice(0, groups.index(groups[-1]))
         start += table.num_rows
-        described = [
-            PackedFile(group, size, has_vector or takes_all)
-            for group, size, has_vector in zip(
-                groups[: table.num_rows],
-                table["size"].to_pylist(),
-                table["deletionVector"].is_valid().to_pylist(),
-                strict=True,
-            )
-        ]
-        found = batches(
-            packed(described, capacity=target_file_size),
-            described,
-            max_bytes=max_bytes,
-            max_files=MAX_BATCH_FILES,
-            max_bins=MAX_BATCH_BINS,
-        )
-        for bins in found:
-            yield Batch(snapshot, tuple(table.slice(each.start, len(each)) for each in bins))
+        yield table
 
 
 def _partition(files: pa.Table, snapshot: Snapshot) -> list[tuple[str | None, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.protocol.file_actions import AddFile
+from sparkdelta.protocol.z_cubes import CLUSTERING_PROVIDER, ZCube
 from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.workers.footer_statistics import ADDED, NUM_RECORDS
@@ -39,6 +40,8 @@ class NewFiles:
         Their add actions; None if they are many.
     directory
         Holds them.
+    cube
+        The Z-cube that they are, if any.
     """
 
     count: int
@@ -47,6 +50,20 @@ class NewFiles:
     described: Callable[[], DataFrame] = field(repr=False)
     values: tuple[AddFile, ...] | None = None
     directory: str = ""
+    cube: ZCube | None = None
+
+    def in_cube(self, cube: ZCube) -> NewFiles:
+        """The same files as a Z-cube.
+
+        References
+        ----------
+        PROTOCOL.md#writer-requirements-for-clustered-table
+        """
+        values = None if self.values is None else tuple(
+            replace(add, tags=cube.tags, clustering_provider=CLUSTERING_PROVIDER)
+            for add in self.values
+        )  # fmt: skip
+        return replace(self, values=values, cube=cube)
 
     @classmethod
     def known(cls, spark: SparkSession, table: pa.Table, directory: str) -> NewFiles:
@@ -84,7 +101,11 @@ class NewFiles:
     @property
     def adds(self) -> DataFrame:
         """Their add actions in a column `add`."""
-        fields = [name for name in ADDED.names if name != NUM_RECORDS]
+        fields = [F.col(name) for name in ADDED.names if name != NUM_RECORDS]
+        if self.cube is not None:
+            tags = (F.lit(text) for pair in self.cube.tags.items() for text in pair)
+            fields.append(F.create_map(*tags).alias("tags"))
+            fields.append(F.lit(CLUSTERING_PROVIDER).alias("clusteringProvider"))
         return self.described().select(F.struct(*fields).alias("add"))
 
     def last_value(self, column: str, *, is_highest: bool) -> int | None:

@@ -11,7 +11,7 @@ PROTOCOL.md#sidecar-files
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -69,10 +69,8 @@ class RowRanges:
     @classmethod
     def of(cls, row: Row) -> RowRanges:
         """Create the ranges from the row of `range_bounds`."""
-        hashed = {partition: number for number, partition in enumerate(row["partitions"])}
-        count = len(row["bounds"]) + 1
         bounds = tuple(tuple(bound) for bound in row["bounds"] if bound is not None)
-        return cls(bounds, tuple(hashed.get(number, 0) for number in range(count)))
+        return cls(bounds, separate_places(row["partitions"], len(row["bounds"]) + 1))
 
 
 def range_bounds(sample: DataFrame, count: int) -> DataFrame:
@@ -92,12 +90,29 @@ def range_bounds(sample: DataFrame, count: int) -> DataFrame:
         repartitions each of the numbers 0, 1, ...).
     """
     keys = sample.agg(F.sort_array(F.collect_list(F.struct("*"))).alias("keys"))
-    numbers = f"sequence(0, {_CANDIDATES_PER_RANGE * count})"
     return keys.selectExpr(
         f"transform(sequence(1L, {count - 1}L), i -> "
         f"get(keys, CAST(i * size(keys) DIV {count} - 1 AS INT))) AS bounds",
-        f"transform({numbers}, i -> pmod(hash(i), {count})) AS partitions",
+        f"{hashed_numbers(count)} AS partitions",
     )
+
+
+def hashed_numbers(count: int) -> str:
+    """Return SQL for the partitions, of so many, to which Spark repartitions 0, 1 and so on."""
+    numbers = f"sequence(0, {_CANDIDATES_PER_RANGE * count})"
+    return f"transform({numbers}, i -> pmod(hash(i), {count}))"
+
+
+def separate_places(hashed: Sequence[int], count: int) -> tuple[int, ...]:
+    """Return so many numbers that `repartition` puts in separate partitions.
+
+    Parameters
+    ----------
+    hashed
+        The value of `hashed_numbers`.
+    """
+    numbers = {partition: number for number, partition in enumerate(hashed)}
+    return tuple(numbers.get(partition, 0) for partition in range(count))
 
 
 def in_ranges(rows: DataFrame, keys: Sequence[str], ranges: RowRanges) -> DataFrame:
@@ -109,7 +124,7 @@ def in_ranges(rows: DataFrame, keys: Sequence[str], ranges: RowRanges) -> DataFr
         The `range_key`s of a row, in SQL.
     """
     bounds = (
-        f"array({', '.join(_literal(bound[number]) for bound in ranges.bounds)})"
+        f"array({', '.join(bound_literal(bound[number]) for bound in ranges.bounds)})"
         for number in range(len(keys))
     )
     added = {
@@ -118,15 +133,49 @@ def in_ranges(rows: DataFrame, keys: Sequence[str], ranges: RowRanges) -> DataFr
         _RANGE: "0",
     }
     searched = rows.selectExpr("*", *(f"{value} AS {name}" for name, value in added.items()))
-    # Binary search, one column per step: a range join in Spark would compare all pairs.
-    step = 1 << max(0, len(ranges.bounds).bit_length() - 1)
+    found = _searched(searched, len(ranges.bounds), lambda bound: _is_above(bound, len(keys)))
+    return in_partitions(found, _RANGE, ranges.places).select(*rows.columns)
+
+
+def with_range(rows: DataFrame, name: str, key: str, bounds: str, most: int) -> DataFrame:
+    """Add the number of the range that a row is in, an INT.
+
+    Parameters
+    ----------
+    key, bounds
+        SQL for the key of a row, and for the array of the upper bounds (inclusive) of all ranges
+        but the last.
+    most
+        The length of the longest array of bounds.
+    """
+    added = {f"{_KEY}0": key, f"{_BOUNDS}0": bounds, _RANGE: "0"}
+    searched = rows.selectExpr("*", *(f"{value} AS {column}" for column, value in added.items()))
+    found = _searched(searched, most, lambda bound: _is_above(bound, 1))
+    return found.withColumnRenamed(_RANGE, name).drop(f"{_KEY}0", f"{_BOUNDS}0")
+
+
+def in_partitions(rows: DataFrame, number: str, places: Sequence[int]) -> DataFrame:
+    """Repartition rows so that each number, given in SQL, is in a separate partition.
+
+    Parameters
+    ----------
+    places
+        Of each number, see `RowRanges`.
+    """
+    values = f"array({', '.join(map(str, places))})"
+    return rows.repartition(len(places), F.expr(f"get({values}, {number})"))
+
+
+def _searched(rows: DataFrame, count: int, is_above: Callable[[str], str]) -> DataFrame:
+    """Find the range of each row by binary search, one column per step: a range join in Spark would
+    compare all pairs.
+    """
+    step = 1 << max(0, count.bit_length() - 1)
     while step:
-        is_above = _is_above(f"{_RANGE} + {step - 1}", len(keys))
-        searched = searched.withColumn(_RANGE, F.expr(f"{_RANGE} + IF({is_above}, {step}, 0)"))
+        is_beyond = is_above(f"{_RANGE} + {step - 1}")
+        rows = rows.withColumn(_RANGE, F.expr(f"{_RANGE} + IF({is_beyond}, {step}, 0)"))
         step >>= 1
-    places = f"array({', '.join(map(str, ranges.places))})"
-    spread = searched.repartition(len(ranges.places), F.expr(f"get({places}, {_RANGE})"))
-    return spread.select(*rows.columns)
+    return rows
 
 
 def _is_above(bound: str, keys: int, number: int = 0) -> str:
@@ -137,7 +186,10 @@ def _is_above(bound: str, keys: int, number: int = 0) -> str:
     return f"({key} > {value} OR {key} = {value} AND {_is_above(bound, keys, number + 1)})"
 
 
-def _literal(value: float | str) -> str:
+def bound_literal(value: float | str) -> str:
+    """Return SQL for a bound."""
     if isinstance(value, str):
         return text_literal(value)
+    if isinstance(value, int):
+        return f"{value}L"
     return f"{value!r}D" if math.isfinite(value) else f"double('{value}')"

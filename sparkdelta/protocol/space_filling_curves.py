@@ -1,0 +1,112 @@
+"""Space-filling curves: lines through all cells of a grid on which cells that are near each other
+have near places.
+
+Rows in the order of their cells' places make files with narrow ranges of several columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers: TypeAlias = NDArray[np.int64]
+
+MAX_BITS = 54
+"""The most bits of a place: with a byte that tells rows of a cell apart, they fit a LONG."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve through a grid with `2 ** bits` ranges of each of its dimensions.
+
+    Attributes
+    ----------
+    is_hilbert
+        True for the Hilbert curve, of which successive cells are neighbours; False for Z-order,
+        which interleaves the bits of the coordinates.
+    """
+
+    dimensions: int
+    bits: int
+    is_hilbert: bool
+
+    @classmethod
+    def through(cls, dimensions: int, *, is_hilbert: bool) -> Curve:
+        """Return the curve for so many columns; of one column, it is their order."""
+        bits = 14 if dimensions == 1 else min(10, MAX_BITS // dimensions)
+        return cls(dimensions, bits, is_hilbert and dimensions > 1)
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """The Hilbert curve as a state machine that takes a bit of each coordinate at a time.
+
+        Its input is `state << dimensions | bits`, the value at that index is
+        `next state << dimensions | digit of the place`. The first state is 0.
+        """
+        size, numbers = self.dimensions, count()
+        states = {(0, 0): next(numbers)}  # where a cube is entered, and the axis that it is left by
+        pending, steps = [(0, 0)], []
+        for entry, axis in pending:  # grows meanwhile
+            for cell in range(1 << size):
+                digit = _gray_rank(_rotated(cell ^ entry, -(axis + 1), size))
+                following = (
+                    entry ^ _rotated(_gray_entry(digit), axis + 1, size),
+                    (axis + _gray_axis(digit, size) + 1) % size,
+                )
+                if following not in states:
+                    states[following] = next(numbers)
+                    pending.append(following)
+                steps.append(states[following] << size | digit)
+        return tuple(steps)
+
+    def places(self, coordinates: Sequence[Integers]) -> Integers:
+        """Return the place of each cell.
+
+        Parameters
+        ----------
+        coordinates
+            Of each dimension, those of all cells.
+        """
+        steps = np.array(self.steps if self.is_hilbert else (), np.int64)
+        place = step = np.zeros_like(coordinates[0])
+        digits = (1 << self.dimensions) - 1
+        for bit in reversed(range(self.bits)):
+            digit = np.zeros_like(place)
+            for coordinate in coordinates:
+                digit = digit << 1 | coordinate >> bit & 1
+            if self.is_hilbert:
+                step = steps[step & ~digits | digit]
+                digit = step & digits
+            place = place << self.dimensions | digit
+        return place
+
+
+def _rotated(bits: int, by: int, size: int) -> int:
+    by %= size
+    return (bits << by | bits >> (size - by)) & ((1 << size) - 1)
+
+
+def _gray_rank(code: int) -> int:
+    """The number of a Gray code."""
+    rank = code
+    while code := code >> 1:
+        rank ^= code
+    return rank
+
+
+def _gray_entry(number: int) -> int:
+    """The corner where the curve enters the cube of this number."""
+    before = max(0, (number - 1) & ~1)
+    return before ^ before >> 1
+
+
+def _gray_axis(number: int, size: int) -> int:
+    """The axis along which it passes through that cube: the trailing ones of a number."""
+    number = max(0, number - 1 if number % 2 == 0 else number)
+    return ((~number & number + 1).bit_length() - 1) % size
