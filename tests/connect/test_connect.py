@@ -126,10 +126,14 @@ def written(spark: SparkSession, root: Path) -> Any:
     rows = sorted(map(str, read_delta(spark, str(plain)).collect()))
     days = read_delta(spark, str(ruled)).selectExpr("unix_micros(at)", "n", "day").collect()
 
+    kept = {"retention_hours": 0, "check_retention": False}
+    modes = [sparkdelta.vacuum(spark, str(plain), mode=mode, **kept) for mode in ("lite", "full")]
+    vacuumed = [[result.deleted.count, result.unneeded.count] for result in modes]
+
     made = DeltaTable.create(spark).location(str(root / "made")).addColumn("id", "LONG")
     made.addColumn("p", "STRING").partitionedBy("p").execute()
     versions = [load_snapshot(spark, str(path)).version for path in (plain, ruled, root / "made")]
-    return [rows, list(map(str, days)), versions, refused]
+    return [rows, list(map(str, days)), versions, refused, vacuumed]
 
 
 def by_pyspark(spark: SparkSession, root: Path) -> Any:
@@ -303,6 +307,7 @@ def test_connect_writes_what_classic_writes(
     """Under the settings of the other test, which no table may notice."""
     assert by_connect["written"] == json.loads(json.dumps(written(spark, tmp_path)))
     assert len(by_connect["written"][3]) == 5
+    assert by_connect["written"][4] == [[1, 1], [0, 0]]
 
 
 def test_pysparks_methods_do_the_same(

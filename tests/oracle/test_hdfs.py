@@ -8,7 +8,15 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import DeltaTable, load_snapshot, read_delta, verify, write_checkpoint, write_delta
+from sparkdelta import (
+    DeltaTable,
+    load_snapshot,
+    read_delta,
+    vacuum,
+    verify,
+    write_checkpoint,
+    write_delta,
+)
 from sparkdelta.storage.hadoop_log import HadoopLogStore
 from tests.support.delta_spark import DeltaSpark
 from tests.support.mini_hdfs import MiniHdfs
@@ -42,6 +50,12 @@ def test_a_table_on_hdfs(spark: SparkSession, path: str) -> None:
     found = verify(spark, path, footers=True)
     assert found.is_clean, str(found)
     assert found.checks[-1].num_checked == snapshot.add_files().count() + 2
+    vacuumed = vacuum(spark, path, retention_hours=0, check_retention=False)
+    assert (vacuumed.deleted.count, vacuumed.kept["live"].count) == (
+        1,
+        found.checks[-1].num_checked,
+    )
+    assert read_delta(spark, path).count() == len(wanted) + 2
 
 
 def append(spark: SparkSession, path: str, first: int, commits: int) -> None:

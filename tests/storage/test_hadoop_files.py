@@ -61,3 +61,15 @@ def test_the_same_data_files(files: HadoopFiles, tmp_path: Path) -> None:
     with files.open(found[0][0]) as file:
         assert pq.ParquetFile(file).metadata.num_rows == 1
     assert files.data_files(f"{directory}/gone") == []
+
+
+def test_the_same_entries(files: HadoopFiles, tmp_path: Path) -> None:
+    for name in ("a b", "d/e", "_h"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    found = sorted(files.entries(f"file:{tmp_path}"))
+    assert [entry[:2] for entry in found] == [("_h", False), ("a b", False), ("d", True)]
+    assert [entry for entry in found if not entry.is_directory] == [
+        entry for entry in sorted(WorkerFiles().entries(f"file:{tmp_path}")) if entry.name != "d"
+    ]
+    assert files.entries(f"file:{tmp_path}/gone") == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,30 @@ def test_local_files(tmp_path: Path, spelling: str, name: str) -> None:
         assert file.read_at(3, 4) == b"ent"
     with pytest.raises(FileNotFoundError):
         files.open(spelling.format(tmp_path / "gone"))
+
+
+def test_entries_and_deletions(tmp_path: Path) -> None:
+    """Links are neither followed nor files; only what is there, and empty, can be deleted."""
+    files, root = WorkerFiles(), f"file:{tmp_path}"
+    for name in ("a b", ".a b.crc", "d/f"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("xy")
+    (tmp_path / "to file").symlink_to(tmp_path / "a b")
+    (tmp_path / "to directory").symlink_to(tmp_path / "d")
+    os.close(os.open(os.fsencode(tmp_path) + b"/\xff", os.O_CREAT))
+    found = {entry.name: entry for entry in files.entries(root)}
+    assert {name for name, entry in found.items() if not entry.is_other} == {"a b", ".a b.crc", "d"}
+    assert len(found) == 6
+    assert (found["d"].is_directory, found["a b"].size_bytes) == (True, 2)
+    assert files.entries(f"{root}/gone") == []
+    assert not files.delete(f"{root}/d", is_directory=True)
+    assert files.delete(f"{root}/d/f", is_directory=False)
+    assert not files.delete(f"{root}/d/f", is_directory=False)
+    assert files.delete(f"{root}/d", is_directory=True)
+    assert files.delete(f"{root}/a b", is_directory=False)
+    assert not (tmp_path / ".a b.crc").exists()
+    with pytest.raises(OSError, match="irectory"):
+        files.delete(root, is_directory=False)
 
 
 def test_secrets_are_not_shown() -> None:
