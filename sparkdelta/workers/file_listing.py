@@ -7,6 +7,7 @@ PROTOCOL.md#data-files
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -82,16 +83,16 @@ class FileLister:
         budget
             Once so many entries are listed, the directories that are left become pending.
         """
-        rows = self._rows([*directories], budget)
+        rows = self._rows(deque(directories), budget)
         while batch := [*islice(rows, _BATCH)]:
             columns = zip(zip(*batch, strict=True), ENTRIES_IN_ARROW, strict=True)
             arrays = [pa.array(values, field.type) for values, field in columns]
             yield pa.RecordBatch.from_arrays(arrays, schema=ENTRIES_IN_ARROW)
 
-    def _rows(self, pending: list[Directory], budget: int) -> Iterator[_Row]:
+    def _rows(self, pending: deque[Directory], budget: int) -> Iterator[_Row]:
         with ThreadPoolExecutor(_THREADS) as threads:
             while pending and budget > 0:
-                wave, pending = pending[:_THREADS], pending[_THREADS:]
+                wave = [pending.popleft() for _ in range(min(_THREADS, len(pending)))]
                 for (path, time), found in zip(wave, threads.map(self._entries, wave), strict=True):
                     budget -= len(found)
                     if path:
