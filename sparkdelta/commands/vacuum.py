@@ -191,18 +191,17 @@ def vacuum(
         snapshot = found.in_session(session)
         if wanted.mode == LITE:
             candidates = from_log(snapshot, last=last, end=covered, before_ms=before_ms)
-            entries = candidates.entries
-            result = replace(result, missing_versions=candidates.missing)
+            result = replace(result, missing_versions=candidates.missing_versions)
         elif wanted.inventory is not None:
-            entries = from_inventory(wanted.inventory, snapshot, stage)
+            candidates = from_inventory(wanted.inventory, snapshot, stage)
         else:
-            entries = from_listing(snapshot, stage)
+            candidates = from_listing(snapshot, stage)
         latest = found.refresh()
         snapshot = latest.in_session(session)
         removes = snapshot.remove_files()
         if retention_ms > deleted_file_retention_ms(latest.properties):
             removes = removes.unionByName(removed_since(snapshot, covered))
-        decisions = decided(entries, snapshot, removes, stage, before_ms=before_ms)
+        decisions = decided(candidates, snapshot, removes, stage, before_ms=before_ms)
         result = _with_totals(result, decisions)
         if wanted.dry_run:
             result = replace(result, files=_some_files(decisions))

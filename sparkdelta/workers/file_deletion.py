@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
+from sparkdelta.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.workers.files import WorkerFiles
 
 DELETIONS = StructType(
@@ -28,8 +29,8 @@ DELETIONS = StructType(
         StructField("problem", StringType()),
     ]
 )
-"""What was deleted, and what could not be and why; without what was gone, and without directories
-that are no longer empty.
+"""What was deleted, and what could not be and why; without what was gone or behind a symbolic link,
+and without directories that are no longer empty.
 """
 
 _ARROW = pa.schema(
@@ -67,17 +68,18 @@ class FileDeleter:
         name, and yield `DELETIONS`.
         """
         start, count = time.monotonic(), 0
-        checked = lru_cache(1000)(self._problem_of_directory)
+        is_inside = lru_cache(1000)(self._is_inside)
 
         def outcome(row: tuple[str, bool, int | None]) -> tuple[object, ...] | None:
             path, is_directory, length = row
-            problem = checked(path.rpartition("/")[0])
-            if problem is None:
-                try:
-                    if not self.files.delete(f"{self.root}/{path}", is_directory=is_directory):
-                        return None
-                except OSError as error:
-                    problem = error.strerror or str(error)
+            problem = None
+            try:
+                if not is_inside(path.rpartition("/")[0]) or not self.files.delete(
+                    f"{self.root}/{path}", is_directory=is_directory
+                ):
+                    return None
+            except OSError as error:
+                problem = error.strerror or str(error)
             return path, is_directory, length, problem
 
         with ThreadPoolExecutor(_THREADS) as threads:
@@ -92,15 +94,17 @@ class FileDeleter:
                     if self.per_second is not None:
                         time.sleep(max(0, start + count / self.per_second - time.monotonic()))
 
-    def _problem_of_directory(self, directory: str) -> str | None:
-        """Return the problem if a directory is not the one of this name below the root."""
-        if not {"..", "_delta_log"}.isdisjoint(directory.split("/")):
-            return "it is not among the table's files"
+    def _is_inside(self, directory: str) -> bool:
+        """Return True if a directory is the one of this name below the root: no symbolic link
+        leads to it.
+        """
+        if not {"..", LOG_DIRECTORY}.isdisjoint(directory.split("/")):
+            return False
         if not self.root.startswith("file:"):
-            return None
+            return True
         root = os.path.realpath(self.root.removeprefix("file:"))
         path = os.path.join(root, directory).rstrip("/")
-        return None if os.path.realpath(path) == path else "a symbolic link leads to it"
+        return os.path.realpath(path) == path
 
 
 def deleted_files(files: DataFrame, deleter: FileDeleter) -> DataFrame:

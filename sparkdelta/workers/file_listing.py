@@ -29,10 +29,12 @@ ENTRIES = StructType(
         StructField("modificationTime", LongType()),
         StructField("isEmpty", BooleanType(), False),
         StructField("isPending", BooleanType(), False),
+        StructField("isOther", BooleanType(), False),
     ]
 )
 """A file or directory, by its path relative to the root; sizes in bytes, times in milliseconds
-since the epoch. A pending directory has yet to be listed, and has no other row.
+since the epoch. A pending directory has yet to be listed, and has no other row. Others are neither
+files nor directories, such as symbolic links.
 """
 
 ENTRIES_IN_ARROW = pa.schema(
@@ -43,13 +45,14 @@ ENTRIES_IN_ARROW = pa.schema(
         ("modificationTime", pa.int64()),
         ("isEmpty", pa.bool_()),
         ("isPending", pa.bool_()),
+        ("isOther", pa.bool_()),
     ]
 )
 Directory: TypeAlias = tuple[str, int | None]
 """A directory by its path relative to the root, which is the empty path, and its modification time.
 """
 
-_Row: TypeAlias = tuple[str, int | None, bool, int | None, bool, bool]
+_Row: TypeAlias = tuple[str, int | None, bool, int | None, bool, bool, bool]
 _BATCH = 10_000
 _THREADS = 16
 
@@ -58,7 +61,7 @@ _THREADS = 16
 class FileLister:
     """Lists the files and directories of a table, but for those that VACUUM passes over.
 
-    Symbolic links are neither listed nor followed.
+    Symbolic links are not followed.
 
     Attributes
     ----------
@@ -96,23 +99,21 @@ class FileLister:
                 for (path, time), found in zip(wave, threads.map(self._entries, wave), strict=True):
                     budget -= len(found)
                     if path:
-                        yield path, None, True, time, not found, False
+                        yield path, None, True, time, not found, False, False
                     for entry in found:
                         name = f"{path}/{entry.name}" if path else entry.name
-                        if self._is_passed_over(entry):
+                        time_ms, is_other = entry.modification_time_ms, entry.is_other
+                        if not is_other and self._is_passed_over(entry.name):
                             continue
                         if entry.is_directory:
-                            pending.append((name, entry.modification_time_ms))
+                            pending.append((name, time_ms))
                         else:
-                            time_ms = entry.modification_time_ms
-                            yield name, entry.size_bytes, False, time_ms, False, False
+                            yield name, entry.size_bytes, False, time_ms, False, False, is_other
         for path, time in pending:
-            yield path, None, True, time, False, True
+            yield path, None, True, time, False, True, False
 
-    def _is_passed_over(self, entry: StoredEntry) -> bool:
-        return entry.is_other or is_passed_over(
-            entry.name, self.partition_columns, is_uniform=self.is_uniform
-        )
+    def _is_passed_over(self, name: str) -> bool:
+        return is_passed_over(name, self.partition_columns, is_uniform=self.is_uniform)
 
     def _entries(self, directory: Directory) -> list[StoredEntry]:
         return self.files.entries(f"{self.root}/{directory[0]}".rstrip("/"))

@@ -44,8 +44,8 @@ class StoredEntry(NamedTuple):
     modification_time_ms
         None if unknown, as of the directories of object stores.
     is_other
-        True if it is neither a file nor a directory, such as a symbolic link, or if its name is
-        not text.
+        True if it is neither a file nor a directory, such as a symbolic link, or if its name, in
+        which other bytes are question marks, is not text.
     """
 
     name: str
@@ -245,10 +245,11 @@ def _local_entries(directory: str) -> Iterator[StoredEntry]:
             with suppress(FileNotFoundError):  # deleted since it was listed
                 stat = entry.stat(follow_symlinks=False)
                 is_directory = S_ISDIR(stat.st_mode)
-                is_text = entry.name.isascii() or entry.name == _as_text(entry.name)
-                is_other = not (is_text and (is_directory or S_ISREG(stat.st_mode)))
+                name = entry.name.encode(errors="replace").decode()
+                is_other = name != entry.name or not (is_directory or S_ISREG(stat.st_mode))
                 time_ms = stat.st_mtime_ns // 1_000_000
-                yield StoredEntry(entry.name, is_directory, stat.st_size, time_ms, is_other)
+                is_entered = is_directory and not is_other
+                yield StoredEntry(name, is_entered, stat.st_size, time_ms, is_other)
 
 
 def _delete_directory(path: str) -> bool:
@@ -270,10 +271,6 @@ def _delete_local(path: str) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
-
-
-def _as_text(name: str) -> str:
-    return name.encode(errors="replace").decode()
 
 
 def is_data_file(path: str) -> bool:

@@ -103,6 +103,7 @@ REFERENCES = [
     "linked",
     "slashes",
     "elsewhere",
+    "inner",
 ]
 FILES = st.tuples(
     st.lists(st.sampled_from(DIRECTORIES), max_size=3),
@@ -125,6 +126,8 @@ def test_random_trees(spark: SparkSession, tmp_path: Path, group: str | None) ->
     """
     table, other = tmp_path / "my table", tmp_path / "other"
     (tmp_path / "link").symlink_to(table)
+    (table / "a").mkdir(parents=True)
+    (table / "inner").symlink_to(table / "a")
     actions, expected = [], set()
     for number, (directories, name, reference, is_old) in enumerate(drawn(FILES, 300)):
         path = "/".join([*directories, f"{name}.{number}"])
@@ -136,6 +139,8 @@ def test_random_trees(spark: SparkSession, tmp_path: Path, group: str | None) ->
         elif reference == "elsewhere":
             put(other, path)
             actions.append(add(f"{other}/{uri}"))
+        elif reference == "inner":
+            actions.append(add(f"inner/{uri[2:]}" if uri.startswith("a/") else uri))
         elif reference:
             start = {
                 "live": "",
@@ -161,7 +166,7 @@ def test_random_trees(spark: SparkSession, tmp_path: Path, group: str | None) ->
             os.utime(directory, (OLD, OLD))
     fields = (field(name, "string") for name in ("id", "_p", "p"))
     write_commit(table, 0, [protocol(), metadata(*fields, partitioned_by=["_p", "p"]), *actions])
-    expected |= {"x/z", "linked file"}
+    expected |= {"x/z", "linked file", "inner"}
     elsewhere = below(other)
     with (
         settings(spark, HOSTILE[group] if group else {}),

@@ -66,22 +66,26 @@ _INVENTORY: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogCandidates:
-    """The removed files that the log tells, see `from_log`.
+class Candidates:
+    """Files and directories that may be unneeded.
 
     Attributes
     ----------
     entries
         See `vacuum_outcomes.outcomes`.
-    missing
-        The first and last of the commits that are no longer in the log; None if all are there.
+    has_links
+        True if there may be symbolic links, by which the log may name other files.
+    missing_versions
+        The first and last of the commits that the log no longer has to tell all; None if it has
+        them.
     """
 
     entries: DataFrame
-    missing: tuple[Version, Version] | None = None
+    has_links: bool = False
+    missing_versions: tuple[Version, Version] | None = None
 
 
-def from_listing(snapshot: Snapshot, stage: Staging) -> DataFrame:
+def from_listing(snapshot: Snapshot, stage: Staging) -> Candidates:
     """The files and directories below the table's root, listed by the workers.
 
     One task begins. Tasks that find many entries leave directories for the next job, until none
@@ -91,11 +95,6 @@ def from_listing(snapshot: Snapshot, stage: Staging) -> DataFrame:
     ----------
     snapshot
         In the session of `stage`.
-
-    Returns
-    -------
-    DataFrame
-        See `vacuum_outcomes.outcomes`; staged.
     """
     spark, root, options = stage.spark, snapshot.path, snapshot.log.options
     lister = FileLister(
@@ -109,8 +108,16 @@ def from_listing(snapshot: Snapshot, stage: Staging) -> DataFrame:
         parts = _listed_by_driver(replace(lister, files=on_driver), stage)
     else:
         parts = _listed_by_workers(lister, stage)
-    rows = [stage.read_parquet(part, ENTRIES)[0] for part in parts]
-    return reduce(DataFrame.unionAll, rows).filter("NOT isPending").drop("isPending")
+    rows = reduce(DataFrame.unionAll, [stage.read_parquet(part, ENTRIES)[0] for part in parts])
+    others = read_rows(
+        rows.filter("isOther").limit(1),
+        what="entry that is neither a file nor a directory",
+        bound=1,
+    )
+    return Candidates(
+        entries=rows.filter("NOT isPending AND NOT isOther").drop("isPending", "isOther"),
+        has_links=bool(others),
+    )
 
 
 def is_near_workers(snapshot: Snapshot) -> bool:
@@ -149,8 +156,8 @@ def _listed_by_driver(lister: FileLister, stage: Staging) -> Iterator[str]:
         yield part
 
 
-def from_inventory(inventory: DataFrame, snapshot: Snapshot, stage: Staging) -> DataFrame:
-    """The files below the table's root that an inventory lists; staged.
+def from_inventory(inventory: DataFrame, snapshot: Snapshot, stage: Staging) -> Candidates:
+    """The files below the table's root that an inventory lists.
 
     Raises
     ------
@@ -169,12 +176,12 @@ def from_inventory(inventory: DataFrame, snapshot: Snapshot, stage: Staging) -> 
         is_uniform=has_uniform_metadata(snapshot.properties),
     )
     stage.write_parquet(entries, "entries", {})
-    return stage.read_parquet("entries", entries.schema)[0]
+    return Candidates(entries=stage.read_parquet("entries", entries.schema)[0], has_links=True)
 
 
 def from_log(
     snapshot: Snapshot, *, last: Version | None, end: Version | None, before_ms: int
-) -> LogCandidates:
+) -> Candidates:
     """The files that commits removed, and their change data files.
 
     Where the log has no commits back to the last run, the tombstones of the earliest version that
@@ -192,7 +199,7 @@ def from_log(
     log, root = snapshot.log, snapshot.path
     start = 0 if last is None else last + 1
     if end is None or start > end:
-        return LogCandidates(entries=removed_files(empty_frame(log.spark, REMOVE), table_root=root))
+        return Candidates(entries=removed_files(empty_frame(log.spark, REMOVE), table_root=root))
     files = list_log_files(log.store)
     earliest = readable_commits(files, path=root)[0].version
     kept = [file for file in files if file.kind is LogFileKind.COMMIT and file.version >= start]
@@ -209,7 +216,7 @@ def from_log(
     old = removes.filter(f"coalesce(deletionTimestamp, 0) < {before_ms}L")
     written = changes.filter("cdc.path IS NOT NULL").select("cdc.*")
     entries = removed_files(old, table_root=root).unionAll(change_files(written, table_root=root))
-    return LogCandidates(entries=entries, missing=missing)
+    return Candidates(entries=entries, missing_versions=missing)
 
 
 def removed_since(snapshot: Snapshot, version: Version | None) -> DataFrame:
@@ -237,7 +244,12 @@ def removed_since(snapshot: Snapshot, version: Version | None) -> DataFrame:
 
 
 def decided(
-    entries: DataFrame, snapshot: Snapshot, removes: DataFrame, stage: Staging, *, before_ms: int
+    candidates: Candidates,
+    snapshot: Snapshot,
+    removes: DataFrame,
+    stage: Staging,
+    *,
+    before_ms: int,
 ) -> DataFrame:
     """The outcome of each file and directory, see `vacuum_outcomes.outcomes`; staged.
 
@@ -258,8 +270,10 @@ def decided(
     path = relative_path("uri", table_root=root)
     needed = files.selectExpr(f"{path} AS path", "reason").filter("path IS NOT NULL")
     if root.startswith("file:"):
-        elsewhere = files.filter(f"{is_absolute('uri')} AND {path} IS NULL")
-        local = elsewhere.selectExpr(f"{absolute_path('uri', table_root=root)} AS path").filter(
+        linked = files
+        if not candidates.has_links:
+            linked = files.filter(f"{is_absolute('uri')} AND {path} IS NULL")
+        local = linked.selectExpr(f"{absolute_path('uri', table_root=root)} AS path").filter(
             "startswith(path, 'file:')"
         )
         with worker_python(stage.spark):
@@ -267,7 +281,7 @@ def decided(
                 local.selectExpr("substring(path, 6) AS path"), root.removeprefix("file:")
             )
         needed = needed.unionAll(linked.selectExpr("path", f"'{LIVE}' AS reason"))
-    frame = outcomes(entries, needed, before_ms=before_ms)
+    frame = outcomes(candidates.entries, needed, before_ms=before_ms)
     stage.write_parquet(frame, "outcomes", {})
     return stage.read_parquet("outcomes", frame.schema)[0]
 
