@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import clean_log, clone, compact_log, describe, optimize, vacuum, verify
+from jobs import clean_log, clone, compact_log, describe, optimize, repair, vacuum, verify
 from tests.support.log_writer import write_commit
 from tests.support.table_builder import add, create, ids, write_data
 
-JOBS = (clean_log, clone, compact_log, describe, optimize, vacuum, verify)
+JOBS = (clean_log, clone, compact_log, describe, optimize, repair, vacuum, verify)
 Run = Callable[[ModuleType, Sequence[str]], tuple[int, dict[str, Any], str]]
 
 
@@ -83,6 +83,16 @@ def test_vacuum(run: Run, tmp_path: Path) -> None:
     code, result, errors = run(vacuum, [str(table), *arguments, "--no-retention-check"])
     assert (code, result["unneeded"], result["files"]) == (0, {"count": 1, "bytes": 1}, ["orphan"])
     assert "Would delete" in errors
+
+
+def test_repair(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    create(table, *(write_data(table, f"{n}.parquet", ids(n, n + 1)) for n in range(2)))
+    (table / "0.parquet").unlink()
+    code, result, errors = run(repair, [str(table), "--dry-run"])
+    assert (code, result["num_missing_files"], result["version"]) == (0, 1, None)
+    assert "0.parquet: does not exist" in errors
+    assert run(repair, [str(table)])[1]["version"] == 1
 
 
 def test_verify(run: Run, tmp_path: Path) -> None:
