@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import DeltaTable, read_delta, verify, write_delta
+from sparkdelta import DeltaTable, optimize, read_delta, verify, write_delta
 from sparkdelta.exceptions import (
     ConcurrentAppendException,
     DeltaConcurrentModificationException,
@@ -183,57 +183,97 @@ def test_other_rows_of_one_file(
 
 @dataclass(frozen=True)
 class Change:
-    """A delete or an update of the rows whose ids are in a range."""
+    """A change of the rows whose ids are in a range; `number` is its own."""
 
     kind: str
     low: int
     high: int
+    number: int
 
-    def run(self, table: DeltaTable) -> ChangeResult | None:
-        """Its outcome; None if a concurrent commit conflicts."""
-        where = f"id BETWEEN {self.low} AND {self.high}"
+    @property
+    def ids(self) -> range:
+        return range(self.low, self.high + 1)
+
+    def run(self, table: DeltaTable) -> int | None:
+        """The number of retries; None if a concurrent commit conflicts."""
+        where, spark = f"id BETWEEN {self.low} AND {self.high} AND {self.mark}", table._spark
+        rows = spark.range(self.low, self.high + 1).selectExpr("id", f"{self.number}L AS v")
         try:
             if self.kind == "delete":
-                return table.delete(where)
-            return table.update(where, {"v": "v * 2 + 1"})
+                return table.delete(where).retries
+            if self.kind == "update":
+                return table.update(where, {"v": "v * 2 + 1"}).retries
+            if self.kind == "optimize":
+                return optimize(spark, table._path).retries
+            if self.kind == "append":
+                marked = {"mode": "append", "user_metadata": self.mark}
+                return write_delta(rows, table._path, **marked).retries  # type: ignore[arg-type]
+            merge = table.alias("t").merge(rows.alias("s"), f"t.id = s.id AND {self.mark}")
+            merge = merge.whenMatchedUpdate(set={"v": "t.v + s.v"}).whenNotMatchedInsertAll()
+            merge.execute()
         except DeltaConcurrentModificationException:
             return None
+        return 0
 
-    def applied(self, rows: dict[int, int]) -> dict[int, int]:
-        touched = range(self.low, self.high + 1)
+    @property
+    def mark(self) -> str:
+        """A condition, by which its commit can be found."""
+        return f"'change {self.number}' <> ''"
+
+    def applied(self, rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        known = {key for key, _ in rows}
         if self.kind == "delete":
-            return {key: v for key, v in rows.items() if key not in touched}
-        return {key: v * 2 + 1 if key in touched else v for key, v in rows.items()}
+            return [row for row in rows if row[0] not in self.ids]
+        new = {"update": lambda v: v * 2 + 1, "merge": lambda v: v + self.number}.get(self.kind)
+        if new is not None:
+            rows = [(key, new(v) if key in self.ids else v) for key, v in rows]
+        if self.kind in ("append", "merge"):
+            added = [key for key in self.ids if self.kind == "append" or key not in known]
+            rows = rows + [(key, self.number) for key in added]
+        return rows
+
+
+KINDS = ("delete", "update", "append", "merge", "optimize", "update", "merge", "delete")
 
 
 @pytest.mark.parametrize(
     "schedules",
-    [1, pytest.param(5, marks=pytest.mark.full), pytest.param(60, marks=pytest.mark.slow)],
+    [
+        range(1),
+        pytest.param(range(1, 5), marks=pytest.mark.full),
+        pytest.param(range(5, 200), marks=pytest.mark.slow),
+    ],
 )
-def test_a_history_of_changed_rows(spark: SparkSession, tmp_path: Path, schedules: int) -> None:
-    """Threads delete and update rows of two files: what was committed, once each in the order of
-    versions, gives the rows of the table.
+def test_a_history_of_changed_rows(
+    spark: SparkSession, tmp_path: Path, schedules: Iterable[int]
+) -> None:
+    """Threads change the rows of two files in all ways: what was committed, once each in the order
+    of versions, gives the rows of the table.
     """
-    retries = 0
-    for seed in range(schedules):
+    done = 0
+    for seed in schedules:
         path, chance = str(tmp_path / f"{seed}"), random.Random(seed)
-        rows = spark.range(0, 60, 1, 2).selectExpr("id", "0L AS v")
+        rows = spark.range(0, 40, 1, 2).selectExpr("id", "0L AS v")
         write_delta(rows, path, properties=ONE_FILE)
         table = DeltaTable.forPath(spark, path)
         changes = []
-        for kind in ("delete", "update", "update", "delete", "update", "update"):
-            low = chance.randrange(60)
-            changes.append(Change(kind, low, low + chance.randrange(3)))
-        with ThreadPoolExecutor(3) as threads:
+        for number, kind in enumerate(chance.sample(KINDS, len(KINDS)), start=1):
+            low = chance.randrange(42)
+            changes.append(Change(kind, low, low + chance.randrange(3), number))
+        with ThreadPoolExecutor(4) as threads:
             results = list(threads.map(Change.run, changes, repeat(table)))
-        known = [(r, change) for r, change in zip(results, changes, strict=True) if r is not None]
-        expected = dict.fromkeys(range(60), 0)
-        for _, change in sorted(known, key=lambda one: one[0].version or 0):
-            expected = change.applied(expected)
-        assert {row["id"]: row["v"] for row in read_delta(spark, path).collect()} == expected
+        expected = [(key, 0) for key in range(40)]
+        log = [Path(path, "_delta_log", f"{v:020d}.json").read_text() for v in versions(path)]
+        for text in log:
+            for change in changes:
+                if change.mark in text:
+                    assert results[change.number - 1] is not None
+                    expected = change.applied(expected)
+                    done += 1
+        found = [tuple(row) for row in read_delta(spark, path, columns=["id", "v"]).collect()]
+        assert sorted(found) == sorted(expected), seed
         assert_checksums(path)
-        retries += sum(result.retries for result, _ in known)
-    assert retries > 0
+    assert done > 3 * len(list(schedules))
 
 
 @pytest.mark.full

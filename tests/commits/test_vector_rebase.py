@@ -5,15 +5,12 @@ PROTOCOL.md#deletion-vectors, PROTOCOL.md#action-reconciliation
 
 from __future__ import annotations
 
-import io
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from sparkdelta.exceptions import (
@@ -37,29 +34,12 @@ from sparkdelta.table.commit.vector_rebase import VectorRebase
 from sparkdelta.workers.deletion_vector_writer import write_vector_file
 from sparkdelta.workers.deletion_vectors import read_deletion_vector
 from tests.support.commits import create
+from tests.support.memory_files import MemoryFiles
 from tests.support.memory_log import MemoryLog
 
 PROTOCOL = Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))
 ROWS = 10
 CHANGE = Operation("DELETE")
-
-
-@dataclass
-class MemoryFiles:
-    """`StoredFiles` in a dictionary."""
-
-    files: dict[str, bytes] = field(default_factory=dict)
-
-    @contextmanager
-    def create(self, path: str) -> Iterator[io.BytesIO]:
-        content = io.BytesIO()
-        yield content
-        self.files[path] = content.getvalue()
-
-    def open(self, path: str) -> pa.NativeFile:
-        if path not in self.files:
-            raise FileNotFoundError(path)
-        return pa.BufferReader(self.files[path])
 
 
 @dataclass
