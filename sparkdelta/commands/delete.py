@@ -31,7 +31,6 @@ from sparkdelta.table.write.row_changes import (
     open_changeable,
     unchanged_table,
 )
-from sparkdelta.table.write.touched_files import vectors_of
 
 _OPERATION = "DELETE"
 
@@ -66,7 +65,6 @@ def delete(
             where,
             stage,
             operation=_OPERATION,
-            vectors=vectors_of(snapshot.configuration),
             names=names,
         )
         touched = matching.touched

@@ -53,7 +53,7 @@ from sparkdelta.table.write.row_changes import (
     open_changeable,
     unchanged_table,
 )
-from sparkdelta.table.write.touched_files import TouchedFiles, touch_files, vectors_of
+from sparkdelta.table.write.touched_files import TouchedFiles, touch_files
 from sparkdelta.workers.deletion_vector_writer import FILE_KEY
 
 
@@ -184,8 +184,7 @@ def _touched_files(
         snapshot,
         positions,
         stage,
-        vectors=vectors_of(snapshot.configuration),
-        adds=snapshot.candidates(matches.either).files(with_json=True),
+        adds=matches.files,
     )
     if touched.num_rows != rows.updated + rows.deleted:
         raise NumRecordsMismatchError(

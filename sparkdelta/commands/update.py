@@ -44,7 +44,6 @@ from sparkdelta.table.write.row_changes import (
     unchanged_table,
 )
 from sparkdelta.table.write.staged_rows import computed_once
-from sparkdelta.table.write.touched_files import vectors_of
 
 _OPERATION = "UPDATE"
 _BEFORE = "sparkdelta:before"
@@ -80,7 +79,6 @@ def update(
             where,
             stage,
             operation=_OPERATION,
-            vectors=vectors_of(table),
             names=names,
         )
         touched = matching.touched

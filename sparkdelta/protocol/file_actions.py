@@ -68,6 +68,7 @@ class RemoveFile:
     deletion_vector: DeletionVectorDescriptor | None = None
     base_row_id: int | None = None
     default_row_commit_version: Version | None = None
+    stats: str | None = None
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> RemoveFile:
@@ -83,6 +84,7 @@ class RemoveFile:
             deletion_vector=_vector(document.get("deletionVector")),
             base_row_id=_integer(document.get("baseRowId")),
             default_row_commit_version=_integer(document.get("defaultRowCommitVersion")),
+            stats=_text(document.get("stats")),
         )
 
 

@@ -9,6 +9,7 @@ PROTOCOL.md#table-properties, PROTOCOL.md#active-features
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,8 +29,11 @@ DEFAULT_INDEXED_COLUMNS = 32
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 DEFAULT_CHECKPOINT_INTERVAL = 10
 COMPACTION_INTERVAL = "sparkdelta.logCompactionInterval"
+MAX_DELETED_SHARE = "sparkdelta.maxDeletedShare"
+DEFAULT_MAX_DELETED_SHARE = 0.5
 COMPRESSION = "delta.parquet.compression.codec"
 APPEND_ONLY = "delta.appendOnly"
+ENABLE_DELETION_VECTORS = "delta.enableDeletionVectors"
 ENABLE_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 OPTIMIZE_WRITE = "delta.autoOptimize.optimizeWrite"
 TARGET_FILE_SIZE = "delta.targetFileSize"
@@ -274,6 +278,47 @@ def _interval(configuration: Mapping[str, str], name: str) -> int | None:
             argument=name, problem=f"it must be an integer of at least 1, not {text!r}"
         )
     return count
+
+
+def max_deleted_share(protocol: Protocol, configuration: Mapping[str, str]) -> float:
+    """Return the share of a file's rows that a deletion vector may delete; if a greater share is
+    deleted, the file is rewritten.
+
+    The table property sets it, which is our own: 0 for no deletion vectors, 1 for no file that is
+    rewritten. The default keeps readers from reading more rows to skip than to return.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is not a number from 0 to 1.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirement-for-deletion-vectors
+
+    Examples
+    --------
+    >>> on = {"delta.enableDeletionVectors": "true"}
+    >>> vectors = Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))
+    >>> max_deleted_share(vectors, on), max_deleted_share(vectors, {})
+    (0.5, 0.0)
+    >>> max_deleted_share(vectors, {**on, "sparkdelta.maxDeletedShare": "1"})
+    1.0
+    """
+    is_active = is_supported(protocol, TableFeature.DELETION_VECTORS) and is_on(
+        configuration, ENABLE_DELETION_VECTORS
+    )
+    if not is_active:
+        return 0.0
+    text = configuration.get(MAX_DELETED_SHARE, str(DEFAULT_MAX_DELETED_SHARE))
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share <= 1:
+        problem = f"it must be a number from 0 to 1, not {text!r}"
+        raise InvalidArgumentError(argument=MAX_DELETED_SHARE, problem=problem)
+    return share
 
 
 def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool:

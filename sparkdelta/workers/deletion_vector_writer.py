@@ -98,31 +98,9 @@ TOUCHED_ARROW = pa.schema(
 VECTOR_FILE_BYTES = 2 * 1024 * 1024
 """A deletion vector file is complete when it has this size."""
 
-MAX_DELETED_SHARE = 0.5
-"""With `Vectors.BY_SHARE`, a file of which a greater share is deleted is rewritten: readers would
-read more rows to skip than to return, at each read."""
-
 _BATCH_ROWS = 1000
 
 JsonText: TypeAlias = str
-
-
-class Vectors(Enum):
-    """The files that get a deletion vector; others are rewritten.
-
-    Attributes
-    ----------
-    NEVER
-        None.
-    ALWAYS
-        All that have rows left.
-    BY_SHARE
-        Those of which at most MAX_DELETED_SHARE is deleted.
-    """
-
-    NEVER = "never"
-    ALWAYS = "always"
-    BY_SHARE = "by_share"
 
 
 class Outcome(str, Enum):
@@ -150,6 +128,8 @@ class DeletionVectorWriter:
         The directory for vectors that files keep, relative to the table's root.
     scratch
         The same for vectors that are needed only to read the rows of a file to be rewritten.
+    max_deleted_share
+        The share of a file's rows that a vector may delete; else the file is rewritten.
     version
         The table's version, for error messages.
     """
@@ -158,7 +138,7 @@ class DeletionVectorWriter:
     table_root: str
     directory: str
     scratch: str
-    vectors: Vectors
+    max_deleted_share: float
     version: Version
     file_bytes: int = VECTOR_FILE_BYTES
 
@@ -249,8 +229,8 @@ class DeletionVectorWriter:
     def _outcome(self, deleted: int, total: int) -> Outcome:
         if deleted == total:
             return Outcome.REMOVED
-        share = {Vectors.NEVER: -1.0, Vectors.ALWAYS: 1.0}.get(self.vectors, MAX_DELETED_SHARE)
-        return Outcome.VECTOR if deleted <= share * total else Outcome.REWRITTEN
+        is_kept = deleted <= self.max_deleted_share * total
+        return Outcome.VECTOR if is_kept else Outcome.REWRITTEN
 
     def _by_file(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[JsonText, Chunks]]:
         for pieces in _by_key(batches):

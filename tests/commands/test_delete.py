@@ -139,6 +139,7 @@ def test_statistics_of_a_file_with_a_vector(spark: SparkSession, table_path: str
     assert add["deletionVector"]["cardinality"] == 2
     assert add["path"] == remove["path"]
     assert "deletionVector" not in remove
+    assert json.loads(remove["stats"]) == {"numRecords": 10}  # as delta-spark has it
 
 
 def test_whole_files_are_not_read(spark: SparkSession, table_path: str) -> None:

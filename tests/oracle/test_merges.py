@@ -20,7 +20,11 @@ from tests.support.rows import assert_same_rows, parquet_rows
 pytestmark = pytest.mark.oracle
 
 MERGES = 6
-COUNTS = ("numSourceRows", "numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
+COUNTS = (
+    "numSourceRows", "numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted",
+    "numTargetRowsMatchedUpdated", "numTargetRowsNotMatchedBySourceUpdated",
+    "numTargetRowsMatchedDeleted", "numTargetRowsNotMatchedBySourceDeleted",
+)  # fmt: skip
 PROPERTIES = [
     {},
     {"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"},

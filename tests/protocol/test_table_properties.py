@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkdelta.exceptions import ColumnMappingError
+from sparkdelta.exceptions import ColumnMappingError, InvalidArgumentError
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.table_properties import (
     ColumnMappingMode,
@@ -12,6 +12,7 @@ from sparkdelta.protocol.table_properties import (
     in_commit_timestamps,
     is_off,
     is_on,
+    max_deleted_share,
     row_tracking,
 )
 
@@ -84,3 +85,13 @@ def test_row_tracking():
     assert row_tracking(supported, {ROWS: "true"}) == RowTracking(enabled=True)
     assert row_tracking(supported, {}) == RowTracking(enabled=False)
     assert row_tracking(Protocol(1, 2), configuration) == RowTracking(enabled=False)
+
+
+@pytest.mark.parametrize("text", ["", "half", "-0.1", "1.01", "nan", "inf"])
+def test_shares_of_deleted_rows_that_are_none(text):
+    """PROTOCOL.md#writer-requirement-for-deletion-vectors"""
+    on = {"delta.enableDeletionVectors": "true", "sparkdelta.maxDeletedShare": text}
+    vectors = Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))
+    with pytest.raises(InvalidArgumentError):
+        max_deleted_share(vectors, on)
+    assert max_deleted_share(Protocol(3, 7), on) == 0

@@ -98,3 +98,16 @@ def plan(frame: DataFrame) -> list[Node]:
         nodes.append(Node(match["name"], tuple(name for _, name in reversed(stack))))
         stack.append((depth, name))
     return nodes
+
+
+def shuffled_columns(frame: DataFrame) -> list[list[str]]:
+    """The columns of each shuffle in a frame's physical plan before adaptive execution."""
+    plan: Any = frame._jdf.queryExecution().executedPlan()
+    stack, found = [plan.initialPlan() if "Adaptive" in plan.nodeName() else plan], []
+    while stack:
+        node = stack.pop()
+        output, children = node.output(), node.children()
+        if node.nodeName() == "Exchange":
+            found.append([str(output.apply(n).name()) for n in range(output.size())])
+        stack += [children.apply(n) for n in range(children.size())]
+    return found

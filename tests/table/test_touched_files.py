@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import load_snapshot, read_delta
 from sparkdelta.exceptions import DataFileNotReadError, DeletionVectorRowIndexError
 from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.protocol.table_properties import max_deleted_share
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.snapshot import Snapshot
@@ -24,10 +25,8 @@ from sparkdelta.table.staging import staging
 from sparkdelta.table.write import touched_files
 from sparkdelta.table.write.touched_files import (
     TouchedFiles,
-    Vectors,
     keyed_positions,
     touch_files,
-    vectors_of,
     whole_files,
 )
 from tests.support.log_writer import write_commit
@@ -43,7 +42,7 @@ from tests.support.table_builder import (
 )
 
 POSITIONS = f"`{MetadataColumn.FILE.value}` STRING, `{MetadataColumn.ROW_POSITION.value}` LONG"
-ALL_VECTORS = Vectors.ALWAYS
+ALL_VECTORS = 1.0
 
 
 @pytest.fixture(params=["driver", "executors"])
@@ -67,13 +66,16 @@ def positions(deleted: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:
 
 
 def touched(
-    spark: SparkSession, snapshot: Snapshot, deleted: Mapping[str, Sequence[int]], vectors: Vectors
+    spark: SparkSession,
+    snapshot: Snapshot,
+    deleted: Mapping[str, Sequence[int]],
+    share: float | None,
 ) -> Iterator[TouchedFiles]:
     """The touched files, while what is staged is there."""
     with staging(spark, snapshot.log.store) as stage:
         named = {f"file:{Path(snapshot.path[5:]) / name}": found for name, found in deleted.items()}
         frame = spark.createDataFrame(positions(named), POSITIONS)
-        yield touch_files(snapshot, keyed_positions(frame), stage, vectors=vectors)
+        yield touch_files(snapshot, keyed_positions(frame), stage, max_deleted_share=share)
 
 
 def commit(spark: SparkSession, snapshot: Snapshot, found: TouchedFiles) -> None:
@@ -187,9 +189,9 @@ def test_rewritten_files_lose_no_other_row(spark: SparkSession, table: Path, wri
     kind = metadata(*schema, partitioned_by=["p"], configuration=mode)
     write_commit(table, 0, [protocol(features=["columnMapping"]), kind, *actions])
     snapshot = load_snapshot(spark, str(table))
-    assert vectors_of(snapshot.configuration) is Vectors.NEVER
+    assert max_deleted_share(snapshot.protocol, snapshot.properties) == 0
     deleted = {f"c%20p={n}/f": [1, 5, 7] for n in range(3)}
-    for found in touched(spark, snapshot, deleted, Vectors.NEVER):
+    for found in touched(spark, snapshot, deleted, 0.0):
         assert counts(found) == {
             "num_files": 3,
             "num_rows": 9,
@@ -219,9 +221,8 @@ def test_a_file_that_loses_most_rows_is_rewritten(spark: SparkSession, table: Pa
         configuration={"delta.enableDeletionVectors": "true"},
     )
     snapshot = load_snapshot(spark, str(table))
-    assert vectors_of(snapshot.configuration) is Vectors.BY_SHARE
     deleted = {"a": range(150_000, 200_001), "b": [0, 3]}
-    for found in touched(spark, snapshot, deleted, vectors_of(snapshot.configuration)):
+    for found in touched(spark, snapshot, deleted, None):
         assert (found.num_vectors_added, found.num_copied_rows) == (1, 149_999)
         assert survivors(snapshot, found) == [*range(100_000, 150_000), *range(200_001, 300_000)]
 

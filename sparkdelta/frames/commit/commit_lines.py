@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.frames.log.file_keys import canonical_path, deletion_vector_id
 from sparkdelta.frames.log.statistics import statistics_text
-from sparkdelta.schema.action_schemas import ADD, CDC, REMOVE
+from sparkdelta.schema.action_schemas import ADD, CHANGES
 from sparkdelta.schema.checkpoint_schema import STATS_PARSED
 
 LINE = "line"
@@ -38,9 +38,8 @@ def conformed_actions(actions: DataFrame, stored: StructType) -> DataFrame:
     ----------
     PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
     """
-    types = {"add": ADD, "remove": REMOVE, "cdc": CDC}
     return actions.select(
-        *(_conformed(name, wanted, stored).alias(name) for name, wanted in types.items())
+        *(_conformed(action, stored).alias(action.name) for action in CHANGES.fields)
     )
 
 
@@ -140,18 +139,20 @@ def repeated_files(actions: DataFrame, *, table_root: str) -> DataFrame:
     return counted.filter("actions > 1").select("key.path")
 
 
-def _conformed(action: str, wanted: StructType, stored: StructType) -> Column:
+def _conformed(wanted: StructField, stored: StructType) -> Column:
+    action, wanted_type = wanted.name, wanted.dataType
+    assert isinstance(wanted_type, StructType)
     data_type = stored[action].dataType if action in stored.names else None
     names = data_type.names if isinstance(data_type, StructType) else []
     fields = [
         (F.col(f"{action}.{f.name}") if f.name in names else F.lit(None))
         .cast(f.dataType)
         .alias(f.name)
-        for f in wanted.fields
+        for f in wanted_type.fields
     ]
     if "path" not in names:
-        return F.lit(None).cast(wanted)
-    return F.when(F.col(f"{action}.path").isNotNull(), F.struct(*fields)).cast(wanted)
+        return F.lit(None).cast(wanted_type)
+    return F.when(F.col(f"{action}.path").isNotNull(), F.struct(*fields)).cast(wanted_type)
 
 
 def _is_data(action: str) -> Column:

@@ -63,6 +63,8 @@ class TableState:
         The number of live files, where the version checksum tells.
     cached
         The live files of this version or an earlier one; used instead of the checkpoint.
+    known
+        The only live adds that are of interest, as local data; used instead of the log.
     shows_progress
         True to show a progress bar for a long query, see `engine.progress`.
 
@@ -76,6 +78,7 @@ class TableState:
     partition_time_zone: str
     num_files: int | None = None
     cached: CachedAdds | None = None
+    known: DataFrame | None = None
     shows_progress: bool = False
 
     def has_few_files(self, bound: int) -> bool:
@@ -118,6 +121,16 @@ class TableState:
             return self._adds_since_cached(self.cached, skipping)
         adds = self._all_adds if skipping is None else self._live_adds(skipping)
         return self._typed(adds, with_json=with_json)
+
+    def with_known(self, adds: DataFrame, count: int) -> TableState:
+        """The state if these were the only live files.
+
+        Parameters
+        ----------
+        adds
+            The fields of their actions, as local data.
+        """
+        return replace(self, known=adds, num_files=count, cached=None)
 
     def adds_as_stored(self) -> tuple[DataFrame, StoredFacts]:
         """The live adds as in the log, with the typed columns that the checkpoint has; and which
@@ -208,6 +221,8 @@ class TableState:
 
     def _live_adds(self, skipping: DataSkipping | FileMarks | None = None) -> DataFrame:
         """As `_all_adds`, but for those that are left out."""
+        if self.known is not None:
+            return _kept(self.known, skipping, NOTHING_STORED)
         new = _kept(newest_adds(self._newest), skipping, NOTHING_STORED)
         checkpoint = self.log.checkpoint
         if checkpoint is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,16 +10,18 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from sparkdelta.engine.driver import read_rows, read_table
 from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.engine.progress import progress
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
     DriverReadTooLargeError,
     InvalidArgumentError,
 )
+from sparkdelta.frames.commit.commit_lines import add_fields
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.frames.skipping.data_skipping import DataSkipping
 from sparkdelta.frames.skipping.failing_values import infallible_terms, is_infallible
@@ -31,6 +33,8 @@ from sparkdelta.protocol.predicates import And, ColumnPath, Predicate, is_usable
 from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
+from sparkdelta.schema.action_schemas import ADD
+from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
@@ -50,6 +54,11 @@ MAX_DRIVER_FILES = 100_000
 """The files of a scan whose list comes to the driver, unless a scan says otherwise; executors read
 the files of a larger one without it."""
 
+MAX_KNOWN_FILES = 1_000
+"""Up to this many files with rows to change are read from the log once, as a whole: a large log is
+not searched again for each step of an operation."""
+
+_ADD_TEXT = StructType([StructField("add", StringType())])
 _ROW_TRACKING = {
     "_metadata.row_id": (MetadataColumn.ROW_ID, "row_id"),
     "_metadata.row_commit_version": (MetadataColumn.ROW_COMMIT_VERSION, "row_commit_version"),
@@ -95,6 +104,31 @@ class Scan:
     def row_schema(self) -> StructType:
         """The schema of the rows, with all the table's columns."""
         return self._request(frozenset(), None).output
+
+    def with_known_files(self) -> Scan:
+        """The same scan, of files that are read from the log once for all that is done with it, if
+        they are no more than `MAX_KNOWN_FILES`.
+        """
+        state, bound = self._state, MAX_KNOWN_FILES
+        fields = add_fields(state.configuration.statistics)
+        adds = self.files(with_json=True).selectExpr(f"to_json({fields}) AS add")
+        with self._named_jobs():
+            try:
+                known = read_table(
+                    adds if self._has_few_files(bound) else adds.limit(bound + 1),
+                    what="files that may have rows to change",
+                    bound=bound,
+                    version=state.log.segment.version,
+                )
+            except DriverReadTooLargeError:
+                return self
+        texts = local_frame(state.log.spark, known, _ADD_TEXT)
+        parsed = texts.selectExpr(f"{from_json_text('add', ADD)} AS add").select("add.*")
+        return replace(self, _state=state.with_known(parsed, known.num_rows))
+
+    def reading(self, columns: Sequence[str] | None) -> Scan:
+        """The same scan, of these columns; None for all."""
+        return replace(self, columns=None if columns is None else tuple(columns))
 
     def files(self, *, with_json: bool = False) -> DataFrame:
         """The data files that the scan reads: the columns of `Snapshot.add_files`.

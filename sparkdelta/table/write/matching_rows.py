@@ -16,6 +16,7 @@ from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.table.scan.conditions import parse_deterministic_where, shown
 from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
+from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.rewriting import files_of_partitions, selects_partitions
@@ -25,7 +26,6 @@ from sparkdelta.table.write.touched_files import (
     touch_files,
     whole_files,
 )
-from sparkdelta.workers.deletion_vector_writer import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class MatchingRows:
 
     Attributes
     ----------
+    scan
+        Of these rows.
     names
         Of the table's rows in the condition.
     touched
@@ -42,16 +44,14 @@ class MatchingRows:
         The data that this depends on, for conflict detection.
     """
 
-    snapshot: Snapshot
-    where: str | Column | None
+    scan: Scan
     names: RowNames
     touched: TouchedFiles
     read: ReadSet
 
     def rows(self, *metadata_columns: MetadataColumn) -> DataFrame:
         """The rows: the table's columns, then metadata columns. Lazy."""
-        scan = self.snapshot.scan(self.where).under(self.names)
-        return scan.rows_with(*metadata_columns, among=self.touched.paths)
+        return self.scan.rows_with(*metadata_columns, among=self.touched.paths)
 
 
 def find_matching_rows(
@@ -60,7 +60,6 @@ def find_matching_rows(
     stage: Staging,
     *,
     operation: str,
-    vectors: Vectors,
     names: RowNames = NO_NAMES,
 ) -> MatchingRows:
     """Find the rows that a condition is true of, all of them without one.
@@ -79,9 +78,10 @@ def find_matching_rows(
     ColumnNotFoundError, InvalidConditionError
         It is not valid.
     """
+    scan = snapshot.scan(where).under(names)
     if where is None:
         touched = whole_files(snapshot, snapshot.add_files())
-        return MatchingRows(snapshot, None, names, touched, ReadSet(whole_table=True))
+        return MatchingRows(scan, names, touched, ReadSet(whole_table=True))
     configuration = snapshot.configuration
     predicate = parse_deterministic_where(
         snapshot.log.spark, where, configuration, operation=operation, names=names
@@ -90,13 +90,11 @@ def find_matching_rows(
     if selects_partitions(predicate, configuration):
         touched = whole_files(snapshot, files_of_partitions(snapshot, where, names=names))
     else:
-        scan = snapshot.scan(where, []).under(names)
-        positions = scan.rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
+        scan = scan.with_known_files()
+        positions = scan.reading(()).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
         adds = scan.files(with_json=True)
-        touched = touch_files(
-            snapshot, keyed_positions(positions), stage, vectors=vectors, adds=adds
-        )
-    return MatchingRows(snapshot, where, names, touched, read)
+        touched = touch_files(snapshot, keyed_positions(positions), stage, adds=adds)
+    return MatchingRows(scan, names, touched, read)
 
 
 def condition_parameter(where: str | Column | None, *, without: str | None = None) -> str:

@@ -23,6 +23,7 @@ from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.scan.conditions import deterministic_filter, with_partition_terms
 from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.scan.row_names import RowNames
+from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.merge_clauses import Clause, ResolvedClause
@@ -77,6 +78,8 @@ class MergeMatches:
     matching, acting_alone
         True of the rows of the table in `pairs`, and of those that a clause may act on without the
         source; None where nothing is known.
+    matching_scan, scan_alone
+        Of the same rows; the second is None without such clauses.
     """
 
     pairs: DataFrame
@@ -85,7 +88,9 @@ class MergeMatches:
     num_rows: Mapping[int | None, int]
     num_source_rows: int
     matching: Predicate | None
+    matching_scan: Scan
     acting_alone: Predicate | None = None
+    scan_alone: Scan | None = None
 
     @property
     def either(self) -> Predicate | None:
@@ -93,6 +98,15 @@ class MergeMatches:
         if self.unmatched is None or self.matching is None:
             return self.matching
         return None if self.acting_alone is None else Or((self.matching, self.acting_alone))
+
+    @property
+    def files(self) -> DataFrame:
+        """The files that may have these rows, as `Scan.files` gives them with `stats`."""
+        adds = self.matching_scan.files(with_json=True)
+        if self.scan_alone is None:
+            return adds
+        alone = self.scan_alone.files(with_json=True)
+        return adds.unionByName(alone.join(adds.select("path"), "path", "left_anti"))
 
     @property
     def read(self) -> ReadSet:
@@ -149,21 +163,35 @@ class _Matching:
         terms = self._terms(self.frames.both, self.condition)
         keys = source_keys(self.source, terms)
         matching = self._all_of([*terms.target, *keys.predicates])
-        found = self._no_pairs() if keys.matches_none else self._pairs(matching)
+        scan = self.snapshot.candidates(matching)
+        if not keys.matches_none:
+            scan = scan.with_known_files()
+        found = self._no_pairs() if keys.matches_none else self._pairs(scan)
         pairs = self.stage.stage_rows(found, "pairs")
-        acting_alone = unmatched = new = None
+        acting_alone = scan_alone = unmatched = new = None
         if self._conditions(NOT_MATCHED_BY_SOURCE):
             acting_alone = self._acting_alone()
-            unmatched = self.stage.stage_rows(self._unmatched(acting_alone, pairs), "unmatched")
+            scan_alone = self.snapshot.candidates(acting_alone).with_known_files()
+            unmatched = self.stage.stage_rows(self._unmatched(scan_alone, pairs), "unmatched")
         if self._conditions(NOT_MATCHED):
             alone = self.source.rows.join(pairs.select(SOURCE_ROW), SOURCE_ROW, "left_anti")
             new = alone.select("*", self._clause(NOT_MATCHED)).filter(_ACTS)
         num_rows = self._num_rows(pairs, unmatched, new, terms.keys)
-        return MergeMatches(pairs, unmatched, new, num_rows, keys.num_rows, matching, acting_alone)
+        return MergeMatches(
+            pairs=pairs,
+            unmatched=unmatched,
+            new=new,
+            num_rows=num_rows,
+            num_source_rows=keys.num_rows,
+            matching=matching,
+            matching_scan=scan,
+            acting_alone=acting_alone,
+            scan_alone=scan_alone,
+        )
 
-    def _pairs(self, predicate: Predicate | None) -> DataFrame:
+    def _pairs(self, scan: Scan) -> DataFrame:
         conditions = [self.condition, *self._conditions(MATCHED).values()]
-        rows = self._target_rows(self.frames.both, conditions, predicate)
+        rows = self._target_rows(self.frames.both, conditions, scan)
         source = self.source.rows
         if self.source.size_bytes <= MAX_BROADCAST_BYTES:
             source = F.broadcast(source)
@@ -174,9 +202,9 @@ class _Matching:
         columns = ", ".join(f"{quoted(name)} LONG" for name in (FILE, POSITION, SOURCE_ROW))
         return self.stage.spark.createDataFrame([], f"{columns}, {quoted(CLAUSE)} INT")
 
-    def _unmatched(self, predicate: Predicate | None, pairs: DataFrame) -> DataFrame:
+    def _unmatched(self, scan: Scan, pairs: DataFrame) -> DataFrame:
         conditions = list(self._conditions(NOT_MATCHED_BY_SOURCE).values())
-        rows = self._target_rows(self.frames.target, conditions, predicate)
+        rows = self._target_rows(self.frames.target, conditions, scan)
         rows = rows.select(FILE, POSITION, self._clause(NOT_MATCHED_BY_SOURCE)).filter(_ACTS)
         return rows.join(pairs.select(FILE, POSITION), [FILE, POSITION], "left_anti")
 
@@ -184,11 +212,9 @@ class _Matching:
         self,
         frame: DataFrame,
         conditions: Sequence[str | Column | None],
-        predicate: Predicate | None,
+        scan: Scan,
     ) -> DataFrame:
-        """The rows of the table that a predicate may be true of, with the columns that conditions
-        on a frame need.
-        """
+        """The rows of a scan, with the columns that conditions on a frame need."""
         table = self.snapshot.configuration
         checked = frame.select(*(expression(each) for each in conditions if each is not None))
         engine = engine_of(self.stage.spark)
@@ -196,8 +222,7 @@ class _Matching:
             name.removeprefix(TARGET) for name in engine.columns_used(checked, self.frames.target)
         }
         columns = [name for name in table.schema.names if name in used]
-        scan = self.snapshot.candidates(predicate, columns)
-        rows = scan.rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
+        rows = scan.reading(columns).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
         rows = positioned(rows, table).select(*map(quoted, columns), FILE, POSITION)
         return with_target_names(rows, columns, target_names(table.schema, self.names))
 

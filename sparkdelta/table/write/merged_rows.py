@@ -16,7 +16,6 @@ from pyspark.sql import functions as F
 
 from sparkdelta.frames.rows.conformed_rows import retyped_rows
 from sparkdelta.protocol.change_types import CHANGE_TYPE, ChangeType
-from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.scan.row_names import RowNames
@@ -46,12 +45,17 @@ from sparkdelta.table.write.staged_rows import computed_once
 from sparkdelta.table.write.table_change import TableChange
 from sparkdelta.table.write.touched_files import TouchedFiles
 
+MAX_BROADCAST_ROWS = 1_000_000
+"""The positions of up to this many rows are sent to every executor, so that the rows of their files
+need not be shuffled."""
+
 _BEFORE, _FILE, _POSITION = (
     "sparkdelta:before",
     "sparkdelta:acted_file",
     "sparkdelta:acted_position",
 )
 _ASSIGNMENTS = "sparkdelta:assignments"
+_DELETES = (Clause.MATCHED_DELETE, Clause.NOT_MATCHED_BY_SOURCE_DELETE)
 _UPDATES = (Clause.MATCHED_UPDATE, Clause.NOT_MATCHED_BY_SOURCE_UPDATE)
 
 
@@ -121,12 +125,9 @@ class MergedRows:
 
     def _updated(self, kind: Clause) -> DataFrame:
         """The new rows of one kind of update, which keep their ids."""
-        writer, is_matched = self.writer, kind.is_matched
-        acted = self.matches.pairs if is_matched else self.matches.unmatched
-        assert acted is not None
-        predicate = self.matches.matching if is_matched else self.matches.acting_alone
-        rows = self._target_rows(acted.filter(self._acts(kind)), predicate, *writer.row_ids)
-        if is_matched:
+        writer = self.writer
+        rows = self._target_rows(kind, *writer.row_ids)
+        if kind.is_matched:
             rows = rows.join(self.source.rows, SOURCE_ROW)
         kept = list(writer.file_columns)
         if self._writes_changes:
@@ -197,34 +198,31 @@ class MergedRows:
                 new.select(*names, kind.alias(CHANGE_TYPE)),
                 with_change_type(retyped_rows(before, fields, ()), ChangeType.UPDATE_PREIMAGE),
             ]
-        for deletion, acted in (
-            (Clause.MATCHED_DELETE, self.matches.pairs),
-            (Clause.NOT_MATCHED_BY_SOURCE_DELETE, self.matches.unmatched),
-        ):
-            if self._count(deletion) and acted is not None:
-                once = acted.filter(self._acts(deletion)).dropDuplicates([FILE, POSITION])
-                rows = self._target_rows(once, None)
+        for deletion in _DELETES:
+            if self._count(deletion):
                 names = self.writer.snapshot.schema.names
+                rows = self._target_rows(deletion)
                 rows = rows.select(*(F.col(quoted(TARGET + n)).alias(n) for n in names))
                 frames.append(with_change_type(retyped_rows(rows, fields, ()), ChangeType.DELETE))
         return reduce(DataFrame.unionByName, frames)
 
-    def _target_rows(
-        self, acted: DataFrame, predicate: Predicate | None, *row_ids: MetadataColumn
-    ) -> DataFrame:
-        """The rows of the table that a clause acts on, with the columns of `acted`.
-
-        Parameters
-        ----------
-        acted
-            `FILE`, `POSITION`, `CLAUSE` and others of these rows.
-        predicate
-            True of them.
+    def _target_rows(self, kind: Clause, *row_ids: MetadataColumn) -> DataFrame:
+        """The rows of the table that clauses of a kind act on, with `FILE`, `POSITION`, `CLAUSE`
+        and, if they are matched, `SOURCE_ROW`.
         """
+        matches, is_matched = self.matches, kind.is_matched
+        acted = matches.pairs if is_matched else matches.unmatched
+        scan = matches.matching_scan if is_matched else matches.scan_alone
+        assert acted is not None
+        assert scan is not None
+        acted = acted.filter(self._acts(kind))
+        if kind in _DELETES:  # several rows of the source may match the same one
+            acted = acted.dropDuplicates([FILE, POSITION])
+        if self._count(kind) <= MAX_BROADCAST_ROWS:
+            acted = F.broadcast(acted)
         writer, schema = self.writer, self.writer.snapshot.schema
         positions = (MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
-        scan = writer.snapshot.candidates(predicate, schema.names)
-        found = scan.rows_with(*positions, *row_ids, among=self.touched.paths)
+        found = scan.reading(schema.names).rows_with(*positions, *row_ids, among=self.touched.paths)
         rows = positioned(found, writer.snapshot.configuration)
         if row_ids:
             # The rows keep their ids; null stands for the version of the commit.

@@ -39,8 +39,10 @@ from sparkdelta.protocol.predicates import (
 )
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import has_change_data_feed
+from sparkdelta.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.log.state import NUM_RECORDS
 from sparkdelta.table.scan.conditions import parse_deterministic_where
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.snapshot import Snapshot
@@ -322,18 +324,25 @@ def _partition_predicates(snapshot: Snapshot, texts: DataFrame) -> tuple[Predica
     return tuple(partitions)
 
 
-def remove_actions(adds: DataFrame, *, data_change: bool = True) -> DataFrame:
+def remove_actions(
+    adds: DataFrame, *, num_records: SparkColumn | None = None, data_change: bool = True
+) -> DataFrame:
     """The actions that remove files, in a column `remove`.
 
     Parameters
     ----------
     adds
         The columns of `Snapshot.add_files`.
+    num_records
+        The rows of each file, deleted ones included; by default, those of `stats_parsed`.
 
     References
     ----------
-    PROTOCOL.md#add-file-and-remove-file
+    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#per-file-statistics
     """
+    if num_records is None:
+        num_records = F.col(STATS_PARSED)[NUM_RECORDS]
+    stats = F.to_json(F.struct(num_records.alias(NUM_RECORDS)))
     now = time.time_ns() // 1_000_000
     return adds.select(
         F.struct(
@@ -346,5 +355,6 @@ def remove_actions(adds: DataFrame, *, data_change: bool = True) -> DataFrame:
             "deletionVector",
             "baseRowId",
             "defaultRowCommitVersion",
+            F.when(num_records.isNotNull(), stats).alias("stats"),
         ).alias("remove")
     )

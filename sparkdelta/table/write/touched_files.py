@@ -32,14 +32,12 @@ from sparkdelta.protocol.file_actions import AddFile
 from sparkdelta.protocol.file_paths import resolve
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, data_directory
 from sparkdelta.protocol.roaring_bitmaps import chunks_of_rows
-from sparkdelta.protocol.table_features import TableFeature, is_supported
-from sparkdelta.protocol.table_properties import is_on
+from sparkdelta.protocol.table_properties import max_deleted_share as table_share
 from sparkdelta.schema.action_schemas import ADD as ADD_TYPE
 from sparkdelta.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.parquet import WRITE_OPTIONS
-from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.scan.request import MetadataColumn, partition_column
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot import Snapshot
@@ -63,7 +61,6 @@ from sparkdelta.workers.deletion_vector_writer import (
     WORD,
     DeletionVectorWriter,
     Outcome,
-    Vectors,
     write_deletion_vectors,
 )
 from sparkdelta.workers.files import StoredFiles
@@ -141,19 +138,6 @@ class TouchedFiles:
     directory: str | None = None
 
 
-def vectors_of(table: TableConfiguration) -> Vectors:
-    """Return the files of a table that get a deletion vector.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vectors
-    """
-    is_active = is_supported(table.protocol, TableFeature.DELETION_VECTORS) and is_on(
-        table.properties, "delta.enableDeletionVectors"
-    )
-    return Vectors.BY_SHARE if is_active else Vectors.NEVER
-
-
 def whole_files(snapshot: Snapshot, adds: DataFrame) -> TouchedFiles:
     """All rows of some files, which are removed without being read.
 
@@ -207,18 +191,20 @@ def touch_files(
     positions: DataFrame,
     stage: Staging,
     *,
-    vectors: Vectors,
+    max_deleted_share: float | None = None,
     adds: DataFrame | None = None,
 ) -> TouchedFiles:
     """Write the deletion vectors of rows to delete, into a directory of their own.
 
-    The positions are evaluated once. A file without other rows is removed; of others, `vectors`
-    says whether they keep the vector, or are rewritten.
+    The positions are evaluated once. A file without other rows is removed; others keep the vector,
+    or are rewritten.
 
     Parameters
     ----------
     positions
         As `keyed_positions` gives them; rows may repeat.
+    max_deleted_share
+        See `protocol.table_properties.max_deleted_share`; by default, that of the table.
     stage
         A directory for what is of use until the commit.
     adds
@@ -239,7 +225,10 @@ def touch_files(
     PROTOCOL.md#deletion-vectors, PROTOCOL.md#writer-requirement-for-deletion-vectors
     """
     among = snapshot.add_files() if adds is None else adds
-    touching = _Touching(snapshot, stage, vectors, among, data_directory(str(uuid4())))
+    table = snapshot.configuration
+    if max_deleted_share is None:
+        max_deleted_share = table_share(table.protocol, table.properties)
+    touching = _Touching(snapshot, stage, max_deleted_share, among, data_directory(str(uuid4())))
     delete = snapshot.log.store.table_files().delete_directory
     with report_orphans(snapshot.path, [touching.target], delete):
         return touching.result(positions)
@@ -249,7 +238,7 @@ def touch_files(
 class _Touching:
     snapshot: Snapshot
     stage: Staging
-    vectors: Vectors
+    max_deleted_share: float
     adds: DataFrame
     directory: str
 
@@ -370,7 +359,7 @@ class _Touching:
             table_root=root,
             directory=self.directory,
             scratch=f"{LOG_DIRECTORY}/{self.stage.name}/vectors",
-            vectors=self.vectors,
+            max_deleted_share=self.max_deleted_share,
             version=self.snapshot.version,
         )
 
@@ -477,9 +466,11 @@ def _actions(touched: DataFrame) -> DataFrame:
     ----------
     PROTOCOL.md#add-file-and-remove-file
     """
-    parsed = touched.selectExpr(f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}", VECTOR, STATS)
+    parsed = touched.selectExpr(
+        f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}", VECTOR, STATS, NUM_RECORDS
+    )
     changed = {"dataChange": "TRUE", "stats": STATS, "deletionVector": VECTOR}
     fields = ", ".join(f"{changed.get(n, f'{ADD}.{n}')} AS {n}" for n in ADD_TYPE.names)
     adds = parsed.filter(f"{STATS} IS NOT NULL").selectExpr(f"struct({fields}) AS add")
-    removes = remove_actions(parsed.select(f"{ADD}.*"))
+    removes = remove_actions(parsed.select(f"{ADD}.*", NUM_RECORDS), num_records=F.col(NUM_RECORDS))
     return removes.unionByName(adds, allowMissingColumns=True)
