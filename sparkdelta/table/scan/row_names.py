@@ -38,13 +38,16 @@ NO_NAMES = RowNames()
 
 
 def columns_frame(rows: DataFrame, before: DataFrame | None = None) -> DataFrame:
-    """A DataFrame without rows whose own columns can stand for those of some rows.
+    """A DataFrame without rows whose own columns can stand for those of some rows; the rows on
+    Spark Connect, where they cannot.
 
     Parameters
     ----------
     before
         Such a frame of an earlier version, whose columns can stand for those that are still there.
     """
+    if not engine_of(rows.sparkSession).sees_plans:
+        return rows
     columns = StructType([StructField(f.name, as_nullable(f.dataType)) for f in rows.schema])
     frame = rows.sparkSession.createDataFrame([], columns).alias(qualifier_of(columns))
     return frame if before is None else RowNames(frame=before).given_to(frame)
