@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -74,3 +75,20 @@ def test_columns_of_an_earlier_schema(spark: SparkSession, table_path: str) -> N
         with pytest.raises(InvalidConditionError) as raised:
             own.delete(column)
         assert raised.value.spark_condition.startswith("MISSING_ATTRIBUTES")
+
+
+def test_frames_that_are_joined(spark: SparkSession, table_path: str) -> None:
+    """As in delta-spark: an equality is understood, what else is ambiguous is refused. Each frame
+    keeps to its version.
+    """
+    own = table(spark, table_path)
+    before = own.toDF()
+    own.delete("id > 4")
+    after = own.toDF()
+    assert before.join(after, before["id"] == after["id"]).count() == 5
+    assert before.join(after, "id").count() == 5
+    assert after.unionByName(before).count() == 35
+    assert before.subtract(after).count() == 25
+    assert before.alias("b").join(after.alias("a"), F.expr("a.id < b.id AND b.id = 3")).count() == 3
+    with pytest.raises(AnalysisException):
+        before.join(after, before["id"] > after["id"]).count()
