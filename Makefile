@@ -74,7 +74,7 @@ bench-maintenance: java $(VENV)/.installed ## Benchmark VACUUM of 100k files and
 	$(BIN)/python -m tests.benchmarks --only maintenance $(BENCH)
 
 .PHONY: bench-changes
-bench-changes: java $(VENV)/.installed ## Benchmark reading changes against delta-spark and exceptAll
+bench-changes: java $(VENV)/.installed ## Benchmark changes and streams against delta-spark, exceptAll and Spark
 	$(BIN)/python -m tests.benchmarks --only changes $(BENCH)
 
 ##@ Checks

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -15,19 +14,11 @@ from sparkdelta import DeltaTable, read_changes, read_delta, write_delta
 from tests.benchmarks.data import STORED
 from tests.benchmarks.measurement import Stopwatch, at_most
 from tests.benchmarks.parts import Measured, against_delta_spark, run_parts
+from tests.benchmarks.streams import Sizes, small_batches, stream_sink, stream_source
 from tests.support.delta_spark import VERSION, DeltaSpark
 
 _RIVAL_MEMORY = "2g"
 _COMMITS = 100
-
-
-class Sizes(Protocol):
-    """Of the benchmark's scale."""
-
-    @property
-    def data_files(self) -> int: ...
-    @property
-    def rows_per_file(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +110,9 @@ def net_changes(bench: _Bench) -> Measured:
 CHANGE_PARTS: dict[str, Callable[[_Bench], Measured]] = {
     "net-changes": net_changes,
     "delta-spark-change-feed": changes_of_commits,
+    "stream-source": stream_source,
+    "small-batches": small_batches,
+    "delta-spark-stream-sink": stream_sink,
 }
 
 

@@ -16,7 +16,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import sparkdelta
-from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta, write_delta
+from sparkdelta import (
+    DeltaError,
+    DeltaTable,
+    load_snapshot,
+    read_delta,
+    read_stream,
+    write_delta,
+    write_stream,
+)
 from tests.support.distributed import distributed_scans
 from tests.support.log_writer import write_checkpoint, write_commit, write_v2_checkpoint
 from tests.support.reference_model import replay
@@ -40,7 +48,7 @@ import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
-from tests.connect.test_connect import by_pyspark, described, written
+from tests.connect.test_connect import by_pyspark, described, streams, written
 from tests.support.distributed import distributed_scans
 spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
     .config("spark.driver.memory", "1g").config("spark.sql.shuffle.partitions", "2")
@@ -64,6 +72,7 @@ try:
 except Exception as error:
     found["hostile"] = repr(error)[:1000]
 found["written"] = written(spark, Path(sys.argv[2]))
+found["streams"] = streams(spark, sys.argv[2] + "/my table")
 found["by pyspark"] = by_pyspark(spark, Path(sys.argv[2]))
 print(json.dumps(found))
 spark.stop()
@@ -86,6 +95,18 @@ def described(spark: SparkSession, path: str, *, by_workers: bool = False) -> An
     by_column = snapshot.scan((F.col("id") > 1) & (F.col("id") < 9))
     kept = [by_column.to_df().count(), by_column.report().after_statistics.files]
     return [snapshot.version, rows, paths(snapshot), history, totals, filtered, kept]
+
+
+def streams(spark: SparkSession, path: str) -> list[str]:
+    """The errors of streams."""
+    rows = spark.readStream.format("rate").load()
+    refused = []
+    for call in (lambda: read_stream(spark, path), lambda: write_stream(rows, path, path)):
+        try:
+            call()
+        except DeltaError as error:
+            refused.append(error.error_class)
+    return refused
 
 
 def written(spark: SparkSession, root: Path) -> Any:
@@ -295,6 +316,10 @@ def test_what_connect_cannot_read(by_connect: dict[str, Any]) -> None:
     assert by_connect["no bytes"] == ["StorageError"], "never fewer rows"
     assert by_connect["torn"] == ["MalformedLogFileError"], "never an older version"
     assert by_connect["without ids"] == ["ColumnMappingError"], "never read by physical names"
+
+
+def test_streams_are_refused(by_connect: dict[str, Any]) -> None:
+    assert by_connect["streams"] == ["DELTA_STREAM_NOT_SUPPORTED"] * 2
 
 
 def test_settings_do_not_matter(by_connect: dict[str, Any]) -> None:

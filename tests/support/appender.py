@@ -9,7 +9,7 @@ from unittest.mock import patch
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta import DeltaTable, write_delta
+from sparkdelta import DeltaTable, read_stream, write_delta, write_stream
 from sparkdelta.storage import hadoop
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.staging import Staging
@@ -101,3 +101,34 @@ def stuck_before_publishing(spark: SparkSession, path: str, reached: str) -> Non
 def _never(reached: str) -> None:
     Path(reached).touch()
     time.sleep(600)
+
+
+def stream(spark: SparkSession, paths: list[str], stop: list[object] | None = None) -> int:
+    """A query from one table to another, with a file in each batch, until all is read; the number
+    of the last batch.
+
+    Parameters
+    ----------
+    paths
+        The source, the target and the checkpoint.
+    stop
+        The number of a batch, ``before`` or ``after``, and a file: at the commit of that batch the
+        query comes to a halt, when it is about to be made or when it is done, and the file is made.
+    """
+    source, target, checkpoint = paths
+    commit = Transaction.commit
+
+    def halting(self: Transaction) -> object:
+        batch = self.staged.transactions[0].version
+        if stop is not None and stop[:2] == [batch, "before"]:
+            _never(str(stop[2]))
+        done = commit(self)
+        if stop is not None and stop[:2] == [batch, "after"]:
+            _never(str(stop[2]))
+        return done
+
+    with patch.object(Transaction, "commit", halting):
+        rows = read_stream(spark, source, max_files_per_trigger=1)
+        query = write_stream(rows, target, checkpoint, trigger={"availableNow": True})
+        query.awaitTermination()
+    return max((progress["batchId"] for progress in query.recentProgress), default=-1)

@@ -33,8 +33,10 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.storage.stream_source import ReadLimit
 from sparkdelta.table.log import line_reader
+from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.stream import commit_files, indexed_files
 from sparkdelta.table.stream.admission import Admission
+from sparkdelta.table.stream.commit_files import between_offsets
 from sparkdelta.table.stream.options import StreamOptions
 from sparkdelta.table.stream.source import TableStream
 from tests.support.log_writer import write_commit
@@ -340,9 +342,25 @@ def test_changes_are_whole_commits(spark: SparkSession, table_path: str) -> None
             assert [place(end) for end in ends(source)] == [
                 (2, -1, False), (3, -1, False), (5, -1, False), (6, -1, False),
             ]  # fmt: skip
-    within = json.dumps({**json.loads(next(ends(source))), "index": 0})
-    with pytest.raises(SplitChangesOffsetError):
-        list(ends(source, within))
+    # As delta-spark divides the changes of the second commit: an add, and then a remove.
+    whole = next(ends(source))
+    within = json.dumps({**json.loads(whole), "index": 0})
+    plans = [
+        source._planner.plan(source._state("q"), source._parsed(a), ALL, source._parsed(b))
+        for a, b in ((whole, within), (within, list(ends(source))[1]))
+    ]
+    for plan, kind in zip(plans, ("add", "remove"), strict=True):
+        changed = plan.changed
+        assert changed is not None
+        commits = CommitRange.read(source.opened.log.reader, changed.commits)
+        lines = between_offsets(commits, changed.begin, changed.end).local_lines
+        assert lines is not None
+        assert [next(iter(json.loads(line))) for line in lines["line"].to_pylist()] == [kind]
+    with (
+        patch.object(line_reader, "DRIVER_LOG_BYTES", 10),
+        pytest.raises(SplitChangesOffsetError),
+    ):
+        source._planner.rows(plans[0])
     write_commit(path, 6, [metadata(*FIELDS)])
     with pytest.raises(MissingChangeDataError):
         list(ends(source))

@@ -38,6 +38,7 @@ from sparkdelta.table.stream.admission import Admission
 from sparkdelta.table.stream.commit_files import (
     REMOVED,
     added_files,
+    between,
     kinds_of_files,
     table_changes,
     windows,
@@ -45,6 +46,20 @@ from sparkdelta.table.stream.commit_files import (
 from sparkdelta.table.stream.indexed_files import EXCLUDED, INDEX, VERSION, FileList, IndexedFiles
 from sparkdelta.table.stream.options import StreamOptions
 from sparkdelta.table.stream.schema_check import SchemaCheck
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedCommits:
+    """The commits whose changes are read from one offset to another."""
+
+    begin: StreamOffset
+    end: StreamOffset
+    commits: tuple[LogFile, ...]
+
+    @property
+    def divides_a_commit(self) -> bool:
+        """True if an offset is between the files of a commit."""
+        return max(self.begin.index, self.end.index) > BEFORE_FILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +72,13 @@ class BatchPlan:
         Files with the columns of `FileList`, VERSION and INDEX.
     end
         The offset after all of it.
-    commits
+    changed
         The commits whose changes are read, in a stream of changes.
     """
 
     files: tuple[pa.Table, ...]
     end: StreamOffset
-    commits: tuple[LogFile, ...] = ()
+    changed: ChangedCommits | None = None
 
 
 @dataclass(slots=True)
@@ -94,9 +109,9 @@ class QueryState:
             self._indexed = make()
         return self._indexed
 
-    def release(self) -> None:
-        """Give back what Spark keeps."""
-        if self._indexed is not None:
+    def release(self, before: Version | None = None) -> None:
+        """Let go of the files of a version, if it is before another one."""
+        if self._indexed is not None and (before is None or self._indexed.version < before):
             self._indexed.release()
             self._indexed = None
 
@@ -242,13 +257,13 @@ class BatchPlanner:
                 problems.setdefault(version, problem)
         if self.options.skip_change_commits:
             files = files.filter(pc.invert(pc.is_in(files[VERSION], pa.array(removes, pa.int64()))))
-        files = _between(files, begin, finish)
+        files = files.filter(between(files, begin, finish))
         bad = min(problems, default=None)
         if bad is not None:
             before = files.filter(pc.less(files[VERSION], bad))
             yield _Part(before, StreamOffset(begin.table_id, max(bad, begin.version)))
             raise problems[bad]
-        yield _Part(files, _end_of(commits.files[-1].version, begin, finish))
+        yield _Part(files, end_of(commits.files[-1].version, begin, finish))
 
     def _large_parts(
         self,
@@ -269,7 +284,7 @@ class BatchPlanner:
         if problems:
             raise problems[commit.version]
         if removed is not None and self.options.skip_change_commits:
-            yield _Part(None, _end_of(commit.version, begin, finish))
+            yield _Part(None, end_of(commit.version, begin, finish))
             return
         files = state.indexed(
             commit.version,
@@ -407,22 +422,7 @@ def _indexed_parts(
     yield _Part(found, StreamOffset(begin.table_id, files.version + 1))
 
 
-def _between(files: pa.Table, begin: StreamOffset, finish: StreamOffset | None) -> pa.Table:
-    """Return the files of commits after an offset, up to another."""
-    version, index = files[VERSION], files[INDEX]
-
-    def is_after(offset: StreamOffset) -> pa.Array:
-        is_same = pc.equal(version, offset.version)
-        beyond = pc.and_(is_same, pc.greater(index, offset.index))
-        return pc.or_(pc.greater(version, offset.version), beyond)
-
-    files_after = is_after(begin)
-    if finish is not None:
-        files_after = pc.and_(files_after, pc.invert(is_after(finish)))
-    return files.filter(files_after)
-
-
-def _end_of(version: Version, begin: StreamOffset, finish: StreamOffset | None) -> StreamOffset:
+def end_of(version: Version, begin: StreamOffset, finish: StreamOffset | None) -> StreamOffset:
     """Return the offset after all of a commit that is read."""
     if finish is not None and finish.version == version:
         return finish

@@ -7,7 +7,6 @@ PROTOCOL.md#change-data-files
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from sparkdelta.exceptions import SplitChangesOffsetError
 from sparkdelta.protocol.change_types import ChangeType
 from sparkdelta.protocol.log_files import LogFile
 from sparkdelta.protocol.log_segment import readable_commits
-from sparkdelta.protocol.stream_offsets import BEFORE_FILES, StreamOffset
+from sparkdelta.protocol.stream_offsets import StreamOffset
 from sparkdelta.storage.stream_source import ReadLimit
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import commit_times
@@ -27,8 +26,15 @@ from sparkdelta.table.scan.change_scan import ChangeScan, with_change_columns
 from sparkdelta.table.scan.request import CHANGE_KIND, partition_column
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 from sparkdelta.table.stream.admission import Admission
-from sparkdelta.table.stream.batches import NO_LIMIT, BatchPlan, BatchPlanner, QueryState
-from sparkdelta.table.stream.commit_files import changed_files, windows
+from sparkdelta.table.stream.batches import (
+    NO_LIMIT,
+    BatchPlan,
+    BatchPlanner,
+    ChangedCommits,
+    QueryState,
+    end_of,
+)
+from sparkdelta.table.stream.commit_files import between_offsets, changed_files, windows
 from sparkdelta.table.stream.indexed_files import VERSION
 from sparkdelta.workers.split_rows import ONLY
 
@@ -36,14 +42,15 @@ from sparkdelta.workers.split_rows import ONLY
 class ChangePlanner(BatchPlanner):
     """Plans the batches of a stream of changes.
 
-    The changes of one commit are in one batch, so that an update has both of its rows there.
+    The changes of one commit are in one batch, so that an update has both of its rows there. A
+    batch that delta-spark planned may have a part of those of a commit.
     """
 
     __slots__ = ()
 
     @property
     def scan(self) -> ChangeScan:
-        return self._scan_of(())
+        return self._scan_of(CommitRange.read(self.opened.log.reader, ()))
 
     def plan(
         self,
@@ -52,9 +59,6 @@ class ChangePlanner(BatchPlanner):
         limit: ReadLimit,
         finish: StreamOffset | None = None,
     ) -> BatchPlan:
-        for offset in (begin, finish):
-            if offset is not None and offset.index > BEFORE_FILES and not offset.is_initial:
-                raise SplitChangesOffsetError(path=self.opened.path, version=offset.version)
         self._check_begin(state, begin)
         admission = Admission.of(limit, most=MAX_DRIVER_FILES if finish is None else NO_LIMIT)
         files: tuple[pa.Table, ...] = ()
@@ -70,8 +74,8 @@ class ChangePlanner(BatchPlanner):
             commits += admitted
             if len(admitted) < len(window) or admission.is_full:
                 break
-        end = StreamOffset(begin.table_id, commits[-1].version + 1) if commits else begin
-        return BatchPlan(files, end, tuple(commits))
+        end = end_of(commits[-1].version, begin, finish) if commits else begin
+        return BatchPlan(files, end, ChangedCommits(begin, end, tuple(commits)))
 
     def _admitted_commits(self, window: list[LogFile], admission: Admission) -> list[LogFile]:
         """Return the first commits whose changes are admitted."""
@@ -107,25 +111,35 @@ class ChangePlanner(BatchPlanner):
         return files.append_column(ONLY, pa.nulls(files.num_rows, files["deletionVector"].type))
 
     def _changes(self, plan: BatchPlan) -> list[DataFrame]:
-        return [self._scan_of(plan.commits).to_df()] if plan.commits else []
+        changed = plan.changed
+        if changed is None or not changed.commits:
+            return []
+        commits = CommitRange.read(self.opened.log.reader, changed.commits)
+        if changed.divides_a_commit:
+            if not commits.is_local:
+                version = changed.commits[-1].version
+                raise SplitChangesOffsetError(path=self.opened.path, version=version)
+            commits = between_offsets(commits, changed.begin, changed.end)
+        return [self._scan_of(commits).to_df()]
 
-    def _scan_of(self, commits: Sequence[LogFile]) -> ChangeScan:
+    def _scan_of(self, commits: CommitRange) -> ChangeScan:
         """Return the scan of the changes of some commits in order."""
         opened = self.opened
-        store, reader = opened.log.store, opened.log.reader
         in_commit = opened.configuration.in_commit_timestamps
         listed: list[LogFile] = []
-        if commits:
+        if commits.files:
             in_commit = opened.refresh().configuration.in_commit_timestamps
-            listed = readable_commits(list_log_files(store), path=opened.path)
+            listed = readable_commits(list_log_files(opened.log.store), path=opened.path)
         times = commit_times(listed, in_commit)
         configuration = with_change_columns(opened.configuration)
         return ChangeScan(
             replace(opened.state, configuration=configuration, cached=None),
             None,
             None,
-            commits=CommitRange.read(reader, commits),
-            times=times.filter(pc.is_in(times[VERSION], pa.array(c.version for c in commits))),
+            commits=commits,
+            times=times.filter(
+                pc.is_in(times[VERSION], pa.array(c.version for c in commits.files))
+            ),
             exclude_regex=self.options.exclude_regex,
             is_streaming=True,
         )

@@ -8,10 +8,12 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -19,6 +21,7 @@ from sparkdelta.engine.driver import read_rows, read_table
 from sparkdelta.frames.log.log_lines import parse_log_lines
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.log_files import LogFile, Version
+from sparkdelta.protocol.stream_offsets import StreamOffset
 from sparkdelta.schema.action_schemas import CHANGES
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.line_reader import DRIVER_LOG_BYTES
@@ -67,17 +70,55 @@ def added_files(commits: CommitRange, listed: FileList) -> pa.Table:
         bound=commits.local_lines.num_rows,
         version=commits.last_version,
     )
-    return table.append_column(INDEX, _indexes(table))
+    return table.append_column(
+        INDEX, _indexes(table[VERSION], pc.is_null(table[REMOVED]).to_numpy())
+    )
 
 
-def _indexes(files: pa.Table) -> pa.Array:
-    """The number of each added file among those of its version, from 0."""
-    is_added = pc.is_null(files[REMOVED]).to_numpy()
-    versions = files[VERSION].to_numpy()[is_added]
-    starts = np.searchsorted(versions, versions)  # of versions in order
-    indexes = np.zeros(files.num_rows, np.int64)
-    indexes[is_added] = np.arange(len(versions)) - starts
-    return pa.array(indexes, mask=~is_added)
+def _indexes(versions: pa.ChunkedArray, is_counted: np.ndarray) -> pa.Array:
+    """The number of each counted row among those of its version, from 0; null of others."""
+    counted = versions.to_numpy()[is_counted]
+    indexes = np.zeros(len(versions), np.int64)
+    indexes[is_counted] = np.arange(len(counted)) - np.searchsorted(counted, counted)
+    return pa.array(indexes, mask=~is_counted)
+
+
+def between(files: pa.Table, begin: StreamOffset, finish: StreamOffset | None) -> pa.Array:
+    """Return True for files of commits that are after an offset and not after another."""
+    version, index = files[VERSION], files[INDEX]
+
+    def is_after(offset: StreamOffset) -> pa.Array:
+        is_same = pc.equal(version, offset.version)
+        beyond = pc.and_(is_same, pc.greater(index, offset.index))
+        return pc.or_(pc.greater(version, offset.version), beyond)
+
+    if finish is None:
+        return is_after(begin)
+    return pc.and_(is_after(begin), pc.invert(is_after(finish)))
+
+
+def between_offsets(commits: CommitRange, begin: StreamOffset, finish: StreamOffset) -> CommitRange:
+    """Return commits in the driver's memory without the changes of files that are not between two
+    offsets.
+
+    The files of a commit are its change data files, if it has some, else those that it adds or
+    removes with `dataChange`, in the order of their lines.
+    """
+    lines = commits.local_lines
+    assert lines is not None
+    lines = lines.filter(pc.not_equal(pc.utf8_trim_whitespace(lines["line"]), ""))
+    kinds = read_table(
+        _kinds(commits, few=True).select("is_cdc"),
+        what="kinds of actions of commits",
+        bound=lines.num_rows,
+        version=commits.last_version,
+    )["is_cdc"]
+    with_cdc = pc.unique(lines[VERSION].filter(pc.fill_null(kinds, False)))
+    is_file = pc.equal(kinds, pc.is_in(lines[VERSION], with_cdc))
+    indexes = _indexes(lines[VERSION], pc.fill_null(is_file, False).to_numpy())
+    is_wanted = between(lines.append_column(INDEX, indexes), begin, finish)
+    wanted = lines.filter(pc.or_(pc.invert(pc.is_valid(indexes)), is_wanted))
+    return replace(commits, _lines=wanted)
 
 
 def kinds_of_files(commits: CommitRange) -> tuple[bool, str | None]:
@@ -120,12 +161,7 @@ def changed_files(commits: CommitRange) -> pa.Table:
     """Return version LONG, files LONG, size LONG of the files that hold the changes of each commit
     that has some, in order.
     """
-    schema = StructType([CHANGES[name] for name in ("add", "remove", "cdc")])
-    rows = parse_log_lines(commits.lines, actions=schema, few=commits.is_local)
-    kind = F.when(F.col("cdc.path").isNotNull(), F.lit(True))
-    kind = kind.when(F.expr("coalesce(add.dataChange, remove.dataChange)"), F.lit(False))
-    size = F.coalesce("cdc.size", "add.size", "remove.size", F.lit(0))
-    rows = rows.select(VERSION, kind.alias("is_cdc"), size.alias("size"))
+    rows = _kinds(commits, few=commits.is_local)
     counted = (
         rows.filter("is_cdc IS NOT NULL")
         .groupBy(VERSION, "is_cdc")
@@ -139,3 +175,15 @@ def changed_files(commits: CommitRange) -> pa.Table:
         version=commits.last_version,
     )  # fmt: skip
     return table.sort_by(VERSION)
+
+
+def _kinds(commits: CommitRange, *, few: bool) -> DataFrame:
+    """Return version LONG, is_cdc BOOLEAN (null for an action that changes no rows), size LONG: a
+    row for each action.
+    """
+    schema = StructType([CHANGES[name] for name in ("add", "remove", "cdc")])
+    rows = parse_log_lines(commits.lines, actions=schema, few=few)
+    kind = F.when(F.col("cdc.path").isNotNull(), F.lit(True))
+    kind = kind.when(F.expr("coalesce(add.dataChange, remove.dataChange)"), F.lit(False))
+    size = F.coalesce("cdc.size", "add.size", "remove.size", F.lit(0))
+    return rows.select(VERSION, kind.alias("is_cdc"), size.alias("size"))

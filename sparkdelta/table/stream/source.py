@@ -73,6 +73,7 @@ class TableStream:
                 begin = state.begin
             if state.ends_soon and state.last is None:
                 state.last = planner.newest_version(begin)
+            state.release(before=begin.version)
             plan = planner.plan(state, begin, limit)
         if plan.end == begin:
             return start

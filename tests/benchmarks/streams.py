@@ -1,0 +1,145 @@
+"""Streams: rows of a source, batches of a sink, and whether batches become slower with time."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkdelta import read_stream, write_delta, write_stream
+from tests.benchmarks.data import STORED
+from tests.benchmarks.measurement import Comparison, Stopwatch, at_most
+from tests.benchmarks.parts import Measured, against_delta_spark
+from tests.support.delta_spark import VERSION, DeltaSpark
+
+_NOW = {"availableNow": True}
+_RIVAL_MEMORY = "2g"
+_BATCHES = 20
+
+
+class Sizes(Protocol):
+    """Of the benchmark's scale."""
+
+    @property
+    def commits(self) -> tuple[int, ...]: ...
+    @property
+    def data_files(self) -> int: ...
+    @property
+    def rows_per_file(self) -> int: ...
+
+
+class Bench(Protocol):
+    """What the parts need."""
+
+    @property
+    def stopwatch(self) -> Stopwatch: ...
+    @property
+    def scratch(self) -> Path: ...
+    @property
+    def scale(self) -> Sizes: ...
+    @property
+    def spark(self) -> SparkSession: ...
+
+
+def stream_source(bench: Bench) -> Iterator[Comparison]:
+    """Rows of a table, against Spark's stream of the same Parquet files; four files a batch."""
+    path, scale = bench.scratch / "stream-source", bench.scale
+    num_rows = scale.data_files * scale.rows_per_file
+    rows = bench.spark.range(0, num_rows, 1, scale.data_files)
+    columns = (f"{sql} AS {name}" for name, (_, sql) in STORED.items())
+    write_delta(rows.selectExpr(*columns), str(path))
+    schema = bench.spark.read.parquet(str(path)).schema
+
+    def table() -> int:
+        return _read(read_stream(bench.spark, str(path), max_files_per_trigger=4), bench.scratch)
+
+    def files() -> int:
+        reader = bench.spark.readStream.schema(schema).option("maxFilesPerTrigger", 4)
+        return _read(reader.parquet(str(path)), bench.scratch)
+
+    yield bench.stopwatch.compare(
+        f"a stream of {num_rows:,} rows of 8 columns",
+        table,
+        files,
+        floor_name="readStream.parquet",
+        target=at_most(1 / 0.9),
+    )
+
+
+def _read(rows: DataFrame, scratch: Path) -> int:
+    """Read a stream to its end; the number of rows."""
+    checkpoint = scratch / f"checkpoint-{uuid4()}"
+    writer = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    shutil.rmtree(checkpoint)
+    return sum(batch["numInputRows"] for batch in query.recentProgress)
+
+
+def small_batches(bench: Bench) -> Iterator[Comparison]:
+    """The last batches of many, against the first ones after the start."""
+    last = bench.scale.commits[-1]
+    reader = bench.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
+    rows = reader.option("numPartitions", 1).load()
+    paths = (str(bench.scratch / f"{what}-{uuid4()}") for what in ("small-batches", "checkpoint"))
+    query = write_stream(rows, *paths)
+    seconds: dict[int, float] = {}
+    while max(seconds, default=0) < last:
+        time.sleep(1)
+        if query.exception() is not None:
+            raise RuntimeError(str(query.exception()))
+        found: list[dict[str, Any]] = list(query.recentProgress)
+        seconds |= {b["batchId"]: b["durationMs"]["triggerExecution"] / 1000 for b in found}
+    query.stop()
+    first = range(10, 10 + _BATCHES)
+    yield Comparison(
+        suite=bench.stopwatch.suite,
+        name=f"a batch of one row, the last {_BATCHES} of {last:,}",
+        floor_name=f"batches {first[0]} to {first[-1]}",
+        target=at_most(1.3),
+        jobs=None,
+        floor_seconds=tuple(seconds[number] for number in first),
+        seconds=tuple(seconds[number] for number in range(last - _BATCHES + 1, last + 1)),
+    )
+
+
+def stream_sink(bench: Bench) -> Measured:
+    """Small batches, against delta-spark's sink."""
+    return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, partial(_sinks, bench))
+
+
+def _sinks(bench: Bench, rival: DeltaSpark) -> Measured:
+    files = bench.scratch / "stream-sink"
+    bench.spark.range(0, _BATCHES, 1, _BATCHES).write.parquet(str(files))
+
+    def paths() -> list[str]:
+        return [str(files), *(str(bench.scratch / str(uuid4())) for _ in range(2))]
+
+    yield bench.stopwatch.compare(
+        f"a sink of {_BATCHES} batches of one row",
+        lambda: sink(bench.spark, paths(), engine="sparkdelta"),
+        lambda: rival.run(f"{__name__}:sink", paths=paths(), engine="delta-spark"),
+        floor_name=f"delta-spark {VERSION}",
+        target=at_most(1),
+    )
+
+
+def sink(spark: SparkSession, paths: list[str], engine: str) -> None:
+    """Write a file a batch to a new table; runs in the worker, too."""
+    files, target, checkpoint = paths
+    reader = spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 1)
+    rows = reader.parquet(files)
+    if engine == "sparkdelta":
+        query = write_stream(rows, target, checkpoint, trigger=_NOW)
+    else:
+        writer = rows.writeStream.format("delta").option("checkpointLocation", checkpoint)
+        query = writer.trigger(availableNow=True).start(target)
+    query.awaitTermination()
+    for path in (target, checkpoint):
+        shutil.rmtree(path)
