@@ -218,7 +218,8 @@ def _files(
                     "numRemovedFiles": removed["files"], "removedFilesSize": removed["bytes"],
                 }  # fmt: skip
             metrics |= {"numCopiedFiles": copied.num_files, "copiedFilesSize": copied.num_bytes}
-            yield _Files(copied.actions, metrics, (copied.directory,) if copied.num_files else ())
+            directories = () if copied.directory is None else (copied.directory,)
+            yield _Files(copied.actions, metrics, directories)
 
 
 def _totals(snapshot: Snapshot) -> tuple[int, int]:

@@ -89,7 +89,7 @@ class CloneWriter:
             add["modificationTime"] = self.files.modification_time(target)
         vector = add.get("deletionVector")
         unique_id = DeletionVectorDescriptor.from_dict(vector).unique_id if vector else ""
-        tags = {**add.get("tags", {}), FILE_TAG: source, VECTOR_TAG: f"{unique_id} {unique_id}"}
+        tags = {**(add.get("tags") or {}), FILE_TAG: source, VECTOR_TAG: f"{unique_id} {unique_id}"}
         return {**add, "path": copy, "tags": tags}
 
     def _copy(self, source: str, target: str, size: int) -> None:

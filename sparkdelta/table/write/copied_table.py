@@ -64,13 +64,13 @@ class CopiedFiles:
     num_files, num_bytes
         The copied data files.
     directory
-        The absolute path of the directory that holds the copies.
+        The absolute path of the directory that holds the copies; None if nothing was written.
     """
 
     actions: DataFrame
     num_files: int
     num_bytes: int
-    directory: str
+    directory: str | None
 
 
 def copy_files(
@@ -122,7 +122,10 @@ def copy_files(
         removed = remove_actions(live.join(kept, is_kept, "left_anti"))
         actions = adds.unionByName(removed, allowMissingColumns=True)
     return CopiedFiles(
-        actions=actions, num_files=totals["new_files"], num_bytes=totals["bytes"], directory=place
+        actions=actions,
+        num_files=totals["new_files"],
+        num_bytes=totals["bytes"],
+        directory=place if totals["files"] else None,
     )
 
 
