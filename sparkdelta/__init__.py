@@ -1,7 +1,7 @@
 """Delta Lake on Spark without a JAR: the transaction log protocol as DataFrame transformations."""
 
 from sparkdelta.alter import AlterTable, alter_table
-from sparkdelta.cloning import clone
+from sparkdelta.cloning import clone, convert_to_delta
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.io import load_snapshot, read_changes, read_delta, write_delta
 from sparkdelta.maintenance import (
@@ -32,6 +32,7 @@ __all__ = [
     "clean_log",
     "clone",
     "compact_log",
+    "convert_to_delta",
     "disable",
     "enable",
     "load_snapshot",

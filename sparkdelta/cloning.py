@@ -1,4 +1,4 @@
-"""Public functions that make a table of another table."""
+"""Public functions that make a table of another table, or of Parquet files."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from datetime import date, datetime
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from sparkdelta.commands.clone import CloneOptions, CloneResult
 from sparkdelta.commands.clone import clone as clone_table
+from sparkdelta.commands.convert import ConvertResult, convert
 from sparkdelta.exceptions import TimeTravelMultipleFormatsError
 from sparkdelta.protocol.arguments import checked_flag, checked_version, named_arguments
 from sparkdelta.table.log.missing_tables import advised
 from sparkdelta.table.log.time_travel import version_at_timestamp
+from sparkdelta.table.write.converted_table import ConvertOptions, checked_partition_schema
 
 
 @named_arguments
@@ -90,3 +93,66 @@ def clone(
             version=version, deep=deep, replace=replace, properties=properties or {}
         )
         return clone_table(spark, source, target, options)
+
+
+@named_arguments
+def convert_to_delta(
+    spark: SparkSession,
+    path: str,
+    *,
+    partition_schema: StructType | str | None = None,
+    infer_partitions: bool = False,
+    collect_statistics: bool = True,
+    properties: Mapping[str, str] | None = None,
+) -> ConvertResult:
+    """Convert a directory of Parquet files to a Delta table: commit a version with all of them.
+
+    The files stay where and as they are. Executors list them and read their footers: the schema is
+    that of all files together, and a column keeps the field id that it has in them. Files and
+    directories whose names begin with ``_`` or ``.`` are left out, but for directories of partition
+    columns; all other files must be Parquet files.
+
+    Parameters
+    ----------
+    path
+        The directory, as any path that Spark can read and write. Nobody may write to it meanwhile.
+    partition_schema
+        The columns whose values the names of directories tell, such as ``"date DATE, id INT"``, in
+        the order of the directories; none by default.
+    infer_partitions
+        True to take them from the names of the directories: INT, BIGINT or DATE if all values are,
+        else STRING.
+    collect_statistics
+        True to store statistics of the files, which footers tell.
+    properties
+        Properties of the table.
+
+    Returns
+    -------
+    ConvertResult
+        version (None if there was a Delta table already), num_converted_files, num_bytes.
+
+    Raises
+    ------
+    EmptyDirectoryError, FileFooterError, ConvertNonParquetError, FileSchemaMergeError
+        There are no files, other files, or files that do not fit together.
+    PartitionColumnCountError, PartitionColumnNameError, PartitionValueCastError
+        The names of directories do not fit the partition columns.
+    DeltaError
+        No table can have this schema; nothing was committed.
+
+    Examples
+    --------
+    >>> convert_to_delta(spark, "/data/events", partition_schema="day DATE")  # doctest: +SKIP
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#per-file-statistics
+    """
+    options = ConvertOptions(
+        partition_schema=checked_partition_schema(partition_schema, "partition_schema"),
+        infers_partitions=checked_flag(infer_partitions, "infer_partitions"),
+        collects_statistics=checked_flag(collect_statistics, "collect_statistics"),
+        properties=properties or {},
+    )
+    return convert(spark, path, options)

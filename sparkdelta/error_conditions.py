@@ -341,6 +341,70 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "and has no Delta log. Use another location, or move the existing files away."
         ),
     ),
+    "DELTA_CONVERT_NON_PARQUET_TABLE": (
+        "0AKDC",
+        (
+            "Cannot convert {table}: it is a source of format {source}, and only directories of "
+            "Parquet files can be converted. Read it with its own format and use write_delta."
+        ),
+    ),
+    "DELTA_MISSING_PROVIDER_FOR_CONVERT": (
+        "0AKDC",
+        (
+            "Cannot convert {identifier}: only directories of Parquet files can be converted. "
+            "Write the identifier as parquet.`/path/to/directory`."
+        ),
+    ),
+    "DELTA_EMPTY_DIRECTORY": (
+        "42K03",
+        (
+            "Cannot convert {directory}: there is no file in it, apart from hidden ones. Check the "
+            "path, or create a table with DeltaTable.create."
+        ),
+    ),
+    "DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS": (
+        "22000",
+        (
+            "Cannot convert {path} to a table that tracks rows without statistics, which tell the "
+            "number of rows. Collect statistics, or do not set delta.enableRowTracking."
+        ),
+    ),
+    "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME": (
+        "KD009",
+        (
+            "Cannot convert a directory: its files must have the partition columns ({expected}), "
+            "and {path} has ({found}). Give all partition columns in the order of the directories, "
+            "or move the file away."
+        ),
+    ),
+    "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME": (
+        "KD009",
+        (
+            "Cannot convert a directory: {path} has partition column {found} where {expected} is "
+            "expected. Give the partition columns in the order of the directories."
+        ),
+    ),
+    "DELTA_FAILED_CAST_PARTITION_VALUE": (
+        "22018",
+        (
+            "Cannot convert a directory: the value {value} of partition column {column} is no "
+            "{data_type}. Give another type for the column, or rename the directory."
+        ),
+    ),
+    "DELTA_FAILED_MERGE_SCHEMA_FILE": (
+        "42KDA",
+        (
+            "Cannot convert a directory: the schema of {file} does not fit that of other files: "
+            "{problem}. Write the file again with the types of the others."
+        ),
+    ),
+    "DELTA_FAILED_READ_FILE_FOOTER": (
+        "KD001",
+        (
+            "Cannot read the footer of {path}: {problem}. Every file that is not hidden must be a "
+            "Parquet file with types that Spark reads; move other files away."
+        ),
+    ),
     "DELTA_UNSUPPORTED_NON_EMPTY_CLONE": (
         "0AKDC",
         (

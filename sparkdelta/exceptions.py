@@ -11,6 +11,7 @@ DeltaError
 │   ├── TimeTravelMultipleFormatsError, DeltaSparkPresentError
 │   ├── TableAlreadyExistsError, NonEmptyLocationError
 │   ├── CloneTargetNotEmptyError, CloneWithoutStatisticsError
+│   ├── ConvertNonParquetError, MissingProviderError, EmptyDirectoryError, ConvertRowTrackingError
 │   ├── UnknownConfigurationError, UnsetPropertyError, AddConstraintsError
 │   ├── ClusteringFeatureError, ClusterPartitionedTableError, InvalidIdempotentWriteError
 │   ├── ClusteredTablePredicateError, ClusteredTableZOrderError, OptimizeFullError
@@ -37,6 +38,8 @@ DeltaError
 │   ├── HistoryUsesFeatureError, DropConflictError, DropCheckpointError
 │   └── IcebergCompatError
 ├── SchemaError
+│   ├── PartitionColumnCountError, PartitionColumnNameError, PartitionValueCastError
+│   ├── FileSchemaMergeError
 │   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
 │   ├── ColumnNotFoundError (UnresolvedMergeExpressionError), PartitionColumnNotFoundError
 │   ├── InvalidPartitionValueError
@@ -80,7 +83,7 @@ DeltaError
     ├── LogFileNotFoundError, MissingPartFilesError, MalformedLogFileError
     ├── MissingCommitInfoError, MissingCommitTimestampError, DriverReadTooLargeError
     ├── DataFileNotFoundError, DataFileNotReadError, DataFileUnsupportedError
-    ├── FileSystemNotFoundError, StoreNotWritableError, PathOutsideTableError
+    ├── FileFooterError, FileSystemNotFoundError, StoreNotWritableError, PathOutsideTableError
     ├── CheckpointMismatchError
     └── DeletionVectorError
         ├── DeletionVectorChecksumError, DeletionVectorCardinalityError
@@ -370,6 +373,31 @@ class CloneWithoutStatisticsError(TableError):
     path: str
     file: str
     error_class = "DELTA_CLONE_WITH_ROW_TRACKING_WITHOUT_STATS"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConvertNonParquetError(TableError):
+    source: str
+    table: str
+    error_class = "DELTA_CONVERT_NON_PARQUET_TABLE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MissingProviderError(TableError):
+    identifier: str
+    error_class = "DELTA_MISSING_PROVIDER_FOR_CONVERT"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EmptyDirectoryError(TableError):
+    directory: str
+    error_class = "DELTA_EMPTY_DIRECTORY"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConvertRowTrackingError(TableError):
+    path: str
+    error_class = "DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -837,6 +865,37 @@ class SchemaError(DeltaError):
 class SchemaNotSetError(SchemaError):
     path: str
     error_class = "DELTA_SCHEMA_NOT_SET"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PartitionColumnCountError(SchemaError):
+    path: str
+    expected: str
+    found: str
+    error_class = "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PartitionColumnNameError(SchemaError):
+    path: str
+    expected: str
+    found: str
+    error_class = "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PartitionValueCastError(SchemaError):
+    column: str
+    value: str
+    data_type: str
+    error_class = "DELTA_FAILED_CAST_PARTITION_VALUE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FileSchemaMergeError(SchemaError):
+    file: str
+    problem: str
+    error_class = "DELTA_FAILED_MERGE_SCHEMA_FILE"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -1552,6 +1611,13 @@ class DataFileUnsupportedError(StorageError):
     column: str
     problem: str
     error_class = "DELTA_DATA_FILE_UNSUPPORTED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FileFooterError(StorageError):
+    path: str
+    problem: str
+    error_class = "DELTA_FAILED_READ_FILE_FOOTER"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from sparkdelta.builders import DeltaTableBuilder, IdentityGenerator
 from sparkdelta.commands.alter_table import alter
 from sparkdelta.commands.clone import CloneOptions, clone
+from sparkdelta.commands.convert import convert, parquet_path
 from sparkdelta.commands.create_table import Creation
 from sparkdelta.commands.delete import delete
 from sparkdelta.commands.describe import table_detail, table_history
@@ -33,6 +34,7 @@ from sparkdelta.table.maintenance.optimization import OptimizeRequest, OptimizeR
 from sparkdelta.table.scan.row_names import RowNames, columns_frame
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.write.altered_properties import set_properties
+from sparkdelta.table.write.converted_table import ConvertOptions, checked_partition_schema
 from sparkdelta.table.write.expression_arguments import checked_condition, checked_values
 from sparkdelta.table.write.row_changes import ChangeResult
 
@@ -88,6 +90,33 @@ class DeltaTable:
         except TableNotFoundError:
             return False
         return True
+
+    @classmethod
+    def convertToDelta(
+        cls,
+        sparkSession: SparkSession,
+        identifier: str,
+        partitionSchema: str | StructType | None = None,
+    ) -> DeltaTable:
+        """Convert a directory of Parquet files, see `sparkdelta.convert_to_delta`, and return the
+        table.
+
+        Parameters
+        ----------
+        identifier
+            ``parquet.`/path/to/directory```.
+        partitionSchema
+            The columns whose values the names of directories tell; none by default.
+
+        Raises
+        ------
+        MissingProviderError, ConvertNonParquetError
+            The identifier does not name a directory of Parquet files.
+        """
+        path = parquet_path(identifier)
+        schema = checked_partition_schema(partitionSchema, "partitionSchema")
+        result = convert(sparkSession, path, ConvertOptions(partition_schema=schema))
+        return cls(sparkSession, result.path, {})
 
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:

@@ -240,7 +240,7 @@ def _facts(
 
 def _comparable(raw: Any, leaf: Leaf) -> Any:
     """Convert a value of the footer so that it is ordered like its column; None if unreliable."""
-    if leaf.physical in ("BOOLEAN", "INT96"):
+    if leaf.physical in ("BOOLEAN", "INT96") or not leaf.signed:  # the raw value is signed
         return None
     if leaf.logical == "DECIMAL":
         return raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)

@@ -16,6 +16,7 @@ from sparkdelta import (
     clean_log,
     clone,
     compact_log,
+    convert_to_delta,
     exceptions,
     load_snapshot,
     optimize,
@@ -46,7 +47,8 @@ from sparkdelta.tables import (
 API = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())
 REFERENCE = API["DeltaTable"]
 IMPLEMENTED = {
-    "addFeatureSupport", "alias", "clone", "cloneAtTimestamp", "cloneAtVersion", "create",
+    "addFeatureSupport", "alias", "clone", "cloneAtTimestamp", "cloneAtVersion", "convertToDelta",
+    "create",
     "createIfNotExists", "createOrReplace", "delete", "detail", "dropFeatureSupport", "forPath",
     "generate", "history", "isDeltaTable", "merge", "optimize",
     "replace", "restoreToTimestamp", "restoreToVersion",
@@ -69,7 +71,8 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "AlterTable", "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
-        "read_changes", "alter_table", "clean_log", "clone", "compact_log", "disable", "enable",
+        "read_changes", "alter_table", "clean_log", "clone", "compact_log", "convert_to_delta",
+        "disable", "enable",
         "optimize", "recompute_statistics", "reorg", "repair", "vacuum", "verify",
         "write_checkpoint", "write_version_checksum", "write_delta", "write_stream",
         "read_stream",
@@ -84,6 +87,10 @@ def test_the_public_names() -> None:
 
 def test_our_own_verbs() -> None:
     both = ["version=None", "timestamp=None"]
+    assert _parameters(convert_to_delta) == [
+        "spark", "path", "partition_schema=None", "infer_partitions=False",
+        "collect_statistics=True", "properties=None",
+    ]  # fmt: skip
     assert _parameters(clone) == [
         "spark", "source", "target", "deep=False", *both, "replace=False", "properties=None",
     ]  # fmt: skip

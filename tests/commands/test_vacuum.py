@@ -37,7 +37,7 @@ from sparkdelta.exceptions import (
     VacuumRetentionTooShortError,
 )
 from sparkdelta.table.commit import transaction
-from sparkdelta.table.maintenance import file_deletion, unneeded_files
+from sparkdelta.table.maintenance import directory_listing, file_deletion, unneeded_files
 from sparkdelta.workers.files import WorkerFiles
 from tests.support.crashing_store import dying_writer
 from tests.support.drawn import drawn
@@ -170,8 +170,8 @@ def test_random_trees(spark: SparkSession, tmp_path: Path, group: str | None) ->
     elsewhere = below(other)
     with (
         settings(spark, HOSTILE[group] if group else {}),
-        patch.object(unneeded_files, "FIRST_BUDGET", 50),
-        patch.object(unneeded_files, "BUDGET", 100),
+        patch.object(directory_listing, "FIRST_BUDGET", 50),
+        patch.object(directory_listing, "BUDGET", 100),
     ):
         planned = vacuum(spark, str(table), **AN_HOUR, dry_run=True)
         before = below(table)
@@ -467,7 +467,7 @@ def test_the_driver_lists_and_deletes(spark: SparkSession, tmp_path: Path) -> No
         patch.object(unneeded_files, "is_near_workers", lambda _: False),
         patch.object(file_deletion, "is_near_workers", lambda _: False),
         patch.object(file_deletion, "MAX_DRIVER_PATHS", 2),
-        patch.object(unneeded_files, "_DRIVER_BATCHES", 1),
+        patch.object(directory_listing, "_DRIVER_BATCHES", 1),
     ):
         result = vacuum(spark, str(table), **AN_HOUR, deletes_per_second=1000)
     assert below(table) == {"a b/live", "a b/young"}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import clean_log, clone, compact_log, describe, optimize, repair, vacuum, verify
+from jobs import clean_log, clone, compact_log, convert, describe, optimize, repair, vacuum, verify
 from tests.support.log_writer import write_commit
 from tests.support.table_builder import add, create, ids, write_data
 
@@ -93,6 +93,17 @@ def test_repair(run: Run, tmp_path: Path) -> None:
     assert (code, result["num_missing_files"], result["version"]) == (0, 1, None)
     assert "0.parquet: does not exist" in errors
     assert run(repair, [str(table)])[1]["version"] == 1
+
+
+def test_convert(run: Run, tmp_path: Path) -> None:
+    directory = tmp_path / "directory"
+    code, result, _ = run(convert, [str(directory)])
+    assert (code, result["error"]) == (1, "DELTA_EMPTY_DIRECTORY")
+    write_data(directory, "day=2024-01-01/f.parquet", ids(0, 3))
+    code, result, _ = run(convert, [str(directory), "--partition-schema", "day DATE"])
+    assert (code, result["version"], result["num_converted_files"]) == (0, 0, 1)
+    code, result, _ = run(convert, [str(directory)])
+    assert (code, result["version"]) == (0, None)
 
 
 def test_verify(run: Run, tmp_path: Path) -> None:

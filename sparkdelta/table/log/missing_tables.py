@@ -52,7 +52,7 @@ def _advice(spark: SparkSession, path: str) -> str | None:
     if _holds_parquet(spark, path):
         return (
             "it contains Parquet files and no _delta_log directory. Read them with "
-            "spark.read.parquet, and write them as a Delta table with write_delta"
+            "spark.read.parquet, or make a table of them with convert_to_delta"
         )
     return None
 

@@ -7,21 +7,12 @@ PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-da
 
 from __future__ import annotations
 
-import itertools
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import islice
+from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
-from sparkdelta.engine.local_frames import empty_frame, local_frame
-from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.engine.local_frames import empty_frame
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import (
@@ -43,20 +34,12 @@ from sparkdelta.protocol.vacuum_rules import has_uniform_metadata
 from sparkdelta.schema.action_schemas import REMOVE
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.listing import list_log_files
+from sparkdelta.table.maintenance.directory_listing import list_directory
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.staging import Staging
-from sparkdelta.workers.file_listing import ENTRIES, ENTRIES_IN_ARROW, FileLister, listed_files
+from sparkdelta.workers.file_listing import FileLister
 from sparkdelta.workers.linked_files import linked_files
 
-FIRST_BUDGET, BUDGET = 10_000, 200_000
-"""The entries that one task lists before others take over: of the first job, and of later ones."""
-
-_TASKS_PER_CORE = 4
-_DRIVER_BATCHES = 20  # of a listing by the driver, in one staged file
-
-_DIRECTORIES = StructType(
-    [StructField("path", StringType()), StructField("modificationTime", LongType())]
-)
 _INVENTORY: dict[str, str] = {
     "path": "string",
     "length": "bigint",
@@ -86,10 +69,7 @@ class Candidates:
 
 
 def from_listing(snapshot: Snapshot, stage: Staging) -> Candidates:
-    """The files and directories below the table's root, listed by the workers.
-
-    One task begins. Tasks that find many entries leave directories for the next job, until none
-    is left. On HDFS the driver lists, as workers would need libhdfs.
+    """The files and directories below the table's root, see `directory_listing.list_directory`.
 
     Parameters
     ----------
@@ -103,19 +83,14 @@ def from_listing(snapshot: Snapshot, stage: Staging) -> Candidates:
         partition_columns=tuple(sorted(_partition_columns(snapshot))),
         is_uniform=has_uniform_metadata(snapshot.properties),
     )
-    on_driver = None if is_near_workers(snapshot) else engine_of(spark).driver_files(options)
-    if on_driver is not None:
-        parts = _listed_by_driver(replace(lister, files=on_driver), stage)
-    else:
-        parts = _listed_by_workers(lister, stage)
-    rows = reduce(DataFrame.unionAll, [stage.read_parquet(part, ENTRIES)[0] for part in parts])
+    rows = list_directory(lister, stage, options, by_workers=is_near_workers(snapshot))
     others = read_rows(
         rows.filter("isOther").limit(1),
         what="entry that is neither a file nor a directory",
         bound=1,
     )
     return Candidates(
-        entries=rows.filter("NOT isPending AND NOT isOther").drop("isPending", "isOther"),
+        entries=rows.filter("NOT isOther").drop("isOther"),
         has_links=bool(others),
     )
 
@@ -123,37 +98,6 @@ def from_listing(snapshot: Snapshot, stage: Staging) -> Candidates:
 def is_near_workers(snapshot: Snapshot) -> bool:
     """True if workers can list and delete the table's files without a JVM of their own."""
     return worker_files(snapshot.log.spark, snapshot.path, {}).is_near(snapshot.path)
-
-
-def _listed_by_workers(lister: FileLister, stage: Staging) -> Iterator[str]:
-    spark = stage.spark
-    directories = spark.createDataFrame([("", None)], _DIRECTORIES)
-    count, budget = 1, FIRST_BUDGET
-    most = engine_of(spark).parallelism * _TASKS_PER_CORE
-    for number in itertools.count():
-        part = f"entries-{number}"
-        with worker_python(spark):
-            entries = listed_files(directories.repartition(min(count, most)), lister, budget=budget)
-        stage.write_parquet(entries, part, {})
-        yield part
-        rows, _ = stage.read_parquet(part, ENTRIES)
-        directories, budget = rows.filter("isPending"), BUDGET
-        total = directories.agg(F.count("*").alias("n"))
-        count = read_rows(total, what="number of directories to list", bound=1)[0]["n"]
-        if not count:
-            return
-
-
-def _listed_by_driver(lister: FileLister, stage: Staging) -> Iterator[str]:
-    batches = lister.list_below([("", None)], budget=sys.maxsize)
-    for number in itertools.count():
-        some = [*islice(batches, _DRIVER_BATCHES)]
-        if number and not some:
-            return
-        table = pa.Table.from_batches(some, schema=ENTRIES_IN_ARROW)
-        part = f"entries-{number}"
-        stage.write_parquet(local_frame(stage.spark, table, ENTRIES), part, {})
-        yield part
 
 
 def from_inventory(inventory: DataFrame, snapshot: Snapshot, stage: Staging) -> Candidates:
