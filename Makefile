@@ -70,7 +70,7 @@ bench-dml: java $(VENV)/.installed ## Benchmark DELETE, UPDATE and MERGE on 20M 
 	$(BIN)/python -m tests.benchmarks --only "row changes" $(BENCH)
 
 .PHONY: bench-maintenance
-bench-maintenance: java $(VENV)/.installed ## Benchmark VACUUM of 100k files and RESTORE of 1M against delta-spark
+bench-maintenance: java $(VENV)/.installed ## Benchmark OPTIMIZE of 2,000 files, VACUUM of 100k and RESTORE of 1M against delta-spark
 	$(BIN)/python -m tests.benchmarks --only maintenance $(BENCH)
 
 .PHONY: bench-changes

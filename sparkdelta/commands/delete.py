@@ -106,5 +106,5 @@ def delete(
                 metrics={name: str(value) for name, value in metrics.items()},
             ),
         )
-    run_commit_hooks(done)
+    run_commit_hooks(done, compacts=True)
     return changes.result(done.version, done.attempts, watch.total_ms, num_deleted_rows=rows)

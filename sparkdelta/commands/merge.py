@@ -165,7 +165,7 @@ def merge(
                 metrics={name: str(value) for name, value in metrics.items()},
             ),
         )
-    run_commit_hooks(done)
+    run_commit_hooks(done, compacts=True)
     return rows.to_df(spark)
 
 

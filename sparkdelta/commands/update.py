@@ -117,7 +117,7 @@ def update(
                 metrics={name: str(value) for name, value in metrics.items()},
             ),
         )
-    run_commit_hooks(done)
+    run_commit_hooks(done, compacts=True)
     return changes.result(done.version, done.attempts, watch.total_ms, num_updated_rows=updated)
 
 

@@ -141,7 +141,7 @@ def _write(
             if not matched.identities or rewrites == _MAX_REWRITES or read is not None:
                 raise
             continue
-        run_commit_hooks(done)
+        run_commit_hooks(done, compacts=True)
         return WriteResult(
             done.version,
             files.count,

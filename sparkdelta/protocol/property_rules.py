@@ -35,6 +35,8 @@ from sparkdelta.protocol.table_features import (
     WRITER_FEATURES_VERSION,
 )
 from sparkdelta.protocol.table_properties import (
+    AUTO_COMPACT,
+    AUTO_OPTIMIZE,
     COLUMN_MAPPING_MODE,
     ENABLE_ROW_TRACKING,
     OPTIMIZE_WRITE,
@@ -233,7 +235,7 @@ _IGNORE_DEFAULTS = "delta.ignoreProtocolDefaults"
 _RULES: dict[str, Check] = {
     **dict.fromkeys(
         (
-            "delta.appendOnly", "delta.autoOptimize.autoCompact",
+            "delta.appendOnly", AUTO_OPTIMIZE, AUTO_COMPACT,
             "delta.autoOptimize.optimizeWrite", "delta.checkpoint.writeStatsAsJson",
             "delta.compatibility.symlinkFormatManifest.enabled",
             "delta.checkpoint.writeStatsAsStruct", "delta.enableChangeDataFeed",

@@ -36,6 +36,8 @@ APPEND_ONLY = "delta.appendOnly"
 ENABLE_DELETION_VECTORS = "delta.enableDeletionVectors"
 ENABLE_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 OPTIMIZE_WRITE = "delta.autoOptimize.optimizeWrite"
+AUTO_OPTIMIZE = "delta.autoOptimize"
+AUTO_COMPACT = "delta.autoOptimize.autoCompact"
 TARGET_FILE_SIZE = "delta.targetFileSize"
 DEFAULT_TARGET_FILE_SIZE = 128 * 1024 * 1024
 _SIZE = re.compile(r"(?P<number>\d{1,15})(?P<unit>[kmgt])?b?")
@@ -357,6 +359,19 @@ def target_file_size(configuration: Mapping[str, str]) -> int | None:
         return None
     size = declared_file_size(configuration)
     return DEFAULT_TARGET_FILE_SIZE if size is None else size
+
+
+def compacts_after_commits(configuration: Mapping[str, str]) -> bool:
+    """True if small files are compacted after a commit.
+
+    ``auto`` and ``legacy`` are values of Databricks, and `AUTO_OPTIMIZE` is an older name.
+
+    References
+    ----------
+    PROTOCOL.md#table-properties
+    """
+    value = configuration.get(AUTO_COMPACT, "").lower()
+    return value in ("true", "auto", "legacy") or is_on(configuration, AUTO_OPTIMIZE)
 
 
 def declared_file_size(configuration: Mapping[str, str]) -> int | None:

@@ -7,15 +7,15 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta import DeltaTable, vacuum
+from sparkdelta import DeltaTable, load_snapshot, optimize, vacuum, write_delta
 from tests.benchmarks.file_actions import BYTES, path_of
 from tests.benchmarks.logs import CheckpointedLog
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
@@ -29,6 +29,8 @@ _RIVAL_MEMORY, _SMALL_HEAP = "2g", "1g"
 _DIRECTORIES = 100
 _HOUR = 3600
 _RESTORED_COMMITS = 100
+_ROWS_PER_SMALL_FILE = 10_000
+_FILES_AFTER = 16  # an optimized table, about
 
 
 class Sizes(Protocol):
@@ -36,6 +38,10 @@ class Sizes(Protocol):
 
     @property
     def checkpoint_files(self) -> int: ...
+    @property
+    def data_files(self) -> int: ...
+    @property
+    def rows_per_file(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +161,63 @@ def restore_of_delta_spark(bench: Bench) -> Measured:
     return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, measure)
 
 
+def optimize_of_delta_spark(bench: Bench) -> Measured:
+    """OPTIMIZE of many small files: compacted, in Z-order by two columns, clustered by them."""
+    rows = bench.scale.data_files * bench.scale.rows_per_file
+    plain, clustered = bench.scratch / "small-files", bench.scratch / "clustered"
+    for table, columns in ((plain, None), (clustered, ["x", "y"])):
+        write_delta(_points(bench.spark, 0, rows), str(table), cluster_by=columns)
+    totals = load_snapshot(bench.spark, str(plain)).add_files().selectExpr("sum(size)", "count(*)")
+    [(total, files)] = totals.collect()
+    size, shown = total // _FILES_AFTER, f"{rows:,} rows in {files:,} files"
+
+    def measure(rival: DeltaSpark) -> Measured:
+        for name, table, options, clause, target in (
+            ("OPTIMIZE", plain, {}, "", at_most(0.7)),
+            ("Z-order by two columns", plain, {"zorder_by": ["x", "y"]}, "ZORDER BY (x, y)",
+             at_most(0.8)),
+            ("clustering by two columns", clustered, {}, "", at_most(0.8)),
+        ):  # fmt: skip
+            yield from _tried(
+                bench,
+                partial(
+                    bench.compare,
+                    f"{name} of {shown}",
+                    table,
+                    partial(optimize, bench.spark, target_file_size=size, **options),
+                    partial(_run, rival, "OPTIMIZE delta.`{table}` " + clause, max_file_size=size),
+                    target,
+                    lambda copy: load_snapshot(bench.spark, str(copy)).add_files().count(),
+                ),
+            )
+        again = partial(optimize, bench.spark, target_file_size=size)
+        again(str(clustered), min_cube_size=1)
+        write_delta(_points(bench.spark, rows, rows + rows // 100), str(clustered), mode="append")
+        found = bench.compare(
+            f"clustering after 1% new rows, {shown}",
+            clustered,
+            partial(again, min_cube_size=1),
+            again,
+            at_most(0.1),
+            lambda _: None,
+        )
+        yield replace(found, floor_name="clustering of all")
+
+    return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, measure)
+
+
+def _points(spark: SparkSession, start: int, end: int) -> DataFrame:
+    """Rows whose columns `x` and `y` are spread over all files."""
+    return spark.range(start, end, 1, max(1, (end - start) // _ROWS_PER_SMALL_FILE)).selectExpr(
+        "id",
+        "pmod(hash(id), 1000000) AS x",
+        "CAST(pmod(hash(id, 1), 1000000) AS STRING) AS y",
+        "CAST(hash(id, 2) AS DOUBLE) / 100 AS amount",
+        "timestamp_micros(id * 1000003) AS moment",
+        "sha2(CAST(id % 1000 AS STRING), 256) AS text",
+    )
+
+
 def _tried(bench: Bench, measure: Callable[[], Comparison]) -> Measured:
     try:
         yield measure()
@@ -180,12 +243,16 @@ def _write_removed(table: Path, count: int) -> None:
         os.utime(log, (moment, moment))
 
 
-def _run(rival: DeltaSpark, statement: str, path: str) -> None:
-    rival.run(f"{__name__}:run_by_delta_spark", statement=statement.format(table=path))
+def _run(rival: DeltaSpark, statement: str, path: str, *, max_file_size: int | None = None) -> None:
+    run = f"{__name__}:run_by_delta_spark"
+    rival.run(run, statement=statement.format(table=path), max_file_size=max_file_size)
 
 
-def run_by_delta_spark(spark: SparkSession, statement: str) -> None:
+def run_by_delta_spark(spark: SparkSession, statement: str, max_file_size: int | None) -> None:
     """Runs in the worker."""
+    if max_file_size is not None:
+        for name in ("minFileSize", "maxFileSize"):
+            spark.conf.set(f"spark.databricks.delta.optimize.{name}", str(max_file_size))
     spark.sql(statement).collect()
 
 
@@ -198,6 +265,7 @@ def restore_by_sparkdelta(spark: SparkSession, path: str) -> str:
 MAINTENANCE_PARTS: dict[str, Callable[[Bench], Measured]] = {
     "delta-spark-vacuum": vacuum_of_delta_spark,
     "delta-spark-restore": restore_of_delta_spark,
+    "delta-spark-optimize": optimize_of_delta_spark,
 }
 
 

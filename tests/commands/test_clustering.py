@@ -39,7 +39,7 @@ def rows(spark: SparkSession, start: int, end: int) -> DataFrame:
         "CAST(pmod(hash(id), 1000) AS INT) AS x",
         "IF(id % 50 = 0, NULL, named_struct('y z', CAST(pmod(hash(id, 1), 1000) AS STRING))) AS s",
         "id % 2 = 0 AS part",
-        "sha2(CAST(id AS STRING), 256) AS filler",
+        "sha2(CAST(id AS STRING), 256) AS _place",
     )
 
 

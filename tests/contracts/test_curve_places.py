@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta.frames.rows.curve_order import curve_key, in_curve_order, with_place
+from sparkdelta.frames.rows.curve_order import PLACE, curve_key, in_curve_order, with_place
 from sparkdelta.frames.rows.row_ranges import hashed_numbers, separate_places
 from sparkdelta.protocol.curve_ranges import NOISE_BITS, CurveRanges
 from sparkdelta.protocol.space_filling_curves import Curve
@@ -22,7 +22,7 @@ def test_both_find_the_same_place(spark: SparkSession, dimensions: int, is_hilbe
     cells = random.integers(0, 1 << curve.bits, (50, dimensions))
     names = [f"c{number}" for number in range(dimensions)]
     rows = spark.createDataFrame(cells.tolist(), ", ".join(f"{name} INT" for name in names))
-    found = [row["_place"] >> NOISE_BITS for row in with_place(rows, names, curve).collect()]
+    found = [row[PLACE] >> NOISE_BITS for row in with_place(rows, names, curve).collect()]
     assert found == curve.places(list(cells.T)).tolist()
 
 

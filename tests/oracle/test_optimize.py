@@ -1,4 +1,4 @@
-"""OPTIMIZE by delta-spark and by sparkdelta of copies of a table: files, metrics, rows, row ids."""
+"""OPTIMIZE and REORG by delta-spark and by sparkdelta: files, metrics, rows, row ids, Z-cubes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from sparkdelta import DeltaTable, read_delta, write_delta
+from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, reorg, write_delta
+from sparkdelta import optimize as sparkdelta_optimize
 from tests.support.delta_spark import DeltaSpark
 
 pytestmark = pytest.mark.oracle
@@ -33,12 +34,25 @@ def optimize(spark: SparkSession, table: str, ours: str, where: str) -> dict[str
 
 
 def last_commit(path: Path) -> dict[str, list[dict[str, Any]]]:
+    return actions(max(Path(path, "_delta_log").glob("*.json")))
+
+
+def commit(path: Path, version: int) -> dict[str, list[dict[str, Any]]]:
+    return actions(Path(path, "_delta_log", f"{version:020d}.json"))
+
+
+def actions(file: Path) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
-    commit = max(Path(path, "_delta_log").glob("*.json"))
-    for line in commit.read_text().splitlines():
+    for line in file.read_text().splitlines():
         for name, document in json.loads(line).items():
             found.setdefault(name, []).append(document)
     return found
+
+
+def parameters(actions_of: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
+    """Those of a commit; delta-spark writes booleans, where ours are texts, as in history."""
+    found = actions_of["commitInfo"][0]["operationParameters"]
+    return {name: str(value).lower() for name, value in found.items()}
 
 
 def nullable(data_type: DataType) -> Any:
@@ -83,3 +97,154 @@ def test_both_choose_the_same_files(
     assert infos[0]["operationMetrics"].keys() == infos[1]["operationMetrics"].keys()
     assert infos[0]["operationParameters"].keys() == infos[1]["operationParameters"].keys()
     assert infos[0]["tags"] == infos[1]["tags"]
+
+
+def run_sql(
+    spark: SparkSession,
+    statements: list[str],
+    settings: dict[str, str],
+    reads: dict[str, list[str]],
+) -> dict[str, Any]:
+    """In the process of delta-spark: the metrics of the last statement, and rows of tables."""
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        results = [spark.sql(statement).collect() for statement in statements]
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+    rows = {
+        table: sorted(
+            map(list, spark.read.format("delta").load(table).selectExpr(*columns).collect())
+        )
+        for table, columns in reads.items()
+    }
+    metrics = [row["metrics"].asDict(recursive=True) for row in results[-1] if "metrics" in row]
+    return {"metrics": metrics, "rows": rows}
+
+
+def live_files(spark: SparkSession, path: Path) -> dict[str, str | None]:
+    """The id of the Z-cube of each file."""
+    files = load_snapshot(spark, str(path)).add_files().select("path", "tags.ZCUBE_ID")
+    return {row[0]: row[1] for row in files.collect()}
+
+
+def files_read(spark: SparkSession, path: Path, conditions: list[str]) -> int:
+    snapshot = load_snapshot(spark, str(path))
+    return sum(snapshot.scan(condition).files().count() for condition in conditions)
+
+
+ROWS = ["id", "x", "y", "_metadata.row_id"]
+
+
+def points(spark: SparkSession, start: int, end: int) -> DataFrame:
+    return spark.range(start, end, 1, 8).selectExpr(
+        "id",
+        "CAST(pmod(hash(id), 1000) AS INT) AS x",
+        "CAST(pmod(hash(id, 1), 1000) AS STRING) AS y",
+        "sha2(CAST(id AS STRING), 256) AS filler",
+    )
+
+
+def test_z_order_of_both(spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
+    """The same files are rewritten as so many, and conditions read no more of ours."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    properties = {"delta.enableRowTracking": "true"}
+    write_delta(points(spark, 0, 20_000), str(ours), properties=properties)
+    shutil.copytree(ours, theirs)
+    size = load_snapshot(spark, str(ours)).add_files().selectExpr("sum(size)").first()[0] // 16
+    alter_table(spark, str(ours)).set_properties({"delta.targetFileSize": str(size)})
+    alter_table(spark, str(theirs)).set_properties({"delta.targetFileSize": str(size)})
+    result = DeltaTable.forPath(spark, str(ours)).optimize().executeZOrderBy("x", "y")
+    told = delta_spark.run(
+        "tests.oracle.test_optimize:run_sql",
+        statements=[f"OPTIMIZE delta.`{theirs}` ZORDER BY (x, y)"],
+        settings={"spark.databricks.delta.optimize.maxFileSize": str(size)},
+        reads={str(ours): ROWS, str(theirs): ROWS},
+    )
+    assert told["rows"][str(ours)] == told["rows"][str(theirs)]
+    mine, [other] = result.collect()[0]["metrics"].asDict(recursive=True), told["metrics"]
+    assert mine["numFilesAdded"] == other["numFilesAdded"] == 16
+    for name in ("numFilesRemoved", "zOrderStats", "partitionsOptimized", "numBins"):
+        assert mine[name] == other[name]
+    assert parameters(last_commit(ours)) == parameters(last_commit(theirs))
+    conditions = [f"{name} = '{value}'" for name in "xy" for value in range(50, 1000, 100)]
+    conditions += [f"x BETWEEN {low} AND {low + 50} AND y = '{low}'" for low in range(0, 900, 150)]
+    assert files_read(spark, ours, conditions) <= files_read(spark, theirs, conditions)
+
+
+def test_both_cluster_one_table(
+    spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    """Each leaves the Z-cubes of the other alone, and clusters what is new."""
+    table = tmp_path / "table"
+    properties = {"delta.enableRowTracking": "true"}
+    write_delta(points(spark, 0, 8000), str(table), properties=properties, cluster_by=["x", "y"])
+    size = load_snapshot(spark, str(table)).add_files().selectExpr("sum(size)").first()[0] // 8
+    done = sparkdelta_optimize(spark, str(table), target_file_size=size, min_cube_size=2 * size)
+    assert done.added.count == 8
+    [cube] = set(live_files(spark, table).values())
+    write_delta(points(spark, 8000, 14_000), str(table), mode="append")
+    prefix = "spark.databricks.delta.optimize"
+    told = delta_spark.run(
+        "tests.oracle.test_optimize:run_sql",
+        statements=[f"OPTIMIZE delta.`{table}`"],
+        settings={
+            f"{prefix}.maxFileSize": str(size),
+            f"{prefix}.clustering.mergeStrategy.minCubeSize.threshold": str(2 * size),
+            f"{prefix}.clustering.mergeStrategy.minCubeSize.targetCubeSize": str(20 * size),
+        },
+        reads={str(table): ROWS},
+    )
+    before = [list(row) for row in read_delta(spark, str(table), columns=ROWS).collect()]
+    assert told["rows"][str(table)] == sorted(before)
+    theirs = live_files(spark, table)
+    assert sum(each == cube for each in theirs.values()) == 8
+    assert len(set(theirs.values())) == 2
+    stats = told["metrics"][0]["clusteringStats"]
+    assert (stats["inputNumZCubes"], stats["inputZCubeFiles"]["numFiles"]) == (1, 8)
+    mine, other = [
+        {*version["add"][0]["tags"], version["add"][0]["clusteringProvider"]}
+        for version in (commit(table, done.versions[0]), last_commit(table))
+    ]
+    assert mine == other
+    assert parameters(commit(table, done.versions[0])) == parameters(last_commit(table))
+    write_delta(points(spark, 20_000, 21_000), str(table), mode="append")
+    last = sparkdelta_optimize(spark, str(table), target_file_size=size, min_cube_size=2 * size)
+    assert last.removed.count == 8
+    assert last.clustered_files is not None
+    assert last.clustered_files.num_cubes == 2
+    assert theirs.items() <= live_files(spark, table).items()
+
+
+def test_both_purge_the_same_files(
+    spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    properties = {
+        "delta.enableRowTracking": "true",
+        "delta.enableDeletionVectors": "true",
+        "delta.columnMapping.mode": "name",
+    }
+    rows = points(spark, 0, 400).selectExpr("*", "named_struct('a', id, 'b', id) AS s")
+    write_delta(rows, str(ours), properties=properties)
+    alter_table(spark, str(ours)).drop_columns("s.b")
+    rows = points(spark, 400, 800).selectExpr("*", "named_struct('a', id) AS s")
+    write_delta(rows, str(ours), mode="append")
+    DeltaTable.forPath(spark, str(ours)).delete("id = 420")
+    shutil.copytree(ours, theirs)
+    done = reorg(spark, str(ours))
+    told = delta_spark.run(
+        "tests.oracle.test_optimize:run_sql",
+        statements=[f"REORG TABLE delta.`{theirs}` APPLY (PURGE)"],
+        settings={},
+        reads={str(ours): ROWS, str(theirs): ROWS},
+    )
+    assert told["rows"][str(ours)] == told["rows"][str(theirs)]
+    mine, other = last_commit(ours), last_commit(theirs)
+    assert {r["path"] for r in mine["remove"]} == {r["path"] for r in other["remove"]}
+    assert done.removed.count == 9
+    infos = [version["commitInfo"][0] for version in (mine, other)]
+    assert infos[0]["operation"] == infos[1]["operation"]
+    assert parameters(mine) == parameters(other)
+    assert infos[0]["operationMetrics"].keys() == infos[1]["operationMetrics"].keys()

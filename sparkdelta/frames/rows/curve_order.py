@@ -24,7 +24,10 @@ from sparkdelta.protocol.curve_ranges import NOISE_BITS, CurveRanges
 from sparkdelta.protocol.space_filling_curves import Curve
 from sparkdelta.schema.table_schema import quoted
 
-_COORDINATE, _STEP, _PLACE, _FILE = "_coordinate_", "_step_", "_place", "_file"
+PLACE = "__sparkdelta_place"
+"""The column with the place of a row."""
+
+_COORDINATE, _STEP, _FILE = "__sparkdelta_x", "__sparkdelta_step", "__sparkdelta_file"
 _LONGEST_KEY = 128
 """The characters of a text that order it."""
 
@@ -64,15 +67,15 @@ def in_curve_order(
         bounds = [each.bounds[number] for each in ranges]
         rows = _with_range(rows, f"{_COORDINATE}{number}", key, group, bounds)
     rows = with_place(rows, [f"{_COORDINATE}{number}" for number in range(len(keys))], curve)
-    rows = _with_range(rows, _FILE, _PLACE, group, [each.last_places for each in ranges])
+    rows = _with_range(rows, _FILE, PLACE, group, [each.last_places for each in ranges])
     counts = (len(each.last_places) + 1 for each in ranges)
     firsts = list(accumulate(counts, initial=0))[:-1]
     file = f"get(array({', '.join(map(str, firsts))}), {group}) + {_FILE}"
-    return in_partitions(rows, file, places).sortWithinPartitions(_PLACE).select(*wanted)
+    return in_partitions(rows, file, places).sortWithinPartitions(PLACE).select(*wanted)
 
 
 def with_place(rows: DataFrame, coordinates: Sequence[str], curve: Curve) -> DataFrame:
-    """Add the place of each row on a curve, a LONG in the column `_place`.
+    """Add the place of each row on a curve, a LONG in the column PLACE.
 
     Rows of one cell get different ones, by the number of the row, which is the same if a task is
     run again.
@@ -102,7 +105,7 @@ def with_place(rows: DataFrame, coordinates: Sequence[str], curve: Curve) -> Dat
         for bit, digit in zip(reversed(range(curve.bits)), digits, strict=True)
     )
     noise = f"(monotonically_increasing_id() & {(1 << NOISE_BITS) - 1})"
-    return rows.withColumn(_PLACE, F.expr(" | ".join([*shifts, noise])))
+    return rows.withColumn(PLACE, F.expr(" | ".join([*shifts, noise])))
 
 
 def _with_range(

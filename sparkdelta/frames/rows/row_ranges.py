@@ -33,7 +33,7 @@ Bound: TypeAlias = "tuple[float | str, ...]"
 SAMPLES_PER_RANGE = 64
 """The sampled keys per range, with which the sizes of ranges differ by about an eighth."""
 
-_KEY, _BOUNDS, _RANGE = "_key_", "_bounds_", "_range"
+_KEY, _BOUNDS, _RANGE = "__sparkdelta_key_", "__sparkdelta_bounds_", "__sparkdelta_range"
 _CANDIDATES_PER_RANGE = 20
 _MOMENTS = (DateType, TimestampType, TimestampNTZType)
 

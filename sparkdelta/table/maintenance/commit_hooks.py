@@ -1,5 +1,5 @@
 """Maintenance that follows a commit: its version checksum, and as the table's properties say
-symlink manifests, a log compaction, a checkpoint and a cleanup of the log.
+symlink manifests, a log compaction, a checkpoint, a cleanup of the log, a compaction of files.
 
 None of it is part of the commit, and no failure in it undoes the commit.
 """
@@ -22,6 +22,7 @@ from sparkdelta.protocol.table_properties import (
 from sparkdelta.table.checkpoint.options import CheckpointOptions
 from sparkdelta.table.checkpoint.writing import write_checkpoint
 from sparkdelta.table.commit.transaction import CommittedTransaction
+from sparkdelta.table.maintenance.auto_compaction import auto_compact
 from sparkdelta.table.maintenance.checksum_chain import add_checksum_of_commit
 from sparkdelta.table.maintenance.log_compaction import compact
 from sparkdelta.table.maintenance.metadata_cleanup import ENABLED, clean_metadata
@@ -34,8 +35,13 @@ MAX_TOUCHED_PARTITIONS = 100
 log = logging.getLogger(__name__)
 
 
-def run_commit_hooks(done: CommittedTransaction) -> None:
+def run_commit_hooks(done: CommittedTransaction, *, compacts: bool = False) -> None:
     """Run the maintenance that is due after a commit; a failing step is logged, and the next runs.
+
+    Parameters
+    ----------
+    compacts
+        True if small files are compacted, too, where the table asks for it.
 
     References
     ----------
@@ -46,6 +52,7 @@ def run_commit_hooks(done: CommittedTransaction) -> None:
         "symlink manifests": _write_manifests,
         "log compaction": _compact_log,
         "checkpoint": _write_checkpoint,
+        **({"auto compaction": _compact_files} if compacts else {}),
     }
     for what, step in steps.items():
         try:
@@ -58,6 +65,10 @@ def run_commit_hooks(done: CommittedTransaction) -> None:
             )  # fmt: skip
             if not isinstance(error, Exception):
                 raise
+
+
+def _compact_files(done: CommittedTransaction) -> None:
+    auto_compact(done, run_commit_hooks)
 
 
 def _write_checksum(done: CommittedTransaction) -> None:

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.spark_engine import engine_of
@@ -22,7 +23,7 @@ from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import declared_file_size
-from sparkdelta.protocol.z_cubes import MAX_ZCUBE_BYTES, MIN_ZCUBE_BYTES
+from sparkdelta.protocol.z_cubes import MAX_ZCUBE_BYTES, MIN_ZCUBE_BYTES, ZCUBE_ID
 from sparkdelta.schema.altered_columns import path_text
 from sparkdelta.table.commit.compaction import commit_batch
 from sparkdelta.table.commit.transaction import CommittedTransaction
@@ -211,7 +212,7 @@ def optimize_files(
         if files is not None:
             most = max(request.min_cube_size, request.max_cube_size)
             order = RowOrder(clustering, is_hilbert=True, max_bytes=most)
-            files = described_files(snapshot, files, is_sorted=True)
+            files = described_files(snapshot, files, cube=F.col("tags")[ZCUBE_ID])
             batches = plan(files, takes_all=True, order=order, cubes=names)
     elif zorder:
         batches = plan(described_files(snapshot, adds), order=RowOrder(zorder))

@@ -46,7 +46,7 @@ class ClusteredFiles:
 def files_to_cluster(
     snapshot: Snapshot, names: Sequence[str], *, min_cube_bytes: int, is_full: bool
 ) -> tuple[DataFrame | None, ClusteredFiles]:
-    """The files to cluster, those that are not clustered first; None if there is nothing to do.
+    """The files to cluster; None if there is nothing to do.
 
     These are files of no Z-cube, and Z-cubes of less than `min_cube_bytes`. A single Z-cube is left
     alone.
@@ -111,4 +111,4 @@ def files_to_cluster(
     chosen = described.join(F.broadcast(stable), _CUBE, "left").filter(
         F.when(F.col(_IS_OTHER), F.lit(takes_others)).otherwise(F.col("is_stable").isNull())
     )
-    return chosen.orderBy(_CUBE, "size", "path").select(*adds.columns), before
+    return chosen.select(*adds.columns), before

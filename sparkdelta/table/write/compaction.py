@@ -8,9 +8,10 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -24,6 +25,7 @@ from sparkdelta.protocol.file_actions import RemoveFile
 from sparkdelta.protocol.file_packing import PackedFile, batches, packed
 from sparkdelta.protocol.z_cubes import ZCube
 from sparkdelta.schema.checkpoint_schema import STATS_PARSED
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.log.state import NUM_RECORDS
 from sparkdelta.table.scan.request import partition_column
 from sparkdelta.table.snapshot import Snapshot
@@ -41,6 +43,9 @@ MAX_BATCH_FILES = 10_000
 
 MAX_BATCH_BINS = 64
 """A Spark job rewrites at most so many bins: each is a scan of its own in the plan."""
+
+CUBE = "cube"
+"""The column with the id of a file's Z-cube, where files are packed by it."""
 
 BIN_SETTINGS = {
     "spark.sql.unionOutputPartitioning": "false",
@@ -207,7 +212,9 @@ def has_vector() -> Column:
     return F.col("deletionVector.storageType").isNotNull()
 
 
-def described_files(snapshot: Snapshot, adds: DataFrame, *, is_sorted: bool = False) -> DataFrame:
+def described_files(
+    snapshot: Snapshot, adds: DataFrame, *, cube: Column | None = None
+) -> DataFrame:
     """Files by partition and size, as `NativeScan.rows` takes them, with the column `path` of the
     log.
 
@@ -215,11 +222,11 @@ def described_files(snapshot: Snapshot, adds: DataFrame, *, is_sorted: bool = Fa
     ----------
     adds
         As `Snapshot.add_files` gives them.
-    is_sorted
-        True if they are in the order in which they are to be packed.
+    cube
+        The id of the Z-cube of each file, if they are to be packed in the order of these.
     """
     keys = [key for key, _ in snapshot.configuration.partition_keys]
-    names = [partition_column(number) for number in range(len(keys))]
+    names = _partition_names(snapshot)
     files = adds.select(
         F.expr(absolute_path("path", table_root=snapshot.path)).alias("file"),
         "size",
@@ -232,14 +239,14 @@ def described_files(snapshot: Snapshot, adds: DataFrame, *, is_sorted: bool = Fa
         "baseRowId",
         "defaultRowCommitVersion",
         "path",
+        *([] if cube is None else [cube.alias(CUBE)]),
     )
-    return files if is_sorted else in_packing_order(snapshot, files)
+    return files if cube is not None else in_packing_order(snapshot, files)
 
 
 def in_packing_order(snapshot: Snapshot, files: DataFrame) -> DataFrame:
     """Files as `described_files` gives them, ordered by partition and size."""
-    names = map(partition_column, range(len(snapshot.configuration.partition_keys)))
-    return files.orderBy(*(F.col(f"`{name}`") for name in names), "size", "path")
+    return files.orderBy(*map(quoted, _partition_names(snapshot)), "size", "path")
 
 
 def plan_batches(
@@ -303,10 +310,12 @@ def plan_batches(
 
 def _rounds(snapshot: Snapshot, files: DataFrame) -> Iterator[pa.Table]:
     """Some of the files at a time, but all of a partition if these are not too many."""
-    start, is_last = 0, False
+    names = [CUBE] if CUBE in files.columns else _partition_names(snapshot)
+    keys = [*names, "size", "path"]
+    rest, is_last = files, False
     while not is_last:
         table = read_table(
-            files.offset(start).limit(MAX_CANDIDATES) if start else files.limit(MAX_CANDIDATES),
+            rest.orderBy(*map(quoted, keys)).limit(MAX_CANDIDATES),
             what="files to compact",
             bound=MAX_CANDIDATES,
             version=snapshot.version,
@@ -315,14 +324,32 @@ def _rounds(snapshot: Snapshot, files: DataFrame) -> Iterator[pa.Table]:
         groups = [] if is_last else _partition(table, snapshot)
         if groups and groups[0] != groups[-1]:  # the last partition may go on
             table = table.slice(0, groups.index(groups[-1]))
-        start += table.num_rows
         yield table
+        if not is_last:
+            [last] = table.slice(table.num_rows - 1).select(keys).to_pylist()
+            # Not by an offset: a sort would have to keep all rows before it.
+            rest = files.filter(_struct(keys) > _struct(keys, last))
+
+
+def _struct(keys: Sequence[str], values: Mapping[str, Any] | None = None) -> Column:
+    """Columns, or the values of one row, which compare in the order of a sort."""
+    fields = []
+    for key in keys:
+        field = F.col(quoted(key))
+        if values is not None:
+            field = F.lit(values[key]).cast("long" if key == "size" else "string")
+        fields.append(field.alias(key))
+    return F.struct(*fields)
+
+
+def _partition_names(snapshot: Snapshot) -> list[str]:
+    """The columns with the partition values."""
+    return [partition_column(n) for n in range(len(snapshot.configuration.partition_keys))]
 
 
 def _partition(files: pa.Table, snapshot: Snapshot) -> list[tuple[str | None, ...]]:
     """The partition values of each file."""
-    count = len(snapshot.configuration.partition_keys)
-    if not count:
+    names = _partition_names(snapshot)
+    if not names:
         return [()] * files.num_rows
-    columns = (files[partition_column(number)].to_pylist() for number in range(count))
-    return list(zip(*columns, strict=True))
+    return list(zip(*(files[name].to_pylist() for name in names), strict=True))
