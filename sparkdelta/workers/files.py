@@ -194,12 +194,9 @@ class WorkerFiles:
             return [*_local_entries(within)]
         selector = pyarrow.fs.FileSelector(within, allow_not_found=True)
         return [
-            StoredEntry(
-                info.base_name,
-                info.type == pyarrow.fs.FileType.Directory,
-                info.size or 0,
-                None if info.mtime_ns is None else info.mtime_ns // 1_000_000,
-            )
+            StoredEntry(info.base_name, False, info.size, info.mtime_ns // 1_000_000)
+            if info.is_file
+            else StoredEntry(info.base_name, True, 0, None)
             for info in system.get_file_info(selector)
         ]
 
