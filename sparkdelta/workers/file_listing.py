@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
+from sparkdelta.exceptions import StorageError
 from sparkdelta.protocol.vacuum_rules import is_passed_over
 from sparkdelta.workers.files import StoredEntry, StoredFiles
 
@@ -85,6 +86,11 @@ class FileLister:
         ----------
         budget
             Once so many entries are listed, the directories that are left become pending.
+
+        Raises
+        ------
+        StorageError
+            A directory cannot be listed.
         """
         rows = self._rows(deque(directories), budget)
         while batch := [*islice(rows, _BATCH)]:
@@ -116,7 +122,12 @@ class FileLister:
         return is_passed_over(name, self.partition_columns, is_uniform=self.is_uniform)
 
     def _entries(self, directory: Directory) -> list[StoredEntry]:
-        return self.files.entries(f"{self.root}/{directory[0]}".rstrip("/"))
+        path = f"{self.root}/{directory[0]}".rstrip("/")
+        try:
+            return self.files.entries(path)
+        except OSError as error:
+            problem = f"it cannot be listed: {error.strerror or error}"
+            raise StorageError(path=path, problem=problem) from error
 
 
 def listed_files(directories: DataFrame, lister: FileLister, *, budget: int) -> DataFrame:

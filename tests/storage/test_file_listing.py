@@ -12,6 +12,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
+from sparkdelta.exceptions import StorageError
 from sparkdelta.storage.object_log import open_objects
 from sparkdelta.workers.file_listing import Directory, FileLister
 from sparkdelta.workers.files import WorkerFiles
@@ -42,6 +43,8 @@ def test_a_local_disk(tmp_path: Path) -> None:
         "a b": False, "a b/c%20d": False, "_p=1": False, "_change_data": False, "empty": True,
     }  # fmt: skip
     assert {row["length"] for row in rows if not row["isDir"]} == {2}
+    with pytest.raises(StorageError, match="cannot be listed"):
+        listed(lister(f"file:{tmp_path}"), ("f", None))
 
 
 def test_what_is_left_to_others(tmp_path: Path) -> None:
