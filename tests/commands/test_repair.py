@@ -6,6 +6,7 @@ PROTOCOL.md#checkpoints, PROTOCOL.md#version-checksum-file, PROTOCOL.md#last-che
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ from sparkdelta import (
     write_version_checksum,
 )
 from sparkdelta.exceptions import DeltaError
+from tests.support.crashing_store import dying_writer
 from tests.support.log_writer import write_commit
+from tests.support.memory_log import Crash
 from tests.support.table_builder import create, ids, write_data, write_vectors
 
 
@@ -81,6 +84,7 @@ def test_what_is_mended(spark: SparkSession, tmp_path: Path) -> None:
     assert repair(spark, str(table), dry_run=False).version is None
 
 
+@pytest.mark.full
 def test_what_is_left(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#deletion-vectors: rows that a missing vector deleted must not come back.
 
@@ -123,3 +127,24 @@ def test_a_checkpoint_that_is_needed(spark: SparkSession, tmp_path: Path) -> Non
     with pytest.raises(DeltaError):
         repair(spark, str(table), dry_run=False)
     assert checkpoint.read_bytes() == b"nothing"
+
+
+@pytest.mark.slow
+def test_a_crash_at_any_change(spark: SparkSession, tmp_path: Path) -> None:
+    """PROTOCOL.md#state-validation: the next run goes on, and rows stay."""
+    before = damaged_table(tmp_path / "before", spark)
+    nth, died = 0, True
+    while died:
+        nth, died = nth + 1, False
+        for when in ("before", "after"):
+            table = tmp_path / f"{nth}-{when}"
+            shutil.copytree(before, table)
+            with dying_writer(nth, when):
+                try:
+                    repair(spark, str(table), dry_run=False)
+                except Crash:
+                    died = True
+            left = repair(spark, str(table), dry_run=False).untouched
+            assert [Path(path).name for _, path, _ in left] == ["5 é.parquet"]
+            assert len(load_snapshot(spark, str(table)).add_files().collect()) == 9
+    assert nth > 6

@@ -289,6 +289,7 @@ def test_lite(spark: SparkSession, tmp_path: Path) -> None:
     assert info(table)["latestCommitVersionOutsideOfRetentionWindow"] >= 10
 
 
+@pytest.mark.full
 def test_lite_without_the_log(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#metadata-cleanup: the tombstones of the oldest checkpoint stand for commits."""
     table = tmp_path / "table"
@@ -304,6 +305,7 @@ def test_lite_without_the_log(spark: SparkSession, tmp_path: Path) -> None:
     assert "versions 0 to 1" in str(result)
 
 
+@pytest.mark.full
 def test_a_longer_retention_period(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#checkpoints: they may lack tombstones that are older than the table's period."""
     table = tmp_path / "table"
@@ -354,6 +356,7 @@ def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
     assert len(list((table / "_delta_log").iterdir())) == 2
 
 
+@pytest.mark.full
 def test_inventory(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#data-files"""
     table = tmp_path / "table"
@@ -407,6 +410,7 @@ def test_commits_and_the_empty_result(spark: SparkSession, tmp_path: Path) -> No
     assert below(table) == set()
 
 
+@pytest.mark.full
 def test_files_that_cannot_be_deleted(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#data-files: the others are deleted; the next run deletes the rest."""
     table = tmp_path / "table"
@@ -456,6 +460,7 @@ def test_a_file_that_comes_back_meanwhile(spark: SparkSession, tmp_path: Path) -
     assert read_delta(spark, str(table)).count() == 2
 
 
+@pytest.mark.full
 def test_the_driver_lists_and_deletes(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#data-files: where workers cannot, as on HDFS."""
     table = tmp_path / "a table"
@@ -523,6 +528,7 @@ def test_a_crash_at_any_change(spark: SparkSession, tmp_path: Path, mode: str) -
     assert nth == 5  # the commits, the record of the run, the staging directory
 
 
+@pytest.mark.full
 def test_a_write_that_died(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#data-files: its directory is found, and gone after the next run."""
     table = tmp_path / "table"
