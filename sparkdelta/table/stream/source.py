@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.exceptions import VersionNotFoundError
-from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.log_files import LogFileKind, Version
 from sparkdelta.protocol.log_segment import readable_commits
 from sparkdelta.protocol.stream_offsets import BEFORE_FILES, StreamOffset
 from sparkdelta.storage.stream_source import ReadLimit
@@ -142,18 +142,21 @@ class TableStream:
         options, log = self.options, self.opened.log
         if options.starting_version is None and options.starting_timestamp is None:
             return None
-        commits = readable_commits(list_log_files(log.store), path=self.opened.path)
-        latest = commits[-1].version
-        if options.starts_at_latest:
-            return latest + 1
+        path, files = self.opened.path, list_log_files(log.store)
         if options.starting_timestamp is not None:
+            commits = readable_commits(files, path=path)
             in_commit = self.opened.configuration.in_commit_timestamps
             return first_version_at(
                 log.spark, log.store, commits, in_commit, options.starting_timestamp
             )
+        # Their adds are enough: the version need not be one that the log can reconstruct.
+        versions = {file.version for file in files if file.kind is LogFileKind.COMMIT}
+        latest = max(versions, default=self.opened.version)
+        if options.starts_at_latest:
+            return latest + 1
         version = int(options.starting_version or 0)
-        if not commits[0].version <= version <= latest:
+        if version not in versions:
             raise VersionNotFoundError(
-                version=version, earliest=commits[0].version, latest=latest, path=self.opened.path
+                version=version, earliest=min(versions, default=latest), latest=latest, path=path
             )
         return version
