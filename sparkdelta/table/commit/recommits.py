@@ -79,10 +79,11 @@ def recommit(
                 actions = actions.repartitionByRange(batches, _BATCH)
             stage.write_parquet(actions, "files", {})
             staged, _ = stage.read_parquet("files", actions.schema)
+            looked_up = snapshot  # a file that was removed since must not come back
             for batch in range(batches):
                 files = staged.filter(F.col(_BATCH) == batch).select("add")
                 try:
-                    done = _commit(snapshot, files, Operation(operation, {"batchId": str(number)}))
+                    done = _commit(looked_up, files, Operation(operation, {"batchId": str(number)}))
                 except DeltaConcurrentModificationException as error:
                     failure = error
                     break
