@@ -16,7 +16,7 @@ from sparkdelta.maintenance import (
     write_checkpoint,
     write_version_checksum,
 )
-from sparkdelta.sessions import disable, enable
+from sparkdelta.sessions import disable, enable, sql
 from sparkdelta.streams import read_stream, write_stream
 from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.snapshot import Snapshot
@@ -43,6 +43,7 @@ __all__ = [
     "recompute_statistics",
     "reorg",
     "repair",
+    "sql",
     "vacuum",
     "verify",
     "write_checkpoint",

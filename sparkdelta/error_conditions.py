@@ -120,6 +120,27 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "42616",
         "{function}() has no argument {argument}. {suggestion}.",
     ),
+    "DELTA_STATEMENT_SYNTAX": (
+        "42601",
+        (
+            "Cannot run the SQL statement, and nothing was done: {problem}, at line {line}, column "
+            "{column}: {excerpt}."
+        ),
+    ),
+    "DELTA_STATEMENT_NOT_SUPPORTED": (
+        "0A000",
+        (
+            "Cannot run the SQL statement, and nothing was done: {statement} is not implemented. "
+            "COMPATIBILITY.md lists what is."
+        ),
+    ),
+    "DELTA_INSERT_COLUMN_ARITY_MISMATCH": (
+        "42802",
+        (
+            "Cannot insert into {path}, and nothing was written: {expected} columns are to be "
+            "filled, and the query has {given}. Name the columns after the table, or use BY NAME."
+        ),
+    ),
     "DELTA_SPARK_PRESENT": (
         "55000",
         (

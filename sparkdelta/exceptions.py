@@ -9,6 +9,7 @@ DeltaError
 │   ├── TimestampGreaterThanCommitError (RestoreTimestampGreaterError)
 │   ├── InvalidTimestampError, InvalidArgumentError, ArgumentTypeError, UnknownArgumentError
 │   ├── TimeTravelMultipleFormatsError, DeltaSparkPresentError
+│   ├── StatementSyntaxError, StatementNotSupportedError, InsertArityError
 │   ├── TableAlreadyExistsError, NonEmptyLocationError
 │   ├── CloneTargetNotEmptyError, CloneWithoutStatisticsError
 │   ├── ConvertNonParquetError, MissingProviderError, EmptyDirectoryError, ConvertRowTrackingError
@@ -336,6 +337,31 @@ class TimeTravelMultipleFormatsError(TableError):
 
     def __init__(self) -> None:
         self.__post_init__()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StatementSyntaxError(TableError):
+    """A SQL statement is not understood; `excerpt` shows the place."""
+
+    problem: str
+    line: int
+    column: int
+    excerpt: str
+    error_class = "DELTA_STATEMENT_SYNTAX"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StatementNotSupportedError(TableError):
+    statement: str
+    error_class = "DELTA_STATEMENT_NOT_SUPPORTED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class InsertArityError(TableError):
+    path: str
+    expected: int
+    given: int
+    error_class = "DELTA_INSERT_COLUMN_ARITY_MISMATCH"
 
 
 class DeltaSparkPresentError(TableError):

@@ -106,7 +106,8 @@ class DeltaOptimizeBuilder:
         return _frame(self._spark, self._executed(only, request))
 
 
-def _frame(spark: SparkSession, result: OptimizeResult) -> DataFrame:
+def optimize_metrics(spark: SparkSession, result: OptimizeResult) -> DataFrame:
+    """Return the result of delta-spark's OPTIMIZE: one row, path and metrics."""
     metrics: dict[str, Any] = {
         "numFilesAdded": result.added.count,
         "numFilesRemoved": result.removed.count,

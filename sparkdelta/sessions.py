@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
-from sparkdelta.spark_api.enabled_sessions import disable_session, enable_session
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkdelta.engine.builders import builders_of
+from sparkdelta.spark_api.enabled_sessions import disable_session, enable_session, sparks_own
 from sparkdelta.spark_api.methods import METHODS
+from sparkdelta.sql.statement_text import run_sql
 
 
 def enable(spark: SparkSession) -> SparkSession:
-    """Make PySpark's readers and writers of a session work with ``format("delta")``.
+    """Make PySpark's readers, writers and SQL of a session work with Delta tables.
 
     ``spark.read.format("delta")``, ``df.write.format("delta")`` and ``df.writeTo`` take
-    delta-spark's options. Reads and writes of other formats, and other sessions, are left to
-    PySpark; so are programs outside this Python process. Enabling a session again changes nothing.
+    delta-spark's options, and ``spark.sql`` does what `sql` does. Other formats and sessions are
+    left to PySpark; so are programs outside this Python process. Enabling a session again
+    changes nothing.
 
     Parameters
     ----------
@@ -42,3 +49,44 @@ def enable(spark: SparkSession) -> SparkSession:
 def disable(spark: SparkSession) -> None:
     """Undo `enable`: the session's readers and writers are PySpark's again."""
     disable_session(spark)
+
+
+def sql(
+    spark: SparkSession,
+    text: str,
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
+    **kwargs: Any,
+) -> DataFrame:
+    """Run a SQL statement that may read or change Delta tables, on any session.
+
+    Tables are ``delta.`/path` ``, with a version after VERSION AS OF or in the name (``@v3``), or
+    names of the session catalog. Queries are Spark's own, with a DataFrame in the place of each
+    Delta table. What is not about a Delta table is passed on to Spark unchanged.
+
+    Parameters
+    ----------
+    args
+        Values of parameters, by name (``:name``) or in order (``?``).
+    kwargs
+        DataFrames and values for names in braces, as of ``spark.sql``.
+
+    Returns
+    -------
+    DataFrame
+        The rows of a query; of a statement, what delta-spark returns.
+
+    Raises
+    ------
+    StatementSyntaxError
+        A statement of Delta is not understood; nothing was done.
+    StatementNotSupportedError
+        A statement of Delta is not implemented.
+    DeltaError
+        As of the function that does the same.
+
+    Examples
+    --------
+    >>> sql(spark, "DELETE FROM delta.`/people` WHERE age > :age", {"age": 40})  # doctest: +SKIP
+    """
+    owner = builders_of(spark).classes["SparkSession"]
+    return run_sql(spark, partial(sparks_own(owner, "sql"), spark), text, args, kwargs)

@@ -16,7 +16,7 @@ from sparkdelta.engine.classic_conditions import parse_classic_filter, parse_mat
 from sparkdelta.engine.match_terms import MatchTerms
 from sparkdelta.engine.sessions import LOG_SETTINGS, TABLE_SETTINGS, copy_settings, set_up
 from sparkdelta.protocol.predicates import Predicate
-from sparkdelta.storage import hadoop, hadoop_scans, hadoop_streams
+from sparkdelta.storage import hadoop, hadoop_catalog, hadoop_scans, hadoop_streams
 from sparkdelta.storage.hadoop_files import HadoopFiles
 from sparkdelta.storage.hadoop_log import HadoopLogStore
 from sparkdelta.storage.hadoop_plans import columns_used, with_attributes_of, with_columns_of
@@ -141,6 +141,9 @@ class ClassicEngine:
             store = ObjectLogStore(store.table_root, objects, store)
         store.check_writable()
         return store
+
+    def table_location(self, name: Sequence[str], provider: str) -> str | None:
+        return hadoop_catalog.table_location(self.spark, name, provider)
 
     @contextmanager
     def log_session(self) -> Iterator[SparkSession]:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, cast
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine import connect_catalog
 from sparkdelta.engine.match_terms import MatchTerms
 from sparkdelta.engine.sessions import LOG_SETTINGS, SHUFFLE_PARTITIONS, TABLE_SETTINGS, set_up
 from sparkdelta.predicates.connect_columns import parse_connect_column
@@ -130,6 +131,9 @@ class ConnectEngine:
             store.check_writable()  # always raises
         connect.check_same_log(self.spark, store)
         return store
+
+    def table_location(self, name: Sequence[str], provider: str) -> str | None:
+        return connect_catalog.table_location(self.spark, name, provider)
 
     def log_session(self) -> AbstractContextManager[SparkSession]:
         return _sibling(self.spark, {**LOG_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)})

@@ -172,6 +172,11 @@ class SparkEngine(Protocol):
             Commits to the storage are not possible; nothing was written.
         """
 
+    def table_location(self, name: Sequence[str], provider: str) -> str | None:
+        """Return the location of a table in the session catalog; None for tables of another
+        provider, views, and what is not there.
+        """
+
     def log_session(self) -> AbstractContextManager[SparkSession]:
         """Yield a session that writes the same log files independent of the user's settings. It has
         the user's Hadoop settings and number of shuffle partitions.

@@ -71,6 +71,11 @@ def disable_session(spark: SparkSession) -> None:
         _originals.clear()
 
 
+def sparks_own(owner: type, name: str) -> Original:
+    """Return PySpark's method of a class, replaced or not."""
+    return _originals.get((owner, name)) or getattr(owner, name)
+
+
 def _replace(owner: type, name: str, replacement: Replacement) -> None:
     if (owner, name) in _originals:
         return

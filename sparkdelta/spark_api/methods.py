@@ -6,10 +6,11 @@ that do something are replaced: what came before them is read from the reader or
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.builders import Builder, WriterState, builders_of
@@ -18,7 +19,8 @@ from sparkdelta.protocol.arguments import checked_path
 from sparkdelta.spark_api import writing
 from sparkdelta.spark_api.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.spark_api.reading import read
-from sparkdelta.table.log.table_names import path_in_name, table_name
+from sparkdelta.sql.statement_text import run_sql
+from sparkdelta.table.log.table_names import table_name, table_path
 
 
 def load(
@@ -66,59 +68,55 @@ def save(
 
 def _create(mode: str, *, requires_table: bool = False) -> Replacement:
     def create(original: Original, writer: Builder) -> None:
-        state = _table_writer(writer)
-        if state is None:
+        found = _table_writer(writer)
+        if found is None:
             original(writer)
         else:
-            path = _named_path(state.table)
-            writing.create_as(state, path, mode=mode, requires_table=requires_table)
+            writing.create_as(*found, mode=mode, requires_table=requires_table)
 
     return create
 
 
 def append(original: Original, writer: Builder) -> None:
     """``DataFrameWriterV2.append``."""
-    state = _table_writer(writer)
-    if state is None:
+    found = _table_writer(writer)
+    if found is None:
         original(writer)
     else:
-        writing.write_into(state, _named_path(state.table))
+        writing.write_into(*found)
 
 
 def overwrite(original: Original, writer: Builder, condition: str | Column) -> None:
     """``DataFrameWriterV2.overwrite``."""
-    state = _table_writer(writer)
-    if state is None:
+    found = _table_writer(writer)
+    if found is None:
         original(writer, condition)
     else:
         where = F.col(condition) if isinstance(condition, str) else condition
-        writing.write_into(state, _named_path(state.table), replace_where=where)
+        writing.write_into(*found, replace_where=where)
 
 
 def overwrite_partitions(original: Original, writer: Builder) -> None:
     """``DataFrameWriterV2.overwritePartitions``."""
-    state = _table_writer(writer)
-    if state is None:
+    found = _table_writer(writer)
+    if found is None:
         original(writer)
     else:
-        writing.write_into(state, _named_path(state.table), overwrites_partitions=True)
+        writing.write_into(*found, overwrites_partitions=True)
 
 
-def _table_writer(writer: Builder) -> WriterState | None:
-    """The state of a ``DataFrameWriterV2`` that writes to a Delta table, else None."""
+def _table_writer(writer: Builder) -> tuple[WriterState, str] | None:
+    """The state of a ``DataFrameWriterV2`` and the path of its table; None for other tables."""
     builders = builders_of(writer)
-    if not is_enabled(builders.session_of(writer)):
+    spark = builders.session_of(writer)
+    if not is_enabled(spark):
         return None
     state = builders.table_writer(writer)
-    return state if _is_delta(state.source) or path_in_name(table_name(state.table)) else None
-
-
-def _named_path(table: str) -> str:
-    path = path_in_name(table_name(table))
-    if path is None:
-        problem = f"{table} is a table name; use delta.`/path`"
+    path = table_path(spark, table_name(state.table))
+    if path is None and _is_delta(state.source):
+        problem = f"{state.table} is a table name; use delta.`/path`"
         raise InvalidArgumentError(argument="table", problem=problem)
-    return path
+    return None if path is None else (state, path)
 
 
 def _is_delta(source: str | None) -> bool:
@@ -137,8 +135,39 @@ def _one_path(path: Any, options: Mapping[str, str]) -> str:
     return checked_path(path)
 
 
+def sql(
+    original: Original, spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any
+) -> DataFrame:
+    """``SparkSession.sql``."""
+    run: Callable[..., DataFrame] = functools.partial(original, spark)
+    if is_enabled(spark):
+        return run_sql(spark, run, sqlQuery, args, kwargs)
+    return run(sqlQuery, **kwargs) if args is None else run(sqlQuery, args, **kwargs)
+
+
+def table_of_reader(original: Original, reader: Builder, tableName: str) -> DataFrame:
+    """``DataFrameReader.table``."""
+    builders = builders_of(reader)
+    spark = builders.session_of(reader)
+    path = table_path(spark, table_name(tableName)) if is_enabled(spark) else None
+    if path is None:
+        rows: DataFrame = original(reader, tableName)
+        return rows
+    return read(spark, path, builders.reader(reader).options)
+
+
+def table_of_session(original: Original, spark: SparkSession, tableName: str) -> DataFrame:
+    """``SparkSession.table``."""
+    path = table_path(spark, table_name(tableName)) if is_enabled(spark) else None
+    if path is None:
+        rows: DataFrame = original(spark, tableName)
+        return rows
+    return read(spark, path, {})
+
+
 METHODS: Mapping[str, Callable[..., Any]] = {
     "DataFrameReader.load": load,
+    "DataFrameReader.table": table_of_reader,
     "DataFrameWriter.save": save,
     "DataFrameWriterV2.create": _create("error"),
     "DataFrameWriterV2.replace": _create("overwrite", requires_table=True),
@@ -146,5 +175,7 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "DataFrameWriterV2.append": append,
     "DataFrameWriterV2.overwrite": overwrite,
     "DataFrameWriterV2.overwritePartitions": overwrite_partitions,
+    "SparkSession.sql": sql,
+    "SparkSession.table": table_of_session,
 }
 """The methods of an enabled session."""

@@ -10,7 +10,7 @@ from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.io import read_changes, read_delta
 from sparkdelta.schema.sql_text import text_literal
 from sparkdelta.spark_api.options import CHANGES, READ, READS_CHANGES, arguments, asks_for_changes
-from sparkdelta.spark_api.paths import split_path
+from sparkdelta.table.log.path_versions import split_path
 from sparkdelta.table.log.session_times import session_time
 
 _FUNCTION = 'spark.read.format("delta")'
@@ -28,18 +28,18 @@ def read(spark: SparkSession, path: str, options: Mapping[str, str]) -> DataFram
     DeltaError
         The table cannot be read; see `sparkdelta.read_delta`.
     """
-    path, named = split_path(spark, path)
+    path, version, time = split_path(spark, path)
     if asks_for_changes(options):
         found = arguments(options, CHANGES, function=_FUNCTION, others=READS_CHANGES)
         verb: Callable[..., DataFrame] = read_changes
     else:
         found = arguments(options, READ, function=_FUNCTION, others=READS_CHANGES)
-        if named and found:
-            problem = "it ends with the version to read, and an option gives one, too"
-            raise InvalidArgumentError(argument="path", problem=problem)
-        found |= arguments(named, READ, function=_FUNCTION)
         verb = read_delta
-    times = {name: text for name, text in found.items() if name.endswith("timestamp")}
-    for name, text in times.items():
-        found[name] = session_time(spark, text_literal(text))
-    return verb(spark, path, **found)
+    for name, text in found.items():
+        if name.endswith("timestamp"):
+            found[name] = session_time(spark, text_literal(text))
+    named = {"version": version} if version is not None else {"timestamp": time} if time else {}
+    if named and found:
+        problem = "it ends with the version to read, and an option gives one, too"
+        raise InvalidArgumentError(argument="path", problem=problem)
+    return verb(spark, path, **found, **named)

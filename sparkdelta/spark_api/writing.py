@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column
 
 from sparkdelta.commands.write import WriteResult, write
 from sparkdelta.engine.builders import WriterState
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.spark_api.options import PROPERTY_PREFIX, WRITE, arguments
 from sparkdelta.table.write.options import WriteOptions
+from sparkdelta.table.write.overwrite_setting import check_overwrite_setting
 from sparkdelta.tables import DeltaTable
 
 _FUNCTION = 'df.write.format("delta")'
-_DYNAMIC_OVERWRITES = "spark.sql.sources.partitionOverwriteMode"
 
 
 def save(state: WriterState, path: str) -> WriteResult:
@@ -33,13 +32,12 @@ def save(state: WriterState, path: str) -> WriteResult:
         raise InvalidArgumentError(argument=state.other_layout, problem=problem)
     mode = state.mode or "error"
     found = _arguments(state)
-    if mode.lower() == "overwrite":
-        check_overwrite_mode(state.rows.sparkSession, found)
     if found["properties"] and DeltaTable.isDeltaTable(state.rows.sparkSession, path):
         found["properties"] = {}  # they count when the table is created
     options = WriteOptions.spelled(
         mode=mode, partition_by=state.partition_by, cluster_by=state.cluster_by, **found
     )
+    check_overwrite_setting(state.rows.sparkSession, options)
     return write(state.rows, path, options)
 
 
@@ -52,25 +50,6 @@ def _arguments(state: WriterState) -> dict[str, Any]:
         **arguments(options, WRITE, function=_FUNCTION),
         "properties": {**properties, **state.properties},
     }
-
-
-def check_overwrite_mode(spark: SparkSession, found: Mapping[str, Any]) -> None:
-    """Refuse to overwrite a whole table where a setting of the session asks for less.
-
-    Settings have no effect, but rows would be lost that delta-spark keeps.
-
-    Raises
-    ------
-    InvalidArgumentError
-    """
-    is_said = found.get("partition_overwrite_mode") == "dynamic" or "replace_where" in found
-    setting = str(spark.conf.get(_DYNAMIC_OVERWRITES, "static"))
-    if setting.lower() == "dynamic" and not is_said and not found.get("overwrite_schema"):
-        problem = (
-            f"{_DYNAMIC_OVERWRITES} is dynamic, which is not used here; give the option "
-            "partitionOverwriteMode of the write, or set it to static"
-        )
-        raise InvalidArgumentError(argument="partitionOverwriteMode", problem=problem)
 
 
 def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> WriteResult:

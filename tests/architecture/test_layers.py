@@ -26,6 +26,7 @@ DRIVER_READS = {
 HADOOP = {
     "sparkdelta/storage/hadoop.py",
     "sparkdelta/storage/hadoop_builders.py",
+    "sparkdelta/storage/hadoop_catalog.py",
     "sparkdelta/storage/hadoop_files.py",
     "sparkdelta/storage/hadoop_log.py",
     "sparkdelta/storage/hadoop_plans.py",
@@ -89,6 +90,7 @@ def test_only_the_engine_knows_the_kind_of_session() -> None:
         "pyspark.sql.connect", "pyspark.sql.classic", "sparkdelta.engine.classic",
         "sparkdelta.engine.classic_builders", "sparkdelta.engine.classic_conditions",
         "sparkdelta.engine.connect", "sparkdelta.engine.connect_builders",
+        "sparkdelta.engine.connect_catalog",
         "sparkdelta.storage.connect", *(name[:-3].replace("/", ".") for name in HADOOP),
     }  # fmt: skip
     users = set()

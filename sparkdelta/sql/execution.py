@@ -1,0 +1,169 @@
+"""Delta's statements carried out: one table from statement to function.
+
+Each function does what the method of the same name does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
+
+from sparkdelta.commands.write import write
+from sparkdelta.engine.local_frames import local_frame
+from sparkdelta.exceptions import StatementNotSupportedError
+from sparkdelta.maintenance import reorg
+from sparkdelta.merge_builder import DeltaMergeBuilder
+from sparkdelta.optimize_builder import optimize_metrics
+from sparkdelta.sql.inserted_rows import inserted_rows
+from sparkdelta.sql.queries import SparkSql
+from sparkdelta.sql.statements import (
+    Delete,
+    DescribeDetail,
+    DescribeHistory,
+    Insert,
+    Merge,
+    MergeAction,
+    Optimize,
+    Reorg,
+    Restore,
+    Unsupported,
+    Update,
+)
+from sparkdelta.table.log.session_times import session_time
+from sparkdelta.table.log.table_names import path_in_name, quoted_name
+from sparkdelta.table.write.merge_clauses import Clause
+from sparkdelta.table.write.options import WriteOptions
+from sparkdelta.table.write.overwrite_setting import check_overwrite_setting
+from sparkdelta.tables import DeltaTable
+
+
+def no_rows(spark: SparkSession) -> DataFrame:
+    """Return the result of a statement that has none: no columns, no rows."""
+    return spark.sql("VALUES (0)").where("FALSE").select()
+
+
+def _affected(spark: SparkSession, rows: int | None) -> DataFrame:
+    schema = StructType([StructField("num_affected_rows", LongType())])
+    return local_frame(spark, pa.table({"num_affected_rows": pa.array([rows], pa.int64())}), schema)
+
+
+def _table(sql: SparkSql, path: str) -> DeltaTable:
+    return DeltaTable.forPath(sql.spark, path)
+
+
+def _changed_table(sql: SparkSql, path: str, statement: Delete | Update | Merge) -> DeltaTable:
+    """Return the table under its alias, else its name."""
+    table, name = _table(sql, path), statement.target
+    alias = statement.alias or (None if path_in_name(name) else name[-1])
+    return table if alias is None else table.alias(alias)
+
+
+def _delete(sql: SparkSql, path: str, statement: Delete) -> DataFrame:
+    result = _changed_table(sql, path, statement).delete(statement.where)
+    return _affected(sql.spark, result.num_deleted_rows)
+
+
+def _update(sql: SparkSql, path: str, statement: Update) -> DataFrame:
+    table = _changed_table(sql, path, statement)
+    return _affected(sql.spark, table.update(statement.where, statement.values).num_updated_rows)
+
+
+def _merge(sql: SparkSql, path: str, statement: Merge) -> DataFrame:
+    source = sql.query(f"SELECT * FROM {statement.source}")  # noqa: S608 - the user's own text
+    if statement.source_alias is not None:
+        source = source.alias(statement.source_alias)
+    table = _changed_table(sql, path, statement)
+    builder = reduce(_with_action, statement.actions, table.merge(source, statement.condition))
+    return (builder.withSchemaEvolution() if statement.evolves else builder).execute()
+
+
+def _with_action(builder: DeltaMergeBuilder, action: MergeAction) -> DeltaMergeBuilder:
+    where, values = action.condition, action.values
+    if action.kind is Clause.MATCHED_DELETE:
+        return builder.whenMatchedDelete(where)
+    if action.kind is Clause.NOT_MATCHED_BY_SOURCE_DELETE:
+        return builder.whenNotMatchedBySourceDelete(where)
+    if action.kind is Clause.NOT_MATCHED_BY_SOURCE_UPDATE:
+        return builder.whenNotMatchedBySourceUpdate(where, values)
+    if action.kind is Clause.MATCHED_UPDATE:
+        if values is None:
+            return builder.whenMatchedUpdateAll(where)
+        return builder.whenMatchedUpdate(where, values)
+    if values is None:
+        return builder.whenNotMatchedInsertAll(where)
+    return builder.whenNotMatchedInsert(where, values)
+
+
+def _insert(sql: SparkSql, path: str, statement: Insert) -> DataFrame:
+    rows = inserted_rows(sql.query(statement.query), path, statement)
+    conditions = [
+        f"{quoted_name((name,))} <=> {value}"
+        for name, value in statement.partition.items()
+        if value is not None
+    ]
+    where = " AND ".join(conditions) if statement.overwrites and conditions else None
+    if statement.replace_where is not None:
+        where = statement.replace_where
+    options = WriteOptions(
+        mode="overwrite" if statement.overwrites or where is not None else "append",
+        replace_where=where,
+        merge_schema=statement.evolves,
+        requires_table=True,
+    )
+    check_overwrite_setting(sql.spark, options)
+    write(rows, path, options)
+    return no_rows(sql.spark)
+
+
+def _history(sql: SparkSql, path: str, statement: DescribeHistory) -> DataFrame:
+    return _table(sql, path).history(statement.limit)
+
+
+def _detail(sql: SparkSql, path: str, statement: DescribeDetail) -> DataFrame:  # noqa: ARG001
+    return _table(sql, path).detail()
+
+
+def _optimize(sql: SparkSql, path: str, statement: Optimize) -> DataFrame:
+    if statement.is_full:
+        raise StatementNotSupportedError(statement="OPTIMIZE ... FULL")
+    builder = _table(sql, path).optimize()
+    if statement.where is not None:
+        builder = builder.where(statement.where)
+    if statement.zorder_by is not None:
+        return builder.executeZOrderBy(*statement.zorder_by)
+    return builder.executeCompaction()
+
+
+def _reorg(sql: SparkSql, path: str, statement: Reorg) -> DataFrame:
+    return optimize_metrics(sql.spark, reorg(sql.spark, path, where=statement.where))
+
+
+def _restore(sql: SparkSql, path: str, statement: Restore) -> DataFrame:
+    table = _table(sql, path)
+    if statement.timestamp is None:
+        return table.restoreToVersion(statement.version or 0)
+    return table.restoreToTimestamp(session_time(sql.spark, statement.timestamp).isoformat())
+
+
+def _refused(sql: SparkSql, path: str, statement: Unsupported) -> DataFrame:  # noqa: ARG001
+    raise StatementNotSupportedError(statement=statement.keywords)
+
+
+COMMANDS: Mapping[type, Callable[[SparkSql, str, Any], DataFrame]] = {
+    Delete: _delete,
+    Update: _update,
+    Merge: _merge,
+    Insert: _insert,
+    DescribeHistory: _history,
+    DescribeDetail: _detail,
+    Optimize: _optimize,
+    Reorg: _reorg,
+    Restore: _restore,
+    Unsupported: _refused,
+}
+"""The function of each statement, of the path of its table."""

@@ -1,0 +1,291 @@
+"""The grammar of Delta's statements.
+
+A statement begins with its keywords; names follow by the grammar, and expressions and queries are
+cut out as text up to the keyword that ends them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sparkdelta.sql.statements import (
+    Delete,
+    DescribeDetail,
+    DescribeHistory,
+    Insert,
+    Merge,
+    MergeAction,
+    Name,
+    Optimize,
+    Reorg,
+    Restore,
+    Statement,
+    Unsupported,
+    Update,
+)
+from sparkdelta.sql.tokens import Cursor, Kind, Token
+from sparkdelta.table.write.merge_clauses import Clause
+
+_QUERY = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
+
+
+class Parser:
+    """A statement while it is parsed.
+
+    Attributes
+    ----------
+    target
+        The table that it is about, once its name was read.
+    """
+
+    def __init__(self, text: str, tokens: tuple[Token, ...]) -> None:
+        self.cursor = Cursor(text, tokens)
+        self.target: Name | None = None
+
+    def parse(self) -> Statement | None:
+        """Return the statement; None if it is none of Delta's.
+
+        Raises
+        ------
+        StatementSyntaxError
+            It is one of Delta's, and is not understood.
+        """
+        for words, rule in _RULES.items():
+            if self.cursor.takes(words):
+                statement = rule(self)
+                self.cursor.expect_end()
+                return statement
+        return None
+
+    def table(self) -> Name:
+        """Go past the name of the table that the statement is about, or its path as a string."""
+        token = self.cursor.token
+        is_path = token.kind is Kind.STRING
+        self.target = ("delta", self.cursor.string()) if is_path else self.cursor.name()
+        return self.target
+
+    def alias(self, *ends: str) -> str | None:
+        """Go past an alias, which is none of the keywords that may follow."""
+        if self.cursor.takes("AS"):
+            return self.cursor.word()
+        token = self.cursor.token
+        return self.cursor.word() if token.is_name and not token.is_word(*ends) else None
+
+    def condition(self, *ends: str) -> str | None:
+        """Go past WHERE and its condition, if they are next."""
+        return self.cursor.expression(*ends) if self.cursor.takes("WHERE") else None
+
+    def assignments(self, *ends: str) -> Mapping[str, str]:
+        """Go past ``a = 1, b.c = 2``."""
+        values: dict[str, str] = {}
+        while True:
+            name = self.cursor.column()
+            self.cursor.expect("=")
+            if name in values:
+                raise self.cursor.error(f"{name} is assigned twice")
+            values[name] = self.cursor.expression(*ends, closing=",")
+            if not self.cursor.takes(","):
+                return values
+
+
+def _delete(parser: Parser) -> Delete:
+    target, alias = parser.table(), parser.alias("WHERE")
+    return Delete(target, alias, parser.condition())
+
+
+def _update(parser: Parser) -> Update:
+    target, alias = parser.table(), parser.alias("SET")
+    parser.cursor.expect("SET")
+    values = parser.assignments("WHERE")
+    return Update(target, alias, values, parser.condition())
+
+
+def _merge(parser: Parser) -> Merge:
+    cursor = parser.cursor
+    evolves = cursor.takes("WITH SCHEMA EVOLUTION")
+    cursor.expect("INTO")
+    target, alias = parser.table(), parser.alias("USING")
+    cursor.expect("USING")
+    source, source_alias = _source(parser)
+    cursor.expect("ON")
+    condition = cursor.expression("WHEN")
+    actions = []
+    while cursor.takes("WHEN"):
+        actions.append(_merge_action(parser))
+    return Merge(target, alias, source, source_alias, condition, tuple(actions), evolves)
+
+
+def _source(parser: Parser) -> tuple[str, str | None]:
+    """Return the source of a merge with its alias, and the alias, or else the table's name."""
+    cursor, before, last = parser.cursor, None, None
+    start, name = cursor.token, None
+    if start.is_name:
+        name, place = cursor.token.text, 1
+        while cursor.ahead(place).is_symbol(".") and cursor.ahead(place + 1).is_name:
+            name, place = cursor.ahead(place + 1).text, place + 2
+    depth = 0
+    while depth or not cursor.token.is_word("ON"):
+        if cursor.token.kind is Kind.END:
+            raise cursor.error("ON is expected")
+        depth += cursor.token.is_symbol("(") - cursor.token.is_symbol(")")
+        before, last = last, cursor.next()
+    if last is None:
+        raise cursor.error("a table or query is expected")
+    source = cursor.text[start.start : last.end]
+    is_alias = last.is_name and before is not None and not before.is_symbol(".")
+    return source, last.text if is_alias else name
+
+
+def _merge_action(parser: Parser) -> MergeAction:
+    cursor = parser.cursor
+    is_matched = not cursor.takes("NOT")
+    cursor.expect("MATCHED")
+    is_of_table = not is_matched and cursor.takes("BY SOURCE")
+    if not is_matched and not is_of_table:
+        cursor.takes("BY TARGET")
+    condition = cursor.expression("THEN") if cursor.takes("AND") else None
+    cursor.expect("THEN")
+    if not is_matched and not is_of_table:
+        cursor.expect("INSERT")
+        return MergeAction(Clause.NOT_MATCHED_INSERT, condition, _inserted_values(parser))
+    if cursor.takes("DELETE"):
+        of_source, of_both = Clause.NOT_MATCHED_BY_SOURCE_DELETE, Clause.MATCHED_DELETE
+        return MergeAction(of_both if is_matched else of_source, condition, None)
+    cursor.expect("UPDATE SET")
+    if is_matched and cursor.takes("*"):
+        return MergeAction(Clause.MATCHED_UPDATE, condition, None)
+    kind = Clause.MATCHED_UPDATE if is_matched else Clause.NOT_MATCHED_BY_SOURCE_UPDATE
+    return MergeAction(kind, condition, parser.assignments("WHEN"))
+
+
+def _inserted_values(parser: Parser) -> Mapping[str, str] | None:
+    cursor = parser.cursor
+    if cursor.takes("*"):
+        return None
+    names = cursor.names()
+    cursor.expect("VALUES")
+    cursor.expect("(")
+    values = [cursor.expression(closing=",")]
+    while cursor.takes(","):
+        values.append(cursor.expression(closing=","))
+    if len(values) != len(names):
+        raise cursor.error(f"{len(names)} values are expected, not {len(values)}")
+    cursor.expect(")")
+    if len(set(names)) != len(names):
+        raise cursor.error("a column is assigned twice")
+    return dict(zip(names, values, strict=True))
+
+
+def _insert(parser: Parser) -> Insert:
+    cursor = parser.cursor
+    evolves = cursor.takes("WITH SCHEMA EVOLUTION")
+    overwrites = cursor.takes("OVERWRITE")
+    if not overwrites:
+        cursor.expect("INTO")
+    cursor.takes("TABLE")
+    target = parser.table()
+    partition = _partition(parser) if cursor.takes("PARTITION") else {}
+    columns, by_name, where = None, cursor.takes("BY NAME"), None
+    if not by_name and cursor.looks_at("(") and not cursor.ahead().is_word(*_QUERY):
+        columns = None if cursor.ahead().is_symbol("(") else cursor.names()
+        by_name = columns is None and cursor.takes("BY NAME")
+    if cursor.takes("REPLACE"):
+        cursor.expect("WHERE")
+        where = cursor.expression(*_QUERY)
+    if not cursor.token.is_word(*_QUERY) and not cursor.token.is_symbol("("):
+        raise cursor.error("a query is expected")
+    return Insert(
+        target=target,
+        query=cursor.rest(),
+        columns=columns,
+        by_name=by_name,
+        overwrites=overwrites,
+        replace_where=where,
+        partition=partition,
+        evolves=evolves,
+    )
+
+
+def _partition(parser: Parser) -> Mapping[str, str | None]:
+    cursor, found = parser.cursor, dict[str, str | None]()
+    cursor.expect("(")
+    while True:
+        name = cursor.word()
+        found[name] = cursor.expression(closing=",") if cursor.takes("=") else None
+        if not cursor.takes(","):
+            cursor.expect(")")
+            return found
+
+
+def _optimize(parser: Parser) -> Optimize:
+    cursor = parser.cursor
+    target, is_full = parser.table(), cursor.takes("FULL")
+    where, columns = parser.condition("ZORDER"), None
+    if cursor.takes("ZORDER BY"):
+        if cursor.looks_at("("):
+            columns = cursor.names()
+        else:
+            columns = (cursor.column(),)
+            while cursor.takes(","):
+                columns = (*columns, cursor.column())
+    return Optimize(target, where, columns, is_full)
+
+
+def _reorg(parser: Parser) -> Reorg:
+    cursor = parser.cursor
+    cursor.takes("TABLE")
+    target, where = parser.table(), parser.condition("APPLY")
+    cursor.expect("APPLY ( PURGE )")
+    return Reorg(target, where)
+
+
+def _restore(parser: Parser) -> Restore:
+    cursor = parser.cursor
+    cursor.takes("TABLE")
+    target = parser.table()
+    cursor.takes("TO")
+    if cursor.takes("VERSION AS OF"):
+        return Restore(target, cursor.number(), None)
+    cursor.expect("TIMESTAMP AS OF")
+    return Restore(target, None, cursor.expression())
+
+
+def _history(parser: Parser) -> DescribeHistory:
+    target = parser.table()
+    return DescribeHistory(target, parser.cursor.number() if parser.cursor.takes("LIMIT") else None)
+
+
+def _detail(parser: Parser) -> DescribeDetail:
+    return DescribeDetail(parser.table())
+
+
+def _unsupported(name: str, *words: str) -> Callable[[Parser], Unsupported]:
+    def unsupported(parser: Parser) -> Unsupported:
+        for each in words:
+            parser.cursor.takes(each)
+        target = parser.table()
+        parser.cursor.rest()
+        return Unsupported(target, name)
+
+    return unsupported
+
+
+_RULES: Mapping[str, Callable[[Parser], Statement]] = {
+    "DELETE FROM": _delete,
+    "UPDATE": _update,
+    "MERGE": _merge,
+    "INSERT": _insert,
+    "OPTIMIZE": _optimize,
+    "REORG": _reorg,
+    "RESTORE": _restore,
+    "DESCRIBE HISTORY": _history,
+    "DESC HISTORY": _history,
+    "DESCRIBE DETAIL": _detail,
+    "DESC DETAIL": _detail,
+    "VACUUM": _unsupported("VACUUM"),
+    "GENERATE": _unsupported("GENERATE"),
+    "CONVERT TO DELTA": _unsupported("CONVERT TO DELTA"),
+    "FSCK REPAIR TABLE": _unsupported("FSCK REPAIR TABLE"),
+    "TRUNCATE TABLE": _unsupported("TRUNCATE TABLE"),
+}
+"""The rule of each statement, by its first keywords."""

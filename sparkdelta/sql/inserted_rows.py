@@ -1,0 +1,96 @@
+"""The rows of an INSERT with the columns of the table: by position, as SQL has it, or by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructField, StructType
+
+from sparkdelta.exceptions import InsertArityError
+from sparkdelta.io import load_snapshot
+from sparkdelta.schema.sql_text import type_text
+from sparkdelta.schema.store_assignment import assigned, can_assign, can_convert
+from sparkdelta.schema.table_schema import quoted
+from sparkdelta.sql.statements import Insert
+from sparkdelta.table.log.table_names import table_name
+
+
+def inserted_rows(rows: DataFrame, path: str, statement: Insert) -> DataFrame:
+    """Return the rows of a query under the names of the table's columns.
+
+    Raises
+    ------
+    InsertArityError
+        The query has more or fewer columns than are to be filled.
+    """
+    fixed = {name: text for name, text in statement.partition.items() if text is not None}
+    if statement.by_name:
+        return rows.withColumns({n: F.expr(text) for n, text in fixed.items()}) if fixed else rows
+    return _by_position(rows, path, statement, fixed)
+
+
+def _by_position(
+    rows: DataFrame, path: str, statement: Insert, fixed: Mapping[str, str]
+) -> DataFrame:
+    schema = load_snapshot(rows.sparkSession, path).schema
+    by_name = {field.name.lower(): field for field in schema.fields}
+    names = schema.names
+    if statement.columns is not None:
+        names = [".".join(table_name(column)) for column in statement.columns]
+    elsewhere = {name.lower() for name in fixed}
+    names = [name for name in names if name.lower() not in elsewhere]
+    given = rows.schema.fields
+    extra = given[len(names) :] if statement.evolves and statement.columns is None else []
+    if len(given) != len(names) + len(extra):
+        raise InsertArityError(path=path, expected=len(names), given=len(given))
+    renamed = rows.toDF(*names, *(field.name for field in extra))
+    if fixed:
+        renamed = renamed.withColumns({name: F.expr(text) for name, text in fixed.items()})
+        names, given = (
+            [*names, *fixed],
+            [*given[: len(names)], *renamed.schema.fields[-len(fixed) :]],
+        )
+    values = {}
+    for name, field in zip(names, given, strict=False):
+        wanted = by_name.get(name.lower())
+        value = quoted(name) if wanted is None else _value(quoted(name), field.dataType, wanted)
+        if value != quoted(name):
+            values[name] = F.expr(value)
+    return renamed.withColumns(values) if values else renamed
+
+
+def _value(name: str, given: DataType, column: StructField) -> str:
+    """Return a value as a SQL expression that can be written into a column.
+
+    Unlike `sparkdelta.write_delta`, an INSERT converts strings to other types, and raises an error
+    where a string is no value of the type.
+    """
+    if isinstance(given, NullType):
+        return f"CAST({name} AS {type_text(column.dataType)})"
+    renamed = _renamed(given, column.dataType)
+    value = name if renamed == given else f"CAST({name} AS {type_text(renamed)})"
+    if can_assign(renamed, column.dataType) or not can_convert(renamed, column.dataType):
+        return value
+    return assigned(value, renamed, column.dataType, column=column.name)
+
+
+def _renamed(given: DataType, wanted: DataType) -> DataType:
+    """Return a type with the names of another one's fields, where both have as many."""
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        if len(given) != len(wanted):
+            return given
+        pairs = zip(given, wanted, strict=True)
+        return StructType(
+            [StructField(b.name, _renamed(a.dataType, b.dataType), a.nullable) for a, b in pairs]
+        )
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        return ArrayType(_renamed(given.elementType, wanted.elementType), given.containsNull)
+    if isinstance(given, MapType) and isinstance(wanted, MapType):
+        return MapType(
+            _renamed(given.keyType, wanted.keyType),
+            _renamed(given.valueType, wanted.valueType),
+            given.valueContainsNull,
+        )
+    return given

@@ -1,0 +1,88 @@
+"""Parameters of Delta's statements: ``:name``, ``?`` and ``{name}`` become literals in the text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.schema.sql_text import text_literal
+from sparkdelta.sql.tokens import Kind, Token, syntax_error
+
+Arguments = Mapping[str, Any] | Sequence[Any] | None
+_LARGEST_INT = 2**31
+
+
+def bound_text(
+    text: str, tokens: Sequence[Token], arguments: Arguments, named: Mapping[str, Any]
+) -> str:
+    """Return a statement with literals in the place of its parameters.
+
+    Parameters
+    ----------
+    arguments
+        By name or by position.
+    named
+        Values of names in braces.
+
+    Raises
+    ------
+    InvalidArgumentError
+        A value is of no type that SQL has literals for.
+    StatementSyntaxError
+        A parameter has no value.
+    """
+    by_name = arguments if isinstance(arguments, Mapping) else {}
+    in_order = list(arguments) if arguments and not isinstance(arguments, Mapping) else []
+    parts, place = [], 0
+    for number, token in enumerate(tokens[:-2]):
+        start, after = token.start, tokens[number + 1]
+        if token.is_symbol("?") and in_order:
+            value, end = in_order.pop(0), token.end
+        elif token.is_symbol("?") and isinstance(arguments, Sequence):
+            raise syntax_error(text, start, "this parameter has no value")
+        elif token.is_symbol(":") and after.kind is Kind.WORD and after.text in by_name:
+            value, end = by_name[after.text], after.end
+        elif token.is_symbol("{") and after.text in named and tokens[number + 2].is_symbol("}"):
+            value, end = named[after.text], tokens[number + 2].end
+        else:
+            continue
+        parts += [text[place:start], literal(value)]
+        place = end
+    return "".join([*parts, text[place:]])
+
+
+def literal(value: Any) -> str:
+    """Return a Python value as a SQL literal.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There are no literals of its type.
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int):
+        return f"{value}" if -_LARGEST_INT <= value < _LARGEST_INT else f"{value}L"
+    if isinstance(value, float):
+        return f"{value!r}D" if math.isfinite(value) else f"DOUBLE('{value}')"
+    if isinstance(value, str):
+        return text_literal(value)
+    if isinstance(value, bytes | bytearray):
+        return f"X'{value.hex()}'"
+    if isinstance(value, Decimal):
+        return f"{value:f}BD"
+    if isinstance(value, datetime):
+        moment = value.astimezone(timezone.utc).replace(tzinfo=None)
+        return f"TIMESTAMP_LTZ '{moment.isoformat(sep=' ')}Z'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, list | tuple):
+        return f"ARRAY({', '.join(map(literal, value))})"
+    problem = f"there is no SQL literal of a {type(value).__name__}"
+    raise InvalidArgumentError(argument="args", problem=problem)

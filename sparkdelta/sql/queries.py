@@ -1,0 +1,141 @@
+"""Queries that read Delta tables: Spark runs the user's text, in which DataFrames stand for tables.
+
+Spark's own SQL takes DataFrames by name in braces, beside parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkdelta.io import read_changes, read_delta
+from sparkdelta.sql.relations import Relation, Slice, common_names, relations
+from sparkdelta.sql.tokens import Kind, Token, syntax_error, tokenize
+from sparkdelta.table.log.path_versions import split_path
+from sparkdelta.table.log.session_times import session_time
+from sparkdelta.table.log.table_names import quoted_name, table_name, table_path
+
+_NAME = "sparkdelta_{}"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSql:
+    """Spark's own SQL of a session.
+
+    Attributes
+    ----------
+    run
+        PySpark's ``spark.sql``.
+    frames
+        The DataFrames that the user gave for names in braces.
+    """
+
+    spark: SparkSession
+    run: Callable[..., DataFrame]
+    frames: Mapping[str, DataFrame]
+
+    def query(self, text: str, tokens: tuple[Token, ...] | None = None) -> DataFrame:
+        """Return the rows of a query, or run a statement of Spark's that holds one."""
+        tokens = tokens or tokenize(text)
+        if tokens is None:
+            return self.run(text, **self.frames)
+        known, frames, spots = common_names(tokens), dict[str, DataFrame](), []
+        for relation in relations(text, tokens):
+            rows = self._rows(text, relation, known)
+            if rows is not None:
+                name = _NAME.format(len(frames))
+                frames[name] = rows
+                spots.append((relation, name))
+        if not frames:
+            return self.run(text, **self.frames)
+        return self.run(_spliced(text, spots, escapes=not self.frames), **frames, **self.frames)
+
+    def _rows(self, text: str, relation: Relation, known: set[str]) -> DataFrame | None:
+        """Return the rows of a Delta table, or None for other relations."""
+        if relation.arguments is not None:
+            return self._changes(text, relation, relation.arguments)
+        named = _located(self.spark, relation, known)
+        if named is None:
+            return None
+        path, version, time = split_path(self.spark, named)
+        if relation.version is not None:
+            version = _version(text, relation.version)
+        elif relation.timestamp is not None:
+            time = session_time(self.spark, relation.timestamp.text)
+        return read_delta(self.spark, path, version=version, timestamp=time)
+
+    def _changes(self, text: str, relation: Relation, arguments: tuple[Slice, ...]) -> DataFrame:
+        """Return the rows of ``table_changes('t', 1, 2)`` or ``table_changes_by_path``."""
+        name, *bounds = arguments
+        tokens = tokenize(name.text)
+        if tokens is None or tokens[0].kind is not Kind.STRING or not 1 <= len(bounds) <= 2:
+            problem = "a name or path as a string, and one or two bounds are expected"
+            raise syntax_error(text, name.start, problem)
+        path: str | None = tokens[0].text
+        if relation.name == ("table_changes",):
+            path = table_path(self.spark, table_name(tokens[0].text))
+        if path is None:
+            raise syntax_error(text, name.start, "it is no Delta table")
+        found: dict[str, Any] = {}
+        for side, bound in zip(("start", "end"), bounds, strict=False):
+            if bound.text.isdigit():
+                found[f"{side}_version"] = int(bound.text)
+            else:
+                found[f"{side}_timestamp"] = session_time(self.spark, bound.text)
+        return read_changes(self.spark, path, **found)
+
+
+def is_delta(spark: SparkSession, relation: Relation, known: set[str]) -> bool:
+    """True if a relation is a Delta table, or its changes."""
+    return relation.arguments is not None or _located(spark, relation, known) is not None
+
+
+def _located(spark: SparkSession, relation: Relation, known: set[str]) -> str | None:
+    """Return the path of a table with the version that its name may end with; None for others.
+
+    Parameters
+    ----------
+    known
+        The names of queries of the same text.
+    """
+    name = relation.name
+    if len(name) == 1 and name[0].lower() in known:
+        return None
+    path = table_path(spark, name)
+    named, _, version = name[-1].rpartition("@")
+    if path is not None or not named:
+        return path
+    path = table_path(spark, (*name[:-1], named))
+    return None if path is None else f"{path}@{version}"
+
+
+def _version(text: str, given: Slice) -> int:
+    number = given.text.strip("'\"")
+    if not number.isdigit():
+        raise syntax_error(text, given.start, "the number of a version is expected")
+    return int(number)
+
+
+def _spliced(text: str, spots: list[tuple[Relation, str]], *, escapes: bool) -> str:
+    """Return a query with a name in braces for each relation.
+
+    Parameters
+    ----------
+    escapes
+        True to double the braces of the text, which Spark else takes for names.
+    """
+
+    def kept(part: str) -> str:
+        return part.replace("{", "{{").replace("}", "}}") if escapes else part
+
+    parts, place = [], 0
+    for relation, name in spots:
+        parts += [kept(text[place : relation.start]), f"{{{name}}}"]
+        parts.append(kept(text[relation.end : relation.alias_at]))
+        if relation.needs_alias and relation.arguments is None:
+            parts.append(f" AS {quoted_name(relation.name[-1:])}")
+        place = relation.alias_at
+    return "".join([*parts, kept(text[place:])])

@@ -1,0 +1,231 @@
+"""The places of a query where tables are read: after FROM and JOIN, and commas between tables.
+
+A table is a name, perhaps with a version or time; what is read of a table function is its
+arguments. Everything else of the query stays text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sparkdelta.sql.tokens import Kind, Token, syntax_error
+
+_ENDS_FROM = {
+    "WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET",
+    "WINDOW", "UNION", "EXCEPT", "MINUS", "INTERSECT", "QUALIFY", "SELECT", "VALUES",
+}  # fmt: skip
+_NO_ALIAS = _ENDS_FROM | {
+    "ANTI", "CROSS", "FULL", "INNER", "JOIN", "LATERAL", "LEFT", "NATURAL", "ON", "RIGHT", "SEMI",
+    "USING", "PIVOT", "UNPIVOT", "TABLESAMPLE", "WHEN", "SET", "WATERMARK", "MATCH_RECOGNIZE",
+}  # fmt: skip
+_QUERY = {"SELECT", "WITH", "FROM", "VALUES", "TABLE"}
+_CHANGES = ("table_changes", "table_changes_by_path")
+_UNITS = {
+    unit
+    for word in (
+        "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND",
+        "MICROSECOND",
+    )
+    for unit in (word, f"{word}S")
+} | {"TO"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of the text."""
+
+    text: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table in a query.
+
+    Attributes
+    ----------
+    start, end
+        Its place in the text, with the version or time.
+    arguments
+        Of a function that returns changes.
+    needs_alias
+        True if the text gives it none, where columns may be qualified by its own name.
+    alias_at
+        Where an alias goes.
+    """
+
+    name: tuple[str, ...]
+    start: int
+    end: int
+    version: Slice | None = None
+    timestamp: Slice | None = None
+    arguments: tuple[Slice, ...] | None = None
+    needs_alias: bool = False
+    alias_at: int = 0
+
+
+@dataclass(slots=True)
+class _Level:
+    """The state inside a pair of parentheses."""
+
+    is_query: bool = False
+    in_from: bool = False
+    expects: bool = False
+    is_new: bool = True
+
+
+def relations(text: str, tokens: Sequence[Token]) -> list[Relation]:
+    """Return the tables and functions of changes that a query reads, in the order of the text.
+
+    Raises
+    ------
+    StatementSyntaxError
+        A version or time is not understood.
+    """
+    return list(_relations(text, tokens))
+
+
+def common_names(tokens: Sequence[Token]) -> set[str]:
+    """Return the names in lower case that WITH gives to queries: ``name [(columns)] AS (``."""
+    found = set()
+    for number, token in enumerate(tokens):
+        if token.is_word("AS") and tokens[number + 1].is_symbol("(") and number:
+            before = number - 1
+            if tokens[before].is_symbol(")"):
+                while before and not tokens[before].is_symbol("("):
+                    before -= 1
+                before -= 1
+            if tokens[before].is_name:
+                found.add(tokens[before].text.lower())
+    return found
+
+
+def _relations(text: str, tokens: Sequence[Token]) -> Iterator[Relation]:
+    levels = [_Level()]
+    place = 0
+    while tokens[place].kind is not Kind.END:
+        token, level = tokens[place], levels[-1]
+        word = token.text.upper() if token.kind is Kind.WORD else ""
+        is_first, level.is_new = level.is_new, False
+        place += 1
+        if token.is_symbol("("):
+            levels.append(_Level(expects=level.expects, in_from=level.expects))
+            level.expects = False
+        elif token.is_symbol(")"):
+            if len(levels) > 1:
+                levels.pop()
+        elif word == "FROM":
+            before = tokens[place - 2] if place > 1 else token
+            if (level.is_query or is_first) and not before.is_word("DISTINCT"):
+                level.is_query = level.in_from = level.expects = True
+        elif word == "JOIN":
+            level.in_from = level.expects = True
+        elif token.is_symbol(","):
+            level.expects = level.in_from
+        elif word == "TABLE":
+            before = tokens[place - 2] if place > 1 else token
+            if is_first or before.is_word("UNION", "ALL", "EXCEPT", "INTERSECT", "AS"):
+                level.is_query = level.expects = True
+        elif word in _QUERY:
+            level.is_query, level.expects, level.in_from = True, False, False
+        elif word in _ENDS_FROM or token.is_symbol("|>"):
+            level.expects = level.in_from = False
+        elif level.expects and word != "LATERAL":
+            level.expects = False
+            if token.is_name:
+                takes_alias = not tokens[place - 2].is_word("TABLE")
+                place, found = _relation(text, tokens, place - 1, takes_alias=takes_alias)
+                yield from found
+
+
+def _relation(
+    text: str, tokens: Sequence[Token], place: int, *, takes_alias: bool
+) -> tuple[int, tuple[Relation] | tuple[()]]:
+    """Return the relation at a place, and the place after it."""
+    start = tokens[place].start
+    name = [tokens[place].text]
+    place += 1
+    while tokens[place].is_symbol(".") and tokens[place + 1].is_name:
+        name.append(tokens[place + 1].text)
+        place += 2
+    if tokens[place].is_symbol("("):
+        if len(name) > 1 or name[0].lower() not in _CHANGES:
+            return place, ()
+        place, arguments = _arguments(text, tokens, place)
+        end = tokens[place - 1].end
+        return place, (Relation((name[0].lower(),), start, end, arguments=arguments, alias_at=end),)
+    version = timestamp = None
+    if tokens[place].is_symbol("@") and tokens[place + 1].is_name:  # t@v5
+        name[-1] += f"@{tokens[place + 1].text}"
+        place += 2
+    kind = place + 1 if tokens[place].is_word("FOR") else place
+    if tokens[kind + 1].is_word("AS") and tokens[kind + 2].is_word("OF"):
+        if tokens[kind].is_word("VERSION", "SYSTEM_VERSION"):
+            place, version = _operand(text, tokens, kind + 3)
+        elif tokens[kind].is_word("TIMESTAMP", "SYSTEM_TIME"):
+            place, timestamp = _sum(text, tokens, kind + 3)
+    end = tokens[place - 1].end
+    alias_at, after = end, place
+    if tokens[after].is_word("TABLESAMPLE") and tokens[after + 1].is_symbol("("):
+        after, _ = _arguments(text, tokens, after + 1)
+        alias_at = tokens[after - 1].end
+    has_alias = (
+        not takes_alias
+        or tokens[after].is_word("AS")
+        or (tokens[after].is_name and not tokens[after].is_word(*_NO_ALIAS))
+    )
+    return place, (
+        Relation(
+            tuple(name), start, end, version, timestamp, None, not has_alias, alias_at=alias_at
+        ),
+    )
+
+
+def _arguments(text: str, tokens: Sequence[Token], place: int) -> tuple[int, tuple[Slice, ...]]:
+    """Return the arguments in parentheses, and the place after these."""
+    depth, found, start = 0, [], tokens[place].end
+    while tokens[place].kind is not Kind.END:
+        token = tokens[place]
+        if token.is_symbol("("):
+            depth += 1
+        elif token.is_symbol(")"):
+            depth -= 1
+        if (token.is_symbol(",") and depth == 1) or not depth:
+            found.append(Slice(text[start : token.start].strip(), start))
+            start = token.end
+        place += 1
+        if not depth:
+            return place, tuple(found)
+    raise syntax_error(text, tokens[place].start, ") is expected")
+
+
+def _operand(text: str, tokens: Sequence[Token], place: int) -> tuple[int, Slice]:
+    """Return a literal, a call, an interval or what is in parentheses, and the place after it."""
+    first = tokens[place]
+    if first.kind is Kind.END:
+        raise syntax_error(text, first.start, "a version or time is expected")
+    if first.is_symbol("("):
+        place, _ = _arguments(text, tokens, place)
+    elif first.is_word("INTERVAL"):
+        place += 2
+        while tokens[place].is_word(*_UNITS) or tokens[place].kind in (Kind.NUMBER, Kind.STRING):
+            place += 1
+    else:
+        place += 1
+        if first.is_word("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"):
+            place += tokens[place].kind is Kind.STRING
+        while tokens[place].is_symbol(".") and first.is_name:
+            place += 2
+        if tokens[place].is_symbol("(") and first.is_name:
+            place, _ = _arguments(text, tokens, place)
+    return place, Slice(text[first.start : tokens[place - 1].end], first.start)
+
+
+def _sum(text: str, tokens: Sequence[Token], place: int) -> tuple[int, Slice]:
+    """Return operands with + and - in between, and the place after them."""
+    start = tokens[place].start
+    place, _ = _operand(text, tokens, place)
+    while tokens[place].is_symbol("+", "-", "||"):
+        place, _ = _operand(text, tokens, place + 1)
+    return place, Slice(text[start : tokens[place - 1].end], start)

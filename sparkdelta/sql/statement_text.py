@@ -1,0 +1,113 @@
+"""A SQL text from its first keyword on: one of Delta's statements, a query, or Spark's alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkdelta.exceptions import StatementNotSupportedError, StatementSyntaxError
+from sparkdelta.sql.execution import COMMANDS, no_rows
+from sparkdelta.sql.grammar import Parser
+from sparkdelta.sql.parameters import Arguments, bound_text
+from sparkdelta.sql.queries import SparkSql, is_delta
+from sparkdelta.sql.relations import common_names, relations
+from sparkdelta.sql.tokens import Cursor, Token, tokenize
+from sparkdelta.table.log.table_names import quoted_name, table_path
+
+_MAY_BE_OURS = re.compile(
+    r"\b(?:from|join|table|into|update|delete|merge|optimize|vacuum|restore|describe|desc|convert"
+    r"|generate|reorg|table_changes\w*)\b|delta",
+    re.IGNORECASE,
+)
+
+
+_HEADS = (
+    "SELECT", "WITH", "FROM", "VALUES", "TABLE", "EXPLAIN", "INSERT", "CREATE", "CACHE",
+)  # fmt: skip
+"""The first keywords of texts in which a DataFrame may stand for a table."""
+
+
+def run_sql(
+    spark: SparkSession,
+    run: Callable[..., DataFrame],
+    text: str,
+    arguments: Arguments,
+    named: Mapping[str, Any],
+) -> DataFrame:
+    """Run a SQL text: by this library if it is about Delta tables, else by Spark.
+
+    Parameters
+    ----------
+    run
+        PySpark's ``spark.sql``.
+    arguments, named
+        As of ``spark.sql``.
+
+    Raises
+    ------
+    StatementSyntaxError, StatementNotSupportedError
+        It is one of Delta's statements, and is not understood or not implemented.
+    """
+
+    def passed_on() -> DataFrame:
+        return run(text, **named) if arguments is None else run(text, arguments, **named)
+
+    tokens = tokenize(text) if isinstance(text, str) and _MAY_BE_OURS.search(text) else None
+    if tokens is None or not _is_ours(spark, text, tokens):
+        return passed_on()
+    frames = {name: value for name, value in named.items() if isinstance(value, DataFrame)}
+    values = {name: value for name, value in named.items() if name not in frames}
+    text = bound_text(text, tokens, arguments, values)
+    tokens = tokenize(text) or tokens
+    sql = SparkSql(spark, run, frames)
+    statement = Parser(text, tokens).parse()
+    path = None if statement is None else table_path(spark, statement.target)
+    if statement is None or path is None:
+        return _with_query(sql, text, tokens)
+    return COMMANDS[type(statement)](sql, path, statement)
+
+
+def _is_ours(spark: SparkSession, text: str, tokens: tuple[Token, ...]) -> bool:
+    """True if a text is a statement about a Delta table, or reads one."""
+    parser = Parser(text, tokens)
+    with suppress(StatementSyntaxError):  # Spark has statements of the same keywords
+        parser.parse()
+    if parser.target is not None and table_path(spark, parser.target) is not None:
+        return True
+    if not tokens[0].is_word(*_HEADS) and not tokens[0].is_symbol("("):
+        return False
+    known = common_names(tokens)
+    return any(is_delta(spark, relation, known) for relation in relations(text, tokens))
+
+
+def _with_query(sql: SparkSql, text: str, tokens: tuple[Token, ...]) -> DataFrame:
+    """Run a query, or a statement of Spark's that holds one."""
+    cursor = Cursor(text, tokens)
+    if cursor.takes("CACHE"):
+        is_lazy = cursor.takes("LAZY")
+        cursor.expect("TABLE")
+        name = quoted_name(cursor.name())
+        cursor.takes("AS")
+        sql.query(cursor.rest()).createOrReplaceTempView(name)
+        return sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name}")
+    if not cursor.takes("CREATE"):
+        return sql.query(text, tokens)
+    replaces = cursor.takes("OR REPLACE")
+    is_global = cursor.takes("GLOBAL")
+    is_temporary = cursor.takes("TEMP") or cursor.takes("TEMPORARY")
+    if not cursor.takes("VIEW"):
+        return sql.query(text, tokens)
+    if not is_temporary:
+        raise StatementNotSupportedError(statement="CREATE VIEW of a Delta table")
+    name = quoted_name(cursor.name())
+    columns = cursor.names() if cursor.looks_at("(") else ()
+    cursor.expect("AS")
+    rows = sql.query(cursor.rest())
+    rows = rows.toDF(*columns) if columns else rows
+    kind = "GlobalTempView" if is_global else "TempView"
+    getattr(rows, f"{'createOrReplace' if replaces else 'create'}{kind}")(name)
+    return no_rows(sql.spark)

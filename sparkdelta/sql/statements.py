@@ -1,0 +1,150 @@
+"""Delta's statements as values: names are parsed, expressions and queries are the user's text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from sparkdelta.table.write.merge_clauses import Clause
+
+Name: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """DELETE FROM."""
+
+    target: Name
+    alias: str | None
+    where: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """UPDATE ... SET."""
+
+    target: Name
+    alias: str | None
+    values: Mapping[str, str]
+    where: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeAction:
+    """A WHEN of a MERGE.
+
+    Attributes
+    ----------
+    values
+        None for ``*`` and DELETE.
+    """
+
+    kind: Clause
+    condition: str | None
+    values: Mapping[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """MERGE INTO."""
+
+    target: Name
+    alias: str | None
+    source: str
+    source_alias: str | None
+    condition: str
+    actions: tuple[MergeAction, ...]
+    evolves: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insert:
+    """INSERT INTO and INSERT OVERWRITE.
+
+    Attributes
+    ----------
+    columns
+        None if the rows have all columns of the table.
+    partition
+        Texts of values by names of columns; None for columns of the rows.
+    """
+
+    target: Name
+    query: str
+    columns: tuple[str, ...] | None = None
+    by_name: bool = False
+    overwrites: bool = False
+    replace_where: str | None = None
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    evolves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeHistory:
+    """DESCRIBE HISTORY."""
+
+    target: Name
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeDetail:
+    """DESCRIBE DETAIL."""
+
+    target: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Optimize:
+    """OPTIMIZE."""
+
+    target: Name
+    where: str | None
+    zorder_by: tuple[str, ...] | None
+    is_full: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """RESTORE."""
+
+    target: Name
+    version: int | None
+    timestamp: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reorg:
+    """REORG TABLE ... APPLY (PURGE)."""
+
+    target: Name
+    where: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A statement of Delta that is not implemented.
+
+    Attributes
+    ----------
+    keywords
+        Its name in errors.
+    """
+
+    target: Name
+    keywords: str
+
+
+Statement: TypeAlias = (
+    Delete
+    | Update
+    | Merge
+    | Insert
+    | DescribeHistory
+    | DescribeDetail
+    | Optimize
+    | Restore
+    | Reorg
+    | Unsupported
+)

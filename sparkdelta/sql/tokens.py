@@ -1,0 +1,247 @@
+"""Tokens of a SQL text, and a cursor over them; sqlglot's tokenizer for Databricks SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
+
+from sqlglot import TokenType
+from sqlglot.dialects.databricks import Databricks
+from sqlglot.errors import TokenError
+
+from sparkdelta.exceptions import StatementSyntaxError
+
+
+class Kind(Enum):
+    """The kinds of tokens."""
+
+    WORD = "word"
+    NAME = "name in backticks"
+    STRING = "string"
+    NUMBER = "number"
+    SYMBOL = "symbol"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token and where it is in the text.
+
+    Attributes
+    ----------
+    text
+        Without quotes and escapes.
+    """
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+    def is_word(self, *words: str) -> bool:
+        """True if it is one of some keywords, which are given in upper case."""
+        return self.kind is Kind.WORD and self.text.upper() in words
+
+    def is_symbol(self, *symbols: str) -> bool:
+        return self.kind is Kind.SYMBOL and self.text in symbols
+
+    @property
+    def is_name(self) -> bool:
+        """True if it may be a part of a name."""
+        return self.kind in (Kind.WORD, Kind.NAME)
+
+
+class _Tokenizer(Databricks.Tokenizer):
+    COMMANDS: ClassVar[set[TokenType]] = set()  # else the rest of a statement is one token
+
+
+_KINDS = {
+    TokenType.STRING: Kind.STRING,
+    TokenType.RAW_STRING: Kind.STRING,
+    TokenType.IDENTIFIER: Kind.NAME,
+    TokenType.NUMBER: Kind.NUMBER,
+}
+_WORD = re.compile(r"\w+")
+_LOOK_AHEAD = 4
+
+
+def tokenize(text: str) -> tuple[Token, ...] | None:
+    """Return the tokens of a text and some for its end, so that a few of them can always be looked
+    at; None if it is not SQL.
+    """
+    found: list[Token] = []
+    try:
+        tokens = _Tokenizer().tokenize(text)
+    except TokenError:
+        return None
+    for token in tokens:
+        start, end = token.start, token.end + 1
+        if found and start < found[-1].end:
+            continue  # a suffix of a number, as in 2Y
+        kind = _KINDS.get(token.token_type)
+        if kind is not None:
+            found.append(Token(kind, token.text, start, end))
+        elif _WORD.match(text, start) and not text[start:end].endswith(("'", '"')):
+            # A keyword may be several words.
+            words = _WORD.finditer(text, start, end)
+            found += [Token(Kind.WORD, word[0], word.start(), word.end()) for word in words]
+        else:
+            found.append(Token(Kind.SYMBOL, text[start:end], start, end))
+    while found and found[-1].is_symbol(";"):
+        found.pop()
+    end = found[-1].end if found else 0
+    return (*found, *[Token(Kind.END, "", end, end)] * _LOOK_AHEAD)
+
+
+class Cursor:
+    """A place among the tokens of a statement, and the rules of its grammar that are the smallest.
+
+    Attributes
+    ----------
+    token
+        The token at this place.
+    """
+
+    def __init__(self, text: str, tokens: tuple[Token, ...]) -> None:
+        self.text = text
+        self._tokens = tokens
+        self._place = 0
+
+    @property
+    def token(self) -> Token:
+        return self._tokens[self._place]
+
+    def ahead(self, count: int = 1) -> Token:
+        """Return a token after this one."""
+        return self._tokens[min(self._place + count, len(self._tokens) - 1)]
+
+    def next(self) -> Token:
+        """Return the token at this place, and go on."""
+        token = self.token
+        self._place = min(self._place + 1, len(self._tokens) - 1)
+        return token
+
+    def looks_at(self, words: str) -> bool:
+        """True if some keywords or symbols, separated by blanks, are next."""
+        return all(
+            self.ahead(number).is_word(word) or self.ahead(number).is_symbol(word)
+            for number, word in enumerate(words.split())
+        )
+
+    def takes(self, words: str) -> bool:
+        """Go past some keywords or symbols if they are next; True if they were."""
+        if not self.looks_at(words):
+            return False
+        for _ in words.split():
+            self.next()
+        return True
+
+    def expect(self, words: str) -> None:
+        """Go past some keywords or symbols.
+
+        Raises
+        ------
+        StatementSyntaxError
+            They are not next.
+        """
+        if not self.takes(words):
+            raise self.error(f"{words} is expected")
+
+    def error(self, problem: str) -> StatementSyntaxError:
+        """Return the error for the token at this place."""
+        return syntax_error(self.text, self.token.start, problem)
+
+    def expect_end(self) -> None:
+        """Raise an error if the statement goes on."""
+        if self.token.kind is not Kind.END:
+            raise self.error("the statement should end")
+
+    def word(self) -> str:
+        """Return a part of a name, and go past it."""
+        if not self.token.is_name:
+            raise self.error("a name is expected")
+        return self.next().text
+
+    def name(self) -> tuple[str, ...]:
+        """Return a name with dots, and go past it."""
+        parts = [self.word()]
+        while self.takes("."):
+            parts.append(self.word())
+        return tuple(parts)
+
+    def column(self) -> str:
+        """Return a name of a column as text, with backticks where it was written so."""
+        start = self.token.start
+        self.name()
+        return self.text[start : self._tokens[self._place - 1].end]
+
+    def names(self) -> tuple[str, ...]:
+        """Return names of columns in parentheses, and go past them."""
+        self.expect("(")
+        names = [self.column()]
+        while self.takes(","):
+            names.append(self.column())
+        self.expect(")")
+        return tuple(names)
+
+    def string(self) -> str:
+        """Return the text of a string, and go past it."""
+        if self.token.kind is not Kind.STRING:
+            raise self.error("a string is expected")
+        return self.next().text
+
+    def number(self) -> int:
+        """Return an integer, and go past it."""
+        sign = -1 if self.takes("-") else 1
+        token = self.token
+        if token.kind is not Kind.NUMBER or not token.text.isdigit():
+            raise self.error("an integer is expected")
+        self.next()
+        return sign * int(token.text)
+
+    def expression(self, *ends: str, closing: Collection[str] = ()) -> str:
+        """Return the text up to keywords outside of parentheses and CASE, and go there.
+
+        Parameters
+        ----------
+        ends
+            Keywords, separated by blanks where several belong together.
+        closing
+            Symbols that end it, too; a closing parenthesis always does.
+        """
+        first, depth, last = self.token, 0, None
+        while self.token.kind is not Kind.END:
+            token = self.token
+            if not depth and (
+                token.is_symbol(")", *closing) or any(self.looks_at(words) for words in ends)
+            ):
+                break
+            if token.is_symbol("(", "[", "{") or token.is_word("CASE"):
+                depth += 1
+            elif token.is_symbol(")", "]", "}") or (depth and token.is_word("END")):
+                depth -= 1
+            last = self.next()
+        if last is None:
+            raise self.error("an expression is expected")
+        return self.text[first.start : last.end]
+
+    def rest(self) -> str:
+        """Go past the rest of the statement."""
+        first = last = self.token
+        while self.token.kind is not Kind.END:
+            last = self.next()
+        return self.text[first.start : last.end]
+
+
+_SHOWN = 30
+
+
+def syntax_error(text: str, position: int, problem: str) -> StatementSyntaxError:
+    """Return the error for a place in a statement."""
+    line = text.count("\n", 0, position) + 1
+    column = position - (text.rfind("\n", 0, position) + 1) + 1
+    shown = text[max(0, position - _SHOWN) : position] + "⟨here⟩" + text[position:][:_SHOWN]
+    return StatementSyntaxError(problem=problem, line=line, column=column, excerpt=shown)

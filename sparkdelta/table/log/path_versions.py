@@ -1,0 +1,46 @@
+"""Paths that name a version of a table, as delta-spark reads them: ``/path@v5``,
+``/path@20240501120000000``.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.exceptions import TableNotFoundError
+from sparkdelta.protocol.log_files import Version
+from sparkdelta.schema.sql_text import text_literal
+from sparkdelta.table.log.listing import find_log_segment, open_log
+from sparkdelta.table.log.session_times import session_time
+
+_AT = re.compile(r"(?P<path>.+)@(?:[vV](?P<version>\d+)|(?P<time>\d{17}))")
+
+
+def split_path(spark: SparkSession, path: str) -> tuple[str, Version | None, datetime | None]:
+    """Return the path of a table, and the version or time that the text names.
+
+    A table whose own path looks so is that table. Times are in the session's time zone.
+
+    Raises
+    ------
+    InvalidTimestampError
+        The digits are no time.
+    """
+    found = _AT.fullmatch(path)
+    if found is None or _is_table(spark, path):
+        return path, None, None
+    if found["version"] is not None:
+        return found["path"], int(found["version"]), None
+    digits = found["time"]
+    time = "{}{}{}{}-{}{}-{}{} {}{}:{}{}:{}{}.{}{}{}".format(*digits)
+    return found["path"], None, session_time(spark, text_literal(time))
+
+
+def _is_table(spark: SparkSession, path: str) -> bool:
+    try:
+        find_log_segment(open_log(spark, path))
+    except TableNotFoundError:
+        return False
+    return True

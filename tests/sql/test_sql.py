@@ -1,0 +1,182 @@
+"""SQL on Delta tables: what it changes, returns and refuses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import sparkdelta
+from sparkdelta import DeltaError, load_snapshot
+from sparkdelta.exceptions import (
+    InsertArityError,
+    InvalidArgumentError,
+    StatementNotSupportedError,
+    StatementSyntaxError,
+    SubqueryInConditionError,
+    VersionNotFoundError,
+)
+
+
+@pytest.fixture
+def enabled(spark: SparkSession) -> Iterator[SparkSession]:
+    yield sparkdelta.enable(spark)
+    sparkdelta.disable(spark)
+
+
+def _rows(frame: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in frame.collect()), key=repr)
+
+
+def test_queries(enabled: SparkSession, table_path: str) -> None:
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    enabled.range(3).write.format("delta").save(table_path)
+    sql(f"INSERT INTO {t} VALUES (7)")
+    assert _rows(sql(f"SELECT * FROM {t} VERSION AS OF 0 WHERE id > :least", {"least": 1})) == [
+        (2,)
+    ]
+    assert _rows(sql(f"SELECT id FROM delta.`{table_path}@v0` WHERE id IN (?, ?)", [0, 7])) == [
+        (0,)
+    ]
+    query = f"""
+        WITH c AS (SELECT id FROM {t}) -- '{{' and `{t}`
+        SELECT c.id, '{{}} delta.`/p`' AS text FROM c JOIN {t} VERSION AS OF 0 AS x USING (id)
+        WHERE id NOT IN (SELECT id FROM {t} y WHERE y.id > 1)"""
+    assert _rows(sql(query)) == [(0, "{} delta.`/p`"), (1, "{} delta.`/p`")]
+    other = enabled.range(7, 9)
+    assert _rows(sql(f"SELECT a.id FROM {t} a, {{other}} b WHERE a.id = b.id", other=other)) == [
+        (7,)
+    ]
+    assert _rows(sql(f"FROM {t} |> WHERE id = {{n}}", n=7)) == [(7,)]
+    assert _rows(sparkdelta.sql(enabled, f"TABLE {t} UNION SELECT 1")) == [(0,), (1,), (2,), (7,)]
+    now = "current_timestamp() + INTERVAL 0 DAYS"
+    with pytest.raises(DeltaError):
+        sql(f"SELECT * FROM {t} TIMESTAMP AS OF {now}")  # after the latest commit
+    with pytest.raises(VersionNotFoundError):
+        sql(f"SELECT * FROM {t} VERSION AS OF 9")
+    sql(f"CREATE OR REPLACE TEMP VIEW sql_view (n) AS SELECT id FROM {t}")
+    assert _rows(sql("SELECT max(n) FROM sql_view")) == [(7,)]
+    with pytest.raises(StatementNotSupportedError):
+        sql(f"CREATE VIEW v AS SELECT * FROM {t}")
+    enabled.catalog.dropTempView("sql_view")
+
+
+def test_changes_of_rows(spark: SparkSession, table_path: str) -> None:
+    """On a session that is not enabled, too."""
+    t = f"delta.`{table_path}`"
+
+    def sql(text: str, *args: Any, **kwargs: Any) -> DataFrame:
+        return sparkdelta.sql(spark, text, *args, **kwargs)
+
+    rows = spark.createDataFrame([(1, "a"), (2, "b"), (3, "c")], "id INT, v STRING")
+    sparkdelta.write_delta(rows, table_path, properties={"delta.enableChangeDataFeed": "true"})
+    assert _rows(sql(f"DELETE FROM {t} AS x WHERE x.id = :id", {"id": 3})) == [(1,)]
+    updated = sql(f"UPDATE {t} SET v = upper(v), id = id + ? WHERE v = ?", [10, "a"])
+    assert (updated.columns, _rows(updated)) == (["num_affected_rows"], [(1,)])
+    source = spark.createDataFrame([(2, "z", 1), (5, "e", 2)], "id INT, v STRING, more INT")
+    merged = sql(
+        f"""MERGE WITH SCHEMA EVOLUTION INTO {t} AS t USING {{source}} AS s ON t.id = s.id
+        WHEN MATCHED AND s.v = 'z' THEN UPDATE SET *
+        WHEN NOT MATCHED THEN INSERT *
+        WHEN NOT MATCHED BY SOURCE THEN DELETE""",
+        source=source,
+    )
+    assert _rows(merged) == [(3, 1, 1, 1)]
+    assert merged.columns == [
+        "num_affected_rows", "num_updated_rows", "num_deleted_rows", "num_inserted_rows",
+    ]  # fmt: skip
+    assert _rows(sql(f"SELECT * FROM {t}")) == [(2, "z", 1), (5, "e", 2)]
+    changes = sql(f"SELECT id, _change_type FROM table_changes_by_path('{table_path}', 1, 2) c")
+    assert _rows(changes) == [
+        (1, "update_preimage"), (11, "update_postimage"), (3, "delete"),
+    ]  # fmt: skip
+    history = sql(f"DESCRIBE HISTORY {t} LIMIT 2").select("operation")
+    assert [row[0] for row in history.collect()] == ["MERGE", "UPDATE"]
+    assert sql(f"DESC DETAIL '{table_path}'").select("numFiles").collect()[0][0] >= 1
+    assert sql(f"RESTORE {t} TO VERSION AS OF 0").columns[0] == "table_size_after_restore"
+    assert _rows(sql(f"SELECT id FROM {t}")) == [(1,), (2,), (3,)]
+    assert sql(f"OPTIMIZE {t}").columns == ["path", "metrics"]
+
+
+def test_inserts(enabled: SparkSession, table_path: str) -> None:
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    rows = enabled.sql(
+        "SELECT 1 AS a, named_struct('x', 1, 'y', 'one') AS s, DATE '2024-01-01' AS d"
+    )
+    rows.write.format("delta").partitionBy("d").save(table_path)
+    result = sql(f"INSERT INTO {t} SELECT 2L AS d, named_struct('y', 2, 'x', 'two'), '2024-01-02'")
+    assert (result.columns, result.count()) == ([], 0)
+    sql(f"INSERT INTO {t} (d, a) VALUES (:day, 3)", {"day": date(2024, 1, 3)})
+    sql(f"INSERT INTO {t} BY NAME SELECT DATE '2024-01-03' AS d, 4 AS a")
+    sql(f"INSERT INTO {t} PARTITION (d = '2024-01-04') SELECT 5, NULL")
+    table = f"SELECT a, s.x, s.y, day(d) FROM {t}"
+    assert _rows(sql(table)) == [
+        (1, 1, "one", 1), (2, 2, "two", 2), (3, None, None, 3), (4, None, None, 3),
+        (5, None, None, 4),
+    ]  # fmt: skip
+    sql(f"INSERT OVERWRITE {t} PARTITION (d = '2024-01-03') SELECT 6, NULL")
+    sql(f"INSERT INTO {t} REPLACE WHERE d < '2024-01-03' SELECT 7, NULL, DATE '2024-01-01'")
+    assert _rows(sql(f"SELECT a FROM {t}")) == [(5,), (6,), (7,)]
+    sql(f"INSERT WITH SCHEMA EVOLUTION INTO {t} SELECT 8, NULL, DATE '2024-01-01', 'n' AS more")
+    sql(f"INSERT OVERWRITE {t} SELECT * FROM {t} WHERE a > 6")
+    assert _rows(sql(f"SELECT a, more FROM {t}")) == [(7, None), (8, "n")]
+    with pytest.raises(InsertArityError):
+        sql(f"INSERT INTO {t} VALUES (1)")
+    with pytest.raises(StatementSyntaxError):
+        sql(f"INSERT INTO {t} REPLACE USING (d) SELECT 1")
+    enabled.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        with pytest.raises(InvalidArgumentError):
+            sql(f"INSERT OVERWRITE {t} SELECT * FROM {t} WHERE a > 6")
+    finally:
+        enabled.conf.unset("spark.sql.sources.partitionOverwriteMode")
+
+
+def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str) -> None:
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    enabled.range(3).write.format("delta").save(table_path)
+    for text in (
+        f"DELETE FROM {t} WHERE id = 1 LIMIT 5 AND",
+        f"UPDATE {t} SET id = 1 AND WHERE",
+        f"MERGE INTO {t} USING {t} s ON true WHEN MATCHED THEN UPDATE SET * WHEN OTHER THEN DELETE",
+    ):
+        with pytest.raises(Exception, match=r"syntax|SYNTAX"):
+            sql(text)
+    with pytest.raises(SubqueryInConditionError):
+        sql(f"DELETE FROM {t} WHERE id IN (SELECT id FROM range(1))")
+    with pytest.raises(StatementNotSupportedError):
+        sql(f"TRUNCATE TABLE {t}")
+    assert load_snapshot(enabled, table_path).version == 0
+
+
+def test_the_rest_is_sparks(enabled: SparkSession, tmp_path: Path) -> None:
+    sql, path = enabled.sql, tmp_path / "parquet"
+    sql(f"CREATE TABLE sql_other (a INT) USING parquet LOCATION '{path}'")
+    try:
+        sql("INSERT INTO sql_other SELECT :a", {"a": 1})
+        assert _rows(sql("SELECT sql_other.a FROM sql_other WHERE a = ?", [1])) == [(1,)]
+    finally:
+        sql("DROP TABLE sql_other")
+    with pytest.raises(Exception, match="sql_missing"):
+        sql("DELETE FROM sql_missing WHERE x")
+
+
+def test_what_a_statement_costs(enabled: SparkSession, table_path: str) -> None:
+    """Parsing, and looking whether a statement is about Delta tables, is far below 50 ms."""
+    enabled.range(3).write.format("delta").save(table_path)
+    text = "SELECT a.id FROM range(5) a JOIN range(6) b ON a.id = b.id WHERE a.id > 1 -- delta"
+    spent = []
+    for _ in range(5):
+        start = time.perf_counter()
+        enabled.sql(text)
+        middle = time.perf_counter()
+        sparkdelta.disable(enabled)
+        enabled.sql(text)
+        spent.append(2 * middle - start - time.perf_counter())
+        sparkdelta.enable(enabled)
+    assert min(spent) < 0.05
