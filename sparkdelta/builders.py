@@ -7,7 +7,7 @@ PROTOCOL.md#change-metadata
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -18,6 +18,7 @@ from sparkdelta.commands.create_table import Creation, create_table
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION
 from sparkdelta.schema.declared_columns import bounded_text, declared_type, identity_metadata
+from sparkdelta.table.log.table_names import NewTable, table_name
 from sparkdelta.table.write.table_change import TableDescription
 
 Table = TypeVar("Table")
@@ -47,20 +48,15 @@ class DeltaTableBuilder(Generic[Table]):
         self._creation = creation
         self._opened = opened
         self._location: str | None = None
+        self._name: Sequence[str] | None = None
         self._table = TableDescription(columns=())
 
     def tableName(self, identifier: str) -> DeltaTableBuilder[Table]:
-        """Not supported: tables are identified by path only, see `location`.
-
-        Raises
-        ------
-        InvalidArgumentError
-            Always.
+        """Set the table's name in the session catalog, of a classic session; or its path, as
+        ``delta.`/path` ``. Without a `location`, the database's is used.
         """
-        raise _invalid(
-            "tableName",
-            f"{identifier!r} is a table name, but tables can only be identified by their location",
-        )
+        self._name = table_name(identifier)
+        return self
 
     def location(self, location: str) -> DeltaTableBuilder[Table]:
         """Set the table's root, as any path that Spark can write to."""
@@ -140,12 +136,15 @@ class DeltaTableBuilder(Generic[Table]):
         DeltaError
             Nothing was committed; see `sparkdelta.exceptions`.
         """
-        if self._location is None:
-            raise _invalid(
-                "location", "it is required, because a table is identified by its location"
-            )
-        create_table(self._spark, self._location, self._table, self._creation)
-        return self._opened(self._spark, self._location)
+        if self._name is not None:
+            table = NewTable.of(self._spark, self._name, self._location)
+        elif self._location is not None:
+            table = NewTable(self._location)
+        else:
+            raise _invalid("location", "a location or a table name is required")
+        create_table(self._spark, table.path, self._table, self._creation)
+        table.register(self._spark)
+        return self._opened(self._spark, table.path)
 
     def _with_columns(self, columns: Iterable[StructField]) -> DeltaTableBuilder[Table]:
         more = map(bounded_text, columns)

@@ -29,6 +29,7 @@ from sparkdelta.protocol.arguments import checked_flag, checked_number, checked_
 from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
+from sparkdelta.table.log.table_names import table_name, table_path
 from sparkdelta.table.log.time_travel import version_at_timestamp
 from sparkdelta.table.maintenance.optimization import OptimizeRequest, OptimizeResult
 from sparkdelta.table.scan.row_names import RowNames, columns_frame
@@ -81,6 +82,21 @@ class DeltaTable:
         with advised(sparkSession, path):
             find_log_segment(open_log(sparkSession, path, table._options))
         return table
+
+    @classmethod
+    def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
+        """Return the table of a name in the session catalog, or of ``delta.`/path` ``.
+
+        Raises
+        ------
+        TableNotFoundError
+            There is no Delta table of this name.
+        """
+        path = table_path(sparkSession, table_name(tableOrViewName))
+        if path is None:
+            advice = "the session catalog has no table of this name and format delta"
+            raise TableNotFoundError(path=tableOrViewName, advice=advice)
+        return cls.forPath(sparkSession, path)
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:

@@ -145,6 +145,17 @@ class ClassicEngine:
     def table_location(self, name: Sequence[str], provider: str) -> str | None:
         return hadoop_catalog.table_location(self.spark, name, provider)
 
+    def free_location(self, name: Sequence[str]) -> str:
+        return hadoop_catalog.free_location(self.spark, name)
+
+    def register_table(
+        self, name: Sequence[str], location: str, provider: str, *, is_managed: bool
+    ) -> None:
+        hadoop_catalog.register_table(self.spark, name, location, provider, is_managed=is_managed)
+
+    def drop_table(self, name: Sequence[str]) -> None:
+        hadoop_catalog.drop_table(self.spark, name)
+
     @contextmanager
     def log_session(self) -> Iterator[SparkSession]:
         sibling = _sibling(self.spark, _log_sessions, LOG_SETTINGS)

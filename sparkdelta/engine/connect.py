@@ -15,9 +15,11 @@ from pyspark.sql.types import StructType
 from sparkdelta.engine import connect_catalog
 from sparkdelta.engine.match_terms import MatchTerms
 from sparkdelta.engine.sessions import LOG_SETTINGS, SHUFFLE_PARTITIONS, TABLE_SETTINGS, set_up
+from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.predicates.connect_columns import parse_connect_column
 from sparkdelta.predicates.sql_text import parse_condition
 from sparkdelta.protocol.predicates import Predicate, Unusable
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage import connect
 from sparkdelta.storage.connect import ConnectLogStore
 from sparkdelta.storage.local import LocalLogStore
@@ -134,6 +136,22 @@ class ConnectEngine:
 
     def table_location(self, name: Sequence[str], provider: str) -> str | None:
         return connect_catalog.table_location(self.spark, name, provider)
+
+    def free_location(self, name: Sequence[str]) -> str:
+        problem = (
+            f"{'.'.join(name)} cannot be created from a Spark Connect client, which has no access "
+            "to the session catalog; use delta.`/path`"
+        )
+        raise InvalidArgumentError(argument="name", problem=problem)
+
+    def register_table(
+        self, name: Sequence[str], location: str, provider: str, *, is_managed: bool
+    ) -> None:
+        raise NotImplementedError("a table without `free_location`")
+
+    def drop_table(self, name: Sequence[str]) -> None:
+        qualified = ".".join(map(quoted, name))
+        self.spark.sql(f"DROP TABLE {qualified}")
 
     def log_session(self) -> AbstractContextManager[SparkSession]:
         return _sibling(self.spark, {**LOG_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)})

@@ -177,6 +177,23 @@ class SparkEngine(Protocol):
         provider, views, and what is not there.
         """
 
+    def free_location(self, name: Sequence[str]) -> str:
+        """Return the location of a new table of the session catalog.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The name is taken, or tables with names cannot be created in this session.
+        """
+
+    def register_table(
+        self, name: Sequence[str], location: str, provider: str, *, is_managed: bool
+    ) -> None:
+        """Add a table to the session catalog, which has `free_location`."""
+
+    def drop_table(self, name: Sequence[str]) -> None:
+        """Remove a table from the session catalog, and the files of a managed one."""
+
     def log_session(self) -> AbstractContextManager[SparkSession]:
         """Yield a session that writes the same log files independent of the user's settings. It has
         the user's Hadoop settings and number of shuffle partitions.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,8 +20,10 @@ from sparkdelta.protocol.arguments import checked_path
 from sparkdelta.spark_api import writing
 from sparkdelta.spark_api.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.spark_api.reading import read
+from sparkdelta.sql.inserted_rows import inserted_rows
 from sparkdelta.sql.statement_text import run_sql
-from sparkdelta.table.log.table_names import table_name, table_path
+from sparkdelta.sql.statements import Insert
+from sparkdelta.table.log.table_names import NewTable, table_name, table_path
 
 
 def load(
@@ -66,13 +69,60 @@ def save(
     writing.save(state, _one_path(path, state.options))
 
 
+def save_as_table(
+    original: Original,
+    writer: Builder,
+    name: str,
+    format: str | None = None,  # noqa: A002 - PySpark's name
+    mode: str | None = None,
+    partitionBy: Any = None,
+    **options: Any,
+) -> None:
+    """``DataFrameWriter.saveAsTable``."""
+    builders = builders_of(writer)
+    spark = builders.session_of(writer)
+    if not is_enabled(spark) or not _is_delta(format or builders.writer(writer).source):
+        original(writer, name, format, mode, partitionBy, **options)
+        return
+    writer.mode(mode).options(**options)
+    if partitionBy is not None:
+        writer.partitionBy(partitionBy)
+    state = builders.writer(writer)
+    location = next((v for n, v in state.options.items() if n.lower() == "path"), None)
+    table = NewTable.of(spark, table_name(name), location)
+    writing.save(state, table.path)
+    table.register(spark)
+
+
+def insert_into(
+    original: Original, writer: Builder, tableName: str, overwrite: bool | None = None
+) -> None:
+    """``DataFrameWriter.insertInto``: columns are matched by position."""
+    builders = builders_of(writer)
+    spark = builders.session_of(writer)
+    name = table_name(tableName)
+    path = table_path(spark, name) if is_enabled(spark) else None
+    if path is None:
+        original(writer, tableName, overwrite)
+        return
+    state = builders.writer(writer)
+    overwrites = state.mode is not None and state.mode.lower() == "overwrite"
+    if overwrite is not None:
+        overwrites = overwrite
+    rows = inserted_rows(state.rows, path, Insert(target=name, query=""))
+    mode = "overwrite" if overwrites else "append"
+    writing.save(replace(state, rows=rows, mode=mode), path)
+
+
 def _create(mode: str, *, requires_table: bool = False) -> Replacement:
     def create(original: Original, writer: Builder) -> None:
-        found = _table_writer(writer)
+        found = _table_writer(writer, creates=True)
         if found is None:
             original(writer)
-        else:
-            writing.create_as(*found, mode=mode, requires_table=requires_table)
+            return
+        state, table = found
+        writing.create_as(state, table.path, mode=mode, requires_table=requires_table)
+        table.register(state.rows.sparkSession)
 
     return create
 
@@ -83,7 +133,7 @@ def append(original: Original, writer: Builder) -> None:
     if found is None:
         original(writer)
     else:
-        writing.write_into(*found)
+        writing.write_into(found[0], found[1].path)
 
 
 def overwrite(original: Original, writer: Builder, condition: str | Column) -> None:
@@ -93,7 +143,7 @@ def overwrite(original: Original, writer: Builder, condition: str | Column) -> N
         original(writer, condition)
     else:
         where = F.col(condition) if isinstance(condition, str) else condition
-        writing.write_into(*found, replace_where=where)
+        writing.write_into(found[0], found[1].path, replace_where=where)
 
 
 def overwrite_partitions(original: Original, writer: Builder) -> None:
@@ -102,21 +152,23 @@ def overwrite_partitions(original: Original, writer: Builder) -> None:
     if found is None:
         original(writer)
     else:
-        writing.write_into(*found, overwrites_partitions=True)
+        writing.write_into(found[0], found[1].path, overwrites_partitions=True)
 
 
-def _table_writer(writer: Builder) -> tuple[WriterState, str] | None:
-    """The state of a ``DataFrameWriterV2`` and the path of its table; None for other tables."""
+def _table_writer(writer: Builder, *, creates: bool = False) -> tuple[WriterState, NewTable] | None:
+    """The state of a ``DataFrameWriterV2`` and its table; None for tables of other formats."""
     builders = builders_of(writer)
     spark = builders.session_of(writer)
     if not is_enabled(spark):
         return None
     state = builders.table_writer(writer)
-    path = table_path(spark, table_name(state.table))
-    if path is None and _is_delta(state.source):
-        problem = f"{state.table} is a table name; use delta.`/path`"
-        raise InvalidArgumentError(argument="table", problem=problem)
-    return None if path is None else (state, path)
+    name = table_name(state.table)
+    path = table_path(spark, name)
+    if path is not None:
+        return state, NewTable(path)
+    if not creates or not _is_delta(state.source):
+        return None
+    return state, NewTable.of(spark, name)
 
 
 def _is_delta(source: str | None) -> bool:
@@ -169,6 +221,8 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "DataFrameReader.load": load,
     "DataFrameReader.table": table_of_reader,
     "DataFrameWriter.save": save,
+    "DataFrameWriter.saveAsTable": save_as_table,
+    "DataFrameWriter.insertInto": insert_into,
     "DataFrameWriterV2.create": _create("error"),
     "DataFrameWriterV2.replace": _create("overwrite", requires_table=True),
     "DataFrameWriterV2.createOrReplace": _create("overwrite"),

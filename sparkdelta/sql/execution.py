@@ -19,12 +19,20 @@ from sparkdelta.exceptions import StatementNotSupportedError
 from sparkdelta.maintenance import reorg
 from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import optimize_metrics
+from sparkdelta.sql import definitions
 from sparkdelta.sql.inserted_rows import inserted_rows
 from sparkdelta.sql.queries import SparkSql
 from sparkdelta.sql.statements import (
+    AddColumns,
+    Alter,
+    Clone,
+    CreateTable,
     Delete,
     DescribeDetail,
     DescribeHistory,
+    DropFeature,
+    DropTable,
+    Generate,
     Insert,
     Merge,
     MergeAction,
@@ -35,7 +43,7 @@ from sparkdelta.sql.statements import (
     Update,
 )
 from sparkdelta.table.log.session_times import session_time
-from sparkdelta.table.log.table_names import path_in_name, quoted_name
+from sparkdelta.table.log.table_names import drop_named_table, path_in_name, quoted_name
 from sparkdelta.table.write.merge_clauses import Clause
 from sparkdelta.table.write.options import WriteOptions
 from sparkdelta.table.write.overwrite_setting import check_overwrite_setting
@@ -150,6 +158,40 @@ def _restore(sql: SparkSql, path: str, statement: Restore) -> DataFrame:
     return table.restoreToTimestamp(session_time(sql.spark, statement.timestamp).isoformat())
 
 
+def _create(sql: SparkSql, path: str, statement: CreateTable) -> DataFrame:  # noqa: ARG001
+    definitions.create(sql, statement)
+    return no_rows(sql.spark)
+
+
+def _clone(sql: SparkSql, path: str, statement: Clone) -> DataFrame:  # noqa: ARG001
+    return definitions.cloned(sql, statement)
+
+
+def _drop(sql: SparkSql, path: str, statement: DropTable) -> DataFrame:  # noqa: ARG001
+    drop_named_table(sql.spark, statement.target)
+    return no_rows(sql.spark)
+
+
+def _alter(sql: SparkSql, path: str, statement: Alter) -> DataFrame:
+    definitions.altered(sql, path, statement)
+    return no_rows(sql.spark)
+
+
+def _add_columns(sql: SparkSql, path: str, statement: AddColumns) -> DataFrame:
+    definitions.with_columns(sql, path, statement)
+    return no_rows(sql.spark)
+
+
+def _drop_feature(sql: SparkSql, path: str, statement: DropFeature) -> DataFrame:
+    definitions.without_feature(sql, path, statement)
+    return no_rows(sql.spark)
+
+
+def _generate(sql: SparkSql, path: str, statement: Generate) -> DataFrame:
+    _table(sql, path).generate(statement.mode)
+    return no_rows(sql.spark)
+
+
 def _refused(sql: SparkSql, path: str, statement: Unsupported) -> DataFrame:  # noqa: ARG001
     raise StatementNotSupportedError(statement=statement.keywords)
 
@@ -164,6 +206,13 @@ COMMANDS: Mapping[type, Callable[[SparkSql, str, Any], DataFrame]] = {
     Optimize: _optimize,
     Reorg: _reorg,
     Restore: _restore,
+    CreateTable: _create,
+    Clone: _clone,
+    DropTable: _drop,
+    Alter: _alter,
+    AddColumns: _add_columns,
+    DropFeature: _drop_feature,
+    Generate: _generate,
     Unsupported: _refused,
 }
 """The function of each statement, of the path of its table."""

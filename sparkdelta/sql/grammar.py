@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.statements import (
     Delete,
     DescribeDetail,
     DescribeHistory,
+    Generate,
     Insert,
     Merge,
     MergeAction,
-    Name,
     Optimize,
     Reorg,
     Restore,
@@ -23,69 +24,33 @@ from sparkdelta.sql.statements import (
     Unsupported,
     Update,
 )
-from sparkdelta.sql.tokens import Cursor, Kind, Token
+from sparkdelta.sql.table_grammar import (
+    alter_table,
+    create_or_replace_table,
+    create_table,
+    drop_table,
+    replace_table,
+)
+from sparkdelta.sql.tokens import Kind
 from sparkdelta.table.write.merge_clauses import Clause
 
 _QUERY = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
 
 
-class Parser:
-    """A statement while it is parsed.
+def parse(parser: Parser) -> Statement | None:
+    """Return the statement of a text; None if it is none of Delta's.
 
-    Attributes
-    ----------
-    target
-        The table that it is about, once its name was read.
+    Raises
+    ------
+    StatementSyntaxError
+        It is one of Delta's, and is not understood.
     """
-
-    def __init__(self, text: str, tokens: tuple[Token, ...]) -> None:
-        self.cursor = Cursor(text, tokens)
-        self.target: Name | None = None
-
-    def parse(self) -> Statement | None:
-        """Return the statement; None if it is none of Delta's.
-
-        Raises
-        ------
-        StatementSyntaxError
-            It is one of Delta's, and is not understood.
-        """
-        for words, rule in _RULES.items():
-            if self.cursor.takes(words):
-                statement = rule(self)
-                self.cursor.expect_end()
-                return statement
-        return None
-
-    def table(self) -> Name:
-        """Go past the name of the table that the statement is about, or its path as a string."""
-        token = self.cursor.token
-        is_path = token.kind is Kind.STRING
-        self.target = ("delta", self.cursor.string()) if is_path else self.cursor.name()
-        return self.target
-
-    def alias(self, *ends: str) -> str | None:
-        """Go past an alias, which is none of the keywords that may follow."""
-        if self.cursor.takes("AS"):
-            return self.cursor.word()
-        token = self.cursor.token
-        return self.cursor.word() if token.is_name and not token.is_word(*ends) else None
-
-    def condition(self, *ends: str) -> str | None:
-        """Go past WHERE and its condition, if they are next."""
-        return self.cursor.expression(*ends) if self.cursor.takes("WHERE") else None
-
-    def assignments(self, *ends: str) -> Mapping[str, str]:
-        """Go past ``a = 1, b.c = 2``."""
-        values: dict[str, str] = {}
-        while True:
-            name = self.cursor.column()
-            self.cursor.expect("=")
-            if name in values:
-                raise self.cursor.error(f"{name} is assigned twice")
-            values[name] = self.cursor.expression(*ends, closing=",")
-            if not self.cursor.takes(","):
-                return values
+    for words, rule in _RULES.items():
+        if parser.cursor.takes(words):
+            statement = rule(parser)
+            parser.cursor.expect_end()
+            return statement
+    return None
 
 
 def _delete(parser: Parser) -> Delete:
@@ -259,6 +224,12 @@ def _detail(parser: Parser) -> DescribeDetail:
     return DescribeDetail(parser.table())
 
 
+def _generate(parser: Parser) -> Generate:
+    mode = parser.cursor.word()
+    parser.cursor.expect("FOR TABLE")
+    return Generate(parser.table(), mode)
+
+
 def _unsupported(name: str, *words: str) -> Callable[[Parser], Unsupported]:
     def unsupported(parser: Parser) -> Unsupported:
         for each in words:
@@ -282,8 +253,13 @@ _RULES: Mapping[str, Callable[[Parser], Statement]] = {
     "DESC HISTORY": _history,
     "DESCRIBE DETAIL": _detail,
     "DESC DETAIL": _detail,
+    "CREATE TABLE": create_table,
+    "CREATE OR REPLACE TABLE": create_or_replace_table,
+    "REPLACE TABLE": replace_table,
+    "DROP TABLE": drop_table,
+    "ALTER TABLE": alter_table,
+    "GENERATE": _generate,
     "VACUUM": _unsupported("VACUUM"),
-    "GENERATE": _unsupported("GENERATE"),
     "CONVERT TO DELTA": _unsupported("CONVERT TO DELTA"),
     "FSCK REPAIR TABLE": _unsupported("FSCK REPAIR TABLE"),
     "TRUNCATE TABLE": _unsupported("TRUNCATE TABLE"),

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.exceptions import StatementNotSupportedError, StatementSyntaxError
 from sparkdelta.sql.execution import COMMANDS, no_rows
-from sparkdelta.sql.grammar import Parser
+from sparkdelta.sql.grammar import parse
 from sparkdelta.sql.parameters import Arguments, bound_text
+from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.queries import SparkSql, is_delta
 from sparkdelta.sql.relations import common_names, relations
+from sparkdelta.sql.statements import Statement
 from sparkdelta.sql.tokens import Cursor, Token, tokenize
 from sparkdelta.table.log.table_names import quoted_name, table_path
 
 _MAY_BE_OURS = re.compile(
-    r"\b(?:from|join|table|into|update|delete|merge|optimize|vacuum|restore|describe|desc|convert"
+    r"\b(?:from|join|table|into|update|delete|merge|optimize|vacuum|restore|describe|desc|convert|alter|drop"
     r"|generate|reorg|table_changes\w*)\b|delta",
     re.IGNORECASE,
 )
@@ -64,8 +66,7 @@ def run_sql(
     text = bound_text(text, tokens, arguments, values)
     tokens = tokenize(text) or tokens
     sql = SparkSql(spark, run, frames)
-    statement = Parser(text, tokens).parse()
-    path = None if statement is None else table_path(spark, statement.target)
+    statement, path = _statement(spark, text, tokens)
     if statement is None or path is None:
         return _with_query(sql, text, tokens)
     return COMMANDS[type(statement)](sql, path, statement)
@@ -73,15 +74,51 @@ def run_sql(
 
 def _is_ours(spark: SparkSession, text: str, tokens: tuple[Token, ...]) -> bool:
     """True if a text is a statement about a Delta table, or reads one."""
-    parser = Parser(text, tokens)
-    with suppress(StatementSyntaxError):  # Spark has statements of the same keywords
-        parser.parse()
-    if parser.target is not None and table_path(spark, parser.target) is not None:
-        return True
+    try:
+        if _statement(spark, text, tokens)[0] is not None:
+            return True
+    except StatementSyntaxError:
+        return True  # perhaps once its parameters are literals
     if not tokens[0].is_word(*_HEADS) and not tokens[0].is_symbol("("):
         return False
     known = common_names(tokens)
     return any(is_delta(spark, relation, known) for relation in relations(text, tokens))
+
+
+def _statement(
+    spark: SparkSession, text: str, tokens: tuple[Token, ...]
+) -> tuple[Statement | None, str | None]:
+    """Return a statement about a Delta table and the table's path, an empty one if it is not known
+    yet; None for both if it is about something else.
+
+    Raises
+    ------
+    StatementSyntaxError
+        It is about a Delta table, and is not understood.
+    """
+    parser, statement, error = Parser(text, tokens), None, None
+    try:
+        statement = parse(parser)
+    except StatementSyntaxError as found:
+        error = found
+    path = None if parser.target is None else table_path(spark, parser.target)
+    if path is None and parser.target is not None and _creates_delta(tokens):
+        path = ""
+    if path is None:
+        return None, None
+    if error is not None:
+        raise error
+    return statement, path
+
+
+def _creates_delta(tokens: tuple[Token, ...]) -> bool:
+    """True if a statement creates a table by USING DELTA or CLONE."""
+    if not tokens[0].is_word("CREATE", "REPLACE"):
+        return False
+    is_clone = any(one.is_word("CLONE") and other.is_name for one, other in pairwise(tokens))
+    return is_clone or any(
+        one.is_word("USING") and other.is_word("DELTA") for one, other in pairwise(tokens)
+    )
 
 
 def _with_query(sql: SparkSql, text: str, tokens: tuple[Token, ...]) -> DataFrame:

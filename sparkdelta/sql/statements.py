@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from sparkdelta.commands.create_table import Creation
 from sparkdelta.table.write.merge_clauses import Clause
 
 Name: TypeAlias = tuple[str, ...]
@@ -136,6 +137,107 @@ class Unsupported:
     keywords: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnText:
+    """The definition of a column; type and expressions are text.
+
+    Attributes
+    ----------
+    identity
+        First value, step, and whether rows may have values.
+    """
+
+    name: str
+    data_type: str
+    nullable: bool = True
+    comment: str | None = None
+    default: str | None = None
+    generated: str | None = None
+    identity: tuple[int, int, bool] | None = None
+    first: bool = False
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable:
+    """CREATE TABLE and REPLACE TABLE.
+
+    Attributes
+    ----------
+    provider
+        After USING.
+    query
+        Of CREATE TABLE AS SELECT.
+    """
+
+    target: Name
+    creation: Creation
+    provider: str | None = None
+    columns: tuple[ColumnText, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    location: str | None = None
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clone:
+    """CREATE TABLE ... CLONE."""
+
+    target: Name
+    source: Name
+    deep: bool
+    creation: Creation
+    version: int | None = None
+    timestamp: str | None = None
+    properties: Mapping[str, str] | None = None
+    location: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """DROP TABLE."""
+
+    target: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """ALTER TABLE, as a method of `sparkdelta.AlterTable` with its arguments."""
+
+    target: Name
+    method: str
+    values: tuple[Any, ...]
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumns:
+    """ALTER TABLE ... ADD COLUMNS."""
+
+    target: Name
+    columns: tuple[ColumnText, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropFeature:
+    """ALTER TABLE ... DROP FEATURE."""
+
+    target: Name
+    name: str
+    truncates_history: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """GENERATE."""
+
+    target: Name
+    mode: str
+
+
 Statement: TypeAlias = (
     Delete
     | Update
@@ -146,5 +248,12 @@ Statement: TypeAlias = (
     | Optimize
     | Restore
     | Reorg
+    | CreateTable
+    | Clone
+    | DropTable
+    | Alter
+    | AddColumns
+    | DropFeature
+    | Generate
     | Unsupported
 )

@@ -228,6 +228,13 @@ class Cursor:
             raise self.error("an expression is expected")
         return self.text[first.start : last.end]
 
+    def in_parentheses(self) -> str:
+        """Return the text between parentheses, and go past them."""
+        self.expect("(")
+        inner = self.expression()
+        self.expect(")")
+        return inner
+
     def rest(self) -> str:
         """Go past the rest of the statement."""
         first = last = self.token

@@ -9,6 +9,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from sparkdelta.exceptions import InvalidArgumentError
+
 SESSION_CATALOG = "spark_catalog"
 
 
@@ -20,12 +22,10 @@ def table_location(spark: SparkSession, name: Sequence[str], provider: str) -> s
     name
         Of the table alone, or after a database, or after catalog and database.
     """
-    state = spark._jsparkSession.sessionState()
-    if len(name) == 3 and name[0].lower() == SESSION_CATALOG:
-        name = name[1:]
-    elif len(name) > 2 or state.catalogManager().currentCatalog().name() != SESSION_CATALOG:
+    name = _in_session_catalog(spark, name)
+    if not name:
         return None
-    catalog, identifier = state.catalog(), _identifier(spark, name)
+    catalog, identifier = _catalog(spark), _identifier(spark, name)
     if len(name) == 1 and catalog.isTempView(identifier):
         return None
     try:
@@ -39,6 +39,79 @@ def table_location(spark: SparkSession, name: Sequence[str], provider: str) -> s
         return None
     jvm: Any = spark._jvm
     return str(jvm.org.apache.hadoop.fs.Path(table.location()).toString())
+
+
+def free_location(spark: SparkSession, name: Sequence[str]) -> str:
+    """Return the location that a new managed table gets.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The name is taken, or is not one of the session catalog.
+    """
+    qualified = _in_session_catalog(spark, name)
+    shown = ".".join(name)
+    if not qualified:
+        problem = f"{shown} is not a name of {SESSION_CATALOG}, the only catalog that is supported"
+        raise InvalidArgumentError(argument="name", problem=problem)
+    catalog, identifier = _catalog(spark), _identifier(spark, qualified)
+    if catalog.tableExists(identifier):
+        problem = f"{shown} is a table of another format, or a view"
+        raise InvalidArgumentError(argument="name", problem=problem)
+    jvm: Any = spark._jvm
+    return str(jvm.org.apache.hadoop.fs.Path(catalog.defaultTablePath(identifier)).toString())
+
+
+def register_table(
+    spark: SparkSession, name: Sequence[str], location: str, provider: str, *, is_managed: bool
+) -> None:
+    """Add a table without columns, which its log has, to the session catalog."""
+    jvm: Any = spark._jvm
+    catalog, package = _catalog(spark), jvm.org.apache.spark.sql.catalyst.catalog
+    some, types = jvm.scala.Option.apply, package.CatalogTableType
+    uri = jvm.org.apache.hadoop.fs.Path(location).toUri()
+    storage = _with_defaults(package.CatalogStorageFormat.empty(), "copy", some(uri))
+    described = _with_defaults(
+        getattr(getattr(package, "CatalogTable$"), "MODULE$"),
+        "apply",
+        catalog.qualifyIdentifier(_identifier(spark, _in_session_catalog(spark, name))),
+        types.MANAGED() if is_managed else types.EXTERNAL(),
+        storage,
+        jvm.org.apache.spark.sql.types.StructType(),
+        some(provider),
+    )
+    catalog.createTable(described, False, False)
+
+
+def drop_table(spark: SparkSession, name: Sequence[str]) -> None:
+    """Remove a table from the session catalog, and the files of a managed one."""
+    identifier = _identifier(spark, _in_session_catalog(spark, name))
+    _catalog(spark).dropTable(identifier, True, False)
+
+
+def _with_defaults(owner: Any, method: str, *values: Any) -> Any:
+    """Call a Scala method with some arguments, and its defaults for the rest."""
+    count = next(
+        each.getParameterCount()
+        for each in owner.getClass().getMethods()
+        if each.getName() == method and each.getParameterCount() >= len(values)
+    )
+    defaults = (getattr(owner, f"{method}$default${number + 1}") for number in range(count))
+    given = len(values)
+    rest = [default() for number, default in enumerate(defaults) if number >= given]
+    return getattr(owner, method)(*values, *rest)
+
+
+def _catalog(spark: SparkSession) -> Any:
+    return spark._jsparkSession.sessionState().catalog()
+
+
+def _in_session_catalog(spark: SparkSession, name: Sequence[str]) -> Sequence[str]:
+    """Return a name without its catalog; an empty one if it is not in the session catalog."""
+    if len(name) == 3:
+        return name[1:] if name[0].lower() == SESSION_CATALOG else ()
+    current = spark._jsparkSession.sessionState().catalogManager().currentCatalog().name()
+    return name if len(name) < 3 and str(current) == SESSION_CATALOG else ()
 
 
 def _identifier(spark: SparkSession, name: Sequence[str]) -> Any:

@@ -49,7 +49,8 @@ REFERENCE = API["DeltaTable"]
 IMPLEMENTED = {
     "addFeatureSupport", "alias", "clone", "cloneAtTimestamp", "cloneAtVersion", "convertToDelta",
     "create",
-    "createIfNotExists", "createOrReplace", "delete", "detail", "dropFeatureSupport", "forPath",
+    "createIfNotExists", "createOrReplace", "delete", "detail", "dropFeatureSupport", "forName",
+    "forPath",
     "generate", "history", "isDeltaTable", "merge", "optimize",
     "replace", "restoreToTimestamp", "restoreToVersion",
     "toDF", "update", "upgradeTableProtocol", "vacuum",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.predicates.names import UnusableError, name_parts
+from sparkdelta.table.log.listing import open_log
 
 _PATH_QUALIFIER = _PROVIDER = "delta"
 
@@ -39,6 +41,79 @@ def table_path(spark: SparkSession, name: Sequence[str]) -> str | None:
     """
     path = path_in_name(name)
     return engine_of(spark).table_location(name, _PROVIDER) if path is None else path
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """The place of a table that is to be created, and its name.
+
+    Attributes
+    ----------
+    name
+        None for a table that has only a path, or a name that the session catalog has already.
+    is_managed
+        True if dropping the name deletes the table's files.
+    """
+
+    path: str
+    name: Sequence[str] | None = None
+    is_managed: bool = False
+
+    @classmethod
+    def of(cls, spark: SparkSession, name: Sequence[str], location: str | None = None) -> NewTable:
+        """Return the place of a table: its path, the location that it has or is given, or else a
+        directory of its name in its database's location.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The name is that of a table of another kind, or a path with another location; or names
+            cannot be created in the session.
+        """
+        path = path_in_name(name)
+        if path is not None:
+            _check_location(spark, path, location)
+            return cls(path)
+        engine = engine_of(spark)
+        path = engine.table_location(name, _PROVIDER)
+        if path is not None:
+            _check_location(spark, path, location)
+            return cls(path)
+        free = engine.free_location(name)
+        return cls(free, name, is_managed=True) if location is None else cls(location, name)
+
+    def register(self, spark: SparkSession) -> None:
+        """Put the name into the session catalog, with provider and location; the log has the rest.
+
+        The table at the path exists.
+        """
+        if self.name is not None:
+            engine = engine_of(spark)
+            path = open_log(spark, self.path).table_root
+            engine.register_table(self.name, path, _PROVIDER, is_managed=self.is_managed)
+
+
+def _check_location(spark: SparkSession, path: str, location: str | None) -> None:
+    """Refuse a location that is another one than a table has."""
+    if location is None:
+        return
+    if open_log(spark, location).table_root != open_log(spark, path).table_root:
+        problem = f"{location} is given, and the table is at {path}"
+        raise InvalidArgumentError(argument="location", problem=problem)
+
+
+def drop_named_table(spark: SparkSession, name: Sequence[str]) -> None:
+    """Remove a name from the session catalog, and the files of a managed table.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The name is a path.
+    """
+    if path_in_name(name) is not None:
+        problem = "it is a path, which has no name to drop; delete the directory"
+        raise InvalidArgumentError(argument="DROP TABLE", problem=problem)
+    engine_of(spark).drop_table(name)
 
 
 def quoted_name(name: Sequence[str]) -> str:

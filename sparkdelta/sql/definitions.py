@@ -1,0 +1,139 @@
+"""Statements that define tables, carried out."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import LongType, StructField, StructType
+
+from sparkdelta.alter import alter_table
+from sparkdelta.cloning import clone
+from sparkdelta.commands.alter_table import alter
+from sparkdelta.commands.create_table import Creation, create_table
+from sparkdelta.commands.write import write
+from sparkdelta.engine.local_frames import local_frame
+from sparkdelta.exceptions import StatementNotSupportedError, TableNotFoundError
+from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT, GENERATION_EXPRESSION
+from sparkdelta.schema.altered_columns import Position
+from sparkdelta.schema.declared_columns import bounded_text, declared_type, identity_metadata
+from sparkdelta.sql.queries import SparkSql
+from sparkdelta.sql.statements import AddColumns, Alter, Clone, ColumnText, CreateTable, DropFeature
+from sparkdelta.table.log.session_times import session_time
+from sparkdelta.table.log.table_names import NewTable, quoted_name, table_path
+from sparkdelta.table.write.altered_columns import NewColumn, add_columns, column_path
+from sparkdelta.table.write.options import WriteOptions
+from sparkdelta.table.write.table_change import TableDescription
+from sparkdelta.tables import DeltaTable
+
+_MODES = {
+    Creation.CREATE: "error",
+    Creation.CREATE_IF_NOT_EXISTS: "ignore",
+    Creation.REPLACE: "overwrite",
+    Creation.CREATE_OR_REPLACE: "overwrite",
+}
+
+_CLONE_METRICS = StructType(
+    [
+        StructField(name, LongType())
+        for name in (
+            "source_table_size", "source_num_of_files", "num_removed_files", "num_copied_files",
+            "removed_files_size", "copied_files_size",
+        )
+    ]
+)  # fmt: skip
+
+
+def create(sql: SparkSql, statement: CreateTable) -> None:
+    """CREATE TABLE, with or without a query; a table with a name is registered afterwards."""
+    if statement.provider not in (None, "delta"):
+        raise StatementNotSupportedError(statement=f"USING {statement.provider} of a Delta table")
+    table = NewTable.of(sql.spark, statement.target, statement.location)
+    if statement.query is not None:
+        options = WriteOptions(
+            mode=_MODES[statement.creation],
+            partition_by=statement.partition_by,
+            cluster_by=statement.cluster_by,
+            comment=statement.comment,
+            properties=statement.properties,
+            replaces_table=_MODES[statement.creation] == "overwrite",
+            requires_table=statement.creation is Creation.REPLACE,
+        )
+        write(sql.query(statement.query), table.path, options)
+    elif statement.columns or not DeltaTable.isDeltaTable(sql.spark, table.path):
+        description = TableDescription(
+            columns=tuple(map(_field, statement.columns)),
+            partition_by=statement.partition_by,
+            clustering_columns=statement.cluster_by,
+            comment=statement.comment,
+            properties=statement.properties,
+        )
+        create_table(sql.spark, table.path, description, statement.creation)
+    table.register(sql.spark)
+
+
+def cloned(sql: SparkSql, statement: Clone) -> DataFrame:
+    """CREATE TABLE ... CLONE."""
+    source = table_path(sql.spark, statement.source)
+    if source is None:
+        raise TableNotFoundError(path=quoted_name(statement.source))
+    table, time = NewTable.of(sql.spark, statement.target, statement.location), None
+    if statement.timestamp is not None:
+        time = session_time(sql.spark, statement.timestamp)
+    if statement.creation is Creation.CREATE_IF_NOT_EXISTS:
+        raise StatementNotSupportedError(statement="CREATE TABLE IF NOT EXISTS ... CLONE")
+    result = clone(
+        sql.spark,
+        source,
+        table.path,
+        deep=statement.deep,
+        version=statement.version,
+        timestamp=time,
+        replace=statement.creation is not Creation.CREATE,
+        properties=statement.properties,
+    )
+    table.register(sql.spark)
+    names = [field.name for field in _CLONE_METRICS.fields]
+    columns = {name: pa.array([getattr(result, name)], pa.int64()) for name in names}
+    return local_frame(sql.spark, pa.table(columns), _CLONE_METRICS)
+
+
+def altered(sql: SparkSql, path: str, statement: Alter) -> None:
+    """ALTER TABLE."""
+    method = getattr(alter_table(sql.spark, path), statement.method)
+    method(*statement.values, **statement.options)
+
+
+def with_columns(sql: SparkSql, path: str, statement: AddColumns) -> None:
+    """ALTER TABLE ... ADD COLUMNS, in one version."""
+    new = []
+    for column in statement.columns:
+        position = Position() if column.first else None
+        if column.after is not None:
+            position = Position(column_path(column.after)[-1])
+        new.append(NewColumn(_field(column), column_path(column.name)[:-1], position))
+    alter(sql.spark, path, partial(add_columns, columns=tuple(new)))
+
+
+def without_feature(sql: SparkSql, path: str, statement: DropFeature) -> None:
+    """ALTER TABLE ... DROP FEATURE."""
+    table = DeltaTable.forPath(sql.spark, path)
+    table.dropFeatureSupport(statement.name, statement.truncates_history)
+
+
+def _field(column: ColumnText) -> StructField:
+    metadata: dict[str, object] = {}
+    if column.comment is not None:
+        metadata["comment"] = column.comment
+    if column.default is not None:
+        metadata[CURRENT_DEFAULT] = column.default
+    if column.generated is not None:
+        metadata[GENERATION_EXPRESSION] = column.generated
+    if column.identity is not None:
+        start, step, by_default = column.identity
+        metadata |= identity_metadata(start, step, allows_explicit_values=by_default)
+    name = column_path(column.name)[-1]
+    return bounded_text(
+        StructField(name, declared_type(column.data_type), column.nullable, metadata)
+    )

@@ -1,0 +1,52 @@
+"""The parts that Delta's statements have in common: tables, aliases, conditions, assignments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sparkdelta.sql.statements import Name
+from sparkdelta.sql.tokens import Cursor, Kind, Token
+
+
+class Parser:
+    """A statement while it is parsed.
+
+    Attributes
+    ----------
+    target
+        The table that it is about, once its name was read.
+    """
+
+    def __init__(self, text: str, tokens: tuple[Token, ...]) -> None:
+        self.cursor = Cursor(text, tokens)
+        self.target: Name | None = None
+
+    def table(self) -> Name:
+        """Go past the name of the table that the statement is about, or its path as a string."""
+        token = self.cursor.token
+        is_path = token.kind is Kind.STRING
+        self.target = ("delta", self.cursor.string()) if is_path else self.cursor.name()
+        return self.target
+
+    def alias(self, *ends: str) -> str | None:
+        """Go past an alias, which is none of the keywords that may follow."""
+        if self.cursor.takes("AS"):
+            return self.cursor.word()
+        token = self.cursor.token
+        return self.cursor.word() if token.is_name and not token.is_word(*ends) else None
+
+    def condition(self, *ends: str) -> str | None:
+        """Go past WHERE and its condition, if they are next."""
+        return self.cursor.expression(*ends) if self.cursor.takes("WHERE") else None
+
+    def assignments(self, *ends: str) -> Mapping[str, str]:
+        """Go past ``a = 1, b.c = 2``."""
+        values: dict[str, str] = {}
+        while True:
+            name = self.cursor.column()
+            self.cursor.expect("=")
+            if name in values:
+                raise self.cursor.error(f"{name} is assigned twice")
+            values[name] = self.cursor.expression(*ends, closing=",")
+            if not self.cursor.takes(","):
+                return values

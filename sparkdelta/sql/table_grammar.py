@@ -1,0 +1,270 @@
+"""The grammar of the statements that define tables: CREATE TABLE and ALTER TABLE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sparkdelta.commands.create_table import Creation
+from sparkdelta.sql.parser import Parser
+from sparkdelta.sql.statements import (
+    AddColumns,
+    Alter,
+    Clone,
+    ColumnText,
+    CreateTable,
+    DropFeature,
+    DropTable,
+    Name,
+    Unsupported,
+)
+from sparkdelta.sql.tokens import Cursor, Kind
+
+_COLUMN_ENDS = ("NOT NULL", "COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER")
+
+
+def create_table(parser: Parser) -> CreateTable | Clone | Unsupported:
+    """``CREATE TABLE [IF NOT EXISTS]``, after its first keywords."""
+    if_missing = parser.cursor.takes("IF NOT EXISTS")
+    return _created(parser, Creation.CREATE_IF_NOT_EXISTS if if_missing else Creation.CREATE)
+
+
+def create_or_replace_table(parser: Parser) -> CreateTable | Clone | Unsupported:
+    """``CREATE OR REPLACE TABLE``, after its keywords."""
+    return _created(parser, Creation.CREATE_OR_REPLACE)
+
+
+def replace_table(parser: Parser) -> CreateTable | Clone | Unsupported:
+    """``REPLACE TABLE``, after its keywords."""
+    return _created(parser, Creation.REPLACE)
+
+
+def _created(parser: Parser, creation: Creation) -> CreateTable | Clone | Unsupported:
+    cursor, target = parser.cursor, parser.table()
+    if cursor.looks_at("LIKE"):
+        cursor.rest()
+        return Unsupported(target, "CREATE TABLE ... LIKE")
+    if cursor.looks_at("SHALLOW") or cursor.looks_at("DEEP") or cursor.looks_at("CLONE"):
+        return _clone(parser, creation)
+    statement = CreateTable(target=target, creation=creation)
+    if cursor.takes("("):
+        statement = replace(statement, columns=_columns(cursor, in_table=True))
+    while cursor.token.kind is not Kind.END:
+        if cursor.takes("USING"):
+            statement = replace(statement, provider=cursor.word().lower())
+        elif cursor.takes("PARTITIONED BY"):
+            statement = replace(statement, partition_by=cursor.names())
+        elif cursor.takes("CLUSTER BY"):
+            statement = replace(statement, cluster_by=cursor.names())
+        elif cursor.takes("LOCATION"):
+            statement = replace(statement, location=cursor.string())
+        elif cursor.takes("COMMENT"):
+            statement = replace(statement, comment=cursor.string())
+        elif cursor.takes("TBLPROPERTIES"):
+            statement = replace(statement, properties=_properties(cursor))
+        else:
+            cursor.takes("AS")
+            starts = cursor.token.is_word("SELECT", "WITH", "VALUES", "TABLE", "FROM")
+            if not starts and not cursor.looks_at("("):
+                raise cursor.error("a clause of CREATE TABLE is expected")
+            return replace(statement, query=cursor.rest())
+    return statement
+
+
+def _clone(parser: Parser, creation: Creation) -> Clone:
+    cursor, target = parser.cursor, parser.target or ()
+    deep = not cursor.takes("SHALLOW")
+    cursor.takes("DEEP")
+    cursor.expect("CLONE")
+    clone = Clone(target=target, source=cursor.name(), deep=deep, creation=creation)
+    if cursor.takes("VERSION AS OF"):
+        clone = replace(clone, version=cursor.number())
+    elif cursor.takes("TIMESTAMP AS OF"):
+        clone = replace(clone, timestamp=cursor.expression("TBLPROPERTIES", "LOCATION"))
+    if cursor.takes("TBLPROPERTIES"):
+        clone = replace(clone, properties=_properties(cursor))
+    return replace(clone, location=cursor.string()) if cursor.takes("LOCATION") else clone
+
+
+def drop_table(parser: Parser) -> DropTable:
+    """``DROP TABLE``, after its keywords."""
+    parser.cursor.takes("IF EXISTS")
+    target = parser.table()
+    parser.cursor.takes("PURGE")
+    return DropTable(target)
+
+
+def _columns(cursor: Cursor, *, in_table: bool) -> tuple[ColumnText, ...]:
+    """Return the definitions of columns up to a closing parenthesis, and go past it."""
+    found = [_column(cursor, in_table=in_table)]
+    while cursor.takes(","):
+        found.append(_column(cursor, in_table=in_table))
+    cursor.expect(")")
+    return tuple(found)
+
+
+def _column(cursor: Cursor, *, in_table: bool) -> ColumnText:
+    column = ColumnText(name=cursor.column(), data_type=_type(cursor))
+    while True:
+        if cursor.takes("NOT NULL"):
+            column = replace(column, nullable=False)
+        elif cursor.takes("COMMENT"):
+            column = replace(column, comment=cursor.string())
+        elif cursor.takes("DEFAULT"):
+            default = cursor.expression(*_COLUMN_ENDS, closing=",")
+            column = replace(column, default=default)
+        elif in_table and cursor.takes("GENERATED"):
+            column = _generated(cursor, column)
+        elif not in_table and cursor.takes("FIRST"):
+            column = replace(column, first=True)
+        elif not in_table and cursor.takes("AFTER"):
+            column = replace(column, after=cursor.column())
+        else:
+            return column
+
+
+def _generated(cursor: Cursor, column: ColumnText) -> ColumnText:
+    by_default = cursor.takes("BY DEFAULT")
+    if not by_default:
+        cursor.expect("ALWAYS")
+    cursor.expect("AS")
+    if not cursor.takes("IDENTITY"):
+        return replace(column, generated=cursor.in_parentheses())
+    start = step = 1
+    if cursor.takes("("):
+        while not cursor.takes(")"):
+            if cursor.takes("START WITH"):
+                start = cursor.number()
+            else:
+                cursor.expect("INCREMENT BY")
+                step = cursor.number()
+            cursor.takes(",")
+    return replace(column, identity=(start, step, by_default))
+
+
+def _type(cursor: Cursor) -> str:
+    """Return the text of a type, and go past it."""
+    depth, start, last = 0, cursor.token, None
+    while cursor.token.kind is not Kind.END:
+        token = cursor.token
+        is_end = token.is_symbol(",", ")") or any(map(cursor.looks_at, _COLUMN_ENDS))
+        if not depth and (is_end or token.is_word("CONSTRAINT")):
+            break
+        if token.kind is Kind.SYMBOL:
+            depth += sum(token.text.count(sign) for sign in "(<")
+            depth -= sum(token.text.count(sign) for sign in ")>")
+        last = cursor.next()
+    if last is None:
+        raise cursor.error("a type is expected")
+    return cursor.text[start.start : last.end]
+
+
+def _properties(cursor: Cursor) -> dict[str, str]:
+    """Return ``(key = value, ...)``, and go past it."""
+    found = {}
+    cursor.expect("(")
+    while True:
+        key = _property(cursor)
+        cursor.takes("=")
+        token = cursor.token
+        if token.kind is Kind.STRING:
+            found[key] = cursor.string()
+        elif token.is_word("TRUE", "FALSE"):
+            found[key] = cursor.next().text.lower()
+        else:
+            found[key] = str(cursor.number())
+        if not cursor.takes(","):
+            cursor.expect(")")
+            return found
+
+
+def _property(cursor: Cursor) -> str:
+    return cursor.string() if cursor.token.kind is Kind.STRING else ".".join(cursor.name())
+
+
+def alter_table(parser: Parser) -> Alter | AddColumns | DropFeature | Unsupported:
+    """``ALTER TABLE``, after its keywords."""
+    cursor, target = parser.cursor, parser.table()
+
+    def alter(method: str, *values: Any, **options: Any) -> Alter:
+        return Alter(target, method, values, options)
+
+    if cursor.takes("SET TBLPROPERTIES"):
+        return alter("set_properties", _properties(cursor))
+    if cursor.takes("UNSET TBLPROPERTIES"):
+        if_exists = cursor.takes("IF EXISTS")
+        cursor.expect("(")
+        keys = [_property(cursor)]
+        while cursor.takes(","):
+            keys.append(_property(cursor))
+        cursor.expect(")")
+        return alter("unset_properties", keys, if_exists=if_exists)
+    if cursor.takes("ADD CONSTRAINT"):
+        name = cursor.word()
+        cursor.expect("CHECK")
+        return alter("add_constraint", name, cursor.in_parentheses())
+    if cursor.takes("DROP CONSTRAINT"):
+        if_exists = cursor.takes("IF EXISTS")
+        return alter("drop_constraint", cursor.word(), if_exists=if_exists)
+    if cursor.takes("DROP FEATURE"):
+        name = _property(cursor)
+        return DropFeature(target, name, truncates_history=cursor.takes("TRUNCATE HISTORY"))
+    if cursor.takes("ADD COLUMNS") or cursor.takes("ADD COLUMN"):
+        if cursor.takes("("):
+            return AddColumns(target, _columns(cursor, in_table=False))
+        return AddColumns(target, (_column(cursor, in_table=False),))
+    if cursor.takes("RENAME COLUMN"):
+        name = cursor.column()
+        cursor.expect("TO")
+        return alter("rename_column", name, cursor.word())
+    if cursor.takes("DROP COLUMNS") or cursor.takes("DROP COLUMN"):
+        if_exists = cursor.takes("IF EXISTS")
+        names = cursor.names() if cursor.looks_at("(") else (cursor.column(),)
+        return alter("drop_columns", *names, if_exists=if_exists)
+    if cursor.takes("CLUSTER BY"):
+        return alter("cluster_by", *(() if cursor.takes("NONE") else cursor.names()))
+    if cursor.takes("ALTER COLUMN") or cursor.takes("ALTER"):
+        return _altered_column(cursor, alter, target)
+    if cursor.takes("CHANGE COLUMN") or cursor.takes("CHANGE"):
+        return _changed_column(cursor, alter, target)
+    words = " ".join(token.text.upper() for token in (cursor.token, cursor.ahead()))
+    cursor.rest()
+    return Unsupported(target, f"ALTER TABLE ... {words.strip()}")
+
+
+def _altered_column(
+    cursor: Cursor, alter: Callable[..., Alter], target: Name
+) -> Alter | Unsupported:
+    name = cursor.column()
+    if cursor.takes("TYPE"):
+        return alter("change_column", name, _type(cursor))
+    if cursor.takes("COMMENT"):
+        return alter("change_column", name, comment=cursor.string())
+    if cursor.takes("FIRST"):
+        return alter("change_column", name, first=True)
+    if cursor.takes("AFTER"):
+        return alter("change_column", name, after=cursor.column())
+    if cursor.takes("DROP NOT NULL"):
+        return alter("change_column", name, drop_not_null=True)
+    if cursor.takes("DROP DEFAULT"):
+        return alter("change_column", name, drop_default=True)
+    if cursor.takes("SET DEFAULT"):
+        return alter("change_column", name, default=cursor.expression())
+    words = cursor.rest()
+    return Unsupported(target, f"ALTER COLUMN ... {words}")
+
+
+def _changed_column(
+    cursor: Cursor, alter: Callable[..., Alter], target: Name
+) -> Alter | Unsupported:
+    """``CHANGE [COLUMN] a [b] TYPE [COMMENT] [FIRST | AFTER]``."""
+    name, column = cursor.column(), _column(cursor, in_table=False)
+    if column.name.split(".")[-1].strip("`").lower() != name.split(".")[-1].strip("`").lower():
+        return Unsupported(target, "CHANGE COLUMN to another name; use RENAME COLUMN")
+    options: Mapping[str, Any] = {
+        "comment": column.comment,
+        "first": column.first,
+        "after": column.after,
+    }
+    return alter("change_column", name, column.data_type, **options)
