@@ -63,26 +63,48 @@ class WriterState:
     properties: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamWriterState:
+    """The state of a ``DataStreamWriter``.
+
+    Attributes
+    ----------
+    trigger
+        The arguments of its ``trigger``; None if there is none.
+    """
+
+    rows: DataFrame
+    source: str | None
+    options: Mapping[str, str]
+    output_mode: str
+    partition_by: tuple[str, ...] | None
+    trigger: Mapping[str, str | bool] | None
+
+
 class Builders(Protocol):
     """The readers and writers of one kind of session.
 
     Attributes
     ----------
     classes
-        The classes ``DataFrameReader``, ``DataFrameWriter``, ``DataFrameWriterV2`` and
-        ``SparkSession`` by these names.
+        The classes ``SparkSession``, ``DataFrameReader``, ``DataFrameWriter``,
+        ``DataFrameWriterV2``, ``DataStreamReader`` and ``DataStreamWriter`` by these names.
     """
 
     classes: ClassVar[Mapping[str, type]]
 
     def session_of(self, builder: Builder) -> SparkSession: ...
 
-    def reader(self, builder: Builder) -> ReaderState: ...
+    def reader(self, builder: Builder) -> ReaderState:
+        """Return the state of a ``DataFrameReader`` or ``DataStreamReader``."""
 
     def writer(self, builder: Builder) -> WriterState: ...
 
     def table_writer(self, builder: Builder) -> WriterState:
         """Return the state of a ``DataFrameWriterV2``."""
+
+    def stream_writer(self, builder: Builder) -> StreamWriterState:
+        """Return the state of a ``DataStreamWriter``."""
 
     def is_clone(self, spark: SparkSession, of: SparkSession) -> bool:
         """True if the sessions are the same for Spark, or the first one was cloned from the other,

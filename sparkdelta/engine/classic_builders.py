@@ -6,8 +6,15 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from pyspark.sql import SparkSession, readwriter
+from pyspark.sql.streaming import readwriter as streaming
 
-from sparkdelta.engine.builders import Builder, ReaderState, WriterState, names_delta_spark
+from sparkdelta.engine.builders import (
+    Builder,
+    ReaderState,
+    StreamWriterState,
+    WriterState,
+    names_delta_spark,
+)
 from sparkdelta.storage import hadoop_builders
 
 
@@ -18,6 +25,8 @@ class ClassicBuilders:
         "DataFrameReader": readwriter.DataFrameReader,
         "DataFrameWriter": readwriter.DataFrameWriter,
         "DataFrameWriterV2": readwriter.DataFrameWriterV2,
+        "DataStreamReader": streaming.DataStreamReader,
+        "DataStreamWriter": streaming.DataStreamWriter,
         "SparkSession": SparkSession,
     }
 
@@ -34,6 +43,9 @@ class ClassicBuilders:
 
     def table_writer(self, builder: Builder) -> WriterState:
         return WriterState(rows=builder._df, **hadoop_builders.table_writer_state(builder))
+
+    def stream_writer(self, builder: Builder) -> StreamWriterState:
+        return StreamWriterState(rows=builder._df, **hadoop_builders.stream_writer_state(builder))
 
     def is_clone(self, spark: SparkSession, of: SparkSession) -> bool:
         return hadoop_builders.is_clone(spark, of)

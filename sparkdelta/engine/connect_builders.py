@@ -9,8 +9,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.connect import readwriter
 from pyspark.sql.connect.dataframe import DataFrame as ConnectDataFrame
 from pyspark.sql.connect.session import SparkSession as ConnectSession
+from pyspark.sql.connect.streaming import readwriter as streaming
 
-from sparkdelta.engine.builders import Builder, ReaderState, WriterState, names_delta_spark
+from sparkdelta.engine.builders import (
+    Builder,
+    ReaderState,
+    StreamWriterState,
+    WriterState,
+    names_delta_spark,
+)
 
 
 class ConnectBuilders:
@@ -20,12 +27,17 @@ class ConnectBuilders:
         "DataFrameReader": readwriter.DataFrameReader,
         "DataFrameWriter": readwriter.DataFrameWriter,
         "DataFrameWriterV2": readwriter.DataFrameWriterV2,
+        "DataStreamReader": streaming.DataStreamReader,
+        "DataStreamWriter": streaming.DataStreamWriter,
         "SparkSession": ConnectSession,
     }
 
     def session_of(self, builder: Builder) -> SparkSession:
-        is_reader = isinstance(builder, readwriter.DataFrameReader)
-        return cast(SparkSession, builder._client if is_reader else builder._spark)
+        readers = (readwriter.DataFrameReader, streaming.DataStreamReader)
+        if isinstance(builder, readers):
+            return cast(SparkSession, builder._client)
+        is_stream = isinstance(builder, streaming.DataStreamWriter)
+        return cast(SparkSession, builder._session if is_stream else builder._spark)
 
     def reader(self, builder: Builder) -> ReaderState:
         return ReaderState(
@@ -58,6 +70,17 @@ class ConnectBuilders:
             cluster_by=tuple(getattr(write, "clustering_columns", ())) or None,
             table=write.table_name,
             properties=dict(write.table_properties),
+        )
+
+    def stream_writer(self, builder: Builder) -> StreamWriterState:
+        write = builder._write_proto
+        return StreamWriterState(
+            rows=cast(DataFrame, ConnectDataFrame(builder._plan, builder._session)),
+            source=write.format or None,
+            options=dict(write.options),
+            output_mode=write.output_mode or "append",
+            partition_by=tuple(write.partitioning_column_names) or None,
+            trigger=None,
         )
 
     def is_clone(self, spark: SparkSession, of: SparkSession) -> bool:

@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 
 from sparkdelta.engine.builders import Builder, WriterState, builders_of
 from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.protocol.arguments import checked_path
-from sparkdelta.spark_api import writing
+from sparkdelta.spark_api import streaming, writing
 from sparkdelta.spark_api.enabled_sessions import Original, Replacement, is_enabled
+from sparkdelta.spark_api.options import is_delta, one_path
 from sparkdelta.spark_api.reading import read
 from sparkdelta.sql.inserted_rows import inserted_rows
 from sparkdelta.sql.statement_text import run_sql
@@ -37,14 +37,14 @@ def load(
     """``DataFrameReader.load``."""
     builders = builders_of(reader)
     spark = builders.session_of(reader)
-    if not is_enabled(spark) or not _is_delta(format or builders.reader(reader).source):
+    if not is_enabled(spark) or not is_delta(format or builders.reader(reader).source):
         rows: DataFrame = original(reader, path, format, schema, **options)
         return rows
     state = builders.reader(reader.options(**options))
     if schema is not None or state.has_schema:
         problem = "a Delta table has its own schema; remove it, and select the columns"
         raise InvalidArgumentError(argument="schema", problem=problem)
-    return read(spark, _one_path(path, state.options), state.options)
+    return read(spark, one_path(path, state.options), state.options)
 
 
 def save(
@@ -59,14 +59,14 @@ def save(
     """``DataFrameWriter.save``."""
     builders = builders_of(writer)
     is_ours = is_enabled(builders.session_of(writer))
-    if not is_ours or not _is_delta(format or builders.writer(writer).source):
+    if not is_ours or not is_delta(format or builders.writer(writer).source):
         original(writer, path, format, mode, partitionBy, **options)
         return
     writer.mode(mode).options(**options)
     if partitionBy is not None:
         writer.partitionBy(partitionBy)
     state = builders.writer(writer)
-    writing.save(state, _one_path(path, state.options))
+    writing.save(state, one_path(path, state.options))
 
 
 def save_as_table(
@@ -81,7 +81,7 @@ def save_as_table(
     """``DataFrameWriter.saveAsTable``."""
     builders = builders_of(writer)
     spark = builders.session_of(writer)
-    if not is_enabled(spark) or not _is_delta(format or builders.writer(writer).source):
+    if not is_enabled(spark) or not is_delta(format or builders.writer(writer).source):
         original(writer, name, format, mode, partitionBy, **options)
         return
     writer.mode(mode).options(**options)
@@ -166,25 +166,9 @@ def _table_writer(writer: Builder, *, creates: bool = False) -> tuple[WriterStat
     path = table_path(spark, name)
     if path is not None:
         return state, NewTable(path)
-    if not creates or not _is_delta(state.source):
+    if not creates or not is_delta(state.source):
         return None
     return state, NewTable.of(spark, name)
-
-
-def _is_delta(source: str | None) -> bool:
-    return source is not None and source.lower() == "delta"
-
-
-def _one_path(path: Any, options: Mapping[str, str]) -> str:
-    """The path of a read or write: an argument, or an option."""
-    if isinstance(path, list | tuple) and len(path) == 1:
-        path = path[0]
-    if path is None:
-        path = next((text for name, text in options.items() if name.lower() == "path"), None)
-    if path is None or isinstance(path, list | tuple):
-        problem = "exactly one path of a Delta table is required"
-        raise InvalidArgumentError(argument="path", problem=problem)
-    return checked_path(path)
 
 
 def sql(
@@ -229,6 +213,10 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "DataFrameWriterV2.append": append,
     "DataFrameWriterV2.overwrite": overwrite,
     "DataFrameWriterV2.overwritePartitions": overwrite_partitions,
+    "DataStreamReader.load": streaming.load,
+    "DataStreamReader.table": streaming.table,
+    "DataStreamWriter.start": streaming.start,
+    "DataStreamWriter.toTable": streaming.to_table,
     "SparkSession.sql": sql,
     "SparkSession.table": table_of_session,
 }

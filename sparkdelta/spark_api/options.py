@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from sparkdelta.exceptions import InvalidArgumentError, UnknownArgumentError
+from sparkdelta.protocol.arguments import checked_path
 from sparkdelta.protocol.table_properties import DEFAULT_TARGET_FILE_SIZE
 
 _TRUTHS = {"true": True, "false": False}
@@ -25,6 +26,10 @@ def _number(name: str, text: str) -> int:
         return int(text)
     except ValueError:
         raise InvalidArgumentError(argument=name, problem=f"{text!r} is no number") from None
+
+
+def _version(name: str, text: str) -> int | str:
+    return "latest" if text.strip().lower() == "latest" else _number(name, text)
 
 
 def _file_size(name: str, text: str) -> int | None:
@@ -69,8 +74,61 @@ WRITE: Mapping[str, tuple[str, _Value]] = {
 }
 """The same of `sparkdelta.write_delta`."""
 
-PROPERTY_PREFIX = "delta."
-"""Options that begin with it are table properties."""
+READ_STREAM: Mapping[str, tuple[str, _Value]] = {
+    "startingVersion": ("starting_version", _version),
+    "startingTimestamp": ("starting_timestamp", _text),
+    "maxFilesPerTrigger": ("max_files_per_trigger", _number),
+    "maxBytesPerTrigger": ("max_bytes_per_trigger", _number),
+    "ignoreDeletes": ("ignore_deletes", _truth),
+    "ignoreChanges": ("ignore_changes", _truth),
+    "skipChangeCommits": ("skip_change_commits", _truth),
+    "excludeRegex": ("exclude_regex", _text),
+    "readChangeFeed": ("read_change_feed", _truth),
+    "readChangeData": ("read_change_feed", _truth),
+    "failOnDataLoss": ("fail_on_data_loss", _truth),
+}
+"""The same of `sparkdelta.read_stream`."""
+
+WRITE_STREAM: Mapping[str, tuple[str, _Value]] = {
+    "checkpointLocation": ("checkpoint_location", _text),
+    "queryName": ("query_name", _text),
+    "mergeSchema": ("merge_schema", _truth),
+    "overwriteSchema": ("overwrite_schema", _truth),
+    "userMetadata": ("user_metadata", _text),
+    "maxRecordsPerFile": ("max_records_per_file", _number),
+    "optimizeWrite": ("target_file_size", _file_size),
+    "compression": ("compression", _text),
+}
+"""The same of `sparkdelta.write_stream`."""
+
+
+def is_delta(source: str | None) -> bool:
+    """True if a format is that of Delta tables."""
+    return source is not None and source.lower() == "delta"
+
+
+def table_properties(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the options that are none, and the table properties among them."""
+    properties = {name: text for name, text in options.items() if name.startswith("delta.")}
+    return {n: text for n, text in options.items() if n not in properties}, properties
+
+
+def one_path(path: Any, options: Mapping[str, str]) -> str:
+    """Return the path of a read or write: an argument, or an option.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is none, or more than one.
+    """
+    if isinstance(path, list | tuple) and len(path) == 1:
+        path = path[0]
+    if path is None:
+        path = next((text for name, text in options.items() if name.lower() == "path"), None)
+    if path is None or isinstance(path, list | tuple):
+        problem = "exactly one path of a Delta table is required"
+        raise InvalidArgumentError(argument="path", problem=problem)
+    return checked_path(path)
 
 
 def asks_for_changes(options: Mapping[str, str]) -> bool:

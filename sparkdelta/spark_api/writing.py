@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from sparkdelta.commands.write import WriteResult, write
 from sparkdelta.engine.builders import WriterState
 from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.spark_api.options import PROPERTY_PREFIX, WRITE, arguments
+from sparkdelta.spark_api.options import WRITE, arguments, table_properties
 from sparkdelta.table.write.options import WriteOptions
 from sparkdelta.table.write.overwrite_setting import check_overwrite_setting
 from sparkdelta.tables import DeltaTable
@@ -42,8 +42,7 @@ def save(state: WriterState, path: str) -> WriteResult:
 
 
 def _arguments(state: WriterState) -> dict[str, Any]:
-    options = {n: v for n, v in state.options.items() if not n.startswith(PROPERTY_PREFIX)}
-    properties = {n: v for n, v in state.options.items() if n.startswith(PROPERTY_PREFIX)}
+    options, properties = table_properties(state.options)
     defaults = {"partition_overwrite_mode": "static", "compression": None}
     return {
         **defaults,

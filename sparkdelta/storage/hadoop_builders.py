@@ -5,9 +5,12 @@ Scala's private members are public for the JVM.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pyspark.sql import SparkSession
+
+from sparkdelta.exceptions import InvalidArgumentError
 
 
 def reader_state(reader: Any) -> dict[str, Any]:
@@ -47,6 +50,34 @@ def table_writer_state(writer: Any) -> dict[str, Any]:
         "cluster_by": tuple(_references(clustering.get())) if clustering.isDefined() else None,
         "table": ".".join(f"`{name.replace('`', '``')}`" for name in _list(java.tableName())),
     }
+
+
+def stream_writer_state(writer: Any) -> dict[str, Any]:
+    """Return format, options, output mode, columns and trigger of a ``DataStreamWriter``."""
+    java = writer._jwrite
+    return {
+        "source": str(java.source()),
+        "options": _texts(java.extraOptions().originalMap()),
+        "output_mode": str(java.outputMode().toString()).lower(),
+        "partition_by": _names(java.partitioningColumns()),
+        "trigger": _trigger(str(java.trigger().toString())),
+    }
+
+
+_INTERVAL = re.compile(r"ProcessingTimeTrigger\((\d+)\)")
+
+
+def _trigger(text: str) -> dict[str, str | bool] | None:
+    """Return a trigger as the arguments of ``DataStreamWriter.trigger``."""
+    interval = _INTERVAL.fullmatch(text)
+    if interval is not None:
+        is_default = interval[1] == "0"
+        return None if is_default else {"processingTime": f"{interval[1]} milliseconds"}
+    if "AvailableNow" in text:
+        return {"availableNow": True}
+    if "OneTime" in text:
+        return {"once": True}
+    raise InvalidArgumentError(argument="trigger", problem=f"{text} cannot write Delta tables")
 
 
 def is_clone(spark: SparkSession, of: SparkSession) -> bool:

@@ -247,7 +247,7 @@ def broken(builder: Any, how: str) -> Any:
     builder = builder.addColumn("a", "INT").addColumn("l", "BIGINT").addColumn("z", "BINARY")
     steps = {
         "no location": lambda b: b.location(None),
-        "a name": lambda b: b.tableName("people"),
+        "a name": lambda b: b.tableName("a..b"),
         "twice": lambda b: b.addColumn("A", "INT"),
         "a bad name": lambda b: b.addColumn("a b", "INT"),
         "a bad type": lambda b: b.addColumn("b", "ARRAY<VARCHAR(3)>"),

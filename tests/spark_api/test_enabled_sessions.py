@@ -188,3 +188,22 @@ def test_delta_spark_beside_it_is_refused(spark: SparkSession) -> None:
     with pytest.raises(DeltaSparkPresentError):
         sparkdelta.enable(other)
     assert not issubclass(DeltaSparkPresentError, PySparkException)
+
+
+def test_streams(enabled: SparkSession, table_path: str, tmp_path: Path) -> None:
+    source, target = table_path, str(tmp_path / "target")
+    for start in (0, 3):
+        enabled.range(start, start + 3).write.format("delta").mode("append").save(source)
+    rows = enabled.readStream.format("delta").option("startingVersion", "1").load(source)
+    writer = rows.writeStream.format("delta").option("checkpointLocation", str(tmp_path / "c"))
+    query = writer.trigger(availableNow=True).outputMode("append").start(target)
+    query.awaitTermination()
+    assert _ids(enabled.read.format("delta").load(target)) == [3, 4, 5]
+    with pytest.raises(UnknownArgumentError):
+        enabled.readStream.format("delta").option("startVersion", "1").load(source)
+    with pytest.raises(InvalidArgumentError):
+        rows.writeStream.format("delta").start(target)
+    memory = rows.writeStream.format("memory").queryName("sd_memory").trigger(availableNow=True)
+    memory.start().awaitTermination()
+    assert _ids(enabled.table("sd_memory")) == [3, 4, 5]
+    enabled.catalog.dropTempView("sd_memory")
