@@ -22,6 +22,8 @@ from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.tables import DeltaTable
 
+__version__ = "0.1.0"
+
 __all__ = [
     "AlterTable",
     "DeltaError",

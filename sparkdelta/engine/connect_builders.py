@@ -75,7 +75,7 @@ class ConnectBuilders:
     def stream_writer(self, builder: Builder) -> StreamWriterState:
         write = builder._write_proto
         return StreamWriterState(
-            rows=cast(DataFrame, ConnectDataFrame(builder._plan, builder._session)),
+            rows=cast(DataFrame, ConnectDataFrame(builder._write_stream._child, builder._session)),
             source=write.format or None,
             options=dict(write.options),
             output_mode=write.output_mode or "append",

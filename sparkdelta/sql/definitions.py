@@ -109,7 +109,7 @@ def with_columns(sql: SparkSql, path: str, statement: AddColumns) -> None:
     """ALTER TABLE ... ADD COLUMNS, in one version."""
     new = []
     for column in statement.columns:
-        position = Position() if column.first else None
+        position = Position() if column.is_first else None
         if column.after is not None:
             position = Position(column_path(column.after)[-1])
         new.append(NewColumn(_field(column), column_path(column.name)[:-1], position))

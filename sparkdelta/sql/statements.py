@@ -154,7 +154,7 @@ class ColumnText:
     default: str | None = None
     generated: str | None = None
     identity: tuple[int, int, bool] | None = None
-    first: bool = False
+    is_first: bool = False
     after: str | None = None
 
 

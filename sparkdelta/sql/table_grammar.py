@@ -117,7 +117,7 @@ def _column(cursor: Cursor, *, in_table: bool) -> ColumnText:
         elif in_table and cursor.takes("GENERATED"):
             column = _generated(cursor, column)
         elif not in_table and cursor.takes("FIRST"):
-            column = replace(column, first=True)
+            column = replace(column, is_first=True)
         elif not in_table and cursor.takes("AFTER"):
             column = replace(column, after=cursor.column())
         else:
@@ -264,7 +264,7 @@ def _changed_column(
         return Unsupported(target, "CHANGE COLUMN to another name; use RENAME COLUMN")
     options: Mapping[str, Any] = {
         "comment": column.comment,
-        "first": column.first,
+        "first": column.is_first,
         "after": column.after,
     }
     return alter("change_column", name, column.data_type, **options)

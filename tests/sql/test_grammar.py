@@ -67,7 +67,7 @@ def parsed(text: str) -> s.Statement | None:
         ("CREATE TABLE IF NOT EXISTS t USING delta LOCATION '/p'", s.CreateTable(target=("t",), creation=Creation.CREATE_IF_NOT_EXISTS, provider="delta", location="/p")),
         ("CREATE TABLE t SHALLOW CLONE delta.`/p q` VERSION AS OF 3 LOCATION '/q'", s.Clone(target=("t",), source=P, deep=False, creation=Creation.CREATE, version=3, location="/q")),
         ("DROP TABLE IF EXISTS t", s.DropTable(("t",))),
-        ("ALTER TABLE t ADD COLUMNS (c INT COMMENT 'x' AFTER a, s.d STRING FIRST)", s.AddColumns(("t",), (s.ColumnText(name="c", data_type="INT", comment="x", after="a"), s.ColumnText(name="s.d", data_type="STRING", first=True)))),
+        ("ALTER TABLE t ADD COLUMNS (c INT COMMENT 'x' AFTER a, s.d STRING FIRST)", s.AddColumns(("t",), (s.ColumnText(name="c", data_type="INT", comment="x", after="a"), s.ColumnText(name="s.d", data_type="STRING", is_first=True)))),
         ("ALTER TABLE t RENAME COLUMN a TO b", s.Alter(("t",), "rename_column", ("a", "b"), {})),
         ("ALTER TABLE t DROP COLUMNS (a, b.c)", s.Alter(("t",), "drop_columns", ("a", "b.c"), {"if_exists": False})),
         ("ALTER TABLE t ALTER COLUMN a TYPE BIGINT", s.Alter(("t",), "change_column", ("a", "BIGINT"), {})),
