@@ -1,0 +1,1 @@
+"""The base class of delta-spark's own tests."""
