@@ -103,7 +103,7 @@ class DeltaOptimizeBuilder:
     def _execute(self, request: OptimizeRequest) -> DataFrame:
         condition = " AND ".join(f"({text})" for text in self._filters)
         only = self._filters[0] if len(self._filters) == 1 else condition or None
-        return _frame(self._spark, self._executed(only, request))
+        return optimize_metrics(self._spark, self._executed(only, request))
 
 
 def optimize_metrics(spark: SparkSession, result: OptimizeResult) -> DataFrame:

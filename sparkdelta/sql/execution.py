@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.commands.write import write
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.exceptions import StatementNotSupportedError
-from sparkdelta.maintenance import reorg
+from sparkdelta.maintenance import optimize, reorg, vacuum
 from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import optimize_metrics
 from sparkdelta.sql import definitions
@@ -41,6 +41,7 @@ from sparkdelta.sql.statements import (
     Restore,
     Unsupported,
     Update,
+    Vacuum,
 )
 from sparkdelta.table.log.session_times import session_time
 from sparkdelta.table.log.table_names import drop_named_table, path_in_name, quoted_name
@@ -138,13 +139,32 @@ def _detail(sql: SparkSql, path: str, statement: DescribeDetail) -> DataFrame:  
 
 def _optimize(sql: SparkSql, path: str, statement: Optimize) -> DataFrame:
     if statement.is_full:
-        raise StatementNotSupportedError(statement="OPTIMIZE ... FULL")
+        result = optimize(sql.spark, path, where=statement.where, full=True)
+        return optimize_metrics(sql.spark, result)
     builder = _table(sql, path).optimize()
     if statement.where is not None:
         builder = builder.where(statement.where)
     if statement.zorder_by is not None:
         return builder.executeZOrderBy(*statement.zorder_by)
     return builder.executeCompaction()
+
+
+def _vacuum(sql: SparkSql, path: str, statement: Vacuum) -> DataFrame:
+    inventory = None
+    if statement.inventory is not None:
+        inventory = sql.query(f"SELECT * FROM {statement.inventory}")  # noqa: S608 - the user's own
+    result = vacuum(
+        sql.spark,
+        path,
+        retention_hours=statement.retention_hours,
+        mode=statement.mode,
+        dry_run=statement.dry_run,
+        inventory=inventory,
+    )
+    files = [f"{result.path}/{file}" for file in result.files]
+    paths = files if statement.dry_run else [result.path]
+    schema = StructType([StructField("path", StringType())])
+    return local_frame(sql.spark, pa.table({"path": pa.array(paths, pa.string())}), schema)
 
 
 def _reorg(sql: SparkSql, path: str, statement: Reorg) -> DataFrame:
@@ -213,6 +233,7 @@ COMMANDS: Mapping[type, Callable[[SparkSql, str, Any], DataFrame]] = {
     AddColumns: _add_columns,
     DropFeature: _drop_feature,
     Generate: _generate,
+    Vacuum: _vacuum,
     Unsupported: _refused,
 }
 """The function of each statement, of the path of its table."""

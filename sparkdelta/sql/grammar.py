@@ -7,6 +7,7 @@ cut out as text up to the keyword that ends them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.statements import (
@@ -23,6 +24,7 @@ from sparkdelta.sql.statements import (
     Statement,
     Unsupported,
     Update,
+    Vacuum,
 )
 from sparkdelta.sql.table_grammar import (
     alter_table,
@@ -230,6 +232,26 @@ def _generate(parser: Parser) -> Generate:
     return Generate(parser.table(), mode)
 
 
+def _vacuum(parser: Parser) -> Vacuum:
+    cursor = parser.cursor
+    vacuum = Vacuum(target=parser.table())
+    while cursor.token.kind is not Kind.END:
+        if cursor.takes("LITE"):
+            vacuum = replace(vacuum, mode="lite")
+        elif cursor.takes("USING INVENTORY"):
+            is_query = cursor.looks_at("(")
+            text = f"({cursor.in_parentheses()})" if is_query else cursor.column()
+            vacuum = replace(vacuum, inventory=text)
+        elif cursor.takes("RETAIN"):
+            vacuum = replace(vacuum, retention_hours=cursor.hours())
+            cursor.expect("HOURS")
+        elif cursor.takes("DRY RUN"):
+            vacuum = replace(vacuum, dry_run=True)
+        else:
+            cursor.expect("FULL")
+    return vacuum
+
+
 def _unsupported(name: str, *words: str) -> Callable[[Parser], Unsupported]:
     def unsupported(parser: Parser) -> Unsupported:
         for each in words:
@@ -259,7 +281,7 @@ _RULES: Mapping[str, Callable[[Parser], Statement]] = {
     "DROP TABLE": drop_table,
     "ALTER TABLE": alter_table,
     "GENERATE": _generate,
-    "VACUUM": _unsupported("VACUUM"),
+    "VACUUM": _vacuum,
     "CONVERT TO DELTA": _unsupported("CONVERT TO DELTA"),
     "FSCK REPAIR TABLE": _unsupported("FSCK REPAIR TABLE"),
     "TRUNCATE TABLE": _unsupported("TRUNCATE TABLE"),

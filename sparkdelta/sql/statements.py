@@ -230,6 +230,17 @@ class DropFeature:
     truncates_history: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vacuum:
+    """VACUUM."""
+
+    target: Name
+    mode: str = "full"
+    inventory: str | None = None
+    retention_hours: float | None = None
+    dry_run: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Generate:
     """GENERATE."""
@@ -255,5 +266,6 @@ Statement: TypeAlias = (
     | AddColumns
     | DropFeature
     | Generate
+    | Vacuum
     | Unsupported
 )

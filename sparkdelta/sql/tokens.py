@@ -202,6 +202,12 @@ class Cursor:
         self.next()
         return sign * int(token.text)
 
+    def hours(self) -> float:
+        """Return a number, and go past it."""
+        if self.token.kind is not Kind.NUMBER:
+            raise self.error("a number is expected")
+        return float(self.next().text)
+
     def expression(self, *ends: str, closing: Collection[str] = ()) -> str:
         """Return the text up to keywords outside of parentheses and CASE, and go there.
 

@@ -101,6 +101,7 @@ def test_changes_of_rows(spark: SparkSession, table_path: str) -> None:
     assert sql(f"RESTORE {t} TO VERSION AS OF 0").columns[0] == "table_size_after_restore"
     assert _rows(sql(f"SELECT id FROM {t}")) == [(1,), (2,), (3,)]
     assert sql(f"OPTIMIZE {t}").columns == ["path", "metrics"]
+    assert _rows(sql(f"VACUUM {t} RETAIN 1000 HOURS"))[0][0].endswith(table_path)
 
 
 def test_inserts(enabled: SparkSession, table_path: str) -> None:
