@@ -100,8 +100,7 @@ def insert_into(
     """``DataFrameWriter.insertInto``: columns are matched by position."""
     builders = builders_of(writer)
     spark = builders.session_of(writer)
-    name = table_name(tableName)
-    path = table_path(spark, name) if is_enabled(spark) else None
+    path = _named_path(spark, tableName)
     if path is None:
         original(writer, tableName, overwrite)
         return
@@ -109,7 +108,7 @@ def insert_into(
     overwrites = state.mode is not None and state.mode.lower() == "overwrite"
     if overwrite is not None:
         overwrites = overwrite
-    rows = inserted_rows(state.rows, path, Insert(target=name, query=""))
+    rows = inserted_rows(state.rows, path, Insert(target=(), query=""))
     mode = "overwrite" if overwrites else "append"
     writing.save(replace(state, rows=rows, mode=mode), path)
 
@@ -171,6 +170,16 @@ def _table_writer(writer: Builder, *, creates: bool = False) -> tuple[WriterStat
     return state, NewTable.of(spark, name)
 
 
+def _named_path(spark: SparkSession, name: str) -> str | None:
+    """The path of a Delta table by its name, in an enabled session; None for other tables."""
+    if not is_enabled(spark):
+        return None
+    try:
+        return table_path(spark, table_name(name))
+    except InvalidArgumentError:  # Spark tells what is wrong with the name
+        return None
+
+
 def sql(
     original: Original, spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any
 ) -> DataFrame:
@@ -185,7 +194,7 @@ def table_of_reader(original: Original, reader: Builder, tableName: str) -> Data
     """``DataFrameReader.table``."""
     builders = builders_of(reader)
     spark = builders.session_of(reader)
-    path = table_path(spark, table_name(tableName)) if is_enabled(spark) else None
+    path = _named_path(spark, tableName)
     if path is None:
         rows: DataFrame = original(reader, tableName)
         return rows
@@ -194,7 +203,7 @@ def table_of_reader(original: Original, reader: Builder, tableName: str) -> Data
 
 def table_of_session(original: Original, spark: SparkSession, tableName: str) -> DataFrame:
     """``SparkSession.table``."""
-    path = table_path(spark, table_name(tableName)) if is_enabled(spark) else None
+    path = _named_path(spark, tableName)
     if path is None:
         rows: DataFrame = original(spark, tableName)
         return rows

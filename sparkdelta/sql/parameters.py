@@ -72,7 +72,8 @@ def literal(value: Any) -> str:
     if isinstance(value, float):
         return f"{value!r}D" if math.isfinite(value) else f"DOUBLE('{value}')"
     if isinstance(value, str):
-        return text_literal(value)
+        has_braces = not {"{", "}"}.isdisjoint(value)  # Spark would take them for names
+        return f"CAST(X'{value.encode().hex()}' AS string)" if has_braces else text_literal(value)
     if isinstance(value, bytes | bytearray):
         return f"X'{value.hex()}'"
     if isinstance(value, Decimal):

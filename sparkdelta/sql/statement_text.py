@@ -64,6 +64,8 @@ def run_sql(
     frames = {name: value for name, value in named.items() if isinstance(value, DataFrame)}
     values = {name: value for name, value in named.items() if name not in frames}
     text = bound_text(text, tokens, arguments, values)
+    if named and not frames:  # it need not be formatted again
+        text = text.replace("{{", "{").replace("}}", "}")
     tokens = tokenize(text) or tokens
     sql = SparkSql(spark, run, frames)
     statement, path = _statement(spark, text, tokens)

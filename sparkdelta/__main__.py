@@ -1,0 +1,160 @@
+"""The command ``sparkdelta``, or ``python -m sparkdelta``: shows and maintains a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, TypeAlias
+
+from pyspark.sql import DataFrame, SparkSession
+
+import sparkdelta
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.exceptions import DeltaError
+from sparkdelta.tables import DeltaTable
+
+DONE, FAILED, INVALID = 0, 1, 2
+"""Exit codes: success; an error, or findings of verify; invalid arguments."""
+
+_SHOWN = 20
+Answer: TypeAlias = "list[dict[str, Any]]"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    spark = SparkSession.builder.appName("sparkdelta").getOrCreate()
+    try:
+        answer, code = _COMMANDS[options.command](spark, options)
+    except DeltaError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    if options.json:
+        for row in answer:
+            print(json.dumps(row, default=str))
+    else:
+        _draw(answer)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="sparkdelta", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text)
+        made.add_argument("path", help="root of the table, any path that Spark can read")
+        made.add_argument("--json", action="store_true", help="print lines of JSON")
+        return made
+
+    def limit(made: argparse.ArgumentParser) -> None:
+        made.add_argument("--limit", type=int, default=_SHOWN, help=f"most rows ({_SHOWN})")
+
+    command("describe", "show what a table is: schema, size, properties, features")
+    limit(command("history", "list the commits, newest first"))
+    files = command("files", "list the files of a version")
+    files.add_argument("--version", type=int, help="the version; the latest by default")
+    files.add_argument("--where", help="a SQL condition: only files that may match")
+    limit(files)
+    changes = command("changes", "list the rows that commits changed")
+    changes.add_argument("start", type=int, help="the first version")
+    changes.add_argument("end", type=int, nargs="?", help="the last version")
+    limit(changes)
+    verify = command("verify", "check log and files; exit code 1 if there are findings")
+    verify.add_argument("--footers", action="store_true", help="open every data file")
+    command("checkpoint", "write a checkpoint of the latest version")
+    optimize = command("optimize", "rewrite small files as larger ones")
+    optimize.add_argument("--where", help="a SQL condition on partition columns")
+    optimize.add_argument("--dry-run", action="store_true", help="only tell what would be done")
+    vacuum = command("vacuum", "delete files that no version within the retention period needs")
+    vacuum.add_argument("--retention-hours", type=float, help="by default the table's property")
+    vacuum.add_argument("--dry-run", action="store_true", help="only tell what would be deleted")
+    return parser
+
+
+def _describe(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
+    return _rows(DeltaTable.forPath(spark, options.path).detail(), 1), DONE
+
+
+def _history(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
+    commits = DeltaTable.forPath(spark, options.path).history(options.limit)
+    shown = ("version", "timestamp", "operation", "operationParameters", "operationMetrics")
+    return _rows(commits.select(*shown), options.limit), DONE
+
+
+def _files(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
+    snapshot = sparkdelta.load_snapshot(spark, options.path, version=options.version)
+    files = snapshot.scan(options.where).files().select("path", "size", "modificationTime")
+    return _rows(files.orderBy("path"), options.limit), DONE
+
+
+def _changes(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
+    changes = sparkdelta.read_changes(
+        spark, options.path, start_version=options.start, end_version=options.end
+    )
+    return _rows(changes, options.limit), DONE
+
+
+def _verify(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
+    found = sparkdelta.verify(spark, options.path, footers=options.footers)
+    return [found.as_dict()], DONE if found.is_clean else FAILED
+
+
+def _checkpoint(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
+    return [asdict(sparkdelta.write_checkpoint(spark, options.path))], DONE
+
+
+def _optimize(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
+    result = sparkdelta.optimize(spark, options.path, where=options.where, dry_run=options.dry_run)
+    return [result.as_dict()], DONE
+
+
+def _vacuum(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
+    result = sparkdelta.vacuum(
+        spark, options.path, retention_hours=options.retention_hours, dry_run=options.dry_run
+    )
+    return [result.as_dict()], DONE
+
+
+_COMMANDS: Mapping[str, Callable[[SparkSession, Namespace], tuple[Answer, int]]] = {
+    "describe": _describe,
+    "history": _history,
+    "files": _files,
+    "changes": _changes,
+    "verify": _verify,
+    "checkpoint": _checkpoint,
+    "optimize": _optimize,
+    "vacuum": _vacuum,
+}
+
+
+def _rows(frame: DataFrame, limit: int) -> Answer:
+    shown = read_rows(frame.limit(limit), what="rows that a command shows", bound=limit)
+    return [row.asDict(recursive=True) for row in shown]
+
+
+def _draw(answer: Answer) -> None:
+    """Print rows as a table, one row as a list of its fields; by rich if it is installed."""
+    try:
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:
+        for row in answer:
+            print(json.dumps(row, default=str, indent=2))
+        return
+    is_one = len(answer) == 1
+    pairs = [{"field": name, "value": value} for name, value in answer[0].items()] if is_one else []
+    rows = pairs or answer
+    table = Table(*(rows[0] if rows else ("no rows",)), box=box.SIMPLE)
+    for row in rows:
+        table.add_row(*("" if value is None else str(value) for value in row.values()))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
