@@ -5,7 +5,7 @@ Each function does what the method of the same name does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -16,6 +16,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from sparkdelta.commands.write import write
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.exceptions import StatementNotSupportedError
+from sparkdelta.io import load_snapshot
 from sparkdelta.maintenance import optimize, reorg, vacuum
 from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import optimize_metrics
@@ -30,6 +31,7 @@ from sparkdelta.sql.statements import (
     Delete,
     DescribeDetail,
     DescribeHistory,
+    DescribeTable,
     DropFeature,
     DropTable,
     Generate,
@@ -39,6 +41,7 @@ from sparkdelta.sql.statements import (
     Optimize,
     Reorg,
     Restore,
+    ShowProperties,
     Unsupported,
     Update,
     Vacuum,
@@ -137,6 +140,45 @@ def _detail(sql: SparkSql, path: str, statement: DescribeDetail) -> DataFrame:  
     return _table(sql, path).detail()
 
 
+def _describe(sql: SparkSql, path: str, statement: DescribeTable) -> DataFrame:  # noqa: ARG001
+    snapshot = load_snapshot(sql.spark, path)
+    by_name = {field.name: field for field in snapshot.schema.fields}
+    partitions = [by_name[name] for name in snapshot.metadata.partition_columns]
+    rows: list[tuple[str, str, str | None]] = [*map(_column, snapshot.schema.fields)]
+    if partitions:
+        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+        rows += map(_column, partitions)
+    return _texts(sql.spark, ("col_name", "data_type", "comment"), rows)
+
+
+def _column(field: StructField) -> tuple[str, str, str | None]:
+    comment = (field.metadata or {}).get("comment")
+    return field.name, field.dataType.simpleString(), comment
+
+
+def _properties(sql: SparkSql, path: str, statement: ShowProperties) -> DataFrame:
+    snapshot, key = load_snapshot(sql.spark, path), statement.key
+    found = {
+        **snapshot.properties,
+        "delta.minReaderVersion": str(snapshot.protocol.min_reader_version),
+        "delta.minWriterVersion": str(snapshot.protocol.min_writer_version),
+    }
+    if key is not None:
+        missing = f"Table {quoted_name(statement.target)} does not have property: {key}"
+        found = {key: found.get(key, missing)}
+    return _texts(sql.spark, ("key", "value"), sorted(found.items()))
+
+
+def _texts(spark: SparkSession, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> DataFrame:
+    """Return a local DataFrame of strings."""
+    columns = {
+        name: pa.array([row[number] for row in rows], pa.string())
+        for number, name in enumerate(names)
+    }
+    schema = StructType([StructField(name, StringType()) for name in names])
+    return local_frame(spark, pa.table(columns), schema)
+
+
 def _optimize(sql: SparkSql, path: str, statement: Optimize) -> DataFrame:
     if statement.is_full:
         result = optimize(sql.spark, path, where=statement.where, full=True)
@@ -163,8 +205,7 @@ def _vacuum(sql: SparkSql, path: str, statement: Vacuum) -> DataFrame:
     )
     files = [f"{result.path}/{file}" for file in result.files]
     paths = files if statement.dry_run else [result.path]
-    schema = StructType([StructField("path", StringType())])
-    return local_frame(sql.spark, pa.table({"path": pa.array(paths, pa.string())}), schema)
+    return _texts(sql.spark, ("path",), [(path,) for path in paths])
 
 
 def _reorg(sql: SparkSql, path: str, statement: Reorg) -> DataFrame:
@@ -222,6 +263,8 @@ COMMANDS: Mapping[type, Callable[[SparkSql, str, Any], DataFrame]] = {
     Merge: _merge,
     Insert: _insert,
     DescribeHistory: _history,
+    DescribeTable: _describe,
+    ShowProperties: _properties,
     DescribeDetail: _detail,
     Optimize: _optimize,
     Reorg: _reorg,

@@ -14,6 +14,7 @@ from sparkdelta.sql.statements import (
     Delete,
     DescribeDetail,
     DescribeHistory,
+    DescribeTable,
     Generate,
     Insert,
     Merge,
@@ -21,6 +22,7 @@ from sparkdelta.sql.statements import (
     Optimize,
     Reorg,
     Restore,
+    ShowProperties,
     Statement,
     Unsupported,
     Update,
@@ -226,6 +228,23 @@ def _detail(parser: Parser) -> DescribeDetail:
     return DescribeDetail(parser.table())
 
 
+def _describe(parser: Parser) -> DescribeTable | Unsupported:
+    cursor = parser.cursor
+    cursor.takes("TABLE")
+    if cursor.takes("EXTENDED") or cursor.takes("FORMATTED"):
+        return Unsupported(parser.table(), "DESCRIBE EXTENDED; DESCRIBE DETAIL is there")
+    return DescribeTable(parser.table())
+
+
+def _properties(parser: Parser) -> ShowProperties:
+    cursor, target, key = parser.cursor, parser.table(), None
+    if cursor.takes("("):
+        is_string = cursor.token.kind is Kind.STRING
+        key = cursor.string() if is_string else ".".join(cursor.name())
+        cursor.expect(")")
+    return ShowProperties(target, key)
+
+
 def _generate(parser: Parser) -> Generate:
     mode = parser.cursor.word()
     parser.cursor.expect("FOR TABLE")
@@ -275,6 +294,9 @@ _RULES: Mapping[str, Callable[[Parser], Statement]] = {
     "DESC HISTORY": _history,
     "DESCRIBE DETAIL": _detail,
     "DESC DETAIL": _detail,
+    "DESCRIBE": _describe,
+    "DESC": _describe,
+    "SHOW TBLPROPERTIES": _properties,
     "CREATE TABLE": create_table,
     "CREATE OR REPLACE TABLE": create_or_replace_table,
     "REPLACE TABLE": replace_table,

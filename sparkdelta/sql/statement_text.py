@@ -22,7 +22,7 @@ from sparkdelta.table.log.table_names import quoted_name, table_path
 
 _MAY_BE_OURS = re.compile(
     r"\b(?:from|join|table|into|update|delete|merge|optimize|vacuum|restore|describe|desc|convert|alter|drop"
-    r"|generate|reorg|table_changes\w*)\b|delta",
+    r"|generate|reorg|show|table_changes\w*)\b|delta",
     re.IGNORECASE,
 )
 

@@ -97,6 +97,27 @@ class DescribeDetail:
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeTable:
+    """DESCRIBE TABLE."""
+
+    target: Name
+
+
+@dataclass(frozen=True, slots=True)
+class ShowProperties:
+    """SHOW TBLPROPERTIES.
+
+    Attributes
+    ----------
+    key
+        None for all properties.
+    """
+
+    target: Name
+    key: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Optimize:
     """OPTIMIZE."""
 
@@ -256,6 +277,8 @@ Statement: TypeAlias = (
     | Insert
     | DescribeHistory
     | DescribeDetail
+    | DescribeTable
+    | ShowProperties
     | Optimize
     | Restore
     | Reorg

@@ -56,6 +56,9 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
     assert snapshot.properties["delta.checkpointInterval"] == "5"
     assert snapshot.properties["delta.constraints.small"] == "a < 10"
     assert snapshot.metadata.description == "all kinds"
+    assert _rows(sql(f"SHOW TBLPROPERTIES {t} (delta.checkpointInterval)"))[0][1] == "5"
+    described = sql(f"DESCRIBE TABLE {t}").select("col_name", "comment").collect()
+    assert [tuple(row) for row in described[-2:]] == [("# col_name", "comment"), ("d", None)]
     clone = sql(f"CREATE TABLE delta.`{tmp_path / 'c'}` SHALLOW CLONE {t} VERSION AS OF 1")
     assert _rows(clone)[0][1] == 1
     sql(f"CREATE OR REPLACE TABLE {t} USING delta CLUSTER BY (n) AS SELECT 1 AS n, {{{{}}}} AS o"

@@ -84,7 +84,8 @@ def parsed(text: str) -> s.Statement | None:
         ("GENERATE symlink_format_manifest FOR TABLE delta.`/p q`", s.Generate(P, "symlink_format_manifest")),
         ("CREATE TEMP VIEW v AS SELECT 1", None),
         ("SHOW TABLES", None),
-        ("DESCRIBE TABLE t", None),
+        ("DESCRIBE TABLE t", s.DescribeTable(("t",))),
+        ("SHOW TBLPROPERTIES delta.`/p q` ('a.b')", s.ShowProperties(P, "a.b")),
     ],
 )  # fmt: skip
 def test_statements(text: str, statement: s.Statement | None) -> None:
