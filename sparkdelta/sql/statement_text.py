@@ -21,12 +21,10 @@ from sparkdelta.sql.tokens import Cursor, Token, tokenize
 from sparkdelta.table.log.table_names import quoted_name, table_path
 
 _MAY_BE_OURS = re.compile(
-    r"\b(?:from|join|table|into|update|delete|merge|optimize|vacuum|restore|describe|desc|convert|alter|drop"
-    r"|generate|reorg|show|table_changes\w*)\b|delta",
+    r"\b(?:from|join|table|into|update|merge|optimize|vacuum|restore|describe|desc|show"
+    r"|table_changes\w*)\b|delta",
     re.IGNORECASE,
 )
-
-
 _HEADS = (
     "SELECT", "WITH", "FROM", "VALUES", "TABLE", "EXPLAIN", "INSERT", "CREATE", "CACHE",
 )  # fmt: skip
@@ -84,7 +82,10 @@ def _is_ours(spark: SparkSession, text: str, tokens: tuple[Token, ...]) -> bool:
     if not tokens[0].is_word(*_HEADS) and not tokens[0].is_symbol("("):
         return False
     known = common_names(tokens)
-    return any(is_delta(spark, relation, known) for relation in relations(text, tokens))
+    try:
+        return any(is_delta(spark, relation, known) for relation in relations(text, tokens))
+    except StatementSyntaxError:
+        return False  # Spark tells what is wrong
 
 
 def _statement(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.table.log.listing import open_log
 
 _PATH_QUALIFIER = _PROVIDER = "delta"
+_ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def table_name(identifier: str) -> tuple[str, ...]:
@@ -31,8 +33,10 @@ def table_name(identifier: str) -> tuple[str, ...]:
 
 
 def path_in_name(name: Sequence[str]) -> str | None:
-    """Return the path of a name such as ``delta.`/path` ``; None for other names."""
-    return name[1] if len(name) == 2 and name[0].lower() == _PATH_QUALIFIER else None
+    """Return the path of a name such as ``delta.`/path` ``, which is absolute; None for others."""
+    if len(name) != 2 or name[0].lower() != _PATH_QUALIFIER:
+        return None
+    return name[1] if _ABSOLUTE.match(name[1]) else None
 
 
 def table_path(spark: SparkSession, name: Sequence[str]) -> str | None:
