@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
+import sparkdelta
 from tests.support.jvm_lookups import remember_lookups
 from tests.support.mini_hdfs import MiniHdfs, MiniHdfsUnavailable
 
@@ -67,6 +68,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def enabled(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session, in which PySpark's own methods know Delta tables."""
+    yield sparkdelta.enable(spark)
+    sparkdelta.disable(spark)
 
 
 @pytest.fixture(scope="session")

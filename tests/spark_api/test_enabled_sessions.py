@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,6 @@ from sparkdelta.exceptions import (
     UnknownArgumentError,
 )
 from sparkdelta.spark_api import enabled_sessions
-
-
-@pytest.fixture
-def enabled(spark: SparkSession) -> Iterator[SparkSession]:
-    yield sparkdelta.enable(spark)
-    sparkdelta.disable(spark)
 
 
 def _ids(rows: DataFrame) -> list[int]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-import sparkdelta
 from sparkdelta import DeltaTable, load_snapshot
 from sparkdelta.exceptions import (
     InvalidArgumentError,
@@ -17,12 +15,6 @@ from sparkdelta.exceptions import (
     TableAlreadyExistsError,
     TableNotFoundError,
 )
-
-
-@pytest.fixture
-def enabled(spark: SparkSession) -> Iterator[SparkSession]:
-    yield sparkdelta.enable(spark)
-    sparkdelta.disable(spark)
 
 
 def _rows(frame: DataFrame) -> list[tuple[Any, ...]]:

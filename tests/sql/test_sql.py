@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,6 @@ from sparkdelta.exceptions import (
     SubqueryInConditionError,
     VersionNotFoundError,
 )
-
-
-@pytest.fixture
-def enabled(spark: SparkSession) -> Iterator[SparkSession]:
-    yield sparkdelta.enable(spark)
-    sparkdelta.disable(spark)
 
 
 def _rows(frame: DataFrame) -> list[tuple[Any, ...]]:
