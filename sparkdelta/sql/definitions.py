@@ -15,9 +15,12 @@ from sparkdelta.commands.create_table import Creation, create_table
 from sparkdelta.commands.write import write
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.exceptions import StatementNotSupportedError, TableNotFoundError
+from sparkdelta.io import load_snapshot
+from sparkdelta.predicates.names import UnusableError, find_column
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT, GENERATION_EXPRESSION
 from sparkdelta.schema.altered_columns import Position
 from sparkdelta.schema.declared_columns import bounded_text, declared_type, identity_metadata
+from sparkdelta.schema.table_schema import as_nullable, type_of_path
 from sparkdelta.sql.queries import SparkSql
 from sparkdelta.sql.statements import AddColumns, Alter, Clone, ColumnText, CreateTable, DropFeature
 from sparkdelta.table.log.session_times import session_time
@@ -101,8 +104,22 @@ def cloned(sql: SparkSql, statement: Clone) -> DataFrame:
 
 def altered(sql: SparkSql, path: str, statement: Alter) -> None:
     """ALTER TABLE."""
+    values = statement.values
+    if statement.method == "change_column" and len(values) == 2 and any(statement.options.values()):
+        values = values[: 1 if _has_type(sql, path, *values) else 2]
     method = getattr(alter_table(sql.spark, path), statement.method)
-    method(*statement.values, **statement.options)
+    method(*values, **statement.options)
+
+
+def _has_type(sql: SparkSql, path: str, name: str, data_type: str) -> bool:
+    """True if a column has the type that CHANGE COLUMN repeats."""
+    schema = load_snapshot(sql.spark, path).schema
+    try:
+        column = find_column(schema, column_path(name))
+    except UnusableError:
+        return False
+    its_own = type_of_path(schema, column.path)
+    return as_nullable(its_own) == as_nullable(declared_type(data_type))
 
 
 def with_columns(sql: SparkSql, path: str, statement: AddColumns) -> None:
