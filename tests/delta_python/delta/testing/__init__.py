@@ -1,1 +1,0 @@
-"""The base class of delta-spark's own tests."""

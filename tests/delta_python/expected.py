@@ -1,3 +1,0 @@
-"""The tests of delta-spark that fail here, and why."""
-
-FAILS: dict[str, str] = {}
