@@ -126,6 +126,9 @@ def _net_changes(
         differing=_differing_files(before, after),
     )
     names = options.columns or tuple(map(quoted, after.schema.names))
+    if any(name.lower().startswith("_metadata.") for name in names):
+        problem = "net changes have no metadata columns"
+        raise InvalidArgumentError(argument="columns", problem=problem)
     is_tracked = configuration.row_tracking.enabled and (
         before is None or before.configuration.row_tracking.enabled
     )

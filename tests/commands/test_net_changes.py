@@ -199,6 +199,8 @@ def test_refusals(spark: SparkSession, table_path: str, tmp_path: Path) -> None:
         read_changes(spark, table_path, start_version=1, net=True, where="_change_type = 'insert'")
     with pytest.raises(VersionNotFoundError):
         read_changes(spark, table_path, start_version=-3, net=True)
+    with pytest.raises(InvalidArgumentError, match="metadata columns"):
+        read_changes(spark, table_path, start_version=1, net=True, columns=["_metadata.row_id"])
     alter_table(spark, table_path).drop_columns("m")
     with pytest.raises(IncompatibleChangeDataError):
         read_changes(spark, table_path, start_version=1, net=True)
