@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta import read_stream, write_delta, write_stream
+from sparkdelta import read_delta, read_stream, write_delta, write_stream
 from tests.benchmarks.data import STORED
 from tests.benchmarks.measurement import Comparison, Stopwatch, at_most
 from tests.benchmarks.parts import Measured, against_delta_spark
@@ -54,13 +54,14 @@ def stream_source(bench: Bench) -> Iterator[Comparison]:
     rows = bench.spark.range(0, num_rows, 1, scale.data_files)
     columns = (f"{sql} AS {name}" for name, (_, sql) in STORED.items())
     write_delta(rows.selectExpr(*columns), str(path))
-    schema = bench.spark.read.parquet(str(path)).schema
+    schema = read_delta(bench.spark, str(path)).schema
 
     def table() -> int:
         return _read(read_stream(bench.spark, str(path), max_files_per_trigger=4), bench.scratch)
 
     def files() -> int:
         reader = bench.spark.readStream.schema(schema).option("maxFilesPerTrigger", 4)
+        reader = reader.option("recursiveFileLookup", "true")
         return _read(reader.parquet(str(path)), bench.scratch)
 
     yield bench.stopwatch.compare(
