@@ -26,6 +26,7 @@ from sparkdelta.table.write.altered_columns import (
     rename_column,
 )
 from sparkdelta.table.write.altered_constraints import add_constraint, drop_constraint
+from sparkdelta.table.write.altered_identity import sync_identity
 from sparkdelta.table.write.altered_properties import set_properties, unset_properties
 
 
@@ -49,7 +50,8 @@ class AlterTable:
     """Statements that alter a table; made by `alter_table`.
 
     Each method commits one version at once, none if the table is so already, and returns the same
-    object, for the next statement. A statement that is refused changes nothing.
+    object, for the next statement. Files that must be written first are committed before, in
+    versions of their own. A statement that is refused changes nothing.
     """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
@@ -243,6 +245,24 @@ class AlterTable:
             drop_default=drop_default,
         )
         return self._altered(partial(change_column, path=column_path(name), change=change))
+
+    def sync_identity(self, name: str) -> AlterTable:
+        """Let an identity column go on after the values that the table has, such as explicit ones.
+
+        The next value is beyond all of them, and never one that was generated before.
+
+        Raises
+        ------
+        ColumnNotFoundError, SyncIdentityError
+            There is no such column, or it is no identity column.
+        ConcurrentAppendException, MetadataChangedException
+            Another commit added rows.
+
+        References
+        ----------
+        PROTOCOL.md#identity-columns
+        """
+        return self._altered(partial(sync_identity, path=column_path(name)))
 
     def add_constraint(self, name: str, expression: str) -> AlterTable:
         """Add a CHECK constraint: a SQL condition that must be true for every row.

@@ -648,6 +648,10 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "0AKDC",
         "There is no mode {mode} of generate. Use symlink_format_manifest.",
     ),
+    "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN": (
+        "429BQ",
+        "Column {column} is no identity column, so it generates no values. Name one that does.",
+    ),
     "DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION": (
         "55000",
         (

@@ -56,7 +56,7 @@ DeltaError
 │   ├── ConstraintDependentColumnError, GeneratedDependentColumnError, ChangeDataColumnsError
 │   ├── UnsupportedRenameError, UnsupportedDropError, UnsupportedColumnChangeError
 │   ├── DropPartitionColumnError, DropClusteringColumnError, DropOnlyColumnError
-│   ├── AddColumnParentError, ConstraintExistsError, ConstraintNotFoundError
+│   ├── AddColumnParentError, ConstraintExistsError, ConstraintNotFoundError, SyncIdentityError
 │   ├── MissingSetColumnError, ConflictingSetColumnsError, NonStructFieldUpdateError
 │   ├── UpdateSchemaMismatchError, InvalidAssignmentError
 │   ├── MissingMergeClauseError, NonLastMatchedClauseError, NonLastNotMatchedClauseError
@@ -1413,6 +1413,12 @@ class TextTooLongError(ConstraintError):
 class IdentityInsertError(ConstraintError):
     column: str
     error_class = "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SyncIdentityError(SchemaError):
+    column: str
+    error_class = "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -78,15 +78,15 @@ class _Drop:
         return drop is not None and drop.hides_history
 
     def run(self, snapshot: Snapshot) -> Version:
-        before = snapshot.version
+        had_traces = False
         for done in remove_traces(snapshot, self.feature):
             run_commit_hooks(done)
-            snapshot = done.snapshot
+            snapshot, had_traces = done.snapshot, True
         snapshot = snapshot.refresh()
         if self.feature is TableFeature.CHECKPOINT_PROTECTION:
             snapshot = self._with_truncated_history(snapshot)
         elif self.hides_history and self.truncates_history:
-            snapshot = self._with_clean_history(snapshot, had_traces=snapshot.version > before)
+            snapshot = self._with_clean_history(snapshot, had_traces=had_traces)
         elif self.hides_history:
             for _ in range(NUM_BARRIERS):
                 snapshot = self._with_barrier(snapshot)

@@ -11,12 +11,14 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from sparkdelta import load_snapshot, read_delta, write_delta
+from sparkdelta import alter_table, load_snapshot, read_delta, write_delta
 from sparkdelta.commands import write
 from sparkdelta.exceptions import (
+    ColumnNotFoundError,
     IdentityInsertError,
     InvalidSchemaError,
     MetadataChangedException,
+    SyncIdentityError,
     WriteFailedError,
 )
 from sparkdelta.table.write import file_descriptions
@@ -159,3 +161,19 @@ def test_racing_writes_never_share_a_value(
     with ThreadPoolExecutor(3) as pool:
         assert sorted(pool.map(append, range(3))) == [4, 5, 6]
     assert len(set(ids(spark, table_path))) == 18
+
+
+def test_values_go_on_after_explicit_ones(spark: SparkSession, table_path: str) -> None:
+    """Identity Columns: beyond all that are there, on the way from the start, and never back."""
+    table(table_path, 10, 3, takes=True)
+    statements = alter_table(spark, table_path).sync_identity("ID")
+    write_delta(spark.sql("SELECT 24L AS id, 1L AS v"), table_path, mode="append")
+    statements.sync_identity("id").sync_identity("id")
+    assert column(spark, table_path)[MARK] == 25
+    write_delta(spark.sql("SELECT 2L AS v").coalesce(1), table_path, mode="append")
+    assert ids(spark, table_path) == [24, 28]
+    assert load_snapshot(spark, table_path).version == 3
+    with pytest.raises(SyncIdentityError):
+        statements.sync_identity("v")
+    with pytest.raises(ColumnNotFoundError):
+        statements.sync_identity("w")

@@ -369,9 +369,10 @@ def _lines(
             metadata = with_enablement(metadata, version=version, timestamp=timestamp)
             staged = replace(staged, metadata=(metadata,))
     if assigns_row_ids(protocol, metadata.configuration):
-        adds, mark = with_row_ids(
-            staged.adds, mark=read_state.row_id_mark, version=version, path=path
-        )
+        # A restored table may bring the mark of then, if row tracking was dropped since.
+        marks = _row_id_marks(staged.domains, path=path, version=version)
+        mark = max([read_state.row_id_mark, *marks])
+        adds, mark = with_row_ids(staged.adds, mark=mark, version=version, path=path)
         if files is not None:
             files = files.with_row_ids(mark=mark, version=version)
             mark += files.num_new_rows
@@ -387,6 +388,17 @@ def _lines(
     return "".join(f"{line}\n" for line in lines).encode(), timestamp, files
 
 
+def _row_id_marks(
+    domains: Iterable[actions.DomainMetadata], *, path: str, version: Version
+) -> list[int]:
+    """The row id high-water mark of the domains of a commit; empty if it has none."""
+    return [
+        high_water_mark(domain, path=path, version=version)
+        for domain in domains
+        if domain.domain == ROW_TRACKING_DOMAIN
+    ]
+
+
 def _had_timestamps(read_state: ReadState) -> bool:
     if read_state.protocol is None or read_state.metadata is None:
         return False
@@ -398,11 +410,7 @@ def _read_state_after(
 ) -> ReadState:
     """The state to commit against after a winning commit without conflicts."""
     timestamp = winner.commit_info.get("inCommitTimestamp")
-    marks = [
-        high_water_mark(domain, path=path, version=winner.version)
-        for domain in winner.domains
-        if domain.domain == ROW_TRACKING_DOMAIN
-    ]
+    marks = _row_id_marks(winner.domains, path=path, version=winner.version)
     return replace(
         read_state,
         version=winner.version,

@@ -36,8 +36,8 @@ def remove_mapping(snapshot: Snapshot, *, keeps_property: bool) -> CommittedTran
 
     Raises
     ------
-    InvalidNamesError, IcebergCompatError
-        The table needs column mapping.
+    InvalidNamesError
+        Columns have names that need column mapping.
     DeltaConcurrentModificationException
 
     References

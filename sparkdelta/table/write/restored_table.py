@@ -22,6 +22,7 @@ from sparkdelta.protocol.table_properties import (
     ENABLE_IN_COMMIT_TIMESTAMPS,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
+    PROTECTED_VERSION,
 )
 from sparkdelta.schema.column_ids import MAX_COLUMN_ID
 from sparkdelta.schema.row_rules import with_marks
@@ -36,10 +37,11 @@ MAX_DOMAINS = 10_000
 """The most metadata domains of a table that the driver compares."""
 
 _PATH, _VECTOR = "sparkdelta:path", "sparkdelta:vector"
-_OF_COMMITS = (
+_OF_THE_LOG = (
     ENABLE_IN_COMMIT_TIMESTAMPS,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
+    PROTECTED_VERSION,
 )
 
 
@@ -47,7 +49,8 @@ def restored_table(now: Snapshot, then: Snapshot) -> TableChange:
     """The table with the metadata and domains of an earlier version.
 
     The protocol keeps all features and gets those of then. Row ids, column ids and identity values
-    that were given since are never given again, and commits keep the kind of their timestamps.
+    that were given since are never given again, commits keep the kind of their timestamps, and
+    protected checkpoints stay protected.
 
     References
     ----------
@@ -56,8 +59,8 @@ def restored_table(now: Snapshot, then: Snapshot) -> TableChange:
     """
     before, earlier = now.configuration, then.configuration
     features = {feature.value for feature in supported_features(earlier.protocol)}
-    properties = {k: v for k, v in earlier.properties.items() if k not in _OF_COMMITS}
-    properties |= {k: before.properties[k] for k in _OF_COMMITS if k in before.properties}
+    properties = {k: v for k, v in earlier.properties.items() if k not in _OF_THE_LOG}
+    properties |= {k: before.properties[k] for k in _OF_THE_LOG if k in before.properties}
     ids = [int(table.properties.get(MAX_COLUMN_ID, "0")) for table in (before, earlier)]
     if MAX_COLUMN_ID in properties:
         properties[MAX_COLUMN_ID] = str(max(ids))
@@ -106,8 +109,10 @@ def _keyed(snapshot: Snapshot) -> DataFrame:
 
 
 def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:
-    """The domains that differ; row ids go on from where they are."""
+    """The domains that differ; row ids go on from where they are, if they were not dropped."""
     of_now, of_then = _domains(now), _domains(then)
+    if ROW_TRACKING_DOMAIN in of_now:
+        of_then[ROW_TRACKING_DOMAIN] = of_now[ROW_TRACKING_DOMAIN]
     changed = [domain for name, domain in of_then.items() if of_now.get(name) != domain]
     gone = [replace(d, removed=True) for name, d in of_now.items() if name not in of_then]
     return (*changed, *gone)
@@ -115,7 +120,7 @@ def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ..
 
 def _domains(snapshot: Snapshot) -> dict[str, DomainMetadata]:
     rows = read_rows(
-        snapshot.domain_metadata().filter(f"domain != '{ROW_TRACKING_DOMAIN}'"),
+        snapshot.domain_metadata(),
         what="metadata domains",
         bound=MAX_DOMAINS,
         version=snapshot.version,

@@ -36,6 +36,7 @@ from sparkdelta.protocol.table_properties import (
     ENABLE_ROW_TRACKING,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
+    PROTECTED_VERSION,
     ROW_COMMIT_VERSION_COLUMN,
     ROW_ID_COLUMN,
     ColumnMappingMode,
@@ -227,7 +228,7 @@ def with_lasting_properties(
     requested: Mapping[str, str], before: TableConfiguration | None
 ) -> dict[str, str]:
     """The requested properties, and those that a table keeps when it is replaced: since when it has
-    in-commit timestamps, and the names of the columns that hold row ids.
+    in-commit timestamps, the names of the columns that hold row ids, and protected checkpoints.
 
     References
     ----------
@@ -236,7 +237,7 @@ def with_lasting_properties(
     """
     if before is None:
         return dict(requested)
-    names = [ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN]
+    names = [ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN, PROTECTED_VERSION]
     if is_on(requested, ENABLE_IN_COMMIT_TIMESTAMPS) and before.in_commit_timestamps.enabled:
         names += [IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION, IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP]
     own = before.properties
