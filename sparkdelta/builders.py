@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.commands.create_table import Creation, create_table
-from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError
 from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION
 from sparkdelta.schema.declared_columns import bounded_text, declared_type, identity_metadata
 from sparkdelta.table.log.table_names import NewTable, table_name
@@ -60,12 +60,12 @@ class DeltaTableBuilder(Generic[Table]):
 
     def location(self, location: str) -> DeltaTableBuilder[Table]:
         """Set the table's root, as any path that Spark can write to."""
-        self._location = location
+        self._location = _text("location", location)
         return self
 
     def comment(self, comment: str) -> DeltaTableBuilder[Table]:
         """Set the table's description."""
-        self._table = replace(self._table, comment=comment)
+        self._table = replace(self._table, comment=_text("comment", comment))
         return self
 
     def addColumn(
@@ -89,7 +89,9 @@ class DeltaTableBuilder(Generic[Table]):
         generatedByDefaultAs
             An identity column for which rows may provide values.
         """
-        metadata: dict[str, object] = {} if comment is None else {"comment": comment}
+        metadata: dict[str, object] = {}
+        if comment is not None:
+            metadata["comment"] = _text("comment", comment)
         if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
             raise _invalid("generatedByDefaultAs", "it cannot be combined with generatedAlwaysAs")
         identity, argument = generatedByDefaultAs, "generatedByDefaultAs"
@@ -105,7 +107,7 @@ class DeltaTableBuilder(Generic[Table]):
                 identity.start, identity.step, allows_explicit_values=allows_explicit_values
             )
         return self._with_columns(
-            [StructField(colName, declared_type(dataType), nullable, metadata)]
+            [StructField(_text("colName", colName), declared_type(dataType), nullable, metadata)]
         )
 
     def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder[Table]:
@@ -124,7 +126,8 @@ class DeltaTableBuilder(Generic[Table]):
 
     def property(self, key: str, value: str) -> DeltaTableBuilder[Table]:
         """Set a table property."""
-        self._table = replace(self._table, properties={**self._table.properties, key: value})
+        more = {_text("key", key): _text("value", value)}
+        self._table = replace(self._table, properties={**self._table.properties, **more})
         return self
 
     def execute(self) -> Table:
@@ -158,6 +161,12 @@ def _names(argument: str, given: tuple[str | list[str] | tuple[str, ...], ...]) 
     if len(names) != len(one):
         raise _invalid(argument, "it must be a list of column names")
     return names
+
+
+def _text(argument: str, given: str) -> str:
+    if not isinstance(given, str):
+        raise ArgumentTypeError(argument=argument, problem=f"{given!r} is not text")
+    return given
 
 
 def _invalid(argument: str, problem: str) -> InvalidArgumentError:

@@ -41,10 +41,14 @@ def load(
         rows: DataFrame = original(reader, path, format, schema, **options)
         return rows
     state = builders.reader(reader.options(**options))
-    if schema is not None or state.has_schema:
+    _check_no_schema(given=schema is not None or state.has_schema)
+    return read(spark, one_path(path, state.options), state.options)
+
+
+def _check_no_schema(*, given: bool) -> None:
+    if given:
         problem = "a Delta table has its own schema; remove it, and select the columns"
         raise InvalidArgumentError(argument="schema", problem=problem)
-    return read(spark, one_path(path, state.options), state.options)
 
 
 def save(
@@ -198,7 +202,9 @@ def table_of_reader(original: Original, reader: Builder, tableName: str) -> Data
     if path is None:
         rows: DataFrame = original(reader, tableName)
         return rows
-    return read(spark, path, builders.reader(reader).options)
+    state = builders.reader(reader)
+    _check_no_schema(given=state.has_schema)
+    return read(spark, path, state.options)
 
 
 def table_of_session(original: Original, spark: SparkSession, tableName: str) -> DataFrame:

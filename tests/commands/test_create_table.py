@@ -13,6 +13,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from sparkdelta import DeltaTable, load_snapshot, write_delta
 from sparkdelta.exceptions import (
     AppendOnlyTableError,
+    ArgumentTypeError,
     ColumnNotFoundError,
     DeltaWarning,
     DuplicateColumnsError,
@@ -275,7 +276,7 @@ def broken(builder: Any, how: str) -> Any:
 @pytest.mark.parametrize(
     ("how", "error"),
     [
-        ("no location", InvalidArgumentError),
+        ("no location", ArgumentTypeError),
         ("a name", InvalidArgumentError),
         ("twice", DuplicateColumnsError),
         ("a bad name", InvalidColumnNameError),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.table.log.listing import open_log
 
@@ -22,9 +22,14 @@ def table_name(identifier: str) -> tuple[str, ...]:
 
     Raises
     ------
+    ArgumentTypeError
+        It is not text.
     InvalidArgumentError
         It is not a name.
     """
+    if not isinstance(identifier, str):
+        problem = f"{identifier!r} is not the name of a table"
+        raise ArgumentTypeError(argument="identifier", problem=problem)
     try:
         return tuple(name_parts(identifier.strip()))
     except UnusableError:
