@@ -9,12 +9,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.alter import alter_table
-from sparkdelta.cloning import clone
+from sparkdelta.cloning import clone, convert_to_delta
 from sparkdelta.commands.alter_table import alter
+from sparkdelta.commands.convert import parquet_path
 from sparkdelta.commands.create_table import Creation, create_table
 from sparkdelta.commands.write import write
 from sparkdelta.engine.local_frames import local_frame
-from sparkdelta.exceptions import StatementNotSupportedError, TableNotFoundError
+from sparkdelta.exceptions import (
+    StatementNotSupportedError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+)
 from sparkdelta.io import load_snapshot
 from sparkdelta.predicates.names import UnusableError, find_column
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT, GENERATION_EXPRESSION
@@ -22,7 +27,15 @@ from sparkdelta.schema.altered_columns import Position
 from sparkdelta.schema.declared_columns import bounded_text, declared_type, identity_metadata
 from sparkdelta.schema.table_schema import as_nullable, type_of_path
 from sparkdelta.sql.queries import SparkSql
-from sparkdelta.sql.statements import AddColumns, Alter, Clone, ColumnText, CreateTable, DropFeature
+from sparkdelta.sql.statements import (
+    AddColumns,
+    Alter,
+    Clone,
+    ColumnText,
+    Convert,
+    CreateTable,
+    DropFeature,
+)
 from sparkdelta.table.log.session_times import session_time
 from sparkdelta.table.log.table_names import NewTable, quoted_name, table_path
 from sparkdelta.table.write.altered_columns import NewColumn, add_columns, column_path
@@ -64,7 +77,7 @@ def create(sql: SparkSql, statement: CreateTable) -> None:
             requires_table=statement.creation is Creation.REPLACE,
         )
         write(sql.query(statement.query), table.path, options)
-    elif statement.columns or not DeltaTable.isDeltaTable(sql.spark, table.path):
+    elif _is_described(sql, statement, table):
         description = TableDescription(
             columns=tuple(map(_field, statement.columns)),
             partition_by=statement.partition_by,
@@ -74,6 +87,40 @@ def create(sql: SparkSql, statement: CreateTable) -> None:
         )
         create_table(sql.spark, table.path, description, statement.creation)
     table.register(sql.spark)
+
+
+def _is_described(sql: SparkSql, statement: CreateTable, table: NewTable) -> bool:
+    """True if a statement without a query describes the table; False if the table is there, and
+    only gets a name.
+
+    Raises
+    ------
+    TableAlreadyExistsError
+        It has the name, too.
+    StatementNotSupportedError
+        It would get other properties.
+    """
+    replaces = _MODES[statement.creation] == "overwrite"
+    if statement.columns or replaces or not DeltaTable.isDeltaTable(sql.spark, table.path):
+        return True
+    if statement.creation is Creation.CREATE and table.name is None:
+        raise TableAlreadyExistsError(path=table.path)
+    layout = statement.partition_by or statement.cluster_by
+    if table.name is not None and (layout or statement.comment or statement.properties):
+        clauses = "PARTITIONED BY, CLUSTER BY, COMMENT or TBLPROPERTIES"
+        raise StatementNotSupportedError(statement=f"{clauses} for a location that has a table")
+    return False
+
+
+def converted(sql: SparkSql, statement: Convert) -> None:
+    """CONVERT TO DELTA."""
+    *source, path = statement.target
+    convert_to_delta(
+        sql.spark,
+        parquet_path(".".join([*source, quoted_name((path,))])),
+        partition_schema=statement.partition_schema,
+        collect_statistics=statement.collects_statistics,
+    )
 
 
 def cloned(sql: SparkSql, statement: Clone) -> DataFrame:

@@ -21,12 +21,13 @@ from sparkdelta.maintenance import optimize, reorg, vacuum
 from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import optimize_metrics
 from sparkdelta.sql import definitions
-from sparkdelta.sql.inserted_rows import inserted_rows
+from sparkdelta.sql.inserted_rows import inserted_partition, inserted_rows
 from sparkdelta.sql.queries import SparkSql
 from sparkdelta.sql.statements import (
     AddColumns,
     Alter,
     Clone,
+    Convert,
     CreateTable,
     Delete,
     DescribeDetail,
@@ -112,13 +113,9 @@ def _with_action(builder: DeltaMergeBuilder, action: MergeAction) -> DeltaMergeB
 
 
 def _insert(sql: SparkSql, path: str, statement: Insert) -> DataFrame:
+    partition = inserted_partition(sql.spark, path, statement)
     rows = inserted_rows(sql.query(statement.query), path, statement)
-    conditions = [
-        f"{quoted_name((name,))} <=> {value}"
-        for name, value in statement.partition.items()
-        if value is not None
-    ]
-    where = " AND ".join(conditions) if statement.overwrites and conditions else None
+    where = partition if statement.overwrites else None
     if statement.replace_where is not None:
         where = statement.replace_where
     options = WriteOptions(
@@ -228,6 +225,11 @@ def _clone(sql: SparkSql, path: str, statement: Clone) -> DataFrame:  # noqa: AR
     return definitions.cloned(sql, statement)
 
 
+def _convert(sql: SparkSql, path: str, statement: Convert) -> DataFrame:  # noqa: ARG001
+    definitions.converted(sql, statement)
+    return no_rows(sql.spark)
+
+
 def _drop(sql: SparkSql, path: str, statement: DropTable) -> DataFrame:  # noqa: ARG001
     drop_named_table(sql.spark, statement.target)
     return no_rows(sql.spark)
@@ -271,6 +273,7 @@ COMMANDS: Mapping[type, Callable[[SparkSql, str, Any], DataFrame]] = {
     Restore: _restore,
     CreateTable: _create,
     Clone: _clone,
+    Convert: _convert,
     DropTable: _drop,
     Alter: _alter,
     AddColumns: _add_columns,

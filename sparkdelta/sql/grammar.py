@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.statements import (
+    Convert,
     Delete,
     DescribeDetail,
     DescribeHistory,
@@ -180,6 +181,8 @@ def _partition(parser: Parser) -> Mapping[str, str | None]:
     cursor.expect("(")
     while True:
         name = cursor.word()
+        if name.lower() in map(str.lower, found):
+            raise cursor.error(f"{name} is there twice")
         found[name] = cursor.expression(closing=",") if cursor.takes("=") else None
         if not cursor.takes(","):
             cursor.expect(")")
@@ -251,6 +254,13 @@ def _generate(parser: Parser) -> Generate:
     return Generate(parser.table(), mode)
 
 
+def _convert(parser: Parser) -> Convert:
+    cursor, target = parser.cursor, parser.table()
+    has_none = cursor.takes("NO STATISTICS")
+    partitions = cursor.in_parentheses() if cursor.takes("PARTITIONED BY") else None
+    return Convert(target, partitions, not has_none)
+
+
 def _vacuum(parser: Parser) -> Vacuum:
     cursor = parser.cursor
     vacuum = Vacuum(target=parser.table())
@@ -304,7 +314,7 @@ _RULES: Mapping[str, Callable[[Parser], Statement]] = {
     "ALTER TABLE": alter_table,
     "GENERATE": _generate,
     "VACUUM": _vacuum,
-    "CONVERT TO DELTA": _unsupported("CONVERT TO DELTA"),
+    "CONVERT TO DELTA": _convert,
     "FSCK REPAIR TABLE": _unsupported("FSCK REPAIR TABLE"),
     "TRUNCATE TABLE": _unsupported("TRUNCATE TABLE"),
 }

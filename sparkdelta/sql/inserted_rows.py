@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructField, StructType
 
-from sparkdelta.exceptions import InsertArityError
+from sparkdelta.exceptions import (
+    InsertArityError,
+    InvalidArgumentError,
+    NonPartitionColumnReferenceError,
+)
 from sparkdelta.io import load_snapshot
 from sparkdelta.schema.sql_text import type_text
 from sparkdelta.schema.store_assignment import assigned, can_assign, can_convert
@@ -24,11 +28,42 @@ def inserted_rows(rows: DataFrame, path: str, statement: Insert) -> DataFrame:
     ------
     InsertArityError
         The query has more or fewer columns than are to be filled.
+    InvalidArgumentError
+        It has a column by name whose value PARTITION gives.
     """
     fixed = {name: text for name, text in statement.partition.items() if text is not None}
     if statement.by_name:
+        for name in rows.columns:
+            if name.lower() in map(str.lower, fixed):
+                problem = f"the query has column {name}, too"
+                raise InvalidArgumentError(argument="PARTITION", problem=problem)
         return rows.withColumns({n: F.expr(text) for n, text in fixed.items()}) if fixed else rows
     return _by_position(rows, path, statement, fixed)
+
+
+def inserted_partition(spark: SparkSession, path: str, statement: Insert) -> str | None:
+    """Return the condition that INSERT OVERWRITE replaces: the values that PARTITION gives, as
+    values of the partition columns; None if it gives none.
+
+    Raises
+    ------
+    NonPartitionColumnReferenceError
+        PARTITION names another column.
+    """
+    if not statement.partition:
+        return None
+    snapshot = load_snapshot(spark, path)
+    partitions = snapshot.metadata.partition_columns
+    fields = {f.name.lower(): f for f in snapshot.schema.fields if f.name in partitions}
+    conditions = []
+    for name, text in statement.partition.items():
+        field = fields.get(name.lower())
+        if field is None:
+            raise NonPartitionColumnReferenceError(column=name, path=path, available=partitions)
+        if text is not None:
+            value = f"CAST(({text}) AS {type_text(field.dataType)})"
+            conditions.append(f"{quoted(field.name)} <=> {value}")
+    return " AND ".join(conditions) or None
 
 
 def _by_position(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -37,6 +38,7 @@ def bound_text(
     """
     by_name = arguments if isinstance(arguments, Mapping) else {}
     in_order = list(arguments) if arguments and not isinstance(arguments, Mapping) else []
+    _check_quoted(text, tokens, named)
     parts, place = [], 0
     for number, token in enumerate(tokens[:-2]):
         start, after = token.start, tokens[number + 1]
@@ -50,9 +52,29 @@ def bound_text(
             value, end = named[after.text], tokens[number + 2].end
         else:
             continue
-        parts += [text[place:start], literal(value)]
+        parts += [text[place:start], _separated(text[:start][-1:], literal(value), text[end:][:1])]
         place = end
     return "".join([*parts, text[place:]])
+
+
+def _check_quoted(text: str, tokens: Sequence[Token], named: Mapping[str, Any]) -> None:
+    """Refuse names in braces inside of quotes, which would stay as they are."""
+    if not named:
+        return
+    braces = re.compile(rf"(?<!{{){{({'|'.join(map(re.escape, named))})\b")
+    for token in tokens:
+        if token.kind in (Kind.STRING, Kind.NAME) and braces.search(token.text):
+            problem = "a name in braces stands for a whole value, and cannot be inside of quotes"
+            raise syntax_error(text, token.start, problem)
+
+
+def _separated(before: str, value: str, after: str) -> str:
+    """Return a literal that does not become one word with what is around it, as in ``=?AND``."""
+    return f"{' ' * _is_of_word(before)}{value}{' ' * _is_of_word(after)}"
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def literal(value: Any) -> str:
@@ -68,16 +90,18 @@ def literal(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, int):
-        return f"{value}" if -_LARGEST_INT <= value < _LARGEST_INT else f"{value}L"
+        suffix = "" if -_LARGEST_INT <= value < _LARGEST_INT else "L"
+        return _number(f"{value}{suffix}")
     if isinstance(value, float):
-        return f"{value!r}D" if math.isfinite(value) else f"DOUBLE('{value}')"
+        text = float.__repr__(value)
+        return _number(f"{text}D") if math.isfinite(value) else f"DOUBLE('{text}')"
     if isinstance(value, str):
         has_braces = not {"{", "}"}.isdisjoint(value)  # Spark would take them for names
         return f"CAST(X'{value.encode().hex()}' AS string)" if has_braces else text_literal(value)
     if isinstance(value, bytes | bytearray):
         return f"X'{value.hex()}'"
-    if isinstance(value, Decimal):
-        return f"{value:f}BD"
+    if isinstance(value, Decimal) and value.is_finite():
+        return _number(f"{value:f}BD")
     if isinstance(value, datetime):
         moment = value.astimezone(timezone.utc).replace(tzinfo=None)
         return f"TIMESTAMP_LTZ '{moment.isoformat(sep=' ')}Z'"
@@ -87,3 +111,10 @@ def literal(value: Any) -> str:
         return f"ARRAY({', '.join(map(literal, value))})"
     problem = f"there is no SQL literal of a {type(value).__name__}"
     raise InvalidArgumentError(argument="args", problem=problem)
+
+
+def _number(text: str) -> str:
+    """Return a number in parentheses if it is negative: ``10-?`` must not become ``10--5``, which
+    begins a comment.
+    """
+    return f"({text})" if text.startswith("-") else text

@@ -71,7 +71,8 @@ class SparkSql:
         """Return the rows of ``table_changes('t', 1, 2)`` or ``table_changes_by_path``."""
         name, *bounds = arguments
         tokens = tokenize(name.text)
-        if tokens is None or tokens[0].kind is not Kind.STRING or not 1 <= len(bounds) <= 2:
+        kinds = [] if tokens is None else [token.kind for token in tokens[:2]]
+        if tokens is None or kinds != [Kind.STRING, Kind.END] or not 1 <= len(bounds) <= 2:
             problem = "a name or path as a string, and one or two bounds are expected"
             raise syntax_error(text, name.start, problem)
         path: str | None = tokens[0].text

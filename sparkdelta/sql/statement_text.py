@@ -16,12 +16,12 @@ from sparkdelta.sql.parameters import Arguments, bound_text
 from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.queries import SparkSql, is_delta
 from sparkdelta.sql.relations import common_names, relations
-from sparkdelta.sql.statements import Statement
+from sparkdelta.sql.statements import Convert, Statement
 from sparkdelta.sql.tokens import Cursor, Token, tokenize
-from sparkdelta.table.log.table_names import quoted_name, table_path
+from sparkdelta.table.log.table_names import quoted_name, table_name, table_path
 
 _MAY_BE_OURS = re.compile(
-    r"\b(?:from|join|table|into|update|merge|optimize|vacuum|restore|describe|desc|show"
+    r"\b(?:from|join|table|into|overwrite|update|merge|optimize|reorg|vacuum|restore|describe|desc|show"
     r"|table_changes\w*)\b|delta",
     re.IGNORECASE,
 )
@@ -105,7 +105,8 @@ def _statement(
     except StatementSyntaxError as found:
         error = found
     path = None if parser.target is None else table_path(spark, parser.target)
-    if path is None and parser.target is not None and _creates_delta(tokens):
+    creates = isinstance(statement, Convert) or _creates_delta(tokens)
+    if path is None and parser.target is not None and creates:
         path = ""
     if path is None:
         return None, None
@@ -145,6 +146,7 @@ def _with_query(sql: SparkSql, text: str, tokens: tuple[Token, ...]) -> DataFram
         raise StatementNotSupportedError(statement="CREATE VIEW of a Delta table")
     name = quoted_name(cursor.name())
     columns = cursor.names() if cursor.looks_at("(") else ()
+    columns = tuple(".".join(table_name(column)) for column in columns)
     cursor.expect("AS")
     rows = sql.query(cursor.rest())
     rows = rows.toDF(*columns) if columns else rows

@@ -218,6 +218,21 @@ class Clone:
 
 
 @dataclass(frozen=True, slots=True)
+class Convert:
+    """CONVERT TO DELTA.
+
+    Attributes
+    ----------
+    partition_schema
+        The text of PARTITIONED BY.
+    """
+
+    target: Name
+    partition_schema: str | None
+    collects_statistics: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DropTable:
     """DROP TABLE."""
 
@@ -284,6 +299,7 @@ Statement: TypeAlias = (
     | Reorg
     | CreateTable
     | Clone
+    | Convert
     | DropTable
     | Alter
     | AddColumns

@@ -50,7 +50,12 @@ def _created(parser: Parser, creation: Creation) -> CreateTable | Clone | Unsupp
     statement = CreateTable(target=target, creation=creation)
     if cursor.takes("("):
         statement = replace(statement, columns=_columns(cursor, in_table=True))
+    seen: set[str] = set()
     while cursor.token.kind is not Kind.END:
+        clause = cursor.token.text.upper()
+        if clause in seen:
+            raise cursor.error(f"{clause} is there twice")
+        seen.add(clause)
         if cursor.takes("USING"):
             statement = replace(statement, provider=cursor.word().lower())
         elif cursor.takes("PARTITIONED BY"):
@@ -68,6 +73,8 @@ def _created(parser: Parser, creation: Creation) -> CreateTable | Clone | Unsupp
             starts = cursor.token.is_word("SELECT", "WITH", "VALUES", "TABLE", "FROM")
             if not starts and not cursor.looks_at("("):
                 raise cursor.error("a clause of CREATE TABLE is expected")
+            if statement.columns:
+                raise cursor.error("a table has either definitions of columns or a query")
             return replace(statement, query=cursor.rest())
     return statement
 
@@ -250,7 +257,7 @@ def _altered_column(
     if cursor.takes("DROP DEFAULT"):
         return alter("change_column", name, drop_default=True)
     if cursor.takes("SET DEFAULT"):
-        return alter("change_column", name, default=cursor.expression())
+        return alter("change_column", name, default=cursor.expression(closing=","))
     words = cursor.rest()
     return Unsupported(target, f"ALTER COLUMN ... {words}")
 
@@ -262,6 +269,8 @@ def _changed_column(
     name, column = cursor.column(), _column(cursor, in_table=False)
     if column.name.split(".")[-1].strip("`").lower() != name.split(".")[-1].strip("`").lower():
         return Unsupported(target, "CHANGE COLUMN to another name; use RENAME COLUMN")
+    if not column.nullable or column.default is not None:
+        return Unsupported(target, "CHANGE COLUMN with NOT NULL or DEFAULT")
     options: Mapping[str, Any] = {
         "comment": column.comment,
         "first": column.is_first,

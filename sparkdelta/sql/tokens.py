@@ -218,17 +218,22 @@ class Cursor:
         closing
             Symbols that end it, too; a closing parenthesis always does.
         """
-        first, depth, last = self.token, 0, None
+        first, last = self.token, None
+        opened: list[Token] = []
         while self.token.kind is not Kind.END:
             token = self.token
-            if not depth and (
+            if not opened and (
                 token.is_symbol(")", *closing) or any(self.looks_at(words) for words in ends)
             ):
                 break
-            if token.is_symbol("(", "[", "{") or token.is_word("CASE"):
-                depth += 1
-            elif token.is_symbol(")", "]", "}") or (depth and token.is_word("END")):
-                depth -= 1
+            is_field = last is not None and last.is_symbol(".")
+            if token.is_symbol("(", "[", "{") or (token.is_word("CASE") and not is_field):
+                opened.append(token)
+            elif token.is_symbol(")", "]", "}"):
+                while opened and opened.pop().is_word("CASE"):  # it was the name of a column
+                    pass
+            elif token.is_word("END") and not is_field and opened and opened[-1].is_word("CASE"):
+                opened.pop()
             last = self.next()
         if last is None:
             raise self.error("an expression is expected")

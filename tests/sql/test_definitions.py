@@ -10,7 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import DeltaTable, load_snapshot
 from sparkdelta.exceptions import (
+    ArgumentTypeError,
     InvalidArgumentError,
+    MissingProviderError,
     StatementNotSupportedError,
     TableAlreadyExistsError,
     TableNotFoundError,
@@ -51,6 +53,8 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
     assert _rows(sql(f"SHOW TBLPROPERTIES {t} (delta.checkpointInterval)"))[0][1] == "5"
     described = sql(f"DESCRIBE TABLE {t}").select("col_name", "comment").collect()
     assert [tuple(row) for row in described[-2:]] == [("# col_name", "comment"), ("d", None)]
+    with pytest.raises(StatementNotSupportedError):
+        sql(f"ALTER TABLE {t} CHANGE COLUMN a a INT NOT NULL")
     clone = sql(f"CREATE TABLE delta.`{tmp_path / 'c'}` SHALLOW CLONE {t} VERSION AS OF 1")
     assert _rows(clone)[0][1] == 1
     sql(f"CREATE OR REPLACE TABLE {t} USING delta CLUSTER BY (n) AS SELECT 1 AS n, {{{{}}}} AS o"
@@ -97,4 +101,35 @@ def test_tables_by_name(enabled: SparkSession, tmp_path: Path) -> None:
     assert not {row["tableName"] for row in sql("SHOW TABLES").collect()} & {"sd_one", "sd_two"}
     sql(f"CREATE TABLE sd_two USING delta LOCATION '{place}'")
     assert enabled.table("sd_two").count() == 5
+    with pytest.raises(TableAlreadyExistsError):
+        sql("CREATE TABLE sd_two USING delta")
     sql("DROP TABLE sd_two")
+    with pytest.raises(StatementNotSupportedError):
+        sql(f"CREATE TABLE sd_two USING delta LOCATION '{place}' TBLPROPERTIES (a = 'b')")
+
+
+def test_conversion(enabled: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "a directory")
+    enabled.range(4).selectExpr("id", "id % 2 AS p").write.partitionBy("p").parquet(path)
+    with pytest.raises(MissingProviderError):
+        enabled.sql("CONVERT TO DELTA sd_missing")
+    with pytest.raises(InvalidArgumentError):
+        enabled.sql(f"CONVERT TO DELTA parquet.`{path}` PARTITIONED BY (p NONSENSE)")
+    converted = enabled.sql(f"CONVERT TO DELTA parquet.`{path}` PARTITIONED BY (p INT)")
+    assert (converted.columns, converted.count()) == ([], 0)
+    assert _rows(enabled.sql(f"SELECT * FROM delta.`{path}`")) == [(0, 0), (1, 1), (2, 0), (3, 1)]
+
+
+def test_arguments_of_other_types(spark: SparkSession) -> None:
+    """They are TypeErrors, as in delta-spark."""
+    for call in (
+        lambda: DeltaTable.forName(spark, 1),  # type: ignore[arg-type]
+        lambda: DeltaTable.create(spark).tableName(1),  # type: ignore[arg-type]
+        lambda: DeltaTable.create(spark).location(1),  # type: ignore[arg-type]
+        lambda: DeltaTable.create(spark).comment(1),  # type: ignore[arg-type]
+        lambda: DeltaTable.create(spark).addColumn(1, "INT"),  # type: ignore[arg-type]
+        lambda: DeltaTable.create(spark).property("a", 1),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError) as raised:
+            call()
+        assert isinstance(raised.value, ArgumentTypeError)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from sparkdelta.commands.create_table import Creation
@@ -33,6 +35,11 @@ def parsed(text: str) -> s.Statement | None:
             "UPDATE delta.`/p q` SET a = CASE WHEN b, c THEN 1 END, `x y`.c = f(1, 2) WHERE a <=> 2Y",
             s.Update(P, None, {"a": "CASE WHEN b, c THEN 1 END", "`x y`.c": "f(1, 2)"}, "a <=> 2Y"),
         ),
+        ("DELETE FROM t WHERE (start < 1 AND end > 2)", s.Delete(("t",), None, "(start < 1 AND end > 2)")),
+        ("UPDATE t SET a = f(end, CASE WHEN end > 1 THEN s.end END), case = t.case WHERE b", s.Update(("t",), None, {"a": "f(end, CASE WHEN end > 1 THEN s.end END)", "case": "t.case"}, "b")),
+        ("CONVERT TO DELTA parquet.`/p q` NO STATISTICS PARTITIONED BY (a INT, b DECIMAL(5, 2))", s.Convert(("parquet", "/p q"), "a INT, b DECIMAL(5, 2)", False)),
+        ("CONVERT TO DELTA parquet.`/p`", s.Convert(("parquet", "/p"), None, True)),
+        ("ALTER TABLE t CHANGE COLUMN a a INT NOT NULL", s.Unsupported(("t",), "CHANGE COLUMN with NOT NULL or DEFAULT")),
         ("UPDATE t AS u SET u.a = DEFAULT", s.Update(("t",), "u", {"u.a": "DEFAULT"}, None)),
         ("INSERT INTO TABLE t (a, b) VALUES (1, 'x')", s.Insert(target=("t",), query="VALUES (1, 'x')", columns=("a", "b"))),
         ("INSERT INTO t BY NAME SELECT 1 AS a", s.Insert(target=("t",), query="SELECT 1 AS a", by_name=True)),
@@ -145,6 +152,10 @@ def test_merge() -> None:
         ("RESTORE t TO 3", (1, 14)),
         ("OPTIMIZE t ZORDER a", (1, 12)),
         ("DELETE FROM t x y", (1, 17)),
+        ("CREATE TABLE t (a INT) USING delta AS SELECT 1", None),
+        ("CREATE TABLE t (a INT) LOCATION '/p' LOCATION '/q'", (1, 38)),
+        ("INSERT INTO t PARTITION (a = 1, A = 2) SELECT 1", (1, 35)),
+        ("ALTER TABLE t ALTER COLUMN a SET DEFAULT 1, b SET DEFAULT 2", (1, 43)),
         ("DESCRIBE HISTORY t LIMIT x", (1, 26)),
     ],
 )
@@ -227,3 +238,32 @@ def test_parameters() -> None:
         bound_text(text, tokens, [], {})
     with pytest.raises(InvalidArgumentError):
         bound_text(text, tokens, [object()], {})
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "bound"),
+    [
+        ("a = 10-? AND b", -5, "a = 10-(-5) AND b"),
+        ("a = 10-? AND b", -1.5, "a = 10-(-1.5D) AND b"),
+        ("a = 10-? AND b", Decimal("-5"), "a = 10-(-5BD) AND b"),
+        ("a=?AND b", 5, "a=5 AND b"),
+        ("a = b OR?", True, "a = b OR TRUE"),
+    ],
+)
+def test_a_parameter_stays_one_value(text: str, value: object, bound: str) -> None:
+    """``10--5`` would begin a comment, and ``5AND`` be the name of a column."""
+    tokens = tokenize(text)
+    assert tokens is not None
+    assert bound_text(text, tokens, [value], {}) == bound
+
+
+def test_a_name_in_braces_inside_of_quotes_is_refused() -> None:
+    for text in ("a = '{x}'", "a = 'b {x!s}'", "delta.`/{x}`"):
+        tokens = tokenize(text)
+        assert tokens is not None
+        with pytest.raises(StatementSyntaxError):
+            bound_text(text, tokens, None, {"x": 5})
+    text = "a = '{y} {{x}}' AND b = {x}"
+    tokens = tokenize(text)
+    assert tokens is not None
+    assert bound_text(text, tokens, None, {"x": 5}) == "a = '{y} {{x}}' AND b = 5"

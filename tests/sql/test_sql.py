@@ -131,6 +131,34 @@ def test_inserts(enabled: SparkSession, table_path: str) -> None:
         enabled.conf.unset("spark.sql.sources.partitionOverwriteMode")
 
 
+def test_partitions_of_inserts(enabled: SparkSession, table_path: str) -> None:
+    """A value of PARTITION is one of the column's type: 5 is '5', and not '05'."""
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    rows = enabled.sql("SELECT * FROM VALUES (1, '5'), (2, '05'), (3, 'x'), (4, NULL) AS v(a, p)")
+    rows.write.format("delta").partitionBy("p").save(table_path)
+    sql(f"INSERT OVERWRITE {t} PARTITION (P = 5) VALUES (6)")
+    sql(f"INSERT OVERWRITE {t} PARTITION (p = NULL) SELECT 7")
+    assert _rows(sql(f"SELECT * FROM {t}")) == [(2, "05"), (3, "x"), (6, "5"), (7, None)]
+    for text in (
+        f"INSERT OVERWRITE {t} PARTITION (a = 2) SELECT 'x'",
+        f"INSERT INTO {t} PARTITION (q) SELECT 1, 'x'",
+        f"INSERT INTO {t} PARTITION (p = 'y') BY NAME SELECT 1 AS a, 'x' AS p",
+        f"UPDATE {t} SET a = 1, A = 2",
+        f"SELECT * FROM table_changes_by_path('{table_path}' || 'x', 0)",
+    ):
+        with pytest.raises(DeltaError):
+            sql(text)
+    with pytest.raises(DeltaError):
+        rows.write.format("delta").mode("append").partitionBy("a").save(table_path)
+    assert load_snapshot(enabled, table_path).version == 2
+    sql(f"DELETE FROM {t} WHERE a = 2-? AND p = 'x' -- 2--1 would be a comment", [-1])
+    assert _rows(sql(f"SELECT a FROM {t}")) == [(2,), (6,), (7,)]
+    sql(f"DELETE FROM {t} -- ; and WHERE\n WHERE p = ';' OR p = '05'")
+    sql(f"CREATE TEMP VIEW sql_quoted (`a b`) AS SELECT a FROM {t}")
+    assert _rows(sql("SELECT `a b` FROM sql_quoted")) == [(6,), (7,)]
+    enabled.catalog.dropTempView("sql_quoted")
+
+
 def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str) -> None:
     sql, t = enabled.sql, f"delta.`{table_path}`"
     enabled.range(3).write.format("delta").save(table_path)
