@@ -54,8 +54,8 @@ def read_delta(
         UTC.
     where
         Condition on the rows to return, as SQL text or a Column; files that cannot contain such
-        rows are not read. Unlike a later `filter`, it is never evaluated on rows that a deletion
-        vector marks as deleted.
+        rows are not read. They are listed at once, so that Spark plans with their size. Unlike a
+        later `filter`, it is never evaluated on rows that a deletion vector marks as deleted.
     columns
         Columns to return, in this order; all by default. ``_metadata.row_id`` and
         ``_metadata.row_commit_version`` (LONG, returned as ``row_id`` and ``row_commit_version``)
@@ -72,8 +72,8 @@ def read_delta(
     Returns
     -------
     DataFrame
-        The table's columns in schema order, all nullable. Lazy, except for one Spark job that lists
-        the files.
+        The table's columns in schema order, all nullable. Lazy: all filters of a query choose its
+        files when it runs, or one Spark job lists them before, as `Scan.report` tells.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -14,18 +15,38 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.engine.classic_conditions import parse_classic_filter, parse_match_terms
 from sparkdelta.engine.match_terms import MatchTerms
-from sparkdelta.engine.sessions import LOG_SETTINGS, TABLE_SETTINGS, copy_settings, set_up
+from sparkdelta.engine.sessions import (
+    LISTING_SETTINGS,
+    LOG_SETTINGS,
+    SHUFFLE_PARTITIONS,
+    TABLE_SETTINGS,
+    copy_settings,
+    set_up,
+)
 from sparkdelta.protocol.predicates import Predicate
-from sparkdelta.storage import hadoop, hadoop_catalog, hadoop_scans, hadoop_streams
+from sparkdelta.storage import (
+    hadoop,
+    hadoop_catalog,
+    hadoop_file_index,
+    hadoop_scans,
+    hadoop_streams,
+)
 from sparkdelta.storage.hadoop_files import HadoopFiles
 from sparkdelta.storage.hadoop_log import HadoopLogStore
 from sparkdelta.storage.hadoop_plans import columns_used, with_attributes_of, with_columns_of
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
-from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories, is_hidden
+from sparkdelta.storage.parquet import (
+    LateRelation,
+    ParquetRelation,
+    PartitionDirectories,
+    is_hidden,
+)
 from sparkdelta.storage.stream_source import StreamSource
 from sparkdelta.workers.files import setting_names
+
+log = logging.getLogger(__name__)
 
 _DESCRIPTION = "spark.job.description"
 _JOB_GROUP = "spark.jobGroup.id"
@@ -113,6 +134,22 @@ class ClassicEngine:
             size_bytes,
             is_streaming=is_streaming,
         )
+
+    @property
+    def calls_back(self) -> bool:
+        if self.spark not in _calling_back:
+            problem = hadoop_file_index.problem_of_callbacks(self.spark, self.listing_session())
+            if problem is not None:
+                log.warning("Filters after read_delta choose no files in this Spark: %s", problem)
+            _calling_back[self.spark] = problem is None
+        return _calling_back[self.spark]
+
+    def listing_session(self) -> SparkSession:
+        settings = {**LISTING_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)}
+        return _sibling(self.spark, _listing_sessions, settings)
+
+    def late_rows(self, relation: LateRelation) -> DataFrame:
+        return hadoop_file_index.late_rows(self.spark, self.listing_session(), relation)
 
     def write_parquet(
         self,
@@ -234,6 +271,8 @@ class ClassicEngine:
 _Siblings: TypeAlias = "weakref.WeakKeyDictionary[SparkSession, SparkSession]"
 _log_sessions: _Siblings = weakref.WeakKeyDictionary()
 _table_sessions: _Siblings = weakref.WeakKeyDictionary()
+_listing_sessions: _Siblings = weakref.WeakKeyDictionary()
+_calling_back: weakref.WeakKeyDictionary[SparkSession, bool] = weakref.WeakKeyDictionary()
 
 
 def _sibling(spark: SparkSession, siblings: _Siblings, settings: Mapping[str, str]) -> SparkSession:

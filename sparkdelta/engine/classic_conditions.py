@@ -8,16 +8,10 @@ from pyspark.sql.types import StructType
 from sparkdelta.engine.match_terms import EqualKey, MatchTerms
 from sparkdelta.predicates.analyzed_text import parse_analyzed
 from sparkdelta.protocol.predicates import IsNull, Predicate, Unusable, functions, without_not
-from sparkdelta.storage.hadoop import filter_condition, plan_nodes
+from sparkdelta.storage.hadoop import filter_condition, have_user_functions, plan_nodes
 from sparkdelta.storage.hadoop_plans import condition_terms
 
 _OPERATORS = frozenset(("+", "-", "*", "/", "%", "negative", "like"))
-_USER_FUNCTIONS = frozenset(
-    (
-        "ApplyFunctionExpression", "HiveGenericUDF", "HiveSimpleUDF", "PythonUDF", "ScalaUDF",
-        "SQLScalarFunction",
-    )
-)  # fmt: skip
 
 
 def parse_classic_filter(
@@ -42,7 +36,7 @@ def parse_classic_filter(
     )
     if not functions(predicate) <= _OPERATORS:
         _, nodes = plan_nodes(filtered)
-        if not _USER_FUNCTIONS.isdisjoint(node.rpartition(".")[2] for node in nodes):
+        if have_user_functions(nodes):
             return Unusable(text, "a function of the user may have the name of one of Spark's")
     return predicate
 
@@ -65,7 +59,7 @@ def parse_match_terms(
     """
     _, shown_zone = filter_condition(filtered)
     _, nodes = plan_nodes(filtered)
-    has_user_functions = not _USER_FUNCTIONS.isdisjoint(n.rpartition(".")[2] for n in nodes)
+    has_user_functions = have_user_functions(nodes)
 
     def parsed(text: str) -> Predicate:
         predicate = parse_analyzed(

@@ -25,7 +25,7 @@ from sparkdelta.storage.connect import ConnectLogStore
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
-from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
+from sparkdelta.storage.parquet import LateRelation, ParquetRelation, PartitionDirectories
 from sparkdelta.storage.stream_source import StreamSource
 from sparkdelta.workers.files import setting_names
 
@@ -42,6 +42,7 @@ class ConnectEngine:
     sees_plans: ClassVar[bool] = False
     moves_frames: ClassVar[bool] = False
     runs_streams: ClassVar[bool] = False
+    calls_back: ClassVar[bool] = False
     runs_workers_locally: ClassVar[bool] = False
     shows_progress_bar: ClassVar[bool] = False
 
@@ -96,6 +97,12 @@ class ConnectEngine:
         is_streaming: bool = False,  # noqa: ARG002
     ) -> ParquetRelation:
         return connect.parquet_relation(self.spark, files, schema, options)
+
+    def listing_session(self) -> SparkSession:
+        raise NotImplementedError(_NO_CALLS)
+
+    def late_rows(self, relation: LateRelation) -> DataFrame:
+        raise NotImplementedError(_NO_CALLS)
 
     def write_parquet(
         self,
@@ -230,6 +237,7 @@ class ConnectEngine:
         return not is_usual and "timestamp" in condition.lower()
 
 
+_NO_CALLS = "a Spark Connect server does not call a client"
 _NO_PLANS = "a Spark Connect client has no access to plans"
 _HAS_SCHEME = re.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/").match
 

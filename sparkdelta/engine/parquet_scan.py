@@ -97,19 +97,38 @@ def scan_data_files(
             )
     except FileNotFoundError as error:
         raise DataFileNotFoundError(file=str(error.filename), version=version) from error
-    if relation.empty:
-        raise StorageError(path=relation.empty[0], problem="the data file is empty (0 bytes)")
-    uri_by_path = {plain_path(unquote(uri)): plain_path(uri) for uri in relation.input_files}
-    uris = {file: uri_by_path.get(plain_path(file)) for file in files}
-    missing = [file for file, uri in uris.items() if uri is None]
-    if missing:
-        raise DataFileNotFoundError(file=missing[0], version=version)
-    found_uris = {file: uri for file, uri in uris.items() if uri is not None}
+    found_uris = uris_of(files, relation.input_files, relation.empty, version)
     stamps = None
     if relation.stamps is not None:
         by_uri = dict(zip(map(plain_path, relation.input_files), relation.stamps, strict=True))
         stamps = {file: by_uri[uri] for file, uri in found_uris.items()}
     return DataFiles(relation.rows, relation.metadata, found_uris, stamps)
+
+
+def uris_of(
+    files: Sequence[str], found: Sequence[str], empty: Sequence[str], version: Version
+) -> dict[str, str]:
+    """Return the URI of each file, where the storage has all of them.
+
+    Parameters
+    ----------
+    found
+        The URIs of the files that the storage has.
+    empty
+        Those of 0 bytes.
+
+    Raises
+    ------
+    DataFileNotFoundError, StorageError
+    """
+    if empty:
+        raise StorageError(path=empty[0], problem="the data file is empty (0 bytes)")
+    uri_by_path = {plain_path(unquote(uri)): plain_path(uri) for uri in found}
+    uris = {file: uri_by_path.get(plain_path(file)) for file in files}
+    missing = [file for file, uri in uris.items() if uri is None]
+    if missing:
+        raise DataFileNotFoundError(file=missing[0], version=version)
+    return {file: uri for file, uri in uris.items() if uri is not None}
 
 
 def _relation(

@@ -57,6 +57,17 @@ TABLE_SETTINGS = {
 """Settings that the results of a table's SQL expressions depend on."""
 
 
+LISTING_SETTINGS = {
+    **TABLE_SETTINGS,
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.optimizer.disableHints": "true",
+}
+"""Settings of queries that run while another one waits for them, in a thread that may belong to a
+pool of Spark: they take no thread of these pools, as broadcasts and adaptive execution do.
+"""
+
+
 def set_up(sibling: SparkSession, settings: Mapping[str, str]) -> None:
     """Apply the settings of one of this library's own sessions."""
     for key, value in settings.items():

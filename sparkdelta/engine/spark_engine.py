@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from sparkdelta.engine.match_terms import MatchTerms
 from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
+from sparkdelta.storage.parquet import LateRelation, ParquetRelation, PartitionDirectories
 from sparkdelta.storage.stream_source import StreamSource
 from sparkdelta.workers.files import StoredFiles
 
@@ -135,6 +135,20 @@ class SparkEngine(Protocol):
         ------
         FileNotFoundError
             A file does not exist; `filename` is its path if Spark reports it.
+        """
+
+    @property
+    def calls_back(self) -> bool:
+        """True if Spark can ask Python for the files of a scan when a query runs."""
+
+    def listing_session(self) -> SparkSession:
+        """Return the session of queries that find the files of a scan while another query waits;
+        requires `calls_back`.
+        """
+
+    def late_rows(self, relation: LateRelation) -> DataFrame:
+        """Return the rows of a scan whose files are chosen when a query runs, independent of the
+        settings of the user's session; requires `calls_back`.
         """
 
     def write_parquet(

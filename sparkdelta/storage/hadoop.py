@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -232,10 +232,28 @@ def plan_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
     expressions.
     """
     plan = frame._jdf.queryExecution().analyzed()
-    return bool(plan.deterministic()), frozenset(_CLASS.findall(str(plan.toJSON())))
+    return bool(plan.deterministic()), node_classes(plan)
+
+
+def node_classes(tree: Any) -> frozenset[str]:
+    """Return the class names of the nodes of a plan or an expression."""
+    return frozenset(_CLASS.findall(str(tree.toJSON())))
 
 
 _CLASS = re.compile(r'"class":"([^"]+)"')
+
+
+def have_user_functions(classes: Collection[str]) -> bool:
+    """True if nodes of these classes call functions that are not Spark's own."""
+    return not _USER_FUNCTIONS.isdisjoint(name.rpartition(".")[2] for name in classes)
+
+
+_USER_FUNCTIONS = frozenset(
+    (
+        "ApplyFunctionExpression", "HiveGenericUDF", "HiveSimpleUDF", "PythonUDF", "ScalaUDF",
+        "SQLScalarFunction",
+    )
+)  # fmt: skip
 
 
 def moved_rows(rows: DataFrame, session: SparkSession) -> DataFrame:

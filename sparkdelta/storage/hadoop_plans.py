@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from sparkdelta.schema.table_schema import quoted
+from sparkdelta.storage.hadoop import texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,44 @@ def with_columns_of(rows: DataFrame, like: DataFrame) -> DataFrame:
         if found is not None and not found.exprId().equals(own.exprId()):
             attributes[number] = found
     return _standing_for(rows, attributes) if attributes else rows
+
+
+def rows_matching(
+    rows: DataFrame, filters: Sequence[Any], session: Any
+) -> tuple[list[Any], list[int]]:
+    """Return the internal rows of local data that Catalyst expressions are true of, and the numbers
+    in the last column, which these rows are without.
+
+    Parameters
+    ----------
+    filters
+        Over attributes that are named as columns of `rows`.
+    session
+        The JVM session that evaluates them.
+    """
+    jvm: Any = rows.sparkSession._jvm
+    plan = rows._jdf.queryExecution().analyzed()
+    if filters:
+        condition = joined(jvm, filters)
+        used = condition.references().toSeq()
+        by_name = {a.name(): a for a in (used.apply(number) for number in range(used.size()))}
+        own = [attribute.name() for attribute in _output(rows)]
+        attributes = {n: by_name[name] for n, name in enumerate(own) if name in by_name}
+        plan = _standing_for(rows, attributes)._jdf.queryExecution().analyzed()
+        plan = jvm.org.apache.spark.sql.catalyst.plans.logical.Filter(condition, plan)
+    found = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan)
+    numbers = found.selectExpr(jvm.PythonUtils.toSeq([quoted(rows.columns[-1])]))
+    values = found.drop(rows.columns[-1])
+    text = texts(jvm, numbers.queryExecution().executedPlan().executeCollectPublic())
+    return (
+        list(values.queryExecution().executedPlan().executeCollect()),
+        [int(line.strip("[]")) for line in text.splitlines()],
+    )
+
+
+def joined(jvm: Any, filters: Sequence[Any]) -> Any:
+    """Return the conjunction of Catalyst expressions."""
+    return reduce(jvm.org.apache.spark.sql.catalyst.expressions.And, filters)
 
 
 def _standing_for(rows: DataFrame, attributes: Mapping[int, Any]) -> DataFrame:

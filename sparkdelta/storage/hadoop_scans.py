@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import reduce
 from typing import Any
 
@@ -72,11 +72,11 @@ def read_files(
 ) -> DataFrame:
     """Return a DataFrame of files read by one of Spark's public sources."""
     jvm: Any = spark._jvm
-    reader = _sibling_session(spark, by_id=False).read().format(source)
+    reader = scan_session(spark, by_id=False).read().format(source)
     if schema is not None:
-        reader = reader.schema(_java_schema(jvm, schema))
+        reader = reader.schema(java_schema_of(jvm, schema))
     loaded = reader.options(jvm.PythonUtils.toScalaMap(dict(options))).load(
-        sequence(jvm, _java_texts(jvm, paths))
+        sequence(jvm, java_texts(jvm, paths))
     )
     return moved_rows(ClassicDataFrame(loaded, spark), spark)
 
@@ -110,25 +110,19 @@ def parquet_relation(
     """
     jvm: Any = spark._jvm
     datasources = jvm.org.apache.spark.sql.execution.datasources
-    sibling = _sibling_session(spark, by_id=_has_ids(schema))
-    java_schema = _java_schema(jvm, schema)
-    partition_schema = _java_schema(jvm, partitions.schema if partitions else StructType())
-    none = jvm.scala.Option.empty()
+    sibling = scan_session(spark, by_id=has_field_ids(schema))
+    java_schema = java_schema_of(jvm, schema)
+    partition_schema = java_schema_of(jvm, partitions.schema if partitions else StructType())
     scala_options = jvm.PythonUtils.toScalaMap(dict(options))
-    index = datasources.InMemoryFileIndex(
-        sibling,
-        _java_paths(jvm, files),
-        scala_options,
-        jvm.scala.Option.apply(java_schema),
-        getattr(getattr(datasources, "NoopCache$"), "MODULE$"),
-        _partition_specification(jvm, partitions, partition_schema) if partitions else none,
-        none,
-    )
+    specification = jvm.scala.Option.empty()
+    if partitions is not None:
+        specification = _partition_specification(jvm, partitions, partition_schema)
+    index = file_index(jvm, sibling, files, java_schema, scala_options, specification)
     relation = datasources.HadoopFsRelation(
         index,
         partition_schema,
         java_schema,
-        none,
+        jvm.scala.Option.empty(),
         datasources.parquet.ParquetFileFormat(),
         scala_options,
         sibling,
@@ -139,15 +133,46 @@ def parquet_relation(
     frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)
     rows = ClassicDataFrame(frame, spark)
     input_files = texts(jvm, index.inputFiles()).splitlines()
-    stamps = _stamps(index, len(input_files))
+    stamps = file_stamps(index, len(input_files))
     if stamps is not None:
         empty = [file for file, (size, _) in zip(input_files, stamps, strict=True) if size == 0]
     else:
-        empty = [] if index.sizeInBytes() == size_bytes else _empty_files(index)
+        empty = [] if index.sizeInBytes() == size_bytes else empty_files(index)
     return ParquetRelation(rows, rows.metadataColumn("_metadata"), input_files, empty, stamps)
 
 
-def _stamps(index: Any, count: int) -> list[tuple[int, int]] | None:
+def file_index(
+    jvm: Any,
+    sibling: Any,
+    files: Sequence[str],
+    java_schema: Any,
+    scala_options: Any,
+    specification: Any,
+) -> Any:
+    """Return Spark's index of some files, which asks the storage for each.
+
+    Parameters
+    ----------
+    sibling
+        As `scan_session` returns it.
+    files
+        Qualified, decoded paths.
+    specification
+        An option with the partition values of directories.
+    """
+    datasources = jvm.org.apache.spark.sql.execution.datasources
+    return datasources.InMemoryFileIndex(
+        sibling,
+        _java_paths(jvm, files),
+        scala_options,
+        jvm.scala.Option.apply(java_schema),
+        getattr(getattr(datasources, "NoopCache$"), "MODULE$"),
+        specification,
+        jvm.scala.Option.empty(),
+    )
+
+
+def file_stamps(index: Any, count: int) -> list[tuple[int, int]] | None:
     """Return the sizes and modification times of an index's files with a single JVM call."""
     statuses = str(index.allFiles().mkString(_SEPARATOR)).split(_SEPARATOR)
     matches = [match for match in map(_STAMP.match, statuses) if match is not None]
@@ -156,7 +181,8 @@ def _stamps(index: Any, count: int) -> list[tuple[int, int]] | None:
     return [(int(match["length"]), int(match["modified"])) for match in matches]
 
 
-def _empty_files(index: Any) -> list[str]:
+def empty_files(index: Any) -> list[str]:
+    """Return the files of an index that have 0 bytes."""
     statuses = index.allFiles().iterator()
     empty = []
     while statuses.hasNext():
@@ -186,17 +212,17 @@ def hidden_parquet_relation(
     """
     jvm: Any = spark._jvm
     datasources = jvm.org.apache.spark.sql.execution.datasources
-    sibling = _sibling_session(spark, by_id=_has_ids(schema))
+    sibling = scan_session(spark, by_id=has_field_ids(schema))
     scala_options = jvm.PythonUtils.toScalaMap({**options, "returning_batch": "false"})
     configuration = sibling.sessionState().newHadoopConfWithOptions(scala_options)
     with_index = StructType([*schema.fields, StructField(_ROW_INDEX, LongType())])
-    java_schema = _java_schema(jvm, with_index)
+    java_schema = java_schema_of(jvm, with_index)
     none_of = jvm.PythonUtils.toSeq([])
     nothing = jvm.PythonUtils.toScalaMap({})
     reader = datasources.parquet.ParquetFileFormat().buildReaderWithPartitionValues(
         sibling,
         java_schema,
-        _java_schema(jvm, StructType()),
+        java_schema_of(jvm, StructType()),
         java_schema,
         none_of,
         scala_options,
@@ -266,26 +292,29 @@ def _partition_specification(
 
 def _java_paths(jvm: Any, files: Sequence[str]) -> Any:
     """Return Hadoop paths with a few JVM calls instead of several per file."""
-    names = _java_texts(jvm, files)
+    names = java_texts(jvm, files)
     return sequence(jvm, jvm.org.apache.hadoop.util.StringUtils.stringToPath(names))
 
 
-def _java_texts(jvm: Any, files: Sequence[str]) -> Any:
+def java_texts(jvm: Any, files: Sequence[str]) -> Any:
+    """Return an array of texts with a single JVM call."""
     return jvm.org.apache.commons.lang3.StringUtils.split("\0".join(files), "\0")
 
 
-def _java_schema(jvm: Any, schema: StructType) -> Any:
+def java_schema_of(jvm: Any, schema: StructType) -> Any:
+    """Return a schema as an object of the JVM."""
     return jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
 
 
-def _has_ids(schema: StructType) -> bool:
+def has_field_ids(schema: StructType) -> bool:
+    """True if columns are matched by field id."""
     return any(PARQUET_FIELD_ID in field.metadata for field in schema.fields)
 
 
 _siblings: weakref.WeakKeyDictionary[SparkSession, dict[bool, Any]] = weakref.WeakKeyDictionary()
 
 
-def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
+def scan_session(spark: SparkSession, *, by_id: bool) -> Any:
     """Return the session of scans, with this library's settings and the user's Hadoop and tuning
     settings.
 
@@ -306,14 +335,19 @@ def _sibling_session(spark: SparkSession, *, by_id: bool) -> Any:
         for key, value in settings.items():
             siblings[by_id].conf().set(key, value)
     sibling = siblings[by_id]
-    user_settings, current = _settings(spark._jsparkSession), _settings(sibling)
     tuning = _TUNING - _BY_ID_SETTINGS.keys() if by_id else _TUNING
-    for key, value in user_settings.items():
-        if (key in tuning or not key.startswith("spark.")) and current.get(key) != value:
-            sibling.conf().set(key, value)
-    for key in tuning & current.keys() - user_settings.keys():
-        sibling.conf().unset(key)
+    copy_hadoop_settings(spark, sibling, tuning)
     return sibling
+
+
+def copy_hadoop_settings(spark: SparkSession, sibling: Any, others: Set[str] = frozenset()) -> None:
+    """Copy the user's Hadoop settings to another session, and some other settings."""
+    user_settings, current = _settings(spark._jsparkSession), _settings(sibling)
+    for key, value in user_settings.items():
+        if (key in others or not key.startswith("spark.")) and current.get(key) != value:
+            sibling.conf().set(key, value)
+    for key in others & current.keys() - user_settings.keys():
+        sibling.conf().unset(key)
 
 
 def _settings(session: Any) -> dict[str, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
@@ -113,6 +114,93 @@ class ParquetRelation:
     input_files: Sequence[str]
     empty: Sequence[str] = ()
     stamps: Sequence[tuple[int, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedFiles:
+    """The files that a `FileLister` chose, those with the same partition values together.
+
+    Attributes
+    ----------
+    files
+        Absolute, decoded paths.
+    counts
+        The number of files of each row of `values`.
+    values
+        The typed partition values and, as the last column, the number of the row, as local data
+        that is evaluated without a Spark job; None of a table without partition columns.
+    """
+
+    files: Sequence[str]
+    counts: Sequence[int]
+    values: DataFrame | None
+
+
+class FileLister(Protocol):
+    """Chooses the files of a scan when a query runs it.
+
+    Attributes
+    ----------
+    identity
+        A text that is equal for listers of the same files alone.
+    size_bytes
+        The size of all files as far as it is known without listing them; None if it is not.
+    """
+
+    @property
+    def identity(self) -> str: ...
+
+    @property
+    def size_bytes(self) -> int | None: ...
+
+    def listed(self, filters: str | None, has_user_functions: Callable[[], bool]) -> ListedFiles:
+        """Return the files that may have rows of which a condition is true.
+
+        Parameters
+        ----------
+        filters
+            The SQL text of an analyzed condition, with timestamps in UTC; None for all files.
+        has_user_functions
+            Returns True if the condition calls functions that are not Spark's own.
+        """
+
+    def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
+        """Refuse to read fewer files than the chosen ones, or others.
+
+        Parameters
+        ----------
+        uris
+            Those of the files that the storage has.
+        empty
+            Those of 0 bytes.
+
+        Raises
+        ------
+        DeltaError
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class LateRelation:
+    """A scan of the Parquet files that a lister chooses when a query runs.
+
+    Attributes
+    ----------
+    schema
+        The columns to read, with `parquet.field.id` in the metadata of those to match by field id.
+    partitions
+        The types of the partition values.
+    options
+        Options of Spark's Parquet source.
+    root
+        The directory to show as the place of the files.
+    """
+
+    lister: FileLister
+    schema: StructType
+    partitions: StructType
+    options: Mapping[str, str]
+    root: str
 
 
 def is_hidden(path: str) -> bool:

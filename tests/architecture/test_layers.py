@@ -27,6 +27,7 @@ HADOOP = {
     "sparkdelta/storage/hadoop.py",
     "sparkdelta/storage/hadoop_builders.py",
     "sparkdelta/storage/hadoop_catalog.py",
+    "sparkdelta/storage/hadoop_file_index.py",
     "sparkdelta/storage/hadoop_files.py",
     "sparkdelta/storage/hadoop_log.py",
     "sparkdelta/storage/hadoop_plans.py",

@@ -34,7 +34,7 @@ def test_a_file_is_read_at_any_place(files: HadoopFiles, tmp_path: Path) -> None
 
 def test_field_ids_are_matched_by_the_reader_that_always_does(spark: SparkSession) -> None:
     """Whatever the user's session was built with: a sibling begins with that."""
-    known = hadoop_scans._sibling_session(spark, by_id=True).conf().getAll()
+    known = hadoop_scans.scan_session(spark, by_id=True).conf().getAll()
     for reader in ("enableVectorizedReader", "enableNestedColumnVectorizedReader"):
         assert known.get(f"spark.sql.parquet.{reader}").get() == "true"
 

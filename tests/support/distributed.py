@@ -1,4 +1,4 @@
-"""Scans by executors alone, however few files there are."""
+"""Scans by executors alone, however few files there are, and scans that list files at once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from unittest.mock import patch
 from pyspark.sql import DataFrame
 
 from sparkdelta.table.scan.distributed_scan import DistributedScan
+from sparkdelta.table.scan.listing_rules import Listing
 from sparkdelta.table.scan.scan import Scan
 
 
@@ -30,7 +31,15 @@ def distributed_scans(columns: Sequence[str] | None = None) -> Iterator[None]:
         return rows(replace(scan, request=request), files)
 
     with (
+        listed_at_once(Listing.MANY_FILES),
         patch.object(Scan, "_files_to_read", Scan._file_list),
         patch.object(DistributedScan, "rows", narrowed),
     ):
+        yield
+
+
+@contextmanager
+def listed_at_once(listing: Listing = Listing.NO_CALLS) -> Iterator[None]:
+    """Make every scan of a block list its files before its query runs."""
+    with patch.object(Scan, "listing", property(lambda _: listing)):
         yield

@@ -55,6 +55,23 @@ def counted_tasks(spark: SparkSession) -> Iterator[list[int]]:
         tasks += [stage.numTasks for stage in stages if stage]
 
 
+def files_read(frame: DataFrame) -> list[int]:
+    """How many files each Parquet scan of a frame read when the frame was last collected."""
+    return list(_files_read(frame._jdf.queryExecution().executedPlan()))
+
+
+def _files_read(node: Any) -> Iterator[int]:
+    if node.nodeName() == "AdaptiveSparkPlan":
+        yield from _files_read(node.executedPlan())
+    elif node.nodeName().endswith("QueryStage"):
+        yield from _files_read(node.plan())
+    elif node.nodeName().startswith("Scan parquet"):
+        yield node.metrics().get("numFiles").get().value()
+    children = node.children()
+    for number in range(children.size()):
+        yield from _files_read(children.apply(number))
+
+
 def jvm_calls(spark: SparkSession, action: Callable[[], object]) -> int:
     """How often an action calls the JVM, without the news of objects that Python has let go."""
     gateway: Any = spark.sparkContext._gateway

@@ -23,7 +23,7 @@ from sparkdelta.exceptions import (
     DeletionVectorSizeError,
 )
 from sparkdelta.table.scan import native_scan
-from sparkdelta.table.scan.scan import Scan
+from tests.support.distributed import distributed_scans, listed_at_once
 from tests.support.log_writer import write_commit
 from tests.support.snapshots import raised_by, rows
 from tests.support.spark_jobs import plan
@@ -42,11 +42,10 @@ from tests.support.table_builder import (
 @pytest.fixture(params=["broadcast", "shuffle", "workers"], autouse=True)
 def join(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The ways by which rows meet bitmaps."""
-    if request.param == "workers":
-        monkeypatch.setattr(Scan, "_files_to_read", Scan._file_list)
     if request.param == "shuffle":
         monkeypatch.setattr(native_scan, "DELETION_VECTOR_BROADCAST_BYTES", -1)
-    return request.param
+    with distributed_scans() if request.param == "workers" else listed_at_once():
+        yield request.param
 
 
 def _create(table: Path, *actions: Any, **metadata_fields: Any) -> None:

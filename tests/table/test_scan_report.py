@@ -17,6 +17,7 @@ from sparkdelta.frames.skipping.file_marks import (
     KEPT_BY_STATISTICS,
     FileMarks,
 )
+from sparkdelta.table.scan.listing_rules import Listing
 from sparkdelta.table.scan.report import _NOT_COUNTED, _READ_ALL, FileCount, ScanReport
 from tests.support.log_writer import write_checkpoint as write_classic_checkpoint
 from tests.support.log_writer import write_checksum, write_commit
@@ -206,6 +207,7 @@ def test_what_it_prints(snapshot: Snapshot) -> None:
         "day = DATE'2024-01-01'  partition values",
         "id > 70                 statistics",
         "",
+        "A read chooses its files at once, by `where`.",
         _NOT_COUNTED,
     ]
     full = str(scan.report(full=True)).splitlines()
@@ -237,6 +239,7 @@ def test_as_a_dict(snapshot: Snapshot) -> None:
                 "is_implied": False,
             },
         ],
+        "listing": "at once, by `where`",
         "is_full": False,
     }
 
@@ -272,7 +275,7 @@ def _bars(report: ScanReport) -> list[tuple[str | None, float | None]]:
 )  # fmt: skip
 def test_sizes_are_humane(size_bytes: int, text: str) -> None:
     count = FileCount(1, size_bytes)
-    assert text in str(ScanReport(0, count, count, count, None, (), is_full=True))
+    assert text in str(ScanReport(0, count, count, count, None, (), Listing.LATE, is_full=True))
 
 
 @pytest.mark.parametrize(
@@ -281,5 +284,5 @@ def test_sizes_are_humane(size_bytes: int, text: str) -> None:
 )
 def test_shares(files: int, share: str) -> None:
     everything, kept = FileCount(1_000_000, 1), FileCount(files, 1)
-    report = ScanReport(0, everything, everything, kept, None, (), is_full=True)
+    report = ScanReport(0, everything, everything, kept, None, (), Listing.LATE, is_full=True)
     assert str(report).splitlines()[5].endswith(f"  {share}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterator
+from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,7 +28,7 @@ from sparkdelta.exceptions import (
     InvalidPartitionValueError,
 )
 from sparkdelta.table.scan import native_scan
-from sparkdelta.table.scan.scan import Scan
+from tests.support.distributed import distributed_scans, listed_at_once
 from tests.support.log_writer import write_checkpoint, write_commit
 from tests.support.settings import settings
 from tests.support.snapshots import SPARK_ERRORS, raised_by, rows
@@ -47,12 +49,19 @@ from tests.support.table_builder import (
 )
 
 
-@pytest.fixture(params=["spark", "workers"])
-def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Spark's own reader of a list of files, and Python workers."""
-    if request.param == "workers":
-        monkeypatch.setattr(Scan, "_files_to_read", Scan._file_list)
-    return request.param
+@pytest.fixture(params=["late", "listed", "workers"])
+def reader(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Spark's own reader, of files that are chosen when a query runs or before, and workers."""
+    scans = {"late": nullcontext, "listed": listed_at_once, "workers": distributed_scans}
+    with scans[request.param]():
+        yield request.param
+
+
+@pytest.fixture
+def listed() -> Iterator[None]:
+    """Files are listed before a query runs."""
+    with listed_at_once():
+        yield
 
 
 def test_a_full_scan_is_sparks_own(spark: SparkSession, table: Path) -> None:
@@ -209,6 +218,7 @@ def test_a_time_zone_that_is_none(spark: SparkSession, table: Path, zone: Any) -
             load_snapshot(spark, str(table), partition_time_zone=known)
 
 
+@pytest.mark.usefixtures("listed")
 def test_tuples_of_one_directory_need_no_join(spark: SparkSession, table: Path) -> None:
     _partitioned(table, one_directory=True)
     nodes = plan(read_delta(spark, str(table)))
@@ -219,6 +229,7 @@ def _decimal(text: str) -> Any:
     return Decimal(text)
 
 
+@pytest.mark.usefixtures("listed")
 @pytest.mark.parametrize("joined", [False, True])
 def test_a_partition_value_of_another_type_is_an_error(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, joined: bool
@@ -290,6 +301,7 @@ def test_absolute_paths(spark: SparkSession, table: Path, tmp_path: Path, absolu
 
 
 class TestMissingFiles:
+    @pytest.mark.usefixtures("listed")
     def test_when_the_scan_is_built(self, spark: SparkSession, table: Path) -> None:
         create(table, write_data(table, "f", ids(0, 1)), write_data(table, "g h", ids(1, 2)))
         (table / "g h").unlink()
@@ -300,6 +312,7 @@ class TestMissingFiles:
             assert raised.value.version == 0
             assert "vacuum" in str(raised.value).lower()
 
+    @pytest.mark.usefixtures("listed")
     def test_later(self, spark: SparkSession, table: Path) -> None:
         create(table, write_data(table, "f", ids(0, 1)), write_data(table, "g", ids(1, 2)))
         frame = read_delta(spark, str(table))
@@ -310,8 +323,10 @@ class TestMissingFiles:
     def test_of_a_hidden_name(self, spark: SparkSession, table: Path) -> None:
         create(table, write_data(table, "_f", ids(0, 1)))
         (table / "_f").unlink()
+        error = raised_by(lambda: read_delta(spark, str(table)).collect())
+        assert isinstance(error, DataFileNotFoundError | DataFileNotReadError)
         with pytest.raises((DataFileNotFoundError, DataFileNotReadError)):
-            read_delta(spark, str(table))
+            read_delta(spark, str(table), where="id = 0")
 
     @pytest.mark.parametrize("name", ["f", "_f"])
     def test_a_file_without_content(self, spark: SparkSession, table: Path, name: str) -> None:
@@ -447,7 +462,7 @@ class TestColumnMapping:
         swapped = {"col-x": "col-y", "col-y": "col-x"}
         self._create(table, "id", self._data(swapped, with_ids=True))
         frame = read_delta(spark, str(table))
-        if reader == "spark":
+        if reader != "workers":
             with pytest.raises(SPARK_ERRORS, match="PARQUET_COLUMN_DATA_TYPE_MISMATCH"):
                 frame.collect()
         else:
@@ -488,7 +503,7 @@ class TestColumnMapping:
         """PROTOCOL.md#reader-requirements-for-column-mapping: an error, or nulls."""
         self._create(table, "id", self._data({}, with_ids=False))
         frame = read_delta(spark, str(table))
-        if reader == "spark":
+        if reader != "workers":
             with pytest.raises(SPARK_ERRORS, match="doesn't contain any field Ids"):
                 frame.collect()
         else:

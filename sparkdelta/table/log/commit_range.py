@@ -176,6 +176,18 @@ class CommitRange:
             )
         return adds, removes
 
+    def may_name(self, field: str) -> bool:
+        """True if an action may have a field, whatever the action is."""
+        return self.local_lines is None or lines_that_name(self.local_lines, field).num_rows > 0
+
+    def added_bytes(self) -> int | None:
+        """The bytes of all added files, live or not; None where executors read the lines."""
+        if self.local_lines is None:
+            return None
+        adds = lines_that_name(self.local_lines, "add")["line"]
+        sizes = pc.extract_regex(adds, r'"size"\s*:\s*(?P<size>[0-9]{1,15})\b')
+        return pc.sum(pc.struct_field(sizes, "size").cast(pa.int64())).as_py() or 0
+
     def has_empty_schema(self) -> bool:
         """True if a metaData action in the driver's memory has no schema, which no version checksum
         may hide.

@@ -129,3 +129,23 @@ class LogReader:
             return None
         sizes = [one.add_bytes for one in tags if one.add_bytes is not None]
         return (sum(one.num_adds for one in tags), sum(sizes)) if len(sizes) == len(tags) else None
+
+    def size_at_most(self) -> int | None:
+        """An upper bound of the live files' bytes; None if it takes more than the driver has."""
+        in_tags = self.totals_in_tags()
+        if in_tags is not None:
+            return in_tags[1]
+        return self.commits.added_bytes() if self.checkpoint is None else None
+
+    @property
+    def contents(self) -> str:
+        """A text that a log of other contents has not: its files as listed, and their lines as far
+        as the driver has them.
+        """
+        lines = self.commits.local_lines
+        text = "" if lines is None else "\n".join(lines["line"].to_pylist())
+        return f"{self.segment!r}\n{text}"
+
+    def has_no_vectors(self) -> bool:
+        """True if there surely are no deletion vectors, as far as the driver knows."""
+        return self.checkpoint is None and not self.commits.may_name("deletionVector")

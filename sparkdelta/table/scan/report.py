@@ -21,6 +21,7 @@ from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.log.state import TableState
+from sparkdelta.table.scan.listing_rules import Listing
 
 _UNKNOWN, _SKIPPED = "not counted", "skipped"
 _NOT_COUNTED = (
@@ -60,6 +61,8 @@ class ScanReport:
         Files of these with a matching row; known only without a condition.
     conditions
         The use of each of the conditions that must all be true.
+    listing
+        When `Scan.to_df` chooses the files, and why then.
     is_full
         True if every step was counted, by reading all of the log.
     """
@@ -70,11 +73,13 @@ class ScanReport:
     after_statistics: FileCount
     after_row_filter: FileCount | None
     conditions: tuple[TermUse, ...]
+    listing: Listing
     is_full: bool
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain dicts, lists, texts, numbers, booleans and None."""
-        return {**asdict(self), "conditions": [asdict(use) for use in self.conditions]}
+        conditions = [asdict(use) for use in self.conditions]
+        return {**asdict(self), "conditions": conditions, "listing": self.listing.value}
 
     def __str__(self) -> str:
         counts = [("", "files", "size", "of all files")]
@@ -83,8 +88,7 @@ class ScanReport:
         if self.conditions:
             uses = [(_shown(use), _used_for(use)) for use in self.conditions]
             lines += ["", *_aligned([("condition", "used for"), *uses])]
-        note = self._note()
-        return "\n".join([*lines, "", note] if note else lines)
+        return "\n".join([*lines, "", *self._notes()])
 
     def _repr_html_(self) -> str:
         rows = "".join(self._bars())
@@ -99,8 +103,9 @@ class ScanReport:
         )
         if uses:
             uses = f"<table><tr><th>condition</th><th>used for</th></tr>{uses}</table>"
+        notes = " ".join(self._notes())
         title = f"<p><b>Scan of version {self.version}</b></p>"
-        return f"<div>{title}{picture}{uses}<p><small>{self._note()}</small></p></div>"
+        return f"<div>{title}{picture}{uses}<p><small>{notes}</small></p></div>"
 
     def _steps(self) -> list[tuple[str, FileCount | None, str]]:
         """Each step's name and count, and the text to show for an unknown count."""
@@ -126,10 +131,12 @@ class ScanReport:
             return "< 0.01 %"
         return f"{percent:.0f} %" if percent >= 10 or percent == 0 else f"{percent:.2f} %"
 
-    def _note(self) -> str:
+    def _notes(self) -> Iterator[str]:
+        yield f"A read chooses its files {self.listing.value}."
         if self.is_full:
-            return _READ_ALL
-        return _NOT_COUNTED if None in (self.snapshot, self.after_partition_values) else ""
+            yield _READ_ALL
+        elif None in (self.snapshot, self.after_partition_values):
+            yield _NOT_COUNTED
 
     def _bars(self) -> Iterator[str]:
         """A bar for each step; its length is the share of the files."""
@@ -159,6 +166,7 @@ def counted_report(
     files: DataFrame,
     skipping: DataSkipping | None,
     checksum: VersionChecksum | None,
+    listing: Listing,
 ) -> ScanReport:
     """A report that counts only the files of the scan.
 
@@ -187,16 +195,17 @@ def counted_report(
         after_statistics=kept,
         after_row_filter=kept if skipping is None else None,
         conditions=uses,
+        listing=listing,
         is_full=False,
     )
 
 
-def full_report(state: TableState, skipping: DataSkipping | None) -> ScanReport:
+def full_report(state: TableState, skipping: DataSkipping | None, listing: Listing) -> ScanReport:
     """A report that counts every step by one read of the whole log."""
     version = state.log.segment.version
     if skipping is None:
         (kept,) = _counts(state.scan_files("size"), F.lit(True), version=version)
-        return ScanReport(version, kept, kept, kept, kept, (), is_full=True)
+        return ScanReport(version, kept, kept, kept, kept, (), listing, is_full=True)
     # Marks do not survive in a cache of files, which has the table's own columns.
     files = replace(state, cached=None).scan_files(
         "size", KEPT_BY_PARTITION_VALUES, KEPT_BY_STATISTICS, skipping=FileMarks(skipping)
@@ -204,7 +213,7 @@ def full_report(state: TableState, skipping: DataSkipping | None) -> ScanReport:
     steps = (F.lit(True), F.col(KEPT_BY_PARTITION_VALUES), F.col(KEPT_BY_STATISTICS))
     everything, after_partition, kept = _counts(files, *steps, version=version)
     return ScanReport(
-        version, everything, after_partition, kept, None, skipping.uses(), is_full=True
+        version, everything, after_partition, kept, None, skipping.uses(), listing, is_full=True
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
@@ -16,8 +17,10 @@ from sparkdelta.engine.driver import read_rows, read_table
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.engine.progress import progress
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
+    DataFileNotReadError,
     DriverReadTooLargeError,
     InvalidArgumentError,
 )
@@ -40,6 +43,8 @@ from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
 from sparkdelta.table.scan.conditions import parse_where
 from sparkdelta.table.scan.distributed_scan import DistributedScan
+from sparkdelta.table.scan.late_scan import LateScan
+from sparkdelta.table.scan.listing_rules import Listing
 from sparkdelta.table.scan.native_scan import NativeScan
 from sparkdelta.table.scan.report import ScanReport, counted_report, full_report
 from sparkdelta.table.scan.request import (
@@ -150,15 +155,17 @@ class Scan:
     def to_df(self) -> DataFrame:
         """The rows, in the columns and types of the table's schema.
 
-        The list of up to `max_driver_files` files is read by the driver (one Spark job) and given
-        to Spark's own Parquet source. With more files, executors read the list and the files, and
-        the driver reads only their total size. The rows are lazy, and pinned to the version.
+        Without `where`, on classic Spark, files are chosen when a query runs, by all its filters;
+        `listing` tells. Otherwise the list of up to `max_driver_files` files is read by the driver
+        at once (one Spark job) and given to Spark's own Parquet source. With more files, executors
+        read the list and the files, and the driver reads only their total size. The rows are lazy,
+        and pinned to the version.
 
         Raises
         ------
         DataFileNotFoundError
             A file of this version is gone, as after a vacuum; raised when the query runs where
-            executors read the list.
+            files are chosen then, or executors read the list.
         ColumnNotFoundError
             `columns` names a column that the table does not have.
         """
@@ -169,7 +176,29 @@ class Scan:
                 self._state.log.spark, "Finding files to read", is_on=self._state.shows_progress
             ),
         ):
+            if self.listing is Listing.LATE:
+                return self._late_rows().select(*output)
             return self._rows(self._files_to_read(), self._condition).select(*output)
+
+    @cached_property
+    def listing(self) -> Listing:
+        """When `to_df` chooses files, and why then."""
+        log, configuration = self._state.log, self._state.configuration
+        if self.where is not None or self._predicate is not None:
+            return Listing.CONDITION
+        if self._wants_row_tracking:
+            return Listing.ROW_TRACKING
+        if self._state.cached is not None:
+            return Listing.CACHED
+        if not self._has_few_files(self.max_driver_files):
+            return Listing.MANY_FILES
+        has_vectors = is_supported(configuration.protocol, TableFeature.DELETION_VECTORS)
+        if has_vectors and not (
+            (self._checksum is not None and self._checksum.num_deletion_vectors == 0)
+            or log.has_no_vectors()
+        ):
+            return Listing.DELETION_VECTORS
+        return Listing.LATE if engine_of(log.spark).calls_back else Listing.NO_CALLS
 
     def rows_with(
         self, *metadata_columns: MetadataColumn, among: Collection[str] | None = None
@@ -259,8 +288,8 @@ class Scan:
             progress(log.spark, "Counting the files of a scan", is_on=self._state.shows_progress),
         ):
             if full:
-                return full_report(self._state, self._skipping)
-            return counted_report(log, self.files(), self._skipping, self._checksum)
+                return full_report(self._state, self._skipping, self.listing)
+            return counted_report(log, self.files(), self._skipping, self._checksum, self.listing)
 
     def _named_jobs(self) -> AbstractContextManager[None]:
         log = self._state.log
@@ -304,6 +333,41 @@ class Scan:
             )
         request = replace(request, columns=self._columns_read())
         return DistributedScan(self._state.log.spark, request).rows(files)
+
+    def _late_rows(self) -> DataFrame:
+        log, checksum = self._state.log, self._checksum
+        in_checksum = None if checksum is None else checksum.table_size_bytes
+        # Not the whole of this scan: what the JVM keeps must not lead to a frame of it.
+        listing = engine_of(log.spark).listing_session()
+        state = replace(self._state, log=log.in_session(listing))
+        return LateScan(
+            log.spark,
+            self._request(frozenset(), None),
+            replace(self, _state=state, _checksum=None)._listed,
+            contents="\n".join(
+                (
+                    self._state.partition_time_zone,
+                    self._state.configuration.metadata.id,
+                    log.contents,
+                )
+            ),
+            size_bytes=log.size_at_most() if in_checksum is None else in_checksum,
+        ).rows()
+
+    def _listed(self, predicate: Predicate | None) -> pa.Table:
+        """The files that may have rows of which a predicate is true."""
+        with self._named_jobs():
+            files = replace(self, _predicate=predicate)._files_to_read()
+        version = self._state.log.segment.version
+        if isinstance(files, DataFrame):
+            bound = self.max_driver_files
+            raise DriverReadTooLargeError(what="files of a scan", rows=None, bound=bound)
+        if (
+            "deletionVector" in files.column_names
+            and pc.any(files["deletionVector"].is_valid()).as_py()
+        ):
+            raise DataFileNotReadError(files=files["file"].to_pylist(), version=version)
+        return files
 
     def _request(
         self, metadata_columns: frozenset[MetadataColumn], condition: RowCondition | None

@@ -121,7 +121,7 @@ def _check_rows(snapshot: Snapshot, expression: str) -> None:
 
 
 def _violating_rows(snapshot: Snapshot, expression: str) -> DataFrame:
-    rows = snapshot.scan().to_df()
+    rows = snapshot.scan().rows_with()
     engine = engine_of(rows.sparkSession)
     with engine.in_table_session(rows) as ours:
         violating = ours.filter(is_not_true(F.expr(expression)))

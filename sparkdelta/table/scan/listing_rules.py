@@ -1,0 +1,17 @@
+"""When a scan chooses its files, and why then."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Listing(str, Enum):
+    """When the files of a scan are chosen; the value is a sentence for reports."""
+
+    LATE = "when a query runs, by all its filters"
+    CONDITION = "at once, by `where`"
+    NO_CALLS = "at once, as Spark calls no Python of the driver back"
+    ROW_TRACKING = "at once, for row ids and row commit versions"
+    CACHED = "at once, from the cache of the snapshot"
+    MANY_FILES = "at once, as there may be more than `max_driver_files`"
+    DELETION_VECTORS = "at once, as there may be deletion vectors"
