@@ -220,6 +220,21 @@ def test_what_depends_on_settings_prunes_nothing_wrong(spark: SparkSession, know
         everything.unpersist()
 
 
+def test_partition_columns_in_another_order(spark: SparkSession, table: Path) -> None:
+    """The schema has them in one order, the metadata in another."""
+    schema = (field("s", "string"), field("id", "long"), field("p", "integer"))
+    files = [
+        write_data(table, f"f{n}", ids(n, n + 1), {"p": str(n), "s": text})
+        for n, text in enumerate(("one", "two", "three"))
+    ]
+    write_commit(table, 0, [protocol(), metadata(*schema, partitioned_by=["p", "s"]), *files])
+    frame = read_delta(spark, str(table))
+    assert rows(frame) == [("one", 0, 0), ("three", 2, 2), ("two", 1, 1)]
+    found = frame.filter("s = 'two'")
+    assert rows(found) == [("two", 1, 1)]
+    assert files_read(found) == [1]
+
+
 def test_nothing_is_listed_before_a_query_runs(spark: SparkSession, known: Path) -> None:
     with no_jobs(spark), patch.object(Scan, "_listed", side_effect=AssertionError):
         frame = read_delta(spark, str(known)).filter("id = 3")

@@ -20,7 +20,7 @@ from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.predicates.pushed_filters import parse_pushed
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.predicates import Predicate, without_not
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, LateRelation, ListedFiles
 from sparkdelta.table.scan.conditions import with_partition_terms
 from sparkdelta.table.scan.request import ScanRequest
@@ -60,11 +60,10 @@ class LateScan:
     def rows(self) -> DataFrame:
         """The rows of the table, in the columns of the request's `output`. Starts no job."""
         request = self.request
-        partitions = StructType(
+        partitions = StructType(  # in the order of `typed_partition_values`
             [
-                StructField(name, column.field.dataType)
-                for column in request.row_columns
-                if (name := column.default) is not None
+                StructField(name, as_nullable(field.dataType))
+                for name, field in request.partition_columns.items()
             ]
         )
         data = StructType([c.stored for c in request.row_columns if c.stored is not None])
