@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -76,17 +77,28 @@ def _changed_table(sql: SparkSql, path: str, statement: Delete | Update | Merge)
     return table if alias is None else table.alias(alias)
 
 
+def _check_expressions(sql: SparkSql, *texts: str | None) -> None:
+    """Refuse words after an expression, which PySpark takes for its alias: ``a = 1 LIMIT``."""
+    columns = ", ".join(f"({text})" for text in texts if text is not None)
+    if columns:
+        sql.run(f"EXPLAIN SELECT {columns}")  # parses, and forgives names that it does not know
+
+
 def _delete(sql: SparkSql, path: str, statement: Delete) -> DataFrame:
+    _check_expressions(sql, statement.where)
     result = _changed_table(sql, path, statement).delete(statement.where)
     return _affected(sql.spark, result.num_deleted_rows)
 
 
 def _update(sql: SparkSql, path: str, statement: Update) -> DataFrame:
+    _check_expressions(sql, statement.where, *statement.values.values())
     table = _changed_table(sql, path, statement)
     return _affected(sql.spark, table.update(statement.where, statement.values).num_updated_rows)
 
 
 def _merge(sql: SparkSql, path: str, statement: Merge) -> DataFrame:
+    texts = [[each.condition, *(each.values or {}).values()] for each in statement.actions]
+    _check_expressions(sql, statement.condition, *chain(*texts))
     source = sql.query(f"SELECT * FROM {statement.source}")  # noqa: S608 - the user's own text
     if statement.source_alias is not None:
         source = source.alias(statement.source_alias)
@@ -177,6 +189,7 @@ def _texts(spark: SparkSession, names: Sequence[str], rows: Sequence[Sequence[An
 
 
 def _optimize(sql: SparkSql, path: str, statement: Optimize) -> DataFrame:
+    _check_expressions(sql, statement.where)
     if statement.is_full:
         result = optimize(sql.spark, path, where=statement.where, full=True)
         return optimize_metrics(sql.spark, result)
@@ -206,6 +219,7 @@ def _vacuum(sql: SparkSql, path: str, statement: Vacuum) -> DataFrame:
 
 
 def _reorg(sql: SparkSql, path: str, statement: Reorg) -> DataFrame:
+    _check_expressions(sql, statement.where)
     return optimize_metrics(sql.spark, reorg(sql.spark, path, where=statement.where))
 
 

@@ -53,7 +53,7 @@ class SparkSql:
             return self.run(text, **self.frames)
         return self.run(_spliced(text, spots, escapes=not self.frames), **frames, **self.frames)
 
-    def _rows(self, text: str, relation: Relation, known: set[str]) -> DataFrame | None:
+    def _rows(self, text: str, relation: Relation, known: Mapping[str, int]) -> DataFrame | None:
         """Return the rows of a Delta table, or None for other relations."""
         if relation.arguments is not None:
             return self._changes(text, relation, relation.arguments)
@@ -89,21 +89,21 @@ class SparkSql:
         return read_changes(self.spark, path, **found)
 
 
-def is_delta(spark: SparkSession, relation: Relation, known: set[str]) -> bool:
+def is_delta(spark: SparkSession, relation: Relation, known: Mapping[str, int]) -> bool:
     """True if a relation is a Delta table, or its changes."""
     return relation.arguments is not None or _located(spark, relation, known) is not None
 
 
-def _located(spark: SparkSession, relation: Relation, known: set[str]) -> str | None:
+def _located(spark: SparkSession, relation: Relation, known: Mapping[str, int]) -> str | None:
     """Return the path of a table with the version that its name may end with; None for others.
 
     Parameters
     ----------
     known
-        The names of queries of the same text.
+        The names of queries of the same text, and the places from which on they are known.
     """
     name = relation.name
-    if len(name) == 1 and name[0].lower() in known:
+    if len(name) == 1 and relation.start >= known.get(name[0].lower(), relation.end):
         return None
     path = table_path(spark, name)
     named, _, version = name[-1].rpartition("@")

@@ -86,9 +86,12 @@ def relations(text: str, tokens: Sequence[Token]) -> list[Relation]:
     return list(_relations(text, tokens))
 
 
-def common_names(tokens: Sequence[Token]) -> set[str]:
-    """Return the names in lower case that WITH gives to queries: ``name [(columns)] AS (``."""
-    found = set()
+def common_names(tokens: Sequence[Token]) -> dict[str, int]:
+    """Return the names in lower case that WITH gives to queries, ``name [(columns)] AS (``, and the
+    places in the text from which on they are these: inside of its own query, a name is a table's.
+    """
+    found = dict[str, int]()
+    is_recursive = any(token.is_word("RECURSIVE") for token in tokens)
     for number, token in enumerate(tokens):
         if token.is_word("AS") and tokens[number + 1].is_symbol("(") and number:
             before = number - 1
@@ -97,8 +100,19 @@ def common_names(tokens: Sequence[Token]) -> set[str]:
                     before -= 1
                 before -= 1
             if tokens[before].is_name:
-                found.add(tokens[before].text.lower())
+                start = tokens[before].start if is_recursive else _closing(tokens, number + 1).end
+                found.setdefault(tokens[before].text.lower(), start)
     return found
+
+
+def _closing(tokens: Sequence[Token], place: int) -> Token:
+    """Return the parenthesis that closes the one at a place, or the end."""
+    depth = 0
+    for token in tokens[place:]:
+        depth += token.is_symbol("(") - token.is_symbol(")")
+        if not depth:
+            return token
+    return tokens[-1]
 
 
 def _relations(text: str, tokens: Sequence[Token]) -> Iterator[Relation]:

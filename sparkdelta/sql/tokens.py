@@ -222,11 +222,13 @@ class Cursor:
         opened: list[Token] = []
         while self.token.kind is not Kind.END:
             token = self.token
+            is_field = last is not None and last.is_symbol(".")
+            is_operator = last is not None and last.is_word("DISTINCT")  # IS DISTINCT FROM
             if not opened and (
-                token.is_symbol(")", *closing) or any(self.looks_at(words) for words in ends)
+                token.is_symbol(")", *closing)
+                or (any(map(self.looks_at, ends)) and not is_field and not is_operator)
             ):
                 break
-            is_field = last is not None and last.is_symbol(".")
             if token.is_symbol("(", "[", "{") or (token.is_word("CASE") and not is_field):
                 opened.append(token)
             elif token.is_symbol(")", "]", "}"):

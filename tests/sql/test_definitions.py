@@ -79,6 +79,8 @@ def test_tables_by_name(enabled: SparkSession, tmp_path: Path) -> None:
         assert _rows(enabled.read.table("default.sd_one")) == _rows(enabled.table("sd_one"))
         joined = "SELECT sd_one.v FROM sd_one JOIN sd_one@v1 b ON sd_one.id = b.id WHERE b.v = 'a'"
         assert _rows(sql(joined)) == [("c",)]
+        common = "WITH c AS (SELECT * FROM sd_one), sd_one AS (SELECT id FROM sd_one WHERE id > 2)"
+        assert _rows(sql(f"{common} SELECT c.v FROM c JOIN sd_one USING (id)")) == [("x",)]
         assert DeltaTable.forName(enabled, "sd_one").detail().select("numFiles").first()[0] >= 1
         enabled.range(3).write.format("delta").option("path", place).saveAsTable("sd_two")
         with pytest.raises(TableAlreadyExistsError):

@@ -38,6 +38,10 @@ def parsed(text: str) -> s.Statement | None:
         ("DELETE FROM t WHERE (start < 1 AND end > 2)", s.Delete(("t",), None, "(start < 1 AND end > 2)")),
         ("UPDATE t SET a = f(end, CASE WHEN end > 1 THEN s.end END), case = t.case WHERE b", s.Update(("t",), None, {"a": "f(end, CASE WHEN end > 1 THEN s.end END)", "case": "t.case"}, "b")),
         ("CONVERT TO DELTA parquet.`/p q` NO STATISTICS PARTITIONED BY (a INT, b DECIMAL(5, 2))", s.Convert(("parquet", "/p q"), "a INT, b DECIMAL(5, 2)", False)),
+        (
+            "INSERT INTO t REPLACE WHERE a IS DISTINCT FROM b.from FROM s SELECT 1",
+            s.Insert(target=("t",), query="FROM s SELECT 1", replace_where="a IS DISTINCT FROM b.from"),
+        ),
         ("CONVERT TO DELTA parquet.`/p`", s.Convert(("parquet", "/p"), None, True)),
         ("ALTER TABLE t CHANGE COLUMN a a INT NOT NULL", s.Unsupported(("t",), "CHANGE COLUMN with NOT NULL or DEFAULT")),
         ("UPDATE t AS u SET u.a = DEFAULT", s.Update(("t",), "u", {"u.a": "DEFAULT"}, None)),
@@ -221,7 +225,8 @@ def test_names_of_common_table_expressions() -> None:
     text = "WITH a AS (SELECT 1), B (x, y) AS (SELECT 1, 2) SELECT * FROM a JOIN b"
     tokens = tokenize(text)
     assert tokens is not None
-    assert common_names(tokens) == {"a", "b"}
+    places = {"a": text.index(", B"), "b": text.rindex(" SELECT")}
+    assert common_names(tokens) == places, "inside of its own query, a name is a table's"
 
 
 def test_parameters() -> None:

@@ -165,6 +165,10 @@ def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str)
     for text in (
         f"DELETE FROM {t} WHERE id = 1 LIMIT 5 AND",
         f"UPDATE {t} SET id = 1 AND WHERE",
+        f"DELETE FROM {t} WHERE id = 1 LIMIT",
+        f"UPDATE {t} SET id = 1 other",
+        f"OPTIMIZE {t} WHERE id = 1 FULL",
+        f"MERGE INTO {t} t USING {t} s ON t.id = s.id other WHEN MATCHED THEN DELETE",
         f"MERGE INTO {t} USING {t} s ON true WHEN MATCHED THEN UPDATE SET * WHEN OTHER THEN DELETE",
     ):
         with pytest.raises(Exception, match=r"syntax|SYNTAX"):
