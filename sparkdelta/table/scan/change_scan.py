@@ -21,6 +21,7 @@ from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import COMMIT_TIMES
 from sparkdelta.table.log.state import NUM_RECORDS
 from sparkdelta.table.scan.deletion_vector_files import decoded_bytes
+from sparkdelta.table.scan.listing_rules import Listing
 from sparkdelta.table.scan.native_scan import DELETION_VECTOR_BROADCAST_BYTES
 from sparkdelta.table.scan.request import (
     BASE_ROW_ID,
@@ -83,6 +84,10 @@ def with_change_columns(configuration: TableConfiguration) -> TableConfiguration
 @dataclass(frozen=True, eq=False)
 class EntryScan(Scan):
     """A read of changes of files, of which a file may have several: its rows are read once."""
+
+    @property
+    def listing(self) -> Listing:
+        return Listing.CHANGES
 
     def _changes(self) -> DataFrame:
         """The files to read, see `frames.log.changes.derived_changes`, with what all of their rows

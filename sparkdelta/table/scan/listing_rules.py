@@ -11,6 +11,8 @@ class Listing(str, Enum):
     LATE = "when a query runs, by all its filters"
     CONDITION = "at once, by `where`"
     NO_CALLS = "at once, as Spark calls no Python of the driver back"
+    STREAM = "at once, as the rows are a batch of a stream"
+    CHANGES = "at once, as a file may have several changes"
     ROW_TRACKING = "at once, for row ids and row commit versions"
     CACHED = "at once, from the cache of the snapshot"
     MANY_FILES = "at once, as there may be more than `max_driver_files`"

@@ -186,9 +186,11 @@ class Scan:
         log, configuration = self._state.log, self._state.configuration
         if self.where is not None or self._predicate is not None:
             return Listing.CONDITION
+        if self.is_streaming:
+            return Listing.STREAM
         if self._wants_row_tracking:
             return Listing.ROW_TRACKING
-        if self._state.cached is not None:
+        if self._state.cached is not None or self._state.known is not None:
             return Listing.CACHED
         if not self._has_few_files(self.max_driver_files):
             return Listing.MANY_FILES
