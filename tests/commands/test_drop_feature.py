@@ -232,6 +232,7 @@ def refusing(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> s
     return path
 
 
+@pytest.mark.full
 def test_the_history_is_truncated(spark: SparkSession, table_path: str) -> None:
     """In two steps: the traces go at once, the feature a day after they have."""
     before = make(spark, table_path, "deletionVectors")

@@ -55,6 +55,7 @@ def damaged_table(table: Path, spark: SparkSession) -> Path:
     return table
 
 
+@pytest.mark.full
 def test_what_is_mended(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#state-validation: afterwards nothing is wrong but what was left."""
     table = damaged_table(tmp_path / "table", spark)

@@ -64,6 +64,7 @@ def test_files_get_row_ids(spark: SparkSession, table_path: str) -> None:
     assert ids(spark, table_path).items() >= first.items()
 
 
+@pytest.mark.full
 def test_in_several_commits_between_appends(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -258,6 +258,7 @@ def info(table: Path) -> Any:
     return json.loads((table / "_delta_log/_last_vacuum_info").read_text())
 
 
+@pytest.mark.full
 def test_lite(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#data-files: what commits before the retention period removed, since the last
     run, but for what is there again, or elsewhere.

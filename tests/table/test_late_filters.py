@@ -193,6 +193,7 @@ def test_conditions_on_partitions_are_exact(
     assert files_read(frame) == [files]
 
 
+@pytest.mark.full
 def test_what_depends_on_settings_prunes_nothing_wrong(spark: SparkSession, known: Path) -> None:
     """A filter keeps the time zone and mode of its analysis, which its text does not tell."""
     conditions = [
