@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from sparkdelta.exceptions import (
     SubqueryInConditionError,
     VersionNotFoundError,
 )
+from tests.support.spark_jobs import no_jobs
 
 
 def _rows(frame: DataFrame) -> list[tuple[Any, ...]]:
@@ -192,17 +192,10 @@ def test_the_rest_is_sparks(enabled: SparkSession, tmp_path: Path) -> None:
         sql("DELETE FROM sql_missing WHERE x")
 
 
-def test_what_a_statement_costs(enabled: SparkSession, table_path: str) -> None:
-    """Parsing, and looking whether a statement is about Delta tables, is far below 50 ms."""
+def test_other_statements_cost_no_job(enabled: SparkSession, table_path: str) -> None:
+    """The parser looks whether a statement is about Delta tables; Spark runs nothing for that."""
     enabled.range(3).write.format("delta").save(table_path)
     text = "SELECT a.id FROM range(5) a JOIN range(6) b ON a.id = b.id WHERE a.id > 1 -- delta"
-    spent = []
-    for _ in range(5):
-        start = time.perf_counter()
-        enabled.sql(text)
-        middle = time.perf_counter()
-        sparkdelta.disable(enabled)
-        enabled.sql(text)
-        spent.append(2 * middle - start - time.perf_counter())
-        sparkdelta.enable(enabled)
-    assert min(spent) < 0.05
+    with no_jobs(enabled):
+        frame = enabled.sql(text)
+    assert sorted(row[0] for row in frame.collect()) == [2, 3, 4]
