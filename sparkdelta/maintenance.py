@@ -372,7 +372,7 @@ def vacuum(
     Returns
     -------
     VacuumResult
-        What was deleted, and what was kept and why; its string form is a report.
+        The deleted files, and the kept ones by reason; its string form is a report.
 
     Raises
     ------
@@ -466,7 +466,7 @@ def repair(spark: SparkSession, path: str, *, dry_run: bool = True) -> RepairRes
     Returns
     -------
     RepairResult
-        What was mended, and what is left; its string form is a report.
+        The mended problems and those that are left; its string form is a report.
 
     Raises
     ------

@@ -34,7 +34,7 @@ def alter(
 ) -> Version | None:
     """Commit the table as a statement leaves it; return None if that is as it was.
 
-    What must be committed first is, in commits of its own.
+    Preparations of the statement are committed first, each in a commit of its own.
 
     Raises
     ------

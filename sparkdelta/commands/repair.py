@@ -83,7 +83,7 @@ class RepairResult:
     version
         The version that it committed; None if there was none to commit.
     repairs
-        What was mended or, in a dry run, would be; of missing data files at most 1,000.
+        The problems that were mended or, in a dry run, would be; at most 1,000 missing data files.
     num_missing_files
         The data files that do not exist, which the committed version no longer has.
     untouched

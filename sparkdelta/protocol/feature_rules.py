@@ -80,7 +80,7 @@ class Drop:
     Attributes
     ----------
     removes
-        What is removed before the protocol loses the feature, for documents.
+        The traces that are removed before the protocol loses the feature, for documents.
     stops
         The properties that a first commit sets, or unsets where they are None, so that writers no
         longer use the feature.
@@ -118,7 +118,7 @@ class FeatureRules:
     column_key
         The key in the metadata of a column that asks for it.
     drop
-        How it is dropped; None if it cannot be dropped.
+        The way to drop it; None if it cannot be dropped.
     readable
         True if tables with the feature can be read.
     writable
@@ -301,7 +301,7 @@ FEATURES: dict[TableFeature, FeatureRules] = {
     TableFeature.ADAPTIVE_METADATA: _unreadable(reason=_NOT_IN_PROTOCOL),
     TableFeature.REDIRECT_READER_WRITER: _unreadable(reason=_NOT_IN_PROTOCOL),
 }
-"""What each table feature needs, forbids, is enabled by, and leaves behind.
+"""The rules of each table feature: its needs, conflicts, properties and traces.
 
 Protocol upgrades, `dropFeatureSupport`, reads and writes all look here.
 """

@@ -18,7 +18,7 @@ from sparkdelta.engine.builders import Builder, WriterState, builders_of
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.spark_api import streaming, writing
 from sparkdelta.spark_api.enabled_sessions import Original, Replacement, is_enabled
-from sparkdelta.spark_api.options import is_delta, one_path
+from sparkdelta.spark_api.options import check_no_schema, is_delta, one_path
 from sparkdelta.spark_api.reading import read
 from sparkdelta.sql.inserted_rows import inserted_rows
 from sparkdelta.sql.statement_text import run_sql
@@ -41,14 +41,8 @@ def load(
         rows: DataFrame = original(reader, path, format, schema, **options)
         return rows
     state = builders.reader(reader.options(**options))
-    _check_no_schema(given=schema is not None or state.has_schema)
+    check_no_schema(given=schema is not None or state.has_schema)
     return read(spark, one_path(path, state.options), state.options)
-
-
-def _check_no_schema(*, given: bool) -> None:
-    if given:
-        problem = "a Delta table has its own schema; remove it, and select the columns"
-        raise InvalidArgumentError(argument="schema", problem=problem)
 
 
 def save(
@@ -203,7 +197,7 @@ def table_of_reader(original: Original, reader: Builder, tableName: str) -> Data
         rows: DataFrame = original(reader, tableName)
         return rows
     state = builders.reader(reader)
-    _check_no_schema(given=state.has_schema)
+    check_no_schema(given=state.has_schema)
     return read(spark, path, state.options)
 
 

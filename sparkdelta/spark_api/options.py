@@ -113,6 +113,13 @@ def table_properties(options: Mapping[str, str]) -> tuple[dict[str, str], dict[s
     return {n: text for n, text in options.items() if n not in properties}, properties
 
 
+def check_no_schema(*, given: bool) -> None:
+    """Refuse a schema that is given for a read."""
+    if given:
+        problem = "a Delta table has its own schema; remove it, and select the columns"
+        raise InvalidArgumentError(argument="schema", problem=problem)
+
+
 def one_path(path: Any, options: Mapping[str, str]) -> str:
     """Return the path of a read or write: an argument, or an option.
 

@@ -18,6 +18,7 @@ from sparkdelta.spark_api.options import (
     READ_STREAM,
     WRITE_STREAM,
     arguments,
+    check_no_schema,
     is_delta,
     one_path,
     table_properties,
@@ -44,9 +45,7 @@ def load(
         rows: DataFrame = original(reader, path, format, schema, **options)
         return rows
     state = builders.reader(reader.options(**options))
-    if schema is not None or state.has_schema:
-        problem = "a Delta table has its own schema; remove it, and select the columns"
-        raise InvalidArgumentError(argument="schema", problem=problem)
+    check_no_schema(given=schema is not None or state.has_schema)
     return _read(spark, one_path(path, state.options), dict(state.options))
 
 

@@ -43,7 +43,7 @@ class Deleted:
     num_files, num_bytes, num_directories
         Without those that were gone.
     num_problems
-        Of what could not be deleted; `problem` is one of them.
+        The number of files that could not be deleted; `problem` is the error of one of them.
     """
 
     num_files: int = 0

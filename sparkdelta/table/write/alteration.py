@@ -41,8 +41,8 @@ class Alteration:
     dropped_features
         Names of table features that the protocol loses.
     preparation
-        What must be committed first, after which the statement is to be looked at again; None if
-        nothing must be.
+        The work to commit first, after which the statement is evaluated again; None if there is
+        none.
     """
 
     change: TableChange
