@@ -148,3 +148,4 @@ def test_what_is_read(
     root = load_snapshot(spark, table).path
     assert version_read(rows, root) == version
     assert version_read(rows, f"{root}2") is None
+    spark.catalog.clearCache()

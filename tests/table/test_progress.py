@@ -245,7 +245,9 @@ def test_where_bars_are_shown(
     for user in (loading, scanning):
         monkeypatch.setattr(user, "progress", record)
     read_delta(spark, str(table))
-    load_snapshot(spark, str(table)).refresh().cache().scan().report()
+    cached = load_snapshot(spark, str(table)).refresh().cache()
+    cached.scan().report()
+    cached.uncache()
     read_delta(spark, str(table), progress=False)
     DeltaTable.forPath(spark, str(table)).toDF()
     assert shown == [

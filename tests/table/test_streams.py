@@ -115,6 +115,7 @@ def test_batches(spark: SparkSession, table_path: str, bound: int) -> None:
     """
     path = Path(table_path)
     table(path, SNAPSHOT)
+    spark.catalog.clearCache()  # of other tests
     source = stream(spark, path, max_files_per_trigger=2)
     for version, actions in ((2, COMMIT), (3, [add("o", dataChange=False)]), (4, [add("n")])):
         write_commit(path, version, actions)
