@@ -77,12 +77,11 @@ DELETES: list[tuple[Any, Callable[[Any], bool]]] = [
 @pytest.mark.parametrize(
     ("properties", "partition_by"),
     [
-        ({}, None),
-        ({**VECTORS, **ROW_IDS}, None),
-        ({**CHANGES, **MAPPED}, ["part"]),
-        ({**VECTORS, **CHANGES, **MAPPED, **ROW_IDS}, ["part"]),
+        pytest.param({}, None, id="plain", marks=pytest.mark.full),
+        pytest.param({**VECTORS, **ROW_IDS}, None, id="vectors", marks=pytest.mark.full),
+        pytest.param({**CHANGES, **MAPPED}, ["part"], id="changes", marks=pytest.mark.full),
+        pytest.param({**VECTORS, **CHANGES, **MAPPED, **ROW_IDS}, ["part"], id="all"),
     ],
-    ids=["plain", "vectors", "changes", "all"],
 )
 def test_deleted_rows_are_gone(
     spark: SparkSession, table_path: str, properties: dict[str, str], partition_by: Any
@@ -157,6 +156,7 @@ def test_whole_files_are_not_read(spark: SparkSession, table_path: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["t", "a b", "part"])
+@pytest.mark.full
 def test_the_alias_of_the_table_in_conditions(
     spark: SparkSession, table_path: str, name: str
 ) -> None:

@@ -76,7 +76,11 @@ def actions(path: str, version: int) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(
-    ("properties", "partition_by"), [({}, None), (ALL, ["part"])], ids=["plain", "all"]
+    ("properties", "partition_by"),
+    [
+        pytest.param({}, None, id="plain", marks=pytest.mark.full),
+        pytest.param(ALL, ["part"], id="all"),
+    ],
 )
 def test_clauses_of_all_kinds(
     spark: SparkSession, table_path: str, properties: dict[str, str], partition_by: Any
@@ -171,6 +175,7 @@ def test_nothing_to_do(spark: SparkSession, table_path: str) -> None:
     assert load_snapshot(spark, table_path).version == 0
 
 
+@pytest.mark.full
 def test_a_row_that_kept_one_out_is_deleted_meanwhile(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,7 @@ def test_clauses(
         assert merged(spark, table_path, source, all_of) == expected
 
 
+@pytest.mark.full
 def test_rules_of_the_table(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#generated-columns, PROTOCOL.md#identity-columns, PROTOCOL.md#default-columns"""
     table = (

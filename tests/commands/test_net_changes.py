@@ -112,12 +112,12 @@ def history(spark: SparkSession, path: str, seed: int, steps: int) -> None:
     ("properties", "partition_by", "seed"),
     [
         pytest.param(VECTORS, ["part"], 1, id="values"),
-        pytest.param(MAPPED, None, 2, id="without vectors", marks=pytest.mark.full),
-        pytest.param({**ROW_IDS, **MAPPED}, None, 3, id="ids without vectors",
-                     marks=pytest.mark.full),
-        pytest.param({**VECTORS, **ROW_IDS}, ["part"], 4, id="ids", marks=pytest.mark.full),
+        pytest.param(MAPPED, None, 2, id="without vectors"),
+        pytest.param({**ROW_IDS, **MAPPED}, None, 3, id="ids without vectors"),
+        pytest.param({**VECTORS, **ROW_IDS}, ["part"], 4, id="ids"),
     ],
 )  # fmt: skip
+@pytest.mark.full
 def test_random_histories(
     spark: SparkSession, table_path: str, properties: dict[str, str], partition_by: Any, seed: int
 ) -> None:
@@ -167,6 +167,7 @@ def test_only_files_that_differ_are_read(spark: SparkSession, table_path: str) -
     assert read_changes(spark, table_path, start_version=0, net=True).count() == 99
 
 
+@pytest.mark.full
 def test_what_equal_values_are(spark: SparkSession, table_path: str) -> None:
     """Rows count as often as they occur; maps have no order, and NaN is equal to NaN."""
     texts = (

@@ -71,6 +71,7 @@ def history(spark: SparkSession, path: str) -> dict[str, Any]:
         pytest.param({}, None, "plans", id="rewritten", marks=pytest.mark.full),
     ],
 )  # fmt: skip
+@pytest.mark.full
 def test_rows_are_those_of_then(
     spark: SparkSession,
     table_path: str,

@@ -79,12 +79,11 @@ UPDATES: list[tuple[Any, dict[str, Any], Callable[[Row], bool], Callable[[Row], 
 @pytest.mark.parametrize(
     ("properties", "partition_by"),
     [
-        ({}, None),
-        ({**VECTORS, **ROW_IDS}, None),
-        ({**CHANGES, **MAPPED}, ["part"]),
-        ({**VECTORS, **CHANGES, **MAPPED, **ROW_IDS}, ["part"]),
+        pytest.param({}, None, id="plain", marks=pytest.mark.full),
+        pytest.param({**VECTORS, **ROW_IDS}, None, id="vectors", marks=pytest.mark.full),
+        pytest.param({**CHANGES, **MAPPED}, ["part"], id="changes", marks=pytest.mark.full),
+        pytest.param({**VECTORS, **CHANGES, **MAPPED, **ROW_IDS}, ["part"], id="all"),
     ],
-    ids=["plain", "vectors", "changes", "all"],
 )
 def test_updated_rows(
     spark: SparkSession, table_path: str, properties: dict[str, str], partition_by: Any

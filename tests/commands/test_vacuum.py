@@ -119,6 +119,7 @@ def is_hidden(name: str) -> bool:
 
 
 @pytest.mark.parametrize("group", [None, pytest.param("Parquet", marks=pytest.mark.full)])
+@pytest.mark.full
 def test_random_trees(spark: SparkSession, tmp_path: Path, group: str | None) -> None:
     """Exactly the old, visible files that nothing needs go, and nothing outside the root.
 

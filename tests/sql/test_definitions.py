@@ -67,6 +67,7 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
         sql(f"ALTER TABLE {t} SET LOCATION '/elsewhere'")
 
 
+@pytest.mark.full
 def test_tables_by_name(enabled: SparkSession, tmp_path: Path) -> None:
     sql, place = enabled.sql, str(tmp_path / "placed")
     try:

@@ -72,6 +72,7 @@ def test_partitions_that_a_commit_wrote_into(
     assert read_delta(spark, table_path).count() == 18
 
 
+@pytest.mark.full
 def test_the_new_files_of_a_clustered_table(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

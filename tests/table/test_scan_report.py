@@ -84,6 +84,7 @@ COUNTS: dict[str | None, tuple[list[int | None], list[int | None]]] = {
 }
 
 
+@pytest.mark.full
 def test_what_is_counted(snapshot: Snapshot) -> None:
     scans = {where: snapshot.scan(where) for where in COUNTS}
     found = {

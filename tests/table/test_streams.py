@@ -298,6 +298,7 @@ def test_columns_that_are_renamed(spark: SparkSession, table_path: str) -> None:
     assert len(list(ends(stream(spark, path)))) == 1
 
 
+@pytest.mark.full
 def test_commits_that_are_gone(spark: SparkSession, table_path: str) -> None:
     path = Path(table_path)
     write_delta(spark.range(1), table_path, properties={"delta.checkpointInterval": "2"})

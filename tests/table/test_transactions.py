@@ -150,6 +150,7 @@ def test_file_actions_from_a_frame(spark: SparkSession, table: str, large: bool)
 
 @LARGE
 @pytest.mark.usefixtures("few")
+@pytest.mark.full
 def test_change_files_from_a_frame(spark: SparkSession, table: str, large: bool) -> None:
     """PROTOCOL.md#add-cdc-file: a change file may be one that is added; replay ignores it."""
     snapshot = open_snapshot(spark, table)
@@ -221,6 +222,7 @@ def tracked(spark: SparkSession, path: str) -> Snapshot:
 
 @LARGE
 @pytest.mark.usefixtures("few")
+@pytest.mark.full
 def test_row_ids_of_many_files(
     spark: SparkSession, table_path: str, large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,6 +118,7 @@ def test_files_and_deletion_vectors(spark: SparkSession, table: Path) -> None:
 
 
 @pytest.mark.usefixtures("looking")
+@pytest.mark.full
 def test_footers_when_asked(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -171,6 +172,7 @@ def test_bounds_that_are_not_those_of_the_footers(spark: SparkSession, table: Pa
 
 
 @pytest.mark.usefixtures("commits")
+@pytest.mark.full
 def test_a_version_checksum_that_disagrees(spark: SparkSession, table: Path) -> None:
     write_version_checksum(spark, str(table))
     file = table / f"_delta_log/{3:020d}.crc"
@@ -208,6 +210,7 @@ def test_a_version_checksum_that_lacks_something(
     assert {problem.split()[0] for _, _, problem in found(spark, table)} == fields
 
 
+@pytest.mark.full
 def test_log_compactions_that_disagree_with_their_commits(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -223,6 +226,7 @@ def test_log_compactions_that_disagree_with_their_commits(
     assert {check for check, _, _ in found(spark, table)} == {"log compaction"}
 
 
+@pytest.mark.full
 def test_what_a_checkpoint_says_of_a_file_for_planning(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -243,6 +247,7 @@ def test_what_a_checkpoint_says_of_a_file_for_planning(
         assert all("does not match the log" in problem for problem in problems)
 
 
+@pytest.mark.full
 def test_tombstones_that_have_not_expired(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -259,6 +264,7 @@ def test_tombstones_that_have_not_expired(
 
 
 @pytest.mark.usefixtures("commits")
+@pytest.mark.full
 def test_a_lost_end_of_the_log(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#last-checkpoint-file"""
     write_version_checksum(spark, str(table))
@@ -288,6 +294,7 @@ def test_nothing_is_replayed_from_a_broken_checkpoint(
 
 
 @pytest.mark.usefixtures("commits")
+@pytest.mark.full
 def test_an_order_of_features_is_no_difference(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -329,6 +336,7 @@ def test_checkpoints_that_disagree_with_replay(
 
 
 @pytest.mark.parametrize("as_json", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.full
 def test_sidecars_that_are_not_as_their_checkpoint_says(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]], as_json: bool
 ) -> None:
@@ -398,6 +406,7 @@ def test_a_torn_line_is_a_finding(spark: SparkSession, table: Path) -> None:
 
 
 @pytest.mark.usefixtures("commits")
+@pytest.mark.full
 def test_more_findings_than_the_driver_takes(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
