@@ -110,7 +110,7 @@ def restore(
             ),
             staged=change.actions,
             file_actions=actions,
-            read=ReadSet(whole_table=True),
+            read=ReadSet(whole_table=True, row_ids=True),
             tags=commit_tags(change.after, None),
         ).commit()
     run_commit_hooks(done)
@@ -160,8 +160,8 @@ def _metrics(actions: DataFrame, then: Snapshot) -> dict[str, int]:
     """The metrics by their names in history."""
     [files] = read_rows(
         actions.selectExpr(
-            "count(add.path) AS numRestoredFiles",
-            "coalesce(sum(add.size), 0) AS restoredFilesSize",
+            "count_if(add.dataChange) AS numRestoredFiles",
+            "coalesce(sum(add.size) FILTER (WHERE add.dataChange), 0) AS restoredFilesSize",
             "count(remove.path) AS numRemovedFiles",
             "coalesce(sum(remove.size), 0) AS removedFilesSize",
         ),
@@ -186,7 +186,7 @@ def _check_restored(spark: SparkSession, actions: DataFrame, count: int, then: S
     if not count:
         return
     file = absolute_path("add.path", table_root=then.path)
-    files = actions.filter("add.path IS NOT NULL").selectExpr(
+    files = actions.filter("add.dataChange").selectExpr(
         f"{file} AS file",
         "add.size",
         "CAST(NULL AS LONG) AS numRecords",

@@ -94,6 +94,8 @@ class ReadSet:
     leaves_rows
         True if it read rows that match a predicate and leaves them as they are: a concurrent commit
         must not remove a file, which may have had one.
+    row_ids
+        True if it read the row ids of files: a concurrent commit must not give them others.
     app_ids
         The applications whose transaction identifiers it read.
     """
@@ -102,6 +104,7 @@ class ReadSet:
     files: frozenset[FileKey] = frozenset()
     whole_table: bool = False
     leaves_rows: bool = False
+    row_ids: bool = False
     app_ids: frozenset[str] = frozenset()
 
     @property
@@ -136,10 +139,11 @@ class WinningCommit:
         """True if commitInfo has `isBlindAppend`; otherwise the commit may have read any file."""
         return self.commit_info.get("isBlindAppend") is True
 
-    @property
-    def recommits_files(self) -> bool:
-        """True if its files were there before, with the same rows."""
-        return self.operation in RECOMMITS
+    def adds_for(self, read: ReadSet) -> bool:
+        """True if its files count as added: not if they were there before, with the same rows, for
+        a transaction that read nothing else of them.
+        """
+        return read.row_ids or self.operation not in RECOMMITS
 
     @property
     def operation(self) -> str:
@@ -195,7 +199,7 @@ def file_conflicts(
         See `may_match`.
     """
     conflicts = {}
-    for add in () if winner.recommits_files else winner.adds:
+    for add in winner.adds if winner.adds_for(read) else ():
         matches = (may_match(p, add.partition_values, partition_types) for p in read.predicates)
         if read.whole_table or any(matches):
             conflicts[conflict_of_added_file(is_blind_append=winner.is_blind_append)] = add.path

@@ -111,6 +111,37 @@ def test_rows_are_those_of_then(
     assert verify(spark, table_path, footers=True).is_clean
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("is_enabled", [False, True])
+def test_row_ids_are_those_of_before_they_were_dropped(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, is_enabled: bool
+) -> None:
+    """PROTOCOL.md#row-ids: a restored row has its row id, which no other row gets, whether its file
+    has none now, has others, or was removed.
+    """
+    create(spark, table_path, {**ROW_IDS, "delta.enableChangeDataFeed": "true"})
+    table = DeltaTable.forPath(spark, table_path)
+    table.update("id % 20 < 2", {"part": "'new'"})  # other files, with the row ids of then
+    before = stored(spark, table_path, *ROW_ID_COLUMNS)
+    table.dropFeatureSupport("rowTracking")
+    if is_enabled:
+        alter_table(spark, table_path).set_properties(ROW_IDS)
+        table.delete("id < 10")  # two files
+    else:
+        monkeypatch.setattr(transaction, "MAX_VALUE_ACTIONS", 1)
+    (metrics,) = table.restoreToVersion(1).collect()
+    assert (metrics.num_restored_files, metrics.num_removed_files) == (2 * is_enabled, 0)
+    assert stored(spark, table_path, *ROW_ID_COLUMNS) == before
+    version = load_snapshot(spark, table_path).version
+    changes = read_changes(spark, table_path, start_version=version).collect()
+    assert sorted(row["id"] for row in changes) == [*range(10 * is_enabled)]
+    more = spark.sql("SELECT 99L AS id, 1L AS `a-é.b`, 'z' AS part")
+    write_delta(more, table_path, mode="append")
+    assert len({row[3] for row in stored(spark, table_path, *ROW_ID_COLUMNS)}) == 31
+    files = load_snapshot(spark, table_path).add_files()
+    assert not files.filter("baseRowId IS NULL OR defaultRowCommitVersion IS NULL").count()
+
+
 def test_the_table_is_that_of_then(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#change-metadata: schema and properties go back, the protocol does not.
 

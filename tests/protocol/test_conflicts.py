@@ -17,6 +17,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
 from sparkdelta.protocol.conflicts import (
     RULES,
+    UNBACKFILL,
     Conflict,
     ReadSet,
     WinningCommit,
@@ -325,3 +326,17 @@ def test_domains(domain, counts):
     won = WinningCommit(7, domains=(DomainMetadata(domain, "{}"),))
     found = table_conflicts(won, app_ids=frozenset(), domains=frozenset({"d", "delta.rowTracking"}))
     assert (Conflict.CHANGED_DOMAIN in found) == counts
+
+
+@pytest.mark.parametrize("row_ids", [False, True])
+def test_files_that_are_committed_again(row_ids):
+    """They have the same rows: only who read their row ids has read something else."""
+    winner = WinningCommit(1, commit_info={"operation": UNBACKFILL}, adds=(add("a", 1, False),))
+    found = file_conflicts(
+        winner,
+        read=ReadSet(whole_table=True, row_ids=row_ids),
+        removes=frozenset(),
+        partition_types=TYPES,
+        table_root=ROOT,
+    )
+    assert found == ({Conflict.ADDED_WHERE_READ: "a"} if row_ids else {})

@@ -101,7 +101,7 @@ class SparkConflictDetector:
         small = self.small
         frame = conflicting_files(
             parse_log_lines(lines, actions=actions("add", "remove")),
-            adds_rows=not winner.recommits_files,
+            adds_rows=winner.adds_for(small.read),
             reads_whole_table=small.read.whole_table,
             leaves_rows=small.read.leaves_rows,
             skipping=self.skipping,

@@ -27,11 +27,9 @@ from sparkdelta.frames.commit.commit_lines import (
     repeated_files,
 )
 from sparkdelta.frames.skipping.data_skipping import DataSkipping
-from sparkdelta.protocol.actions import DomainMetadata
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.file_actions import AddCDCFile, AddFile, RemoveFile, file_key
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.protocol.row_ids import NO_ROW_IDS, ROW_TRACKING_DOMAIN, high_water_mark
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import assigns_row_ids
@@ -51,6 +49,7 @@ from sparkdelta.table.commit.staged_lines import StagedLines
 from sparkdelta.table.commit.vector_rebase import VectorRebase
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.staging import Staging, staging
+from sparkdelta.table.write.row_id_marks import row_id_mark
 
 MAX_VALUE_ACTIONS = 10_000
 """Up to this many file actions of a commit come to the driver as values."""
@@ -200,7 +199,7 @@ class Transaction:
             protocol=snapshot.protocol,
             metadata=snapshot.metadata,
             timestamp=snapshot.timestamp_ms if has_timestamps else None,
-            row_id_mark=_row_id_mark(snapshot),
+            row_id_mark=row_id_mark(snapshot),
         )
 
     def _detector(self, staged: StagedActions, removed: DataFrame | None) -> ConflictDetector:
@@ -296,20 +295,6 @@ def _materialized(frame: DataFrame, stage: Staging) -> DataFrame:
     stage.write_parquet(frame, _ACTIONS, {"parquet.block.size": str(_ROW_GROUP_BYTES)})
     rows, _ = stage.read_parquet(_ACTIONS, frame.schema)
     return rows
-
-
-def _row_id_mark(snapshot: Snapshot) -> int:
-    if not is_supported(snapshot.protocol, TableFeature.ROW_TRACKING):
-        return NO_ROW_IDS
-    rows = read_rows(
-        snapshot.domain_metadata().filter(f"domain = '{ROW_TRACKING_DOMAIN}'"),
-        what="row id high-water mark",
-        bound=1,
-        version=snapshot.version,
-    )
-    domains = [DomainMetadata.from_dict(row.asDict(recursive=True)) for row in rows]
-    domain = domains[0] if domains else None
-    return high_water_mark(domain, path=snapshot.path, version=snapshot.version)
 
 
 def _partition_types(snapshot: Snapshot | None) -> dict[str, tuple[str, str]]:

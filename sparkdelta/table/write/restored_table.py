@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#action-reconciliation, PROTOCOL.md#add-file-and-remove-file
+PROTOCOL.md#action-reconciliation, PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#row-ids
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sparkdelta.frames.commit.commit_lines import add_fields
 from sparkdelta.frames.log.file_keys import canonical_path, deletion_vector_id
 from sparkdelta.protocol.actions import DomainMetadata
 from sparkdelta.protocol.protocol_upgrades import upgraded_protocol
-from sparkdelta.protocol.row_ids import ROW_TRACKING_DOMAIN
+from sparkdelta.protocol.row_ids import ROW_TRACKING_DOMAIN, high_water_mark
 from sparkdelta.protocol.table_features import supported_features
 from sparkdelta.protocol.table_properties import (
     ENABLE_IN_COMMIT_TIMESTAMPS,
@@ -31,12 +31,14 @@ from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.identity_columns import identity_marks
 from sparkdelta.table.write.rewriting import remove_actions
+from sparkdelta.table.write.row_id_marks import row_id_mark
 from sparkdelta.table.write.table_change import TableChange
 
 MAX_DOMAINS = 10_000
 """The most metadata domains of a table that the driver compares."""
 
 _PATH, _VECTOR = "sparkdelta:path", "sparkdelta:vector"
+_IS_LIVE, _ROW_ID = "sparkdelta:live", "sparkdelta:rowId"
 _OF_THE_LOG = (
     ENABLE_IN_COMMIT_TIMESTAMPS,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
@@ -81,7 +83,8 @@ def restored_table(now: Snapshot, then: Snapshot) -> TableChange:
 def differing_files(now: Snapshot, then: Snapshot) -> DataFrame:
     """The actions that make the files of an earlier version those of the table.
 
-    A file with another deletion vector is both removed and added.
+    A file with another deletion vector is both removed and added. One that got other row ids since,
+    or lost them, as row tracking was dropped, gets those of then, without `dataChange`.
 
     Returns
     -------
@@ -90,13 +93,22 @@ def differing_files(now: Snapshot, then: Snapshot) -> DataFrame:
 
     References
     ----------
-    PROTOCOL.md#add-file-and-remove-file
+    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#row-ids
     """
     of_now, of_then = (_keyed(snapshot) for snapshot in (now, then))
     keys = [_PATH, _VECTOR]
-    restored = of_then.join(of_now.select(keys), keys, "left_anti")
+    is_new = f"`{_IS_LIVE}` IS NULL"
+    # An id that a file without one has got since is unique, unless ids began anew in between.
+    has_other_ids = (
+        f"NOT baseRowId <=> `{_ROW_ID}` "
+        f"AND (baseRowId IS NOT NULL OR `{_ROW_ID}` <= {row_id_mark(then)}L)"
+    )
+    live = of_now.selectExpr(
+        *(f"`{key}`" for key in keys), f"baseRowId AS `{_ROW_ID}`", f"TRUE AS `{_IS_LIVE}`"
+    )
+    restored = of_then.join(live, keys, "left").filter(f"{is_new} OR ({has_other_ids})")
     removed = of_now.join(of_then.select(keys), keys, "left_anti")
-    adds = add_fields(then.configuration.statistics, dataChange="true")
+    adds = add_fields(then.configuration.statistics, dataChange=is_new)
     return restored.selectExpr(f"{adds} AS add").unionByName(
         remove_actions(removed), allowMissingColumns=True
     )
@@ -109,10 +121,15 @@ def _keyed(snapshot: Snapshot) -> DataFrame:
 
 
 def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:
-    """The domains that differ; row ids go on from where they are, if they were not dropped."""
+    """The domains that differ; row ids go on after those of both versions, of which the earlier one
+    may have higher ones, if row tracking was dropped since.
+    """
     of_now, of_then = _domains(now), _domains(then)
-    if ROW_TRACKING_DOMAIN in of_now:
-        of_then[ROW_TRACKING_DOMAIN] = of_now[ROW_TRACKING_DOMAIN]
+    marks = [of[ROW_TRACKING_DOMAIN] for of in (of_now, of_then) if ROW_TRACKING_DOMAIN in of]
+    if marks:
+        of_then[ROW_TRACKING_DOMAIN] = max(
+            marks, key=lambda mark: high_water_mark(mark, path=now.path, version=now.version)
+        )
     changed = [domain for name, domain in of_then.items() if of_now.get(name) != domain]
     gone = [replace(d, removed=True) for name, d in of_now.items() if name not in of_then]
     return (*changed, *gone)
