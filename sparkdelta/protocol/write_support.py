@@ -15,7 +15,6 @@ from sparkdelta.protocol.table_features import TableFeature, check_writable, is_
 
 _NEVER_WRITTEN = (
     TableFeature.COLLATIONS,
-    TableFeature.MATERIALIZE_PARTITION_COLUMNS,
     TableFeature.ICEBERG_COMPAT_V3,
     TableFeature.ICEBERG_WRITER_COMPAT_V1,
     TableFeature.ICEBERG_WRITER_COMPAT_V3,

@@ -11,7 +11,7 @@ from sparkdelta.exceptions import UnsupportedFormatError
 from sparkdelta.protocol.actions import Metadata, Protocol
 from sparkdelta.protocol.iceberg_compatibility import iceberg_version
 from sparkdelta.protocol.predicates import ColumnPath
-from sparkdelta.protocol.table_features import check_readable
+from sparkdelta.protocol.table_features import TableFeature, check_readable, is_supported
 from sparkdelta.protocol.table_properties import (
     ColumnMappingMode,
     InCommitTimestamps,
@@ -110,6 +110,19 @@ class TableConfiguration:
     def iceberg_version(self) -> int | None:
         """The active version of Iceberg compatibility."""
         return iceberg_version(self.protocol, self.properties)
+
+    @property
+    def stores_partition_columns(self) -> bool:
+        """True if new data files must hold the partition columns, too.
+
+        References
+        ----------
+        PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+        protocol_rfcs/materialize-partition-columns.md
+        """
+        return self.iceberg_version is not None or is_supported(
+            self.protocol, TableFeature.MATERIALIZE_PARTITION_COLUMNS
+        )
 
     @property
     def statistics_columns(self) -> tuple[ColumnPath, ...]:

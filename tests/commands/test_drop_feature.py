@@ -87,6 +87,10 @@ USES: dict[str, tuple[dict[str, str], Use]] = {
     "vacuumProtocolCheck": (supported("vacuumProtocolCheck"), use_nothing),
     "domainMetadata": (supported("domainMetadata"), use_domain),
     "inCommitTimestamp": ({"delta.enableInCommitTimestamps": "true"}, use_nothing),
+    "materializePartitionColumns": (
+        {"delta.enableMaterializePartitionColumnsFeature": "true"},
+        use_nothing,
+    ),
     "rowTracking": ({"delta.enableRowTracking": "true"}, use_nothing),
     "typeWidening": ({"delta.enableTypeWidening": "true"}, use_wider_types),
 }

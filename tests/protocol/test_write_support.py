@@ -12,7 +12,7 @@ NO_OBSTACLE = [
     "identityColumns", "allowColumnDefaults", "columnMapping", "deletionVectors", "timestampNtz",
     "v2Checkpoint", "vacuumProtocolCheck", "typeWidening", "domainMetadata", "inCommitTimestamp",
     "checkpointProtection", "clustering", "rowTracking", "variantType", "variantShredding",
-    "icebergCompatV1", "icebergCompatV2",
+    "icebergCompatV1", "icebergCompatV2", "materializePartitionColumns",
 ]  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def lay_out(
     """
     names = directory_names(table)
     directories = tuple(names.values())
-    has_partitions = table.iceberg_version is not None  # in the files, too
+    has_partitions = table.stores_partition_columns
     laid_out = written_rows(
         rows, table.schema.fields, names, file_columns, with_partitions=has_partitions
     )
@@ -101,7 +101,7 @@ def directory_names(table: TableConfiguration) -> dict[str, str]:
     """The name of each partition column's directories: its own but where Spark would hide them, or
     where it is that of another column of the rows or files.
     """
-    data = table.schema.fields if table.iceberg_version is not None else table.data_fields
+    data = table.schema.fields if table.stores_partition_columns else table.data_fields
     taken = {field.name.lower() for field in data}
     taken |= {physical_name(field, table.column_mapping).lower() for field in data}
     names: dict[str, str] = {}
