@@ -16,7 +16,7 @@ from sparkdelta.maintenance import (
     write_checkpoint,
     write_version_checksum,
 )
-from sparkdelta.sessions import disable, enable, sql
+from sparkdelta.sessions import configure, disable, enable, sql
 from sparkdelta.streams import read_stream, write_stream
 from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.snapshot import Snapshot
@@ -34,6 +34,7 @@ __all__ = [
     "clean_log",
     "clone",
     "compact_log",
+    "configure",
     "convert_to_delta",
     "disable",
     "enable",

@@ -7,7 +7,6 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
@@ -66,6 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     limit(changes)
     verify = command("verify", "check log and files; exit code 1 if there are findings")
     verify.add_argument("--footers", action="store_true", help="open every data file")
+    convert = command("convert", "convert a directory of Parquet files to a table")
+    convert.add_argument("--partition-schema", help="such as 'day DATE, id INT'; none by default")
+    convert.add_argument("--no-statistics", action="store_true", help="read no statistics")
     command("checkpoint", "write a checkpoint of the latest version")
     optimize = command("optimize", "rewrite small files as larger ones")
     optimize.add_argument("--where", help="a SQL condition on partition columns")
@@ -104,8 +106,18 @@ def _verify(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
     return [found.as_dict()], DONE if found.is_clean else FAILED
 
 
+def _convert(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
+    result = sparkdelta.convert_to_delta(
+        spark,
+        options.path,
+        partition_schema=options.partition_schema,
+        collect_statistics=not options.no_statistics,
+    )
+    return [result.as_dict()], DONE
+
+
 def _checkpoint(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
-    return [asdict(sparkdelta.write_checkpoint(spark, options.path))], DONE
+    return [sparkdelta.write_checkpoint(spark, options.path).as_dict()], DONE
 
 
 def _optimize(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
@@ -126,6 +138,7 @@ _COMMANDS: Mapping[str, Callable[[SparkSession, Namespace], tuple[Answer, int]]]
     "files": _files,
     "changes": _changes,
     "verify": _verify,
+    "convert": _convert,
     "checkpoint": _checkpoint,
     "optimize": _optimize,
     "vacuum": _vacuum,

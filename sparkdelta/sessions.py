@@ -46,6 +46,21 @@ def enable(spark: SparkSession) -> SparkSession:
     return spark
 
 
+def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """Make a session builder enable the session that it creates, see `enable`.
+
+    It takes the place of delta-spark's ``configure_spark_with_delta_pip``, and sets nothing: there
+    are no JARs, extensions or catalogs to configure.
+
+    Examples
+    --------
+    >>> spark = configure(SparkSession.builder.appName("a")).getOrCreate()  # doctest: +SKIP
+    """
+    create = builder.getOrCreate
+    vars(builder)["getOrCreate"] = lambda: enable(create())
+    return builder
+
+
 def disable(spark: SparkSession) -> None:
     """Undo `enable`: the session's readers and writers are PySpark's again."""
     disable_session(spark)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -28,6 +28,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.write_support import check_data_writable
@@ -67,7 +68,7 @@ class CloneOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CloneResult:
+class CloneResult(Result):
     """The outcome of a clone; sizes are in bytes.
 
     Attributes
@@ -100,10 +101,6 @@ class CloneResult:
             f"{self.version} of {self.target}: {self.num_copied_files} files "
             f"({self.copied_files_size} bytes) copied, {self.num_removed_files} removed"
         )
-
-    def as_dict(self) -> dict[str, object]:
-        """The attributes by their names, as JSON has them."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -25,6 +25,7 @@ from sparkdelta.exceptions import (
     MissingProviderError,
     PathOutsideTableError,
 )
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_features import TableFeature, is_supported
@@ -42,7 +43,7 @@ _IDENTIFIER = re.compile(r"(?P<source>\w+)\s*\.\s*`(?P<path>(?:[^`]|``)+)`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConvertResult:
+class ConvertResult(Result):
     """The outcome of a conversion.
 
     Attributes
@@ -61,10 +62,6 @@ class ConvertResult:
         if self.version is None:
             return f"Nothing to do: {self.path} is a Delta table"
         return f"Converted {self.num_converted_files} files ({self.num_bytes} bytes) of {self.path}"
-
-    def as_dict(self) -> dict[str, object]:
-        """The attributes by their names, as JSON has them."""
-        return asdict(self)
 
 
 def convert(spark: SparkSession, path: str, options: ConvertOptions) -> ConvertResult:

@@ -8,7 +8,7 @@ PROTOCOL.md#per-file-statistics
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
@@ -23,6 +23,7 @@ from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.protocol.column_lists import column_list
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.schema.column_mapping import physical_path
 from sparkdelta.schema.statistics_columns import found_column, string_prefix_length
@@ -40,7 +41,7 @@ OPERATION = "COMPUTE STATS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatisticsResult:
+class StatisticsResult(Result):
     """The outcome of `sparkdelta.recompute_statistics`.
 
     Attributes
@@ -54,10 +55,6 @@ class StatisticsResult:
     path: str
     version: Version | None = None
     num_files: int = 0
-
-    def as_dict(self) -> dict[str, object]:
-        """The attributes by their names, as JSON has them."""
-        return asdict(self)
 
 
 def recompute_statistics(

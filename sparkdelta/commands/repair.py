@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -22,6 +22,7 @@ from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.protocol.last_checkpoint import parse_last_checkpoint
 from sparkdelta.protocol.log_files import LAST_CHECKPOINT, Version
 from sparkdelta.protocol.log_segment import complete_checkpoints
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_features import Writing
 from sparkdelta.protocol.table_properties import is_append_only
@@ -75,7 +76,7 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepairResult:
+class RepairResult(Result):
     """The outcome of `sparkdelta.repair`; its string form is a report.
 
     Attributes
@@ -105,10 +106,6 @@ class RepairResult:
             why = _UNTOUCHED.get(check)
             lines.append(f"  left: {check} {path}: {problem}{f' ({why})' if why else ''}")
         return "\n".join(lines)
-
-    def as_dict(self) -> dict[str, object]:
-        """The attributes by their names, as JSON has them."""
-        return asdict(self)
 
 
 def repair(spark: SparkSession, path: str, *, dry_run: bool = True) -> RepairResult:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -24,6 +24,7 @@ from sparkdelta.frames.log.file_references import LIVE, REMOVED, VECTOR
 from sparkdelta.frames.log.vacuum_outcomes import UNNEEDED, YOUNG
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.log_segment import readable_commits
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.retention import deleted_file_retention_ms
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_features import Writing
@@ -75,7 +76,7 @@ class FileCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VacuumResult:
+class VacuumResult(Result):
     """The outcome of VACUUM; its string form is a report.
 
     Attributes
@@ -133,10 +134,6 @@ class VacuumResult:
                 "files that they removed"
             )
         return "\n".join(lines)
-
-    def as_dict(self) -> dict[str, object]:
-        """The attributes by their names, as JSON has them."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from sparkdelta.frames.rows.conformed_rows import retyped_rows
 from sparkdelta.protocol.actions import TransactionIdentifier
 from sparkdelta.protocol.change_types import ChangeType
 from sparkdelta.protocol.conflicts import ReadSet
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.transaction import Transaction, last_transaction_version
@@ -65,7 +66,7 @@ _MAX_REWRITES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class WriteResult:
+class WriteResult(Result):
     """The outcome of a write.
 
     Attributes

@@ -24,6 +24,8 @@ from sparkdelta.protocol.commit_timestamps import utc_datetime
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, listing_prefix
 from sparkdelta.protocol.log_segment import LogSegment, extend_log_segment
 from sparkdelta.protocol.predicates import Predicate
+from sparkdelta.protocol.results import html_table
+from sparkdelta.protocol.table_features import supported_features
 from sparkdelta.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
@@ -76,6 +78,22 @@ class Snapshot:
         if self._state.num_files is not None:
             shown.append(f"files={self._state.num_files}")
         return f"Snapshot({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        protocol = self.protocol
+        features = sorted(feature.value for feature in supported_features(protocol))
+        facts = {
+            "path": self.path,
+            "version": self.version,
+            "timestamp": self.timestamp if self._knows_timestamp else None,
+            "files": self._state.num_files,
+            "columns": self.schema.simpleString(),
+            "partition columns": ", ".join(self.metadata.partition_columns),
+            "protocol": f"{protocol.min_reader_version}, {protocol.min_writer_version}",
+            "features": ", ".join(features),
+            "properties": ", ".join(f"{key}={value}" for key, value in self.properties.items()),
+        }
+        return html_table({name: value for name, value in facts.items() if value not in (None, "")})
 
     @property
     def _knows_timestamp(self) -> bool:

@@ -73,7 +73,7 @@ def test_the_public_names() -> None:
     assert set(sparkdelta.__all__) == {
         "AlterTable", "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
         "read_changes", "alter_table", "clean_log", "clone", "compact_log", "convert_to_delta",
-        "disable", "enable",
+        "configure", "disable", "enable",
         "optimize", "recompute_statistics", "reorg", "repair", "sql",
         "vacuum", "verify",
         "write_checkpoint", "write_version_checksum", "write_delta", "write_stream",

@@ -32,6 +32,10 @@ def test_commands(
     assert run("checkpoint")[0]["version"] == 1
     assert run("optimize", "--dry-run")
     assert run("vacuum", "--dry-run")
+    parquet = str(tmp_path / "parquet")
+    spark.range(3).coalesce(1).write.parquet(parquet)
+    assert main(["convert", parquet, "--no-statistics", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["num_converted_files"] == 1
     assert main(["history", table_path]) == 0
     assert "WRITE" in capsys.readouterr().out
     assert main(["describe", str(tmp_path / "nothing")]) == 1

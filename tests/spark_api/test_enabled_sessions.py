@@ -168,6 +168,17 @@ def test_everything_else_is_pysparks(spark: SparkSession, tmp_path: Path) -> Non
         spark.read.format("delta").load(path)
 
 
+def test_a_builder_enables_its_session(spark: SparkSession) -> None:
+    try:
+        built = sparkdelta.configure(SparkSession.builder).getOrCreate()
+        assert built is spark
+        assert enabled_sessions.is_enabled(spark)
+    finally:
+        sparkdelta.disable(spark)
+    assert SparkSession.builder.getOrCreate() is spark
+    assert not enabled_sessions.is_enabled(spark)
+
+
 def _clone(spark: SparkSession) -> SparkSession:
     """A session as `foreachBatch` hands out."""
     return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())

@@ -33,6 +33,7 @@ from sparkdelta.protocol.checkpoint_kinds import (
     needs_classic_name,
 )
 from sparkdelta.protocol.log_files import LogFileKind, Version, listing_prefix
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.sidecar_reuse import Reuse
 from sparkdelta.table.checkpoint.contents import CheckpointContents
 from sparkdelta.table.checkpoint.files import StagedCheckpoint, stage_classic, stage_top_level
@@ -54,7 +55,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenCheckpoint:
+class WrittenCheckpoint(Result):
     """A checkpoint that was written, or that was there already.
 
     Attributes

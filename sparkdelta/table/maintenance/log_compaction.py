@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
 from sparkdelta.frames.log.log_compaction import compacted_lines
 from sparkdelta.protocol.log_files import Version, compaction_name
 from sparkdelta.protocol.log_segment import commits_between
+from sparkdelta.protocol.results import Result
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot
@@ -19,7 +20,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionResult:
+class CompactionResult(Result):
     """The result of `sparkdelta.compact_log`.
 
     Attributes
@@ -35,10 +36,6 @@ class CompactionResult:
     name: str | None = None
     written: bool = False
     size_bytes: int = 0
-
-    def as_dict(self) -> dict[str, object]:
-        """As plain values, for JSON."""
-        return asdict(self)
 
 
 def compact(snapshot: Snapshot, start: Version, end: Version) -> CompactionResult:

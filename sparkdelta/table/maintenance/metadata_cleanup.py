@@ -34,6 +34,7 @@ from sparkdelta.protocol.metadata_cleanup import (
     is_abandoned,
     short_cutoff_time,
 )
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.retention import log_retention_ms
 from sparkdelta.protocol.table_properties import is_off, protected_version
 from sparkdelta.schema.action_schemas import SIDECAR
@@ -50,7 +51,7 @@ ENABLED = "delta.enableExpiredLogCleanup"
 
 
 @dataclass(frozen=True, slots=True)
-class CleanupResult:
+class CleanupResult(Result):
     """The result of `sparkdelta.clean_log`.
 
     Attributes

@@ -20,6 +20,7 @@ from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import ClusteredTableZOrderError, OptimizeFullError
 from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import declared_file_size
@@ -50,7 +51,7 @@ TARGET_FILE_SIZE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptimizeResult:
+class OptimizeResult(Result):
     """The outcome of OPTIMIZE.
 
     Attributes

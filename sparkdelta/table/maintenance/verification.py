@@ -25,6 +25,7 @@ from sparkdelta.protocol.log_files import (
     commit_name,
 )
 from sparkdelta.protocol.log_segment import missing_commits
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.retention import transaction_retention_ms
 from sparkdelta.protocol.version_checksum import VersionChecksum, differences
 from sparkdelta.storage.log_store import LogStore
@@ -73,7 +74,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Result):
     """The result of `sparkdelta.verify`; its string form is a report.
 
     Attributes

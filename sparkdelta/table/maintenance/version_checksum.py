@@ -17,6 +17,7 @@ from sparkdelta.frames.log.version_checksum import IS_PLAIN, changed_bins, wire_
 from sparkdelta.protocol.file_paths import canonical_path
 from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES, FileBin, FileTotals
 from sparkdelta.protocol.log_files import LogFile, Version, version_checksum_name
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.protocol.version_checksum import (
     FILE_PRESERVING_OPERATIONS,
@@ -38,7 +39,7 @@ _MOST_ACTIONS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class ChecksumResult:
+class ChecksumResult(Result):
     """The result of writing a version checksum.
 
     Attributes
@@ -53,15 +54,6 @@ class ChecksumResult:
     name: str
     written: bool
     incremental: bool = False
-
-    def as_dict(self) -> dict[str, object]:
-        """As plain values, for JSON."""
-        return {
-            "version": self.version,
-            "name": self.name,
-            "written": self.written,
-            "incremental": self.incremental,
-        }
 
 
 def add_version_checksum(snapshot: Snapshot, *, from_state: bool = True) -> ChecksumResult:

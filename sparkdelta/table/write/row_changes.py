@@ -19,6 +19,7 @@ from sparkdelta.frames.rows.conformed_rows import retyped_rows
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import (
     compression,
@@ -44,7 +45,7 @@ ROW_IDS = (MetadataColumn.ROW_ID, MetadataColumn.ROW_COMMIT_VERSION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeResult:
+class ChangeResult(Result):
     """The outcome of DELETE, UPDATE or MERGE.
 
     Attributes

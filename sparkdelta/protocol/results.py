@@ -1,0 +1,35 @@
+"""Outcomes of functions as plain values, and as tables in notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from html import escape
+
+_MAX_TEXT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The base of outcomes, which are dataclasses."""
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the attributes by their names, as JSON has them."""
+        return asdict(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(self.as_dict())
+
+
+def html_table(facts: Mapping[str, object]) -> str:
+    """Return names and values as rows of an HTML table; long values are cut off."""
+    rows = (
+        f"<tr><th>{escape(name)}</th><td>{escape(_shown(value))}</td></tr>"
+        for name, value in facts.items()
+    )
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _shown(value: object) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
