@@ -37,7 +37,7 @@ oracle: java $(VENV)/.installed ## Test SEEDS random table histories by delta-sp
 	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -k "oracle or hdfs" tests/oracle tests/storage $(TESTS)
 
 .PHONY: slow
-slow: java $(VENV)/.installed ## Test crashes at every call, many writers, a cluster, a driver with little memory
+slow: java $(VENV)/.installed ## Test crashes at every call, many writers, a cluster, little memory, all remaining cases
 	$(BIN)/python -m pytest -m "slow and not oracle" $(TESTS)
 
 .PHONY: notebooks

@@ -25,20 +25,29 @@ os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "support" / "spark_co
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order the tests, and leave most cases of those with Spark to ``make test-rest``.
+    """Order the tests, and share out the cases of those with Spark.
 
     Tests without Spark come first: most mistakes show there, within seconds. Of the cases of a
-    parametrized test with Spark all but the first and the last are marked ``full``.
+    parametrized test with Spark, ``make test`` runs the first and the last, ``make test-rest`` two
+    others, and ``make slow`` the remaining ones. Of a test marked ``full``, ``make test-rest`` runs
+    the first and the last.
     """
     items.sort(key=_uses_spark)
-    cases: dict[object, list[pytest.Item]] = {}
+    cases: dict[tuple[object, str, bool], list[pytest.Item]] = {}
     for item in items:
-        apart = any(map(item.get_closest_marker, ("full", "slow", "oracle", "every_case")))
+        apart = any(map(item.get_closest_marker, ("slow", "oracle", "every_case")))
         if _uses_spark(item) and hasattr(item, "callspec") and not apart:
-            cases.setdefault((item.parent, getattr(item, "originalname", "")), []).append(item)
-    for of_one_test in cases.values():
-        for item in of_one_test[1:-1]:
-            item.add_marker("full")
+            is_full = item.get_closest_marker("full") is not None
+            of_test = (item.parent, getattr(item, "originalname", ""), is_full)
+            cases.setdefault(of_test, []).append(item)
+    for (*_, is_full), of_one_test in cases.items():
+        others = of_one_test[1:-1]
+        if not is_full:
+            for item in others[:1] + others[1:][-1:]:
+                item.add_marker("full")
+            others = others[1:-1]
+        for item in others:
+            item.add_marker("slow")
 
 
 def _uses_spark(item: pytest.Item) -> bool:

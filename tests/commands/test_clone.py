@@ -78,7 +78,7 @@ def data_files(path: str) -> set[Path]:
         pytest.param({**VECTORS, **ROW_IDS}, None, None, id="vectors"),
         pytest.param({**VECTORS, **ROW_IDS, "delta.columnMapping.mode": "id"}, ["part"], "plans",
                      id="all", marks=pytest.mark.full),
-        pytest.param({}, ["part"], "Parquet", id="plain", marks=pytest.mark.full),
+        pytest.param({}, ["part"], "Parquet", id="plain", marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 @pytest.mark.every_case

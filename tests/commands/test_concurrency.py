@@ -240,8 +240,8 @@ KINDS = ("delete", "update", "append", "merge", "optimize", "update", "merge", "
     "schedules",
     [
         range(1),
-        pytest.param(range(1, 5), marks=pytest.mark.full),
-        pytest.param(range(5, 200), marks=pytest.mark.slow),
+        pytest.param(range(1, 3), marks=pytest.mark.full),
+        pytest.param(range(3, 200), marks=pytest.mark.slow),
     ],
 )
 def test_a_history_of_changed_rows(
@@ -276,7 +276,7 @@ def test_a_history_of_changed_rows(
     assert done > 3 * len(list(schedules))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_twenty_updates_of_one_file(spark: SparkSession, table_path: str) -> None:
     """Each of another row, four at a time: none fails."""
     write_delta(spark.range(40).coalesce(1), table_path, properties=ONE_FILE)

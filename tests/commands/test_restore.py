@@ -68,7 +68,7 @@ def history(spark: SparkSession, path: str) -> dict[str, Any]:
         pytest.param({**VECTORS, **ROW_IDS}, None, None, id="vectors"),
         pytest.param({**VECTORS, **MAPPED, **ROW_IDS}, ["part"], "Parquet", id="all",
                      marks=pytest.mark.full),
-        pytest.param({}, None, "plans", id="rewritten", marks=pytest.mark.full),
+        pytest.param({}, None, "plans", id="rewritten", marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 @pytest.mark.full

@@ -79,8 +79,8 @@ UPDATES: list[tuple[Any, dict[str, Any], Callable[[Row], bool], Callable[[Row], 
 @pytest.mark.parametrize(
     ("properties", "partition_by"),
     [
-        pytest.param({}, None, id="plain", marks=pytest.mark.full),
-        pytest.param({**VECTORS, **ROW_IDS}, None, id="vectors", marks=pytest.mark.full),
+        pytest.param({}, None, id="plain", marks=pytest.mark.slow),
+        pytest.param({**VECTORS, **ROW_IDS}, None, id="vectors", marks=pytest.mark.slow),
         pytest.param({**CHANGES, **MAPPED}, ["part"], id="changes", marks=pytest.mark.full),
         pytest.param({**VECTORS, **CHANGES, **MAPPED, **ROW_IDS}, ["part"], id="all"),
     ],
