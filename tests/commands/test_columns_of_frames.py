@@ -30,6 +30,7 @@ def values(spark: SparkSession, path: str) -> dict[int, int]:
     return {row["id"]: row["n.x"] for row in rows}
 
 
+@pytest.mark.full
 def test_columns_choose_rows_and_files(spark: SparkSession, table_path: str) -> None:
     """Those of any frame of the table, from before or after a change, with or without an alias."""
     own = table(spark, table_path)

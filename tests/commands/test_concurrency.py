@@ -239,9 +239,8 @@ KINDS = ("delete", "update", "append", "merge", "optimize", "update", "merge", "
 @pytest.mark.parametrize(
     "schedules",
     [
-        range(1),
-        pytest.param(range(1, 3), marks=pytest.mark.full),
-        pytest.param(range(3, 200), marks=pytest.mark.slow),
+        pytest.param(range(1), marks=pytest.mark.full),
+        pytest.param(range(1, 200), marks=pytest.mark.slow),
     ],
 )
 def test_a_history_of_changed_rows(

@@ -79,7 +79,7 @@ DELETES: list[tuple[Any, Callable[[Any], bool]]] = [
     [
         pytest.param({}, None, id="plain", marks=pytest.mark.slow),
         pytest.param({**VECTORS, **ROW_IDS}, None, id="vectors", marks=pytest.mark.slow),
-        pytest.param({**CHANGES, **MAPPED}, ["part"], id="changes", marks=pytest.mark.full),
+        pytest.param({**CHANGES, **MAPPED}, ["part"], id="changes", marks=pytest.mark.slow),
         pytest.param({**VECTORS, **CHANGES, **MAPPED, **ROW_IDS}, ["part"], id="all"),
     ],
 )

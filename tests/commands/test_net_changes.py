@@ -111,9 +111,10 @@ def history(spark: SparkSession, path: str, seed: int, steps: int) -> None:
 @pytest.mark.parametrize(
     ("properties", "partition_by", "seed"),
     [
-        pytest.param(VECTORS, ["part"], 1, id="values"),
-        pytest.param(MAPPED, None, 2, id="without vectors"),
-        pytest.param({**ROW_IDS, **MAPPED}, None, 3, id="ids without vectors"),
+        pytest.param(VECTORS, ["part"], 1, id="values", marks=pytest.mark.slow),
+        pytest.param(MAPPED, None, 2, id="without vectors", marks=pytest.mark.slow),
+        pytest.param({**ROW_IDS, **MAPPED}, None, 3, id="ids without vectors",
+                     marks=pytest.mark.slow),
         pytest.param({**VECTORS, **ROW_IDS}, ["part"], 4, id="ids"),
     ],
 )  # fmt: skip

@@ -163,6 +163,7 @@ def test_rows_that_are_written_again_keep_their_ids(spark: SparkSession, table_p
     assert after[9][1] == 2
 
 
+@pytest.mark.full
 def test_change_data_of_replaced_rows(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#add-cdc-file: rows that a file keeps are no change, and its removal would say so;
     new rows have the values of the data, whatever a second evaluation would give. Of partitions,

@@ -65,7 +65,7 @@ def history(spark: SparkSession, path: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("properties", "partition_by", "group"),
     [
-        pytest.param({**VECTORS, **ROW_IDS}, None, None, id="vectors"),
+        pytest.param({**VECTORS, **ROW_IDS}, None, None, id="vectors", marks=pytest.mark.slow),
         pytest.param({**VECTORS, **MAPPED, **ROW_IDS}, ["part"], "Parquet", id="all",
                      marks=pytest.mark.full),
         pytest.param({}, None, "plans", id="rewritten", marks=pytest.mark.slow),

@@ -128,6 +128,7 @@ def few(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @LARGE
 @pytest.mark.usefixtures("few")
+@pytest.mark.full
 def test_file_actions_from_a_frame(spark: SparkSession, table: str, large: bool) -> None:
     snapshot = open_snapshot(spark, table)
     assert commit(table, snapshot, file_actions=adds_frame(spark, 3)) == 1

@@ -96,6 +96,7 @@ def looking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("commits", "looking")
+@pytest.mark.full
 def test_files_and_deletion_vectors(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files"""
     (table / "c.parquet").unlink()
