@@ -25,8 +25,8 @@ from sparkdelta.exceptions import (
     MissingProviderError,
     PathOutsideTableError,
 )
-from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.write_support import check_data_writable
