@@ -47,7 +47,7 @@ notebooks: java $(VENV)/.installed ## Execute the notebooks
 OLDEST_WRITES := tests/commands/test_create_table.py tests/commands/test_write_options.py tests/table/test_log_compaction.py
 .PHONY: test-oldest
 test-oldest: java $(OLDEST)/.installed ## Run a small suite on the lowest supported pyspark
-	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FAST) and not notebook" -k "not distributed" tests/golden $(OLDEST_WRITES)
+	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FAST) and not full and not notebook" -k "not distributed" tests/golden $(OLDEST_WRITES)
 
 .PHONY: bench
 bench: java $(VENV)/.installed ## Run the benchmarks; BENCH='--scale small' for a smoke test

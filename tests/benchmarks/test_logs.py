@@ -39,7 +39,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 SHAPES = pytest.mark.parametrize(
     ("layout", "statistics"),
-    [("classic", "both"), ("hash", "json"), ("hash", "struct"), ("sorted", "struct")],
+    [("hash", "json"), ("hash", "struct"), ("classic", "both"), ("sorted", "struct")],
 )
 
 

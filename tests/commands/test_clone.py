@@ -71,7 +71,7 @@ def data_files(path: str) -> set[Path]:
     }
 
 
-@pytest.mark.parametrize("deep", [pytest.param(False, marks=pytest.mark.full), True])
+@pytest.mark.parametrize("deep", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize(
     ("properties", "partition_by", "group"),
     [

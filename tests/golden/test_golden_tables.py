@@ -45,12 +45,12 @@ def _name(case: GoldenCase) -> str:
     return case.name
 
 
-def _parameters(others: pytest.MarkDecorator) -> list[Any]:
-    """All cases; those without a feature that no case before has get a mark."""
+def _parameters() -> list[Any]:
+    """All cases; those with a feature that no case before has are not slow."""
     seen: set[str] = set()
     found = []
     for case in CASES:
-        marks = [others] if case.features <= seen else []
+        marks = [pytest.mark.slow] if case.features <= seen else []
         seen |= case.features
         found.append(pytest.param(case, id=case.name, marks=[pytest.mark.every_case, *marks]))
     return found
@@ -60,7 +60,7 @@ def test_there_are_golden_tables() -> None:
     assert len(CASES) >= 69
 
 
-@pytest.mark.parametrize("case", _parameters(pytest.mark.full))
+@pytest.mark.parametrize("case", _parameters())
 def test_latest_version(
     spark: SparkSession, case: GoldenCase, request: pytest.FixtureRequest
 ) -> None:
@@ -75,7 +75,7 @@ def test_latest_version(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("case", _parameters(pytest.mark.slow))
+@pytest.mark.parametrize("case", _parameters())
 def test_other_reads(spark: SparkSession, case: GoldenCase, request: pytest.FixtureRequest) -> None:
     _expect_difference(case, case.reads[:-1], request)
     wrong = []
@@ -108,7 +108,7 @@ def _assert_read(read: GoldenRead, rows: Callable[[], DataFrame]) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("case", _parameters(pytest.mark.slow))
+@pytest.mark.parametrize("case", CASES, ids=_name)
 def test_last_rows_of_a_distributed_scan(spark: SparkSession, case: GoldenCase) -> None:
     """The same columns and types as Spark's own reader gives, and the same rows."""
     read = case.reads[-1]
