@@ -135,7 +135,7 @@ def clone(
             snapshot=before,
             operation=Operation(
                 "CLONE",
-                {"source": f"delta.`{snapshot.path}`", "sourceVersion": str(snapshot.version)},
+                {"source": f"delta.`{snapshot.path}`", "sourceVersion": snapshot.version},
                 metrics={name: str(value) for name, value in files.metrics.items()},
             ),
             staged=change.actions,

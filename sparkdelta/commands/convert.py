@@ -7,7 +7,6 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.maintenance.directory_listing import list_directory
 from sparkdelta.table.snapshot import find_snapshot
 from sparkdelta.table.staging import Staging, staging
+from sparkdelta.table.write.alteration import shown_json
 from sparkdelta.table.write.converted_table import ConvertOptions, convert_files
 from sparkdelta.workers.parquet_listing import IS_HIDDEN, ParquetLister
 
@@ -89,9 +89,9 @@ def convert(spark: SparkSession, path: str, options: ConvertOptions) -> ConvertR
             operation=Operation(
                 "CONVERT",
                 {
-                    "numFiles": str(found.num_files),
-                    "partitionedBy": json.dumps(list(table.partition_columns)),
-                    "collectStats": str(options.collects_statistics).lower(),
+                    "numFiles": found.num_files,
+                    "partitionedBy": shown_json(list(table.partition_columns)),
+                    "collectStats": options.collects_statistics,
                     "sourceFormat": "parquet",
                 },
                 metrics={"numConvertedFiles": str(found.num_files)},

@@ -64,10 +64,13 @@ def reorg(
             max_bytes=max_bytes or MAX_COMMIT_BYTES,
             takes_all=True,
         )
-        parameters = {"predicate": condition_parameter(where), "applyPurge": "true"}
         return Rewriter(
             session=session,
             change=change,
-            operation=Operation(_OPERATION, parameters, changes_data=False),
+            operation=Operation(
+                _OPERATION,
+                {"predicate": condition_parameter(where), "applyPurge": True},
+                changes_data=False,
+            ),
             after_commit=run_commit_hooks,
         ).run(batches, result, dry_run=dry_run)

@@ -232,7 +232,7 @@ def _drop_missing(
             snapshot=snapshot,
             operation=Operation(
                 OPERATION,
-                {"dryRun": "false"},
+                {"dryRun": False},
                 metrics={
                     "numMissingFiles": str(total["n"]),
                     "numFilesScanned": str(checked.num_checked),

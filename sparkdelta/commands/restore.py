@@ -80,7 +80,7 @@ def restore(
     See `sparkdelta.tables.DeltaTable.restoreToVersion`.
     """
     now = open_changeable(spark, path, options)
-    given = {"version": version} if timestamp is None else {"timestamp": timestamp}
+    given = {"version": version, "timestamp": timestamp}
     if timestamp is not None:
         version = _version_at(spark, path, timestamp)
     assert version is not None
@@ -105,7 +105,7 @@ def restore(
             snapshot=now,
             operation=Operation(
                 "RESTORE",
-                {name: str(value) for name, value in given.items()},
+                given,
                 metrics={name: str(value) for name, value in metrics.items()},
             ),
             staged=change.actions,

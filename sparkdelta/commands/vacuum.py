@@ -7,7 +7,6 @@ PROTOCOL.md#data-files, PROTOCOL.md#vacuum-protocol-check
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError, StorageError
 from sparkdelta.frames.log.file_references import LIVE, REMOVED, VECTOR
 from sparkdelta.frames.log.vacuum_outcomes import UNNEEDED, YOUNG
+from sparkdelta.protocol.commit_info import Parameter
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.log_segment import readable_commits
 from sparkdelta.protocol.results import Result
@@ -305,7 +305,7 @@ def _commit(spark: SparkSession, snapshot: Snapshot, operation: Operation) -> Co
 def _start(
     snapshot: Snapshot, wanted: VacuumOptions, result: VacuumResult, retention_ms: int
 ) -> Operation:
-    parameters: dict[str, object] = {
+    parameters: dict[str, Parameter] = {
         "retentionCheckEnabled": wanted.check_retention,
         "defaultRetentionMillis": deleted_file_retention_ms(snapshot.properties),
     }
@@ -323,11 +323,10 @@ def _end(status: str, **metrics: int) -> Operation:
     return _operation("VACUUM END", {"status": status}, **metrics)
 
 
-def _operation(name: str, parameters: Mapping[str, object], **metrics: int) -> Operation:
-    texts = {key: v if isinstance(v, str) else json.dumps(v) for key, v in parameters.items()}
+def _operation(name: str, parameters: Mapping[str, Parameter], **metrics: int) -> Operation:
     return Operation(
         name,
-        texts,
+        parameters,
         is_blind_append=True,
         changes_data=False,
         metrics={key: str(number) for key, number in metrics.items()} or None,

@@ -7,7 +7,6 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass, replace
 
@@ -24,6 +23,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.frames.rows.conformed_rows import retyped_rows
 from sparkdelta.protocol.actions import TransactionIdentifier
 from sparkdelta.protocol.change_types import ChangeType
+from sparkdelta.protocol.commit_info import Parameter
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.staged_commit import Operation
@@ -34,6 +34,7 @@ from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.scan.read_provenance import version_read
 from sparkdelta.table.snapshot import Snapshot, find_snapshot, open_snapshot
 from sparkdelta.table.staging import staging
+from sparkdelta.table.write.alteration import shown_definition, shown_json
 from sparkdelta.table.write.change_files import ChangeFiles, with_change_type
 from sparkdelta.table.write.conforming import (
     MatchedRows,
@@ -278,7 +279,11 @@ def _transaction(
         store=store,
         snapshot=snapshot,
         operation=_operation(
-            change, files, options, is_blind_append=rewrite is None and not reads_table
+            snapshot,
+            change,
+            files,
+            options,
+            is_blind_append=rewrite is None and not reads_table,
         ),
         staged=staged,
         file_actions=file_actions(files, rewrite, changed),
@@ -289,8 +294,14 @@ def _transaction(
 
 
 def _operation(
-    change: TableChange, files: NewFiles, options: WriteOptions, *, is_blind_append: bool
+    snapshot: Snapshot | None,
+    change: TableChange,
+    files: NewFiles,
+    options: WriteOptions,
+    *,
+    is_blind_append: bool,
 ) -> Operation:
+    parameters: dict[str, Parameter]
     metrics = {"numOutputRows": str(files.num_rows), "numOutputBytes": str(files.size_bytes)}
     if options.output_mode is not None:
         parameters = {
@@ -302,11 +313,26 @@ def _operation(
         if is_blind_append:
             metrics["numRemovedFiles"] = "0"
         return Operation("STREAMING UPDATE", parameters, is_blind_append, metrics=metrics)
+    metrics["numFiles"] = str(files.count)
+    name, table = "WRITE", change.after
     parameters = {
         "mode": MODES[options.mode],
-        "partitionBy": json.dumps(list(change.after.partition_columns), separators=(",", ":")),
+        "partitionBy": shown_json(table.partition_columns),
     }
+    if options.defines_table and (options.mode == "overwrite" or snapshot is None):
+        parameters = shown_definition(table, options.cluster_by or ())
+        verb = "CREATE"
+        if options.mode == "overwrite":
+            verb = "REPLACE" if options.requires_table else "CREATE OR REPLACE"
+            if not options.replaces_table:
+                parameters["isV1SaveAsTableOverwrite"] = True
+        name = f"{verb} TABLE AS SELECT"
     if isinstance(options.replace_where, str):
         parameters["predicate"] = options.replace_where
-    metrics["numFiles"] = str(files.count)
-    return Operation("WRITE", parameters, is_blind_append, metrics=metrics)
+    chosen = {
+        "canMergeSchema": options.merge_schema,
+        "canOverwriteSchema": options.overwrite_schema,
+        "isDynamicPartitionOverwrite": options.is_dynamic,
+    }
+    parameters |= {option: True for option, is_chosen in chosen.items() if is_chosen}
+    return Operation(name, parameters, is_blind_append, metrics=metrics)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from sparkdelta.protocol.action_lines import json_line, wire_form
 from sparkdelta.protocol.log_files import Version
@@ -16,6 +17,9 @@ from sparkdelta.protocol.log_files import Version
 COMMIT_INFO = "commitInfo"
 TRANSACTION_ID = "txnId"
 ENGINE_INFO = "sparkdelta/0.1.0"
+
+Parameter: TypeAlias = str | int | bool | None
+"""A value of `operationParameters`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +33,8 @@ class CommitInfo:
         the rest.
     read_version
         The version that the transaction read; None for the first commit of a table.
-    operation_parameters, operation_metrics
-        Values are strings; those of other types are JSON.
+    operation_parameters
+        As delta-spark writes them: texts, numbers and booleans, and other values as JSON texts.
     txn_id
         Unique to each commit attempt, so that a writer can recognize its own commit.
     """
@@ -38,7 +42,7 @@ class CommitInfo:
     in_commit_timestamp: int | None = None
     timestamp: int = 0
     operation: str = ""
-    operation_parameters: Mapping[str, str] = field(default_factory=dict)
+    operation_parameters: Mapping[str, Parameter] = field(default_factory=dict)
     read_version: Version | None = None
     isolation_level: str | None = None
     is_blind_append: bool = False

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from sparkdelta.exceptions import AppendOnlyTableError, InvalidCommitError
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
+from sparkdelta.protocol.commit_info import Parameter
 from sparkdelta.protocol.file_actions import AddCDCFile, AddFile, RemoveFile, file_key
 from sparkdelta.protocol.table_features import TableFeature, check_writable, is_supported
 from sparkdelta.protocol.table_properties import is_append_only
@@ -27,7 +28,7 @@ class Operation:
     name
         The name that delta-spark uses: ``WRITE``, ``DELETE``.
     parameters
-        Values are strings; those of other types are JSON.
+        See `CommitInfo`.
     is_blind_append
         True if it only adds files and read none.
     changes_data
@@ -37,7 +38,7 @@ class Operation:
     """
 
     name: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     is_blind_append: bool = False
     changes_data: bool = True
     metrics: Mapping[str, str] | None = None

@@ -88,7 +88,7 @@ def save_as_table(
     state = builders.writer(writer)
     location = next((v for n, v in state.options.items() if n.lower() == "path"), None)
     table = NewTable.of(spark, table_name(name), location)
-    writing.save(state, table.path)
+    writing.save(state, table.path, defines_table=True)
     table.register(spark)
 
 

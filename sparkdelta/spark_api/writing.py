@@ -17,8 +17,13 @@ from sparkdelta.tables import DeltaTable
 _FUNCTION = 'df.write.format("delta")'
 
 
-def save(state: WriterState, path: str) -> WriteResult:
+def save(state: WriterState, path: str, *, defines_table: bool = False) -> WriteResult:
     """Write the rows of a ``DataFrameWriter`` to a table.
+
+    Parameters
+    ----------
+    defines_table
+        See `WriteOptions`.
 
     Raises
     ------
@@ -35,7 +40,11 @@ def save(state: WriterState, path: str) -> WriteResult:
     if found["properties"] and DeltaTable.isDeltaTable(state.rows.sparkSession, path):
         found["properties"] = {}  # they count when the table is created
     options = WriteOptions.spelled(
-        mode=mode, partition_by=state.partition_by, cluster_by=state.cluster_by, **found
+        mode=mode,
+        partition_by=state.partition_by,
+        cluster_by=state.cluster_by,
+        defines_table=defines_table,
+        **found,
     )
     check_overwrite_setting(state.rows.sparkSession, options)
     return write(state.rows, path, options)
@@ -65,6 +74,7 @@ def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> Write
             "mode": mode,
             "partition_by": state.partition_by,
             "cluster_by": state.cluster_by,
+            "defines_table": True,
             "replaces_table": mode == "overwrite",
             **more,
         }

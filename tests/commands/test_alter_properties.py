@@ -61,7 +61,7 @@ def test_properties_are_set_and_unset(spark: SparkSession, table_path: str) -> N
     [metadata], [info] = (commit(table_path, 2)[name] for name in ("metaData", "commitInfo"))
     assert metadata["configuration"] == {"my `own`": "ü"}
     assert info["operationParameters"] == {
-        "properties": '["DELTA.appendOnly","gone"]', "ifExists": "true",
+        "properties": '["DELTA.appendOnly","gone"]', "ifExists": True,
     }  # fmt: skip
     assert versions(table_path) == 3
 
@@ -237,7 +237,7 @@ def test_features_are_dropped(spark: SparkSession, table_path: str) -> None:
     assert found["metaData"][0]["configuration"] == {"delta.constraints.c": "id >= 0"}
     assert "inCommitTimestamp" not in found["commitInfo"][0]
     assert found["commitInfo"][0]["operationParameters"] == {
-        "featureName": "inCommitTimestamp", "truncateHistory": "false",
+        "featureName": "inCommitTimestamp", "truncateHistory": False,
     }  # fmt: skip
     statements.drop_constraint("C")
     table.dropFeatureSupport("checkConstraints")

@@ -117,7 +117,7 @@ def test_a_clone_has_the_rows(
     }  # fmt: skip
     info = last_info(target)
     assert (info["operation"], info["operationParameters"]) == (
-        "CLONE", {"source": f"delta.`{before.path}`", "sourceVersion": str(before.version)},
+        "CLONE", {"source": f"delta.`{before.path}`", "sourceVersion": before.version},
     )  # fmt: skip
     assert info["operationMetrics"]["numCopiedFiles"] == str(copied)
     if properties:

@@ -90,7 +90,7 @@ def test_a_partitioned_directory(
     info = table.history(1).collect()[0]
     assert (info.operation, info.operationParameters) == (
         "CONVERT",
-        {"numFiles": str(files), "partitionedBy": '["day", "p-q"]', "collectStats": "true",
+        {"numFiles": str(files), "partitionedBy": '["day","p-q"]', "collectStats": "true",
          "sourceFormat": "parquet"},
     )  # fmt: skip
     assert info.operationMetrics["numConvertedFiles"] == str(files)

@@ -261,7 +261,7 @@ def test_the_history_is_truncated(spark: SparkSession, table_path: str) -> None:
     assert {f.value for f in supported_features(found.protocol)} == {"appendOnly", "invariants"}
     assert rows(spark, table_path) == before
     assert commit(table_path, found.version)["commitInfo"][0]["operationParameters"] == {
-        "featureName": "deletionVectors", "truncateHistory": "true",
+        "featureName": "deletionVectors", "truncateHistory": True,
     }  # fmt: skip
 
 

@@ -242,7 +242,7 @@ def test_purge(spark: SparkSession, table_path: str) -> None:
     (version,) = done.versions
     info = actions(table_path, version)["commitInfo"][0]
     assert info["operation"] == "REORG"
-    assert info["operationParameters"] == {"predicate": "[]", "applyPurge": "true"}
+    assert info["operationParameters"] == {"predicate": "[]", "applyPurge": True}
     after = read_delta(spark, table_path, columns=["id", "l", *ROW_ID_COLUMNS]).collect()
     assert sorted(after) == sorted(before)
     assert reorg(spark, table_path).versions == ()

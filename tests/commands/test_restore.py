@@ -103,7 +103,9 @@ def test_rows_are_those_of_then(
     assert metrics.num_restored_files == len(keys[1] - keys[0]) > 0
     assert metrics.num_removed_files == len(keys[0] - keys[1]) > 0
     shown = history(spark, table_path)
-    assert (shown["operation"], shown["operationParameters"]) == ("RESTORE", {"version": "1"})
+    assert (shown["operation"], shown["operationParameters"]) == (
+        "RESTORE", {"version": "1", "timestamp": None},
+    )  # fmt: skip
     assert shown["operationMetrics"]["numRestoredFiles"] == str(metrics.num_restored_files)
     assert shown["operationMetrics"]["removedFilesSize"] == str(metrics.removed_files_size)
     table.restoreToVersion(0)

@@ -398,7 +398,7 @@ def test_commits_and_the_empty_result(spark: SparkSession, tmp_path: Path) -> No
     (start,), (end,) = commits
     info = start["commitInfo"]
     assert (info["operation"], info["operationParameters"]) == (
-        "VACUUM START", {"retentionCheckEnabled": "true", "defaultRetentionMillis": "0"},
+        "VACUUM START", {"retentionCheckEnabled": True, "defaultRetentionMillis": 0},
     )  # fmt: skip
     assert info["operationMetrics"] == {"numFilesToDelete": "2", "sizeOfDataToDelete": "2"}
     info = end["commitInfo"]

@@ -49,10 +49,9 @@ def actions(file: Path) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def parameters(actions_of: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
-    """Those of a commit; delta-spark writes booleans, where ours are texts, as in history."""
-    found = actions_of["commitInfo"][0]["operationParameters"]
-    return {name: str(value).lower() for name, value in found.items()}
+def parameters(actions_of: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    found: dict[str, Any] = actions_of["commitInfo"][0]["operationParameters"]
+    return found
 
 
 def nullable(data_type: DataType) -> Any:

@@ -60,6 +60,5 @@ def test_both_restore_the_same(
     infos = [commit["commitInfo"][0] for commit in (mine, other)]
     metrics_of = [info["operationMetrics"] for info in infos]
     assert {name: metrics_of[0][name] for name in metrics_of[1]} == metrics_of[1]
-    given = {k: str(v) for k, v in infos[1]["operationParameters"].items() if v is not None}
-    assert infos[0]["operationParameters"] == given
+    assert infos[0]["operationParameters"] == infos[1]["operationParameters"]
     assert infos[0]["operation"] == infos[1]["operation"]

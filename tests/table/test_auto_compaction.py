@@ -51,7 +51,7 @@ def test_partitions_that_a_commit_wrote_into(
     ]  # fmt: skip
     append(spark, table_path, "'it''s'")
     [name, parameters] = operations(table_path)[-1]
-    assert (name, parameters["auto"]) == ("OPTIMIZE", "true")
+    assert (name, parameters["auto"]) == ("OPTIMIZE", True)
     assert json.loads(parameters["predicate"]) == ["(part <=> 'it''s' AND other <=> '1')"]
     files = load_snapshot(spark, table_path).add_files().select("partitionValues.part").collect()
     assert sorted(str(row[0]) for row in files) == ["None", "None", "None", "it's"]

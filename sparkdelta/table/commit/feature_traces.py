@@ -152,7 +152,7 @@ def _without_domains(snapshot: Snapshot) -> Commits:
             store=snapshot.log.store,
             snapshot=snapshot,
             operation=Operation(
-                "DOMAIN METADATA CLEANUP", {"domainMetadataRemovedCount": str(len(rows))}
+                "DOMAIN METADATA CLEANUP", {"domainMetadataRemovedCount": len(rows)}
             ),
             staged=StagedActions(domains=tuple(removed)),
         ).commit()
@@ -210,4 +210,4 @@ def _rewritten(snapshot: Snapshot, wanted: Callable[[Snapshot], DataFrame]) -> C
 
 
 def _reorg(_new: NewFiles) -> Operation:
-    return Operation("REORG", {"predicate": "[]", "applyPurge": "true"}, changes_data=False)
+    return Operation("REORG", {"predicate": "[]", "applyPurge": True}, changes_data=False)

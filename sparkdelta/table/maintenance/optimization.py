@@ -7,7 +7,6 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -19,6 +18,7 @@ from pyspark.sql import functions as F
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import ClusteredTableZOrderError, OptimizeFullError
+from sparkdelta.protocol.commit_info import Parameter
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.staged_commit import Operation
@@ -29,6 +29,7 @@ from sparkdelta.schema.altered_columns import path_text
 from sparkdelta.table.commit.compaction import commit_batch
 from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.alteration import shown_json
 from sparkdelta.table.write.clustered_files import ClusteredFiles, files_to_cluster
 from sparkdelta.table.write.clustering import logical_columns
 from sparkdelta.table.write.compaction import (
@@ -220,12 +221,12 @@ def optimize_files(
     else:
         small = request.small_file_size or size
         batches = plan(candidates(snapshot, adds, target_file_size=small))
-    parameters = {
+    parameters: dict[str, Parameter] = {
         "predicate": request.predicate,
-        "zOrderBy": _json_list(request.zorder_by),
-        "clusterBy": _json_list(names),
-        "auto": str(request.is_auto).lower(),
-        **({"isFull": str(request.is_full).lower()} if names else {}),
+        "zOrderBy": shown_json(request.zorder_by),
+        "clusterBy": shown_json(names),
+        "auto": request.is_auto,
+        **({"isFull": request.is_full} if names else {}),
     }
     with engine_of(snapshot.log.spark).write_session() as session:
         return Rewriter(
@@ -234,10 +235,6 @@ def optimize_files(
             operation=Operation(OPERATION, parameters, changes_data=False),
             after_commit=after_commit,
         ).run(batches, result, dry_run=request.dry_run)
-
-
-def _json_list(names: tuple[str, ...]) -> str:
-    return json.dumps(names, separators=(",", ":"), ensure_ascii=False)
 
 
 def _check_clustering(snapshot: Snapshot, change: TableChange, request: OptimizeRequest) -> None:

@@ -8,12 +8,13 @@ PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from pyspark.sql.types import StructType
 
+from sparkdelta.protocol.commit_info import Parameter
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.protocol_upgrades import upgraded_protocol
 from sparkdelta.protocol.staged_commit import Operation
@@ -60,14 +61,27 @@ def alteration(
     Parameters
     ----------
     parameters
-        Values that are not texts are shown as JSON.
+        Lists and maps are shown as JSON texts.
     """
-    texts = {
-        key: value if isinstance(value, str) else shown_json(value)
+    shown = {
+        key: value if isinstance(value, str | int) else shown_json(value)
         for key, value in parameters.items()
     }
-    operation = Operation(name, texts, is_blind_append=read is None)
+    operation = Operation(name, shown, is_blind_append=read is None)
     return Alteration(change, operation, read or ReadSet())
+
+
+def shown_definition(
+    table: TableConfiguration, clustering_columns: Sequence[str] = ()
+) -> dict[str, Parameter]:
+    """The parameters of an operation that creates or replaces a table."""
+    return {
+        "isManaged": "false",
+        "description": table.metadata.description,
+        "partitionBy": shown_json(table.partition_columns),
+        "clusterBy": shown_json(clustering_columns),
+        "properties": shown_json(table.properties),
+    }
 
 
 def shown_json(value: object) -> str:

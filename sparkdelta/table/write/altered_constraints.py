@@ -92,7 +92,7 @@ def drop_constraint(snapshot: Snapshot, name: str, *, if_exists: bool = False) -
         return alteration(TableChange(table, table), "DROP CONSTRAINT", {"name": name})
     properties = {key: value for key, value in table.properties.items() if key != own}
     after = with_schema(table, table.schema, properties=properties)
-    shown = {"name": name, "expr": table.properties[own], "existed": True}
+    shown = {"name": name, "expr": table.properties[own], "existed": "true"}
     return alteration(TableChange(table, after), "DROP CONSTRAINT", shown)
 
 

@@ -53,6 +53,8 @@ class WriteOptions:
         its query and the transaction its batch.
     comment
         The description of a new table.
+    defines_table
+        True if history shows that a table is created or replaced by the rows, not written into.
     replaces_table
         With `overwrite`: the table is defined anew by the rows and these options.
     requires_table
@@ -76,6 +78,7 @@ class WriteOptions:
     compression: str | None = None
     output_mode: str | None = None
     comment: str | None = None
+    defines_table: bool = False
     replaces_table: bool = False
     requires_table: bool = False
 
