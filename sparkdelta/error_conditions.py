@@ -528,7 +528,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_CANNOT_REPLACE_MISSING_TABLE": (
         "42P01",
         (
-            "Cannot replace the table at {path}, and nothing was written: it does not exist. Use "
+            "Cannot replace the table at {path}, and nothing was written: it cannot be found. Use "
             "createOrReplace or create."
         ),
     ),
@@ -538,6 +538,31 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "Cannot set the property {property}: properties that begin with delta."
             " are reserved for the protocol, and this one is unknown, not implemented here, or not"
             " for users to set. Remove it.{suggestion}"
+        ),
+    ),
+    "DELTA_CANNOT_RENAME_PATH": (
+        "22KD1",
+        "Cannot rename {path}: it is a path, which has no name. Move the directory.",
+    ),
+    "DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER": (
+        "42613",
+        (
+            "Cannot set the location of {path}, because it is a path. Name the table as the "
+            "session catalog does."
+        ),
+    ),
+    "DELTA_SET_LOCATION_SCHEMA_MISMATCH": (
+        "42KD7",
+        (
+            "Cannot set the location of the table at {path}: the table at {location} has other "
+            "columns or partition columns. Create another table for it."
+        ),
+    ),
+    "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG": (
+        "56038",
+        (
+            "Cannot set the property {property}: there is no such table feature, or it is not for "
+            "users to add. Remove it.{suggestion}"
         ),
     ),
     "DELTA_UNSUPPORTED_RENAME_COLUMN": (

@@ -11,9 +11,11 @@ DeltaError
 │   ├── TimeTravelMultipleFormatsError, DeltaSparkPresentError
 │   ├── StatementSyntaxError, StatementNotSupportedError, InsertArityError
 │   ├── TableAlreadyExistsError, NonEmptyLocationError
+│   ├── RenamePathError, SetLocationOfPathError, SetLocationSchemaError
 │   ├── CloneTargetNotEmptyError, CloneWithoutStatisticsError
 │   ├── ConvertNonParquetError, MissingProviderError, EmptyDirectoryError, ConvertRowTrackingError
-│   ├── UnknownConfigurationError, UnsetPropertyError, AddConstraintsError
+│   ├── UnknownConfigurationError (UnsupportedFeaturesInConfigError)
+│   ├── UnsetPropertyError, AddConstraintsError
 │   ├── ClusteringFeatureError, ClusterPartitionedTableError, InvalidIdempotentWriteError
 │   ├── ClusteredTablePredicateError, ClusteredTableZOrderError, OptimizeFullError
 │   ├── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
@@ -389,6 +391,25 @@ class NonEmptyLocationError(TableError):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class RenamePathError(TableError):
+    path: str
+    error_class = "DELTA_CANNOT_RENAME_PATH"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SetLocationOfPathError(TableError):
+    path: str
+    error_class = "DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SetLocationSchemaError(TableError):
+    path: str
+    location: str
+    error_class = "DELTA_SET_LOCATION_SCHEMA_MISMATCH"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class CloneTargetNotEmptyError(TableError):
     path: str
     error_class = "DELTA_UNSUPPORTED_NON_EMPTY_CLONE"
@@ -431,6 +452,10 @@ class UnknownConfigurationError(TableError):
     property: str
     suggestion: str
     error_class = "DELTA_UNKNOWN_CONFIGURATION"
+
+
+class UnsupportedFeaturesInConfigError(UnknownConfigurationError):
+    error_class = "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -7,7 +7,8 @@ PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum
 
 from pyspark.sql import SparkSession
@@ -32,7 +33,9 @@ from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
-from sparkdelta.table.snapshot import Snapshot, find_snapshot
+from sparkdelta.table.snapshot import Snapshot, find_snapshot, open_snapshot
+from sparkdelta.table.write.alteration import shown_definition
+from sparkdelta.table.write.cloned_table import cloned_table
 from sparkdelta.table.write.rewriting import rewrite_all
 from sparkdelta.table.write.rule_expressions import check_expressions
 from sparkdelta.table.write.table_change import (
@@ -81,24 +84,75 @@ def create_table(
     """
     store = open_log_for_writing(spark, path)
     snapshot = find_snapshot(spark, store)
-    if snapshot is None:
-        if creation is Creation.REPLACE:
-            raise MissingReplacedTableError(path=store.table_root)
-        if not store.is_alone():
-            raise NonEmptyLocationError(path=store.table_root)
-        change = created_table(description)
-    elif creation is Creation.CREATE:
-        raise TableAlreadyExistsError(path=store.table_root)
-    elif creation is Creation.CREATE_IF_NOT_EXISTS:
+    if not _is_wanted(store, snapshot, creation):
         return None
+    if snapshot is None:
+        change = created_table(description)
     else:
         change = replaced_table(snapshot.configuration, description)
+    shown = shown_definition(change.after, description.clustering_columns)
+    operation = Operation(_OPERATIONS.get(creation, "CREATE TABLE"), shown)
+    return _commit(spark, store, snapshot, change, operation)
+
+
+def create_table_like(
+    spark: SparkSession,
+    source: str,
+    path: str,
+    properties: Mapping[str, str],
+    creation: Creation,
+) -> Version | None:
+    """Commit a table without rows that is otherwise as another one: with its schema, features,
+    description and properties, which others override; return None if there was nothing to do.
+
+    Raises
+    ------
+    TableAlreadyExistsError, NonEmptyLocationError
+        There is a table or other files at the path.
+    DeltaError
+        The properties do not fit, or the commit failed.
+    """
+    like = open_snapshot(spark, source)
+    store = open_log_for_writing(spark, path)
+    if not _is_wanted(store, find_snapshot(spark, store), creation):
+        return None
+    change = cloned_table(like, None, properties)
+    metadata = replace(change.after.metadata, description=like.metadata.description)
+    change = replace(change, after=replace(change.after, metadata=metadata))
+    operation = Operation("CREATE TABLE", shown_definition(change.after))
+    return _commit(spark, store, None, change, operation)
+
+
+def _is_wanted(store: LogStore, snapshot: Snapshot | None, creation: Creation) -> bool:
+    """False if there is a table, and nothing is to be done then.
+
+    Raises
+    ------
+    TableAlreadyExistsError, TableNotFoundError, NonEmptyLocationError
+    """
+    if snapshot is not None:
+        if creation is Creation.CREATE:
+            raise TableAlreadyExistsError(path=store.table_root)
+        return creation is not Creation.CREATE_IF_NOT_EXISTS
+    if creation is Creation.REPLACE:
+        raise MissingReplacedTableError(path=store.table_root)
+    if not store.is_alone():
+        raise NonEmptyLocationError(path=store.table_root)
+    return True
+
+
+def _commit(
+    spark: SparkSession,
+    store: LogStore,
+    snapshot: Snapshot | None,
+    change: TableChange,
+    operation: Operation,
+) -> Version:
     # The commit must follow the features that it enables.
     check_data_writable(change.after.protocol, path=store.table_root)
     check_iceberg_types(change.after.schema, change.after.iceberg_version)
     _check_rules(spark, change.after, path=store.table_root)
-    transaction = _transaction(spark, store, snapshot, change, description, creation)
-    done = transaction.commit()
+    done = _transaction(spark, store, snapshot, change, operation).commit()
     run_commit_hooks(done)
     return done.version
 
@@ -119,8 +173,7 @@ def _transaction(
     store: LogStore,
     snapshot: Snapshot | None,
     change: TableChange,
-    description: TableDescription,
-    creation: Creation,
+    operation: Operation,
 ) -> Transaction:
     rewrite = None
     if snapshot is not None:
@@ -131,24 +184,8 @@ def _transaction(
         spark=spark,
         store=store,
         snapshot=snapshot,
-        operation=Operation(
-            _OPERATIONS.get(creation, "CREATE TABLE"), _parameters(change.after, description)
-        ),
+        operation=operation,
         staged=change.actions,
         file_actions=None if rewrite is None else rewrite.removes,
         read=ReadSet() if rewrite is None else rewrite.read,
     )
-
-
-def _parameters(table: TableConfiguration, description: TableDescription) -> dict[str, str]:
-    def text(value: object) -> str:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-    comment = {} if description.comment is None else {"description": description.comment}
-    return {
-        "isManaged": "false",
-        **comment,
-        "partitionBy": text(list(table.partition_columns)),
-        "clusterBy": text(list(description.clustering_columns)),
-        "properties": text(dict(description.properties)),
-    }

@@ -190,6 +190,12 @@ class ClassicEngine:
     ) -> None:
         hadoop_catalog.register_table(self.spark, name, location, provider, is_managed=is_managed)
 
+    def rename_table(self, name: Sequence[str], new_name: Sequence[str]) -> None:
+        hadoop_catalog.rename_table(self.spark, name, new_name)
+
+    def move_table(self, name: Sequence[str], location: str) -> None:
+        hadoop_catalog.move_table(self.spark, name, location)
+
     def drop_table(self, name: Sequence[str]) -> None:
         hadoop_catalog.drop_table(self.spark, name)
 

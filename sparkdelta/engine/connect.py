@@ -145,16 +145,18 @@ class ConnectEngine:
         return connect_catalog.table_location(self.spark, name, provider)
 
     def free_location(self, name: Sequence[str]) -> str:
-        problem = (
-            f"{'.'.join(name)} cannot be created from a Spark Connect client, which has no access "
-            "to the session catalog; use delta.`/path`"
-        )
-        raise InvalidArgumentError(argument="name", problem=problem)
+        raise _no_catalog(name, "created")
 
     def register_table(
         self, name: Sequence[str], location: str, provider: str, *, is_managed: bool
     ) -> None:
         raise NotImplementedError("a table without `free_location`")
+
+    def rename_table(self, name: Sequence[str], new_name: Sequence[str]) -> None:  # noqa: ARG002
+        raise _no_catalog(name, "renamed")
+
+    def move_table(self, name: Sequence[str], location: str) -> None:  # noqa: ARG002
+        raise _no_catalog(name, "moved")
 
     def drop_table(self, name: Sequence[str]) -> None:
         qualified = ".".join(map(quoted, name))
@@ -240,6 +242,14 @@ class ConnectEngine:
 _NO_CALLS = "a Spark Connect server does not call a client"
 _NO_PLANS = "a Spark Connect client has no access to plans"
 _HAS_SCHEME = re.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/").match
+
+
+def _no_catalog(name: Sequence[str], done: str) -> InvalidArgumentError:
+    problem = (
+        f"{'.'.join(name)} cannot be {done} from a Spark Connect client, which has no access "
+        "to the session catalog; use delta.`/path`"
+    )
+    return InvalidArgumentError(argument="name", problem=problem)
 
 
 @contextmanager

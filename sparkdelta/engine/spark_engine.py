@@ -205,6 +205,24 @@ class SparkEngine(Protocol):
     ) -> None:
         """Add a table to the session catalog, which has `free_location`."""
 
+    def rename_table(self, name: Sequence[str], new_name: Sequence[str]) -> None:
+        """Rename a table of the session catalog, and the directory of a managed one.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The new name is taken or in another database, or this session cannot rename.
+        """
+
+    def move_table(self, name: Sequence[str], location: str) -> None:
+        """Give a table of the session catalog another location.
+
+        Raises
+        ------
+        InvalidArgumentError
+            This session cannot do that.
+        """
+
     def drop_table(self, name: Sequence[str]) -> None:
         """Remove a table from the session catalog, and the files of a managed one."""
 

@@ -16,6 +16,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     RowTrackingCombinationError,
     UnknownConfigurationError,
+    UnsupportedFeaturesInConfigError,
 )
 from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
 from sparkdelta.protocol.iceberg_compatibility import is_for_iceberg
@@ -186,7 +187,9 @@ def property_name(name: str) -> str:
     if found is None:
         near = [_SPELLINGS[match] for match in get_close_matches(lower, _SPELLINGS, cutoff=0.75)]
         suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise UnknownConfigurationError(property=name, suggestion=suggestion)
+        is_feature = lower.startswith(FEATURE.lower())
+        error = UnsupportedFeaturesInConfigError if is_feature else UnknownConfigurationError
+        raise error(property=name, suggestion=suggestion)
     return found
 
 

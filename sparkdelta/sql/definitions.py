@@ -12,10 +12,11 @@ from sparkdelta.alter import alter_table
 from sparkdelta.cloning import clone, convert_to_delta
 from sparkdelta.commands.alter_table import alter
 from sparkdelta.commands.convert import parquet_path
-from sparkdelta.commands.create_table import Creation, create_table
+from sparkdelta.commands.create_table import Creation, create_table, create_table_like
 from sparkdelta.commands.write import write
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.exceptions import (
+    SetLocationSchemaError,
     StatementNotSupportedError,
     TableAlreadyExistsError,
     TableNotFoundError,
@@ -24,6 +25,7 @@ from sparkdelta.io import load_snapshot
 from sparkdelta.predicates.names import UnusableError, find_column
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT, GENERATION_EXPRESSION
 from sparkdelta.schema.altered_columns import Position
+from sparkdelta.schema.column_ids import without_ids
 from sparkdelta.schema.declared_columns import bounded_text, declared_type, identity_metadata
 from sparkdelta.schema.table_schema import as_nullable, type_of_path
 from sparkdelta.sql.queries import SparkSql
@@ -33,11 +35,13 @@ from sparkdelta.sql.statements import (
     Clone,
     ColumnText,
     Convert,
+    CreateLike,
     CreateTable,
     DropFeature,
+    SetLocation,
 )
 from sparkdelta.table.log.session_times import session_time
-from sparkdelta.table.log.table_names import NewTable, quoted_name, table_path
+from sparkdelta.table.log.table_names import NewTable, move_named_table, quoted_name, table_path
 from sparkdelta.table.write.altered_columns import NewColumn, add_columns, column_path
 from sparkdelta.table.write.options import WriteOptions
 from sparkdelta.table.write.table_change import TableDescription
@@ -73,6 +77,7 @@ def create(sql: SparkSql, statement: CreateTable) -> None:
             cluster_by=statement.cluster_by,
             comment=statement.comment,
             properties=statement.properties,
+            defines_table=True,
             replaces_table=_MODES[statement.creation] == "overwrite",
             requires_table=statement.creation is Creation.REPLACE,
         )
@@ -112,6 +117,27 @@ def _is_described(sql: SparkSql, statement: CreateTable, table: NewTable) -> boo
     return False
 
 
+def created_like(sql: SparkSql, statement: CreateLike) -> None:
+    """CREATE TABLE ... LIKE."""
+    source = table_path(sql.spark, statement.source)
+    if source is None:
+        raise StatementNotSupportedError(statement="LIKE a table that is no Delta table")
+    if statement.provider not in (None, "delta"):
+        raise StatementNotSupportedError(statement=f"USING {statement.provider} LIKE a Delta table")
+    table = NewTable.of(sql.spark, statement.target, statement.location)
+    create_table_like(sql.spark, source, table.path, statement.properties, statement.creation)
+    table.register(sql.spark)
+
+
+def relocated(sql: SparkSql, path: str, statement: SetLocation) -> None:
+    """ALTER TABLE ... SET LOCATION: the table there has the same columns."""
+    now, then = (load_snapshot(sql.spark, each) for each in (path, statement.location))
+    tables = [(without_ids(each.schema), each.metadata.partition_columns) for each in (now, then)]
+    if tables[0] != tables[1]:
+        raise SetLocationSchemaError(path=now.path, location=then.path)
+    move_named_table(sql.spark, statement.target, then.path)
+
+
 def converted(sql: SparkSql, statement: Convert) -> None:
     """CONVERT TO DELTA."""
     *source, path = statement.target
@@ -131,8 +157,9 @@ def cloned(sql: SparkSql, statement: Clone) -> DataFrame:
     table, time = NewTable.of(sql.spark, statement.target, statement.location), None
     if statement.timestamp is not None:
         time = session_time(sql.spark, statement.timestamp)
-    if statement.creation is Creation.CREATE_IF_NOT_EXISTS:
-        raise StatementNotSupportedError(statement="CREATE TABLE IF NOT EXISTS ... CLONE")
+    is_optional = statement.creation is Creation.CREATE_IF_NOT_EXISTS
+    if is_optional and table.name is None and DeltaTable.isDeltaTable(sql.spark, table.path):
+        return sql.spark.createDataFrame([], _CLONE_METRICS)
     result = clone(
         sql.spark,
         source,
@@ -140,7 +167,7 @@ def cloned(sql: SparkSql, statement: Clone) -> DataFrame:
         deep=statement.deep,
         version=statement.version,
         timestamp=time,
-        replace=statement.creation is not Creation.CREATE,
+        replace=statement.creation in (Creation.REPLACE, Creation.CREATE_OR_REPLACE),
         properties=statement.properties,
     )
     table.register(sql.spark)

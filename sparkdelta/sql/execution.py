@@ -5,23 +5,29 @@ Each function does what the method of the same name does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import reduce
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
+from sparkdelta.commands.truncate import truncate
 from sparkdelta.commands.write import write
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.exceptions import StatementNotSupportedError
-from sparkdelta.io import load_snapshot
-from sparkdelta.maintenance import optimize, reorg, vacuum
+from sparkdelta.maintenance import optimize, reorg, repair, vacuum
 from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import optimize_metrics
 from sparkdelta.sql import definitions
+from sparkdelta.sql.descriptions import (
+    described_table,
+    shown_columns,
+    shown_properties,
+    text_rows,
+)
 from sparkdelta.sql.inserted_rows import inserted_partition, inserted_rows
 from sparkdelta.sql.queries import SparkSql
 from sparkdelta.sql.statements import (
@@ -29,6 +35,7 @@ from sparkdelta.sql.statements import (
     Alter,
     Clone,
     Convert,
+    CreateLike,
     CreateTable,
     Delete,
     DescribeDetail,
@@ -41,15 +48,24 @@ from sparkdelta.sql.statements import (
     Merge,
     MergeAction,
     Optimize,
+    RenameTable,
     Reorg,
+    Repair,
     Restore,
+    SetLocation,
+    ShowColumns,
     ShowProperties,
+    Truncate,
     Unsupported,
     Update,
     Vacuum,
 )
 from sparkdelta.table.log.session_times import session_time
-from sparkdelta.table.log.table_names import drop_named_table, path_in_name, quoted_name
+from sparkdelta.table.log.table_names import (
+    drop_named_table,
+    path_in_name,
+    rename_named_table,
+)
 from sparkdelta.table.write.merge_clauses import Clause
 from sparkdelta.table.write.options import WriteOptions
 from sparkdelta.table.write.overwrite_setting import check_overwrite_setting
@@ -88,6 +104,11 @@ def _delete(sql: SparkSql, path: str, statement: Delete) -> DataFrame:
     _check_expressions(sql, statement.where)
     result = _changed_table(sql, path, statement).delete(statement.where)
     return _affected(sql.spark, result.num_deleted_rows)
+
+
+def _truncate(sql: SparkSql, path: str, statement: Truncate) -> DataFrame:  # noqa: ARG001
+    truncate(sql.spark, path)
+    return no_rows(sql.spark)
 
 
 def _update(sql: SparkSql, path: str, statement: Update) -> DataFrame:
@@ -149,45 +170,6 @@ def _detail(sql: SparkSql, path: str, statement: DescribeDetail) -> DataFrame:  
     return _table(sql, path).detail()
 
 
-def _describe(sql: SparkSql, path: str, statement: DescribeTable) -> DataFrame:  # noqa: ARG001
-    snapshot = load_snapshot(sql.spark, path)
-    by_name = {field.name: field for field in snapshot.schema.fields}
-    partitions = [by_name[name] for name in snapshot.metadata.partition_columns]
-    rows: list[tuple[str, str, str | None]] = [*map(_column, snapshot.schema.fields)]
-    if partitions:
-        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
-        rows += map(_column, partitions)
-    return _texts(sql.spark, ("col_name", "data_type", "comment"), rows)
-
-
-def _column(field: StructField) -> tuple[str, str, str | None]:
-    comment = (field.metadata or {}).get("comment")
-    return field.name, field.dataType.simpleString(), comment
-
-
-def _properties(sql: SparkSql, path: str, statement: ShowProperties) -> DataFrame:
-    snapshot, key = load_snapshot(sql.spark, path), statement.key
-    found = {
-        **snapshot.properties,
-        "delta.minReaderVersion": str(snapshot.protocol.min_reader_version),
-        "delta.minWriterVersion": str(snapshot.protocol.min_writer_version),
-    }
-    if key is not None:
-        missing = f"Table {quoted_name(statement.target)} does not have property: {key}"
-        found = {key: found.get(key, missing)}
-    return _texts(sql.spark, ("key", "value"), sorted(found.items()))
-
-
-def _texts(spark: SparkSession, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> DataFrame:
-    """Return a local DataFrame of strings."""
-    columns = {
-        name: pa.array([row[number] for row in rows], pa.string())
-        for number, name in enumerate(names)
-    }
-    schema = StructType([StructField(name, StringType()) for name in names])
-    return local_frame(spark, pa.table(columns), schema)
-
-
 def _optimize(sql: SparkSql, path: str, statement: Optimize) -> DataFrame:
     _check_expressions(sql, statement.where)
     if statement.is_full:
@@ -215,7 +197,13 @@ def _vacuum(sql: SparkSql, path: str, statement: Vacuum) -> DataFrame:
     )
     files = [f"{result.path}/{file}" for file in result.files]
     paths = files if statement.dry_run else [result.path]
-    return _texts(sql.spark, ("path",), [(path,) for path in paths])
+    return text_rows(sql.spark, ("path",), [(path,) for path in paths])
+
+
+def _repair(sql: SparkSql, path: str, statement: Repair) -> DataFrame:
+    result = repair(sql.spark, path, dry_run=statement.dry_run)
+    rows = [(each.file, each.change) for each in result.repairs]
+    return text_rows(sql.spark, ("file", "change"), rows)
 
 
 def _reorg(sql: SparkSql, path: str, statement: Reorg) -> DataFrame:
@@ -241,6 +229,21 @@ def _clone(sql: SparkSql, path: str, statement: Clone) -> DataFrame:  # noqa: AR
 
 def _convert(sql: SparkSql, path: str, statement: Convert) -> DataFrame:  # noqa: ARG001
     definitions.converted(sql, statement)
+    return no_rows(sql.spark)
+
+
+def _create_like(sql: SparkSql, path: str, statement: CreateLike) -> DataFrame:  # noqa: ARG001
+    definitions.created_like(sql, statement)
+    return no_rows(sql.spark)
+
+
+def _rename(sql: SparkSql, path: str, statement: RenameTable) -> DataFrame:  # noqa: ARG001
+    rename_named_table(sql.spark, statement.target, statement.name)
+    return no_rows(sql.spark)
+
+
+def _relocate(sql: SparkSql, path: str, statement: SetLocation) -> DataFrame:
+    definitions.relocated(sql, path, statement)
     return no_rows(sql.spark)
 
 
@@ -275,17 +278,22 @@ def _refused(sql: SparkSql, path: str, statement: Unsupported) -> DataFrame:  # 
 
 COMMANDS: Mapping[type, Callable[[SparkSql, str, Any], DataFrame]] = {
     Delete: _delete,
+    Truncate: _truncate,
     Update: _update,
     Merge: _merge,
     Insert: _insert,
     DescribeHistory: _history,
-    DescribeTable: _describe,
-    ShowProperties: _properties,
+    DescribeTable: described_table,
+    ShowColumns: shown_columns,
+    ShowProperties: shown_properties,
     DescribeDetail: _detail,
     Optimize: _optimize,
     Reorg: _reorg,
     Restore: _restore,
     CreateTable: _create,
+    CreateLike: _create_like,
+    RenameTable: _rename,
+    SetLocation: _relocate,
     Clone: _clone,
     Convert: _convert,
     DropTable: _drop,
@@ -293,6 +301,7 @@ COMMANDS: Mapping[type, Callable[[SparkSql, str, Any], DataFrame]] = {
     AddColumns: _add_columns,
     DropFeature: _drop_feature,
     Generate: _generate,
+    Repair: _repair,
     Vacuum: _vacuum,
     Unsupported: _refused,
 }

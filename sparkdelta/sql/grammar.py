@@ -22,9 +22,12 @@ from sparkdelta.sql.statements import (
     MergeAction,
     Optimize,
     Reorg,
+    Repair,
     Restore,
+    ShowColumns,
     ShowProperties,
     Statement,
+    Truncate,
     Unsupported,
     Update,
     Vacuum,
@@ -61,6 +64,10 @@ def parse(parser: Parser) -> Statement | None:
 def _delete(parser: Parser) -> Delete:
     target, alias = parser.table(), parser.alias("WHERE")
     return Delete(target, alias, parser.condition())
+
+
+def _truncate(parser: Parser) -> Truncate:
+    return Truncate(parser.table())
 
 
 def _update(parser: Parser) -> Update:
@@ -183,7 +190,7 @@ def _partition(parser: Parser) -> Mapping[str, str | None]:
         name = cursor.word()
         if name.lower() in map(str.lower, found):
             raise cursor.error(f"{name} is there twice")
-        found[name] = cursor.expression(closing=",") if cursor.takes("=") else None
+        found[name] = cursor.constant() if cursor.takes("=") else None
         if not cursor.takes(","):
             cursor.expect(")")
             return found
@@ -234,9 +241,21 @@ def _detail(parser: Parser) -> DescribeDetail:
 def _describe(parser: Parser) -> DescribeTable | Unsupported:
     cursor = parser.cursor
     cursor.takes("TABLE")
-    if cursor.takes("EXTENDED") or cursor.takes("FORMATTED"):
-        return Unsupported(parser.table(), "DESCRIBE EXTENDED; DESCRIBE DETAIL is there")
-    return DescribeTable(parser.table())
+    is_extended = cursor.takes("EXTENDED") or cursor.takes("FORMATTED")
+    target = parser.table()
+    if cursor.rest():
+        return Unsupported(target, "DESCRIBE of a column or partition")
+    return DescribeTable(target, is_extended)
+
+
+def _show_columns(parser: Parser) -> ShowColumns:
+    cursor = parser.cursor
+    if not cursor.takes("IN"):
+        cursor.expect("FROM")
+    target = parser.table()
+    if cursor.takes("IN") or cursor.takes("FROM"):
+        parser.target = target = (*cursor.name(), *target)
+    return ShowColumns(target)
 
 
 def _properties(parser: Parser) -> ShowProperties:
@@ -281,6 +300,10 @@ def _vacuum(parser: Parser) -> Vacuum:
     return vacuum
 
 
+def _repair(parser: Parser) -> Repair:
+    return Repair(parser.table(), parser.cursor.takes("DRY RUN"))
+
+
 def _unsupported(name: str, *words: str) -> Callable[[Parser], Unsupported]:
     def unsupported(parser: Parser) -> Unsupported:
         for each in words:
@@ -307,6 +330,9 @@ _RULES: Mapping[str, Callable[[Parser], Statement]] = {
     "DESCRIBE": _describe,
     "DESC": _describe,
     "SHOW TBLPROPERTIES": _properties,
+    "SHOW COLUMNS": _show_columns,
+    "SHOW CREATE TABLE": _unsupported("SHOW CREATE TABLE"),
+    "SHOW PARTITIONS": _unsupported("SHOW PARTITIONS"),
     "CREATE TABLE": create_table,
     "CREATE OR REPLACE TABLE": create_or_replace_table,
     "REPLACE TABLE": replace_table,
@@ -315,7 +341,7 @@ _RULES: Mapping[str, Callable[[Parser], Statement]] = {
     "GENERATE": _generate,
     "VACUUM": _vacuum,
     "CONVERT TO DELTA": _convert,
-    "FSCK REPAIR TABLE": _unsupported("FSCK REPAIR TABLE"),
-    "TRUNCATE TABLE": _unsupported("TRUNCATE TABLE"),
+    "FSCK REPAIR TABLE": _repair,
+    "TRUNCATE TABLE": _truncate,
 }
 """The rule of each statement, by its first keywords."""

@@ -38,7 +38,6 @@ def bound_text(
     """
     by_name = arguments if isinstance(arguments, Mapping) else {}
     in_order = list(arguments) if arguments and not isinstance(arguments, Mapping) else []
-    _check_quoted(text, tokens, named)
     parts, place = [], 0
     for number, token in enumerate(tokens[:-2]):
         start, after = token.start, tokens[number + 1]
@@ -57,8 +56,14 @@ def bound_text(
     return "".join([*parts, text[place:]])
 
 
-def _check_quoted(text: str, tokens: Sequence[Token], named: Mapping[str, Any]) -> None:
-    """Refuse names in braces inside of quotes, which would stay as they are."""
+def check_quoted(text: str, tokens: Sequence[Token], named: Mapping[str, Any]) -> None:
+    """Refuse names in braces inside of quotes, which would stay as they are.
+
+    Raises
+    ------
+    StatementSyntaxError
+        There is one.
+    """
     if not named:
         return
     braces = re.compile(rf"(?<!{{){{({'|'.join(map(re.escape, named))})\b")

@@ -5,7 +5,7 @@ Spark's own SQL takes DataFrames by name in braces, beside parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,7 @@ class SparkSql:
         """Return the rows of a query, or run a statement of Spark's that holds one."""
         tokens = tokens or tokenize(text)
         if tokens is None:
-            return self.run(text, **self.frames)
+            return self.run(text)
         known, frames, spots = common_names(tokens), dict[str, DataFrame](), []
         for relation in relations(text, tokens):
             rows = self._rows(text, relation, known)
@@ -49,9 +49,10 @@ class SparkSql:
                 name = _NAME.format(len(frames))
                 frames[name] = rows
                 spots.append((relation, name))
-        if not frames:
-            return self.run(text, **self.frames)
-        return self.run(_spliced(text, spots, escapes=not self.frames), **frames, **self.frames)
+        if not frames and not self.frames:
+            return self.run(text)
+        spliced = _spliced(text, spots, _braces(tokens, self.frames))
+        return self.run(spliced, **frames, **self.frames)
 
     def _rows(self, text: str, relation: Relation, known: Mapping[str, int]) -> DataFrame | None:
         """Return the rows of a Delta table, or None for other relations."""
@@ -120,23 +121,36 @@ def _version(text: str, given: Slice) -> int:
     return int(number)
 
 
-def _spliced(text: str, spots: list[tuple[Relation, str]], *, escapes: bool) -> str:
+def _braces(tokens: tuple[Token, ...], frames: Mapping[str, DataFrame]) -> set[int]:
+    """Return the places of the braces around the names of the user's DataFrames."""
+    return {
+        brace.start
+        for opening, name, closing in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if opening.is_symbol("{") and closing.is_symbol("}") and name.text in frames
+        for brace in (opening, closing)
+    }
+
+
+def _spliced(text: str, spots: list[tuple[Relation, str]], braces: Container[int]) -> str:
     """Return a query with a name in braces for each relation.
 
     Parameters
     ----------
-    escapes
-        True to double the braces of the text, which Spark else takes for names.
+    braces
+        The places of braces around names; all others are doubled, so that Spark keeps them.
     """
 
-    def kept(part: str) -> str:
-        return part.replace("{", "{{").replace("}", "}}") if escapes else part
+    def kept(start: int, end: int | None = None) -> str:
+        return "".join(
+            char * 2 if char in "{}" and at not in braces else char
+            for at, char in enumerate(text[start:end], start)
+        )
 
     parts, place = [], 0
     for relation, name in spots:
-        parts += [kept(text[place : relation.start]), f"{{{name}}}"]
-        parts.append(kept(text[relation.end : relation.alias_at]))
+        parts += [kept(place, relation.start), f"{{{name}}}"]
+        parts.append(kept(relation.end, relation.alias_at))
         if relation.needs_alias and relation.arguments is None:
             parts.append(f" AS {quoted_name(relation.name[-1:])}")
         place = relation.alias_at
-    return "".join([*parts, kept(text[place:])])
+    return "".join([*parts, kept(place)])

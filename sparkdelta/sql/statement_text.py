@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta.exceptions import StatementNotSupportedError, StatementSyntaxError
 from sparkdelta.sql.execution import COMMANDS, no_rows
 from sparkdelta.sql.grammar import parse
-from sparkdelta.sql.parameters import Arguments, bound_text
+from sparkdelta.sql.parameters import Arguments, bound_text, check_quoted
 from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.queries import SparkSql, is_delta
 from sparkdelta.sql.relations import common_names, relations
-from sparkdelta.sql.statements import Convert, Statement
+from sparkdelta.sql.statements import Convert, CreateLike, Statement
 from sparkdelta.sql.tokens import Cursor, Token, tokenize
 from sparkdelta.table.log.table_names import quoted_name, table_name, table_path
 
@@ -61,8 +61,9 @@ def run_sql(
         return passed_on()
     frames = {name: value for name, value in named.items() if isinstance(value, DataFrame)}
     values = {name: value for name, value in named.items() if name not in frames}
+    check_quoted(text, tokens, named)
     text = bound_text(text, tokens, arguments, values)
-    if named and not frames:  # it need not be formatted again
+    if named:
         text = text.replace("{{", "{").replace("}}", "}")
     tokens = tokenize(text) or tokens
     sql = SparkSql(spark, run, frames)
@@ -106,6 +107,8 @@ def _statement(
         error = found
     path = None if parser.target is None else table_path(spark, parser.target)
     creates = isinstance(statement, Convert) or _creates_delta(tokens)
+    if isinstance(statement, CreateLike):
+        creates = creates or table_path(spark, statement.source) is not None
     if path is None and parser.target is not None and creates:
         path = ""
     if path is None:

@@ -22,6 +22,13 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class Truncate:
+    """TRUNCATE TABLE."""
+
+    target: Name
+
+
+@dataclass(frozen=True, slots=True)
 class Update:
     """UPDATE ... SET."""
 
@@ -99,6 +106,14 @@ class DescribeDetail:
 @dataclass(frozen=True, slots=True)
 class DescribeTable:
     """DESCRIBE TABLE."""
+
+    target: Name
+    is_extended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShowColumns:
+    """SHOW COLUMNS."""
 
     target: Name
 
@@ -204,6 +219,24 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateLike:
+    """CREATE TABLE ... LIKE.
+
+    Attributes
+    ----------
+    provider
+        After USING.
+    """
+
+    target: Name
+    source: Name
+    creation: Creation
+    provider: str | None = None
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Clone:
     """CREATE TABLE ... CLONE."""
 
@@ -250,6 +283,22 @@ class Alter:
 
 
 @dataclass(frozen=True, slots=True)
+class RenameTable:
+    """ALTER TABLE ... RENAME TO."""
+
+    target: Name
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class SetLocation:
+    """ALTER TABLE ... SET LOCATION."""
+
+    target: Name
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
 class AddColumns:
     """ALTER TABLE ... ADD COLUMNS."""
 
@@ -278,6 +327,14 @@ class Vacuum:
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """FSCK REPAIR TABLE."""
+
+    target: Name
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Generate:
     """GENERATE."""
 
@@ -287,24 +344,30 @@ class Generate:
 
 Statement: TypeAlias = (
     Delete
+    | Truncate
     | Update
     | Merge
     | Insert
     | DescribeHistory
     | DescribeDetail
     | DescribeTable
+    | ShowColumns
     | ShowProperties
     | Optimize
     | Restore
     | Reorg
     | CreateTable
+    | CreateLike
     | Clone
     | Convert
     | DropTable
     | Alter
+    | RenameTable
+    | SetLocation
     | AddColumns
     | DropFeature
     | Generate
     | Vacuum
+    | Repair
     | Unsupported
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from sparkdelta.commands.create_table import Creation
 from sparkdelta.sql.parser import Parser
@@ -13,43 +13,53 @@ from sparkdelta.sql.statements import (
     Alter,
     Clone,
     ColumnText,
+    CreateLike,
     CreateTable,
     DropFeature,
     DropTable,
     Name,
+    RenameTable,
+    SetLocation,
     Unsupported,
 )
 from sparkdelta.sql.tokens import Cursor, Kind
 
-_COLUMN_ENDS = ("NOT NULL", "COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER")
+_CONSTRAINTS = ("CONSTRAINT", "CHECK", "PRIMARY KEY", "FOREIGN KEY", "UNIQUE", "REFERENCES")
+_COLUMN_ENDS = ("NOT NULL", "COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER", *_CONSTRAINTS)
+_CONSTRAINT_CLAUSE = "a constraint in CREATE TABLE; use ALTER TABLE ... ADD CONSTRAINT ... CHECK"
+_Created: TypeAlias = CreateTable | CreateLike | Clone | Unsupported
 
 
-def create_table(parser: Parser) -> CreateTable | Clone | Unsupported:
+def create_table(parser: Parser) -> _Created:
     """``CREATE TABLE [IF NOT EXISTS]``, after its first keywords."""
     if_missing = parser.cursor.takes("IF NOT EXISTS")
     return _created(parser, Creation.CREATE_IF_NOT_EXISTS if if_missing else Creation.CREATE)
 
 
-def create_or_replace_table(parser: Parser) -> CreateTable | Clone | Unsupported:
+def create_or_replace_table(parser: Parser) -> _Created:
     """``CREATE OR REPLACE TABLE``, after its keywords."""
     return _created(parser, Creation.CREATE_OR_REPLACE)
 
 
-def replace_table(parser: Parser) -> CreateTable | Clone | Unsupported:
+def replace_table(parser: Parser) -> _Created:
     """``REPLACE TABLE``, after its keywords."""
     return _created(parser, Creation.REPLACE)
 
 
-def _created(parser: Parser, creation: Creation) -> CreateTable | Clone | Unsupported:
+def _created(parser: Parser, creation: Creation) -> _Created:
     cursor, target = parser.cursor, parser.table()
-    if cursor.looks_at("LIKE"):
-        cursor.rest()
-        return Unsupported(target, "CREATE TABLE ... LIKE")
+    if cursor.takes("LIKE"):
+        return _like(parser, creation)
     if cursor.looks_at("SHALLOW") or cursor.looks_at("DEEP") or cursor.looks_at("CLONE"):
         return _clone(parser, creation)
     statement = CreateTable(target=target, creation=creation)
     if cursor.takes("("):
-        statement = replace(statement, columns=_columns(cursor, in_table=True))
+        columns = _columns(cursor)
+        if any(map(cursor.looks_at, _CONSTRAINTS)):
+            cursor.rest()
+            return Unsupported(target, _CONSTRAINT_CLAUSE)
+        cursor.expect(")")
+        statement = replace(statement, columns=columns)
     seen: set[str] = set()
     while cursor.token.kind is not Kind.END:
         clause = cursor.token.text.upper()
@@ -79,6 +89,22 @@ def _created(parser: Parser, creation: Creation) -> CreateTable | Clone | Unsupp
     return statement
 
 
+def _like(parser: Parser, creation: Creation) -> CreateLike:
+    cursor = parser.cursor
+    statement = CreateLike(target=parser.target or (), source=cursor.name(), creation=creation)
+    if creation not in (Creation.CREATE, Creation.CREATE_IF_NOT_EXISTS):
+        raise cursor.error("LIKE goes with CREATE TABLE, not with REPLACE")
+    while cursor.token.kind is not Kind.END:
+        if cursor.takes("USING"):
+            statement = replace(statement, provider=cursor.word().lower())
+        elif cursor.takes("LOCATION"):
+            statement = replace(statement, location=cursor.string())
+        else:
+            cursor.expect("TBLPROPERTIES")
+            statement = replace(statement, properties=_properties(cursor))
+    return statement
+
+
 def _clone(parser: Parser, creation: Creation) -> Clone:
     cursor, target = parser.cursor, parser.target or ()
     deep = not cursor.takes("SHALLOW")
@@ -102,11 +128,28 @@ def drop_table(parser: Parser) -> DropTable:
     return DropTable(target)
 
 
-def _columns(cursor: Cursor, *, in_table: bool) -> tuple[ColumnText, ...]:
-    """Return the definitions of columns up to a closing parenthesis, and go past it."""
-    found = [_column(cursor, in_table=in_table)]
+def _columns(cursor: Cursor) -> tuple[ColumnText, ...]:
+    """Return the definitions of the columns of a new table, and go past them."""
+    found = [_column(cursor, in_table=True)]
+    while cursor.takes(",") and not _is_constraint(cursor):
+        found.append(_column(cursor, in_table=True))
+    return tuple(found)
+
+
+def _is_constraint(cursor: Cursor) -> bool:
+    """True at a constraint, and not at a column that has its keyword for a name."""
+    if cursor.token.is_word("CONSTRAINT"):
+        return cursor.ahead(2).is_word("CHECK", "PRIMARY", "FOREIGN", "UNIQUE")
+    return any(map(cursor.looks_at, ("CHECK (", "PRIMARY KEY", "FOREIGN KEY", "UNIQUE (")))
+
+
+def _added_columns(cursor: Cursor) -> tuple[ColumnText, ...]:
+    """Return the definitions of one new column, or of several in parentheses, and go past them."""
+    if not cursor.takes("("):
+        return (_column(cursor, in_table=False),)
+    found = [_column(cursor, in_table=False)]
     while cursor.takes(","):
-        found.append(_column(cursor, in_table=in_table))
+        found.append(_column(cursor, in_table=False))
     cursor.expect(")")
     return tuple(found)
 
@@ -156,7 +199,7 @@ def _type(cursor: Cursor) -> str:
     while cursor.token.kind is not Kind.END:
         token = cursor.token
         is_end = token.is_symbol(",", ")") or any(map(cursor.looks_at, _COLUMN_ENDS))
-        if not depth and (is_end or token.is_word("CONSTRAINT")):
+        if not depth and is_end:
             break
         if token.kind is Kind.SYMBOL:
             depth += sum(token.text.count(sign) for sign in "(<")
@@ -190,7 +233,9 @@ def _property(cursor: Cursor) -> str:
     return cursor.string() if cursor.token.kind is Kind.STRING else ".".join(cursor.name())
 
 
-def alter_table(parser: Parser) -> Alter | AddColumns | DropFeature | Unsupported:
+def alter_table(
+    parser: Parser,
+) -> Alter | AddColumns | RenameTable | SetLocation | DropFeature | Unsupported:
     """``ALTER TABLE``, after its keywords."""
     cursor, target = parser.cursor, parser.table()
 
@@ -218,9 +263,11 @@ def alter_table(parser: Parser) -> Alter | AddColumns | DropFeature | Unsupporte
         name = _property(cursor)
         return DropFeature(target, name, truncates_history=cursor.takes("TRUNCATE HISTORY"))
     if cursor.takes("ADD COLUMNS") or cursor.takes("ADD COLUMN"):
-        if cursor.takes("("):
-            return AddColumns(target, _columns(cursor, in_table=False))
-        return AddColumns(target, (_column(cursor, in_table=False),))
+        return AddColumns(target, _added_columns(cursor))
+    if cursor.takes("RENAME TO"):
+        return RenameTable(target, cursor.name())
+    if cursor.takes("SET LOCATION"):
+        return SetLocation(target, cursor.string())
     if cursor.takes("RENAME COLUMN"):
         name = cursor.column()
         cursor.expect("TO")
@@ -244,6 +291,8 @@ def _altered_column(
     cursor: Cursor, alter: Callable[..., Alter], target: Name
 ) -> Alter | Unsupported:
     name = cursor.column()
+    if cursor.takes("SYNC IDENTITY"):
+        return alter("sync_identity", name)
     if cursor.takes("TYPE"):
         return alter("change_column", name, _type(cursor))
     if cursor.takes("COMMENT"):
@@ -266,7 +315,10 @@ def _changed_column(
     cursor: Cursor, alter: Callable[..., Alter], target: Name
 ) -> Alter | Unsupported:
     """``CHANGE [COLUMN] a [b] TYPE [COMMENT] [FIRST | AFTER]``."""
-    name, column = cursor.column(), _column(cursor, in_table=False)
+    name = cursor.column()
+    if cursor.takes("SYNC IDENTITY"):
+        return alter("sync_identity", name)
+    column = _column(cursor, in_table=False)
     if column.name.split(".")[-1].strip("`").lower() != name.split(".")[-1].strip("`").lower():
         return Unsupported(target, "CHANGE COLUMN to another name; use RENAME COLUMN")
     if not column.nullable or column.default is not None:

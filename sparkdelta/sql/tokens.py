@@ -66,6 +66,11 @@ _KINDS = {
 }
 _WORD = re.compile(r"\w+")
 _LOOK_AHEAD = 4
+_LITERAL = (
+    "NULL", "TRUE", "FALSE", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "INTERVAL", "X",
+    "CAST", "AS", "STRING", "DOUBLE",
+)  # fmt: skip
+"""Words in literals, and in those that stand for parameters."""
 
 
 def tokenize(text: str) -> tuple[Token, ...] | None:
@@ -240,6 +245,16 @@ class Cursor:
         if last is None:
             raise self.error("an expression is expected")
         return self.text[first.start : last.end]
+
+    def constant(self) -> str:
+        """Return the text of a literal, and go past it."""
+        start, place = self.token, self._place
+        text = self.expression(closing=",")
+        for token in self._tokens[place : self._place]:
+            is_name = token.kind is Kind.NAME or (token.is_name and not token.is_word(*_LITERAL))
+            if is_name or token.is_symbol("*"):
+                raise syntax_error(self.text, start.start, "a constant is expected")
+        return text
 
     def in_parentheses(self) -> str:
         """Return the text between parentheses, and go past them."""

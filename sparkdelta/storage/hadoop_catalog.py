@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
@@ -87,6 +87,39 @@ def drop_table(spark: SparkSession, name: Sequence[str]) -> None:
     """Remove a table from the session catalog, and the files of a managed one."""
     identifier = _identifier(spark, _in_session_catalog(spark, name))
     _catalog(spark).dropTable(identifier, True, False)
+
+
+def rename_table(spark: SparkSession, name: Sequence[str], new_name: Sequence[str]) -> None:
+    """Rename a table; the directory of a managed one is renamed, too.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The new name is taken, or is in another database or catalog.
+    """
+    catalog, jvm = _catalog(spark), cast(Any, spark._jvm)
+    old = catalog.qualifyIdentifier(_identifier(spark, _in_session_catalog(spark, name)))
+    database, new = old.database(), _in_session_catalog(spark, new_name)
+    if not new or (len(new) == 2 and new[0].lower() != database.get().lower()):
+        problem = f"{'.'.join(new_name)} is not in database {database.get()}, which the table is in"
+        raise InvalidArgumentError(argument="RENAME TO", problem=problem)
+    identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier(new[-1], database)
+    if catalog.tableExists(identifier):
+        problem = f"{'.'.join(new_name)} is a table or view already"
+        raise InvalidArgumentError(argument="RENAME TO", problem=problem)
+    catalog.renameTable(old, identifier)
+
+
+def move_table(spark: SparkSession, name: Sequence[str], location: str) -> None:
+    """Give a table another location; no file is moved."""
+    catalog, jvm = _catalog(spark), cast(Any, spark._jvm)
+    identifier = _identifier(spark, _in_session_catalog(spark, name))
+    table, uri = catalog.getTableMetadata(identifier), jvm.org.apache.hadoop.fs.Path(location)
+    storage = _with_defaults(table.storage(), "copy", jvm.scala.Option.apply(uri.toUri()))
+    catalog.alterTable(
+        _with_defaults(table, "copy", table.identifier(), table.tableType(), storage)
+    )
+    catalog.refreshTable(identifier)
 
 
 def _with_defaults(owner: Any, method: str, *values: Any) -> Any:

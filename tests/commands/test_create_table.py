@@ -65,7 +65,7 @@ def test_a_new_table(spark: SparkSession, table_path: str) -> None:
     assert (info["operation"], info["isBlindAppend"]) == ("CREATE TABLE", False)
     assert info["operationParameters"] == {
         "isManaged": "false", "description": "people", "partitionBy": '["name"]',
-        "clusterBy": "[]", "properties": '{"delta.checkpointinterval":"5"}',
+        "clusterBy": "[]", "properties": '{"delta.checkpointInterval":"5"}',
     }  # fmt: skip
     with pytest.raises(TableAlreadyExistsError):
         builder.execute()

@@ -13,6 +13,9 @@ from sparkdelta.exceptions import (
     ArgumentTypeError,
     InvalidArgumentError,
     MissingProviderError,
+    RenamePathError,
+    SetLocationOfPathError,
+    SetLocationSchemaError,
     StatementNotSupportedError,
     TableAlreadyExistsError,
     TableNotFoundError,
@@ -63,8 +66,16 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
     assert snapshot.schema.names == ["n", "o"]
     assert "delta.checkpointInterval" not in snapshot.properties
     assert _rows(sql(f"SELECT * FROM {t}")) == [(1, "{}")]
-    with pytest.raises(StatementNotSupportedError):
-        sql(f"ALTER TABLE {t} SET LOCATION '/elsewhere'")
+    with pytest.raises(SetLocationOfPathError):
+        sql(f"ALTER TABLE {t} SET LOCATION '{table_path}'")
+    with pytest.raises(RenamePathError):
+        sql(f"ALTER TABLE {t} RENAME TO sd_new")
+    sql(f"TRUNCATE TABLE {t}")
+    assert sql(f"SELECT * FROM {t}").count() == 0
+    history = sql(f"DESCRIBE HISTORY {t} LIMIT 2").select("operation", "operationParameters")
+    (_, removed), (name, defined) = [tuple(row) for row in history.collect()]
+    assert (removed, name) == ({}, "CREATE OR REPLACE TABLE AS SELECT")
+    assert (defined["clusterBy"], defined["description"]) == ('["n"]', None)
 
 
 @pytest.mark.full
@@ -109,6 +120,86 @@ def test_tables_by_name(enabled: SparkSession, tmp_path: Path) -> None:
     sql("DROP TABLE sd_two")
     with pytest.raises(StatementNotSupportedError):
         sql(f"CREATE TABLE sd_two USING delta LOCATION '{place}' TBLPROPERTIES (a = 'b')")
+
+
+def test_tables_like_another(enabled: SparkSession, tmp_path: Path) -> None:
+    """Columns, properties, features, comment, partitioning and clustering are the same."""
+    sql, like, copy = enabled.sql, f"delta.`{tmp_path / 'a'}`", f"delta.`{tmp_path / 'b'}`"
+    sql(f"""CREATE TABLE {like} (a INT NOT NULL COMMENT 'x', b STRING, c INT DEFAULT 3)
+        USING delta CLUSTER BY (b) COMMENT 'all'
+        TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'k' = 'v')""")
+    sql(f"INSERT INTO {like} (a) VALUES (1)")
+    create = f"CREATE TABLE {copy} LIKE {like} TBLPROPERTIES ('k' = 'w')"
+    sql(create)
+    with pytest.raises(TableAlreadyExistsError):
+        sql(create)
+    sql(create.replace("TABLE", "TABLE IF NOT EXISTS", 1))
+    one, two = (load_snapshot(enabled, str(tmp_path / name)) for name in "ab")
+    assert (one.schema, one.protocol) == (two.schema, two.protocol)
+    assert two.properties == {**one.properties, "k": "w"}
+    assert two.metadata.description == "all"
+    assert two.metadata.id != one.metadata.id
+    sql(f"INSERT INTO {copy} (a, b) VALUES (2, 'q')")
+    assert _rows(sql(f"SELECT * FROM {copy}")) == [(2, "q", 3)]
+    detail = sql(f"DESCRIBE DETAIL {copy}").select("clusteringColumns").first()
+    assert detail is not None
+    assert detail[0] == ["b"]
+    for text in (f"CREATE TABLE {copy} LIKE range USING delta", f"{create} USING parquet"):
+        with pytest.raises(StatementNotSupportedError):
+            sql(text)
+    described = dict(sql(f"DESCRIBE EXTENDED {copy}").select("col_name", "data_type").collect())
+    assert (described["Comment"], described["Provider"]) == ("all", "delta")
+    assert "k=w" in described["Table Properties"]
+    assert described["Location"].endswith("/b")
+    assert _rows(sql(f"SHOW COLUMNS IN {copy}")) == [("a",), ("b",), ("c",)]
+    shown = dict(sql(f"SHOW TBLPROPERTIES {copy}").collect())
+    assert shown["delta.feature.columnMapping"] == "supported"
+    assert sql(f"FSCK REPAIR TABLE {copy} DRY RUN").count() == 0
+    with pytest.raises(StatementNotSupportedError):
+        sql(f"SHOW CREATE TABLE {copy}")
+
+
+def test_names_are_changed(enabled: SparkSession, tmp_path: Path) -> None:
+    sql, other = enabled.sql, str(tmp_path / "other")
+    names = ("sd_old", "sd_new", "sd_taken", "sd_clone")
+    try:
+        sql("CREATE TABLE sd_old (id LONG, p INT) USING delta PARTITIONED BY (p)")
+        sql("INSERT INTO sd_old VALUES (1, 2)")
+        sql("CREATE TABLE sd_taken (id LONG) USING delta")
+        for name in ("sd_taken", "sd_else.sd_new"):
+            with pytest.raises(InvalidArgumentError):
+                sql(f"ALTER TABLE sd_old RENAME TO {name}")
+        sql("ALTER TABLE sd_old RENAME TO default.sd_new")
+        assert _rows(sql("SELECT * FROM sd_new")) == [(1, 2)]
+        (place,) = sql("DESCRIBE DETAIL sd_new").select("location").first() or ("",)
+        assert place.endswith("/sd_new"), "the directory of a managed table is renamed"
+        sql("CREATE TABLE IF NOT EXISTS sd_clone SHALLOW CLONE sd_new")
+        again = sql("CREATE TABLE IF NOT EXISTS sd_clone SHALLOW CLONE sd_taken")
+        assert (again.columns[0], again.count()) == ("source_table_size", 0)
+        assert _rows(sql("SELECT * FROM sd_clone")) == [(1, 2)]
+        rows = enabled.range(3, 5).selectExpr("id", "7 AS p").write.format("delta")
+        rows.save(other)
+        with pytest.raises(SetLocationSchemaError):  # it is not partitioned
+            sql(f"ALTER TABLE sd_new SET LOCATION '{other}'")
+        with pytest.raises(TableNotFoundError):
+            sql(f"ALTER TABLE sd_new SET LOCATION '{tmp_path / 'nothing'}'")
+        rows.partitionBy("p").save(f"{other}-2")
+        sql(f"ALTER TABLE sd_new SET LOCATION '{other}-2'")
+        assert _rows(enabled.table("sd_new")) == [(3, 7), (4, 7)]
+        described = dict(sql("DESC FORMATTED sd_new").select("col_name", "data_type").collect())
+        assert (described["Database"], described["Table"]) == ("default", "sd_new")
+        rows.mode("overwrite").option("overwriteSchema", "true").saveAsTable("sd_taken")
+        sql("CREATE OR REPLACE TABLE sd_taken USING delta AS SELECT 1L AS id")
+        enabled.range(1).writeTo("sd_taken").using("delta").replace()
+        history = sql("DESCRIBE HISTORY sd_taken").select("operation", "operationParameters")
+        found = [(name, shown.get("isV1SaveAsTableOverwrite")) for name, shown in history.collect()]
+        assert found == [
+            ("REPLACE TABLE AS SELECT", None), ("CREATE OR REPLACE TABLE AS SELECT", None),
+            ("CREATE OR REPLACE TABLE AS SELECT", "true"), ("CREATE TABLE", None),
+        ]  # fmt: skip
+    finally:
+        for name in names:
+            sql(f"DROP TABLE IF EXISTS {name}")
 
 
 def test_conversion(enabled: SparkSession, tmp_path: Path) -> None:

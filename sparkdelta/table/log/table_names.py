@@ -9,11 +9,17 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError
+from sparkdelta.exceptions import (
+    ArgumentTypeError,
+    InvalidArgumentError,
+    RenamePathError,
+    SetLocationOfPathError,
+)
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.table.log.listing import open_log
 
 _PATH_QUALIFIER = _PROVIDER = "delta"
+SESSION_CATALOG = "spark_catalog"
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -123,6 +129,37 @@ def drop_named_table(spark: SparkSession, name: Sequence[str]) -> None:
         problem = "it is a path, which has no name to drop; delete the directory"
         raise InvalidArgumentError(argument="DROP TABLE", problem=problem)
     engine_of(spark).drop_table(name)
+
+
+def rename_named_table(spark: SparkSession, name: Sequence[str], new_name: Sequence[str]) -> None:
+    """Give a table another name in its database; the directory of a managed one is renamed, too.
+
+    Raises
+    ------
+    RenamePathError
+        The name is a path, or shall be one.
+    InvalidArgumentError
+        The new name is taken or in another database.
+    """
+    for each in (name, new_name):
+        path = path_in_name(each)
+        if path is not None:
+            raise RenamePathError(path=path)
+    engine_of(spark).rename_table(name, new_name)
+
+
+def move_named_table(spark: SparkSession, name: Sequence[str], location: str) -> None:
+    """Give a name the location of another table.
+
+    Raises
+    ------
+    SetLocationOfPathError
+        The name is a path.
+    """
+    path = path_in_name(name)
+    if path is not None:
+        raise SetLocationOfPathError(path=path)
+    engine_of(spark).move_table(name, location)
 
 
 def quoted_name(name: Sequence[str]) -> str:
