@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta import DeltaTable, write_delta
+from sparkdelta import DeltaTable, read_delta, write_delta
 from sparkdelta.storage import hadoop
 from sparkdelta.table.staging import Staging
 from tests.support.settings import settings
-from tests.support.spark_jobs import counted_jobs, plan, shuffled_columns
+from tests.support.spark_jobs import counted_jobs, plan, shuffled_columns, shuffled_rows
 
 NO_BROADCAST = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 
@@ -91,3 +91,40 @@ def test_merge(
     for frame in (pairs, data):
         for columns in shuffled_columns(frame):
             assert not [name for name in columns if "payload" in name and "source" not in name]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("large", ["rows", "bitmaps"])
+def test_a_large_merge(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, large: str
+) -> None:
+    """Of more rows than are sent to all executors, those that change are shuffled, and none that
+    stays: neither one of an earlier vector nor one of a file that is written again.
+    """
+    monkeypatch.setattr("sparkdelta.table.write.merged_rows.MAX_BROADCAST_ROWS", 0)
+    if large == "bitmaps":
+        for module in ("scan.change_scan", "scan.native_scan", "write.touched_rows"):
+            name = f"sparkdelta.table.{module}.DELETION_VECTOR_BROADCAST_BYTES"
+            monkeypatch.setattr(name, -1)
+    own = table(spark, table_path, has_vectors=True)
+    own.delete("id = 1")
+    source = spark.range(0, 14, 2).selectExpr("id", "-id AS n")
+    shuffled: dict[str, int] = {}
+    write = hadoop.write_parquet
+
+    def observed(rows: DataFrame, *arguments: Any, **options: Any) -> None:
+        if "payload" in rows.columns:
+            rows.collect()
+            for columns, count in shuffled_rows(rows):
+                if any("payload" in name for name in columns):
+                    shuffled[",".join(columns)] = count
+        write(rows, *arguments, **options)
+
+    monkeypatch.setattr(hadoop, "write_parquet", observed)
+    merge = own.alias("t").merge(source.alias("s"), "t.id = s.id")
+    with settings(spark, NO_BROADCAST):
+        merge.whenMatchedUpdate("s.id < 12", {"n": "s.n"}).whenMatchedDelete().execute()
+    assert sorted(shuffled.values()) == [6, 7], shuffled  # updated rows, and with the deleted one
+    found = {(row["id"], row["n"]) for row in read_delta(spark, table_path).collect()}
+    expected = {n: n % 4 for n in range(40) if n not in (1, 12)} | {n: -n for n in range(0, 12, 2)}
+    assert found == {*expected.items()}

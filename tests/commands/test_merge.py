@@ -76,16 +76,24 @@ def actions(path: str, version: int) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(
-    ("properties", "partition_by"),
+    ("properties", "partition_by", "is_large"),
     [
-        pytest.param({}, None, id="plain", marks=pytest.mark.full),
-        pytest.param(ALL, ["part"], id="all"),
+        pytest.param({}, None, False, id="plain", marks=pytest.mark.full),
+        pytest.param(ALL, ["part"], True, id="large", marks=pytest.mark.full),
+        pytest.param(ALL, ["part"], False, id="all"),
     ],
 )
 def test_clauses_of_all_kinds(
-    spark: SparkSession, table_path: str, properties: dict[str, str], partition_by: Any
+    spark: SparkSession,
+    table_path: str,
+    monkeypatch: pytest.MonkeyPatch,
+    properties: dict[str, str],
+    partition_by: Any,
+    is_large: bool,
 ) -> None:
     """The first clause of its kind whose condition is true acts on a row; null keys match none."""
+    if is_large:
+        monkeypatch.setattr("sparkdelta.table.write.merged_rows.MAX_BROADCAST_ROWS", 0)
     expected = create(spark, table_path, properties, partition_by=partition_by)
     rows = source(
         spark,

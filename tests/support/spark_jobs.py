@@ -57,19 +57,37 @@ def counted_tasks(spark: SparkSession) -> Iterator[list[int]]:
 
 def files_read(frame: DataFrame) -> list[int]:
     """How many files each Parquet scan of a frame read when the frame was last collected."""
-    return list(_files_read(frame._jdf.queryExecution().executedPlan()))
+    return [
+        node.metrics().get("numFiles").get().value()
+        for node in _executed(frame._jdf.queryExecution().executedPlan())
+        if node.nodeName().startswith("Scan parquet")
+    ]
 
 
-def _files_read(node: Any) -> Iterator[int]:
+def shuffled_rows(frame: DataFrame) -> list[tuple[list[str], int]]:
+    """The columns and the number of rows of each shuffle when the frame was last collected."""
+    return [
+        (_columns(node), node.metrics().get("shuffleRecordsWritten").get().value())
+        for node in _executed(frame._jdf.queryExecution().executedPlan())
+        if node.nodeName() == "Exchange"
+    ]
+
+
+def _executed(node: Any) -> Iterator[Any]:
+    """The operators of a plan after adaptive execution."""
+    yield node
     if node.nodeName() == "AdaptiveSparkPlan":
-        yield from _files_read(node.executedPlan())
+        yield from _executed(node.executedPlan())
     elif node.nodeName().endswith("QueryStage"):
-        yield from _files_read(node.plan())
-    elif node.nodeName().startswith("Scan parquet"):
-        yield node.metrics().get("numFiles").get().value()
+        yield from _executed(node.plan())
     children = node.children()
     for number in range(children.size()):
-        yield from _files_read(children.apply(number))
+        yield from _executed(children.apply(number))
+
+
+def _columns(node: Any) -> list[str]:
+    output = node.output()
+    return [str(output.apply(n).name()) for n in range(output.size())]
 
 
 def jvm_calls(spark: SparkSession, action: Callable[[], object]) -> int:
@@ -123,8 +141,8 @@ def shuffled_columns(frame: DataFrame) -> list[list[str]]:
     stack, found = [plan.initialPlan() if "Adaptive" in plan.nodeName() else plan], []
     while stack:
         node = stack.pop()
-        output, children = node.output(), node.children()
+        children = node.children()
         if node.nodeName() == "Exchange":
-            found.append([str(output.apply(n).name()) for n in range(output.size())])
+            found.append(_columns(node))
         stack += [children.apply(n) for n in range(children.size())]
     return found

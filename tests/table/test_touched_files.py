@@ -22,7 +22,7 @@ from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import staging
-from sparkdelta.table.write import touched_files
+from sparkdelta.table.write import touched_files, touched_rows
 from sparkdelta.table.write.touched_files import (
     TouchedFiles,
     keyed_positions,
@@ -51,7 +51,7 @@ def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if request.param == "executors":
         monkeypatch.setattr(touched_files, "MAX_READ_FILES", 0)
         monkeypatch.setattr(touched_files, "MAX_TOUCHED_FILES", 1)
-        monkeypatch.setattr(touched_files, "MAX_DRIVER_FILES", 0)
+        monkeypatch.setattr(touched_rows, "MAX_DRIVER_FILES", 0)
     return str(request.param)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial, reduce
 
 import pyarrow as pa
@@ -135,6 +135,11 @@ class EntryScan(Scan):
             F.get_json_object("stats", "$.numRecords").try_cast("long").alias(NUM_RECORDS),
             *(row_ids if tracks_rows or self._wants_row_tracking else ()),
         )
+
+
+def entry_scan(scan: Scan) -> EntryScan:
+    """A read of the same rows, of files that `rows_of` is given with changes of them."""
+    return EntryScan(**{each.name: getattr(scan, each.name) for each in fields(Scan)})
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,10 +44,11 @@ from sparkdelta.table.write.row_changes import ChangeWriter
 from sparkdelta.table.write.staged_rows import computed_once
 from sparkdelta.table.write.table_change import TableChange
 from sparkdelta.table.write.touched_files import TouchedFiles
+from sparkdelta.table.write.touched_rows import deleted_rows
 
 MAX_BROADCAST_ROWS = 1_000_000
-"""The positions of up to this many rows are sent to every executor, so that the rows of their files
-need not be shuffled."""
+"""The positions of up to this many rows are sent to every executor, so that no row is shuffled; of
+more, only these rows are."""
 
 _BEFORE, _FILE, _POSITION = (
     "sparkdelta:before",
@@ -218,11 +219,19 @@ class MergedRows:
         acted = acted.filter(self._acts(kind))
         if kind in _DELETES:  # several rows of the source may match the same one
             acted = acted.dropDuplicates([FILE, POSITION])
+        writer, schema = self.writer, self.writer.snapshot.schema
+        scan = scan.reading(schema.names)
+        columns = (MetadataColumn.FILE, MetadataColumn.ROW_POSITION, *row_ids)
         if self._count(kind) <= MAX_BROADCAST_ROWS:
             acted = F.broadcast(acted)
-        writer, schema = self.writer, self.writer.snapshot.schema
-        positions = (MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
-        found = scan.reading(schema.names).rows_with(*positions, *row_ids, among=self.touched.paths)
+            found = scan.rows_with(*columns, among=self.touched.paths)
+        else:
+            # Those of any clause; a join shuffles no row that stays.
+            touched = self.touched
+            assert touched.deleted is not None
+            found = deleted_rows(
+                writer.snapshot, touched.deleted, touched.num_files, *columns, scan=scan
+            )
         rows = positioned(found, writer.snapshot.configuration)
         if row_ids:
             # The rows keep their ids; null stands for the version of the commit.

@@ -38,12 +38,12 @@ from sparkdelta.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.parquet import WRITE_OPTIONS
-from sparkdelta.table.scan.request import MetadataColumn, partition_column
-from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
+from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.orphans import report_orphans
 from sparkdelta.table.write.rewriting import remove_actions
+from sparkdelta.table.write.touched_rows import rewritten_files
 from sparkdelta.workers.deletion_vector_writer import (
     ADD,
     BITS,
@@ -105,10 +105,12 @@ class TouchedFiles:
         Columns `remove` and `add`, one of them in each row: a remove of each file, and an add of
         those that get a deletion vector. Deterministic, and may be evaluated repeatedly; None
         without files.
+    deleted
+        `TOUCHED` of the files, for `table.write.touched_rows`; None if whole files are removed. Of
+        use as long as the staging directory.
     rewritten
-        The files whose other rows are to be written again, with all deleted rows in their deletion
-        vectors, as `NativeScan.rows` takes them; a DataFrame if they are too many for the driver,
-        None if there are none. Of use as long as the staging directory.
+        The files whose other rows are to be written again, see `touched_rows.rewritten_files`; None
+        if there are none. Of use as long as the staging directory.
     paths
         The absolute, decoded paths of all touched files; None if they are too many for the driver.
     num_rows
@@ -124,6 +126,7 @@ class TouchedFiles:
     """
 
     actions: DataFrame | None = None
+    deleted: DataFrame | None = None
     rewritten: pa.Table | DataFrame | None = None
     paths: tuple[str, ...] | None = ()
     num_files: int = 0
@@ -386,7 +389,8 @@ class _Touching:
             paths = tuple(resolve(self.snapshot.path, add.path) for add in adds)
         return TouchedFiles(
             actions=_actions(frame),
-            rewritten=self._rewritten(frame, rewritten.files),
+            deleted=frame,
+            rewritten=rewritten_files(self.snapshot, frame, rewritten.files),
             paths=paths,
             num_files=removed.files + kept.files + rewritten.files,
             num_rows=removed.deleted + kept.deleted + rewritten.deleted,
@@ -414,36 +418,6 @@ class _Touching:
             totals, what="totals of touched files", bound=3, version=self.snapshot.version
         )
         return {row[0]: _Totals(*row[1:]) for row in found}
-
-    def _rewritten(self, frame: DataFrame, count: int) -> pa.Table | DataFrame | None:
-        """The list of files to rewrite."""
-        if not count:
-            return None
-        parsed = frame.filter(F.col(OUTCOME) == Outcome.REWRITTEN.value).selectExpr(
-            f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}", VECTOR, NUM_RECORDS
-        )
-        keys = [key for key, _ in self.snapshot.configuration.partition_keys]
-        file = absolute_path(f"{ADD}.path", table_root=self.snapshot.path)
-        files = parsed.select(
-            F.expr(file).alias("file"),
-            f"{ADD}.size",
-            *(
-                F.try_element_at(f"{ADD}.partitionValues", F.lit(key)).alias(partition_column(n))
-                for n, key in enumerate(keys)
-            ),
-            F.col(VECTOR).alias("deletionVector"),
-            NUM_RECORDS,
-            f"{ADD}.baseRowId",
-            f"{ADD}.defaultRowCommitVersion",
-        )
-        if count > MAX_DRIVER_FILES:
-            return files
-        return read_table(
-            files,
-            what="files to rewrite",
-            bound=MAX_DRIVER_FILES,
-            version=self.snapshot.version,
-        )
 
 
 class _Totals(NamedTuple):

@@ -1,0 +1,127 @@
+"""The files of rows that an operation deletes, as scans read them: the other rows, or these alone.
+
+References
+----------
+PROTOCOL.md#deletion-vectors
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.driver import read_table
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.engine.worker_storage import worker_files
+from sparkdelta.frames.log.file_keys import absolute_path
+from sparkdelta.schema.action_schemas import ADD as ADD_TYPE
+from sparkdelta.schema.sql_text import from_json_text
+from sparkdelta.table.scan.change_scan import entry_scan
+from sparkdelta.table.scan.deletion_vector_files import decoded_bytes
+from sparkdelta.table.scan.native_scan import DELETION_VECTOR_BROADCAST_BYTES
+from sparkdelta.table.scan.request import CHANGE_KIND, MetadataColumn, partition_column
+from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
+from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.workers.deletion_vector_writer import ADD, NUM_RECORDS, OUTCOME, VECTOR, Outcome
+from sparkdelta.workers.split_rows import ONLY
+
+
+def rewritten_files(
+    snapshot: Snapshot, touched: DataFrame, count: int
+) -> pa.Table | DataFrame | None:
+    """The files to rewrite with all deleted rows in their deletion vectors, as `Scan.rows_of` takes
+    them; None if there are none.
+
+    A DataFrame if they are too many for the driver, or if their bitmaps are too large for every
+    executor: the rows that stay are not shuffled.
+
+    Parameters
+    ----------
+    touched
+        `TOUCHED`.
+    count
+        The number of files to rewrite.
+    """
+    if not count:
+        return None
+    rewritten = touched.filter(F.col(OUTCOME) == Outcome.REWRITTEN.value)
+    files = _files(snapshot, rewritten, F.col(VECTOR).alias("deletionVector"))
+    if count > MAX_DRIVER_FILES:
+        return files
+    known = read_table(
+        files, what="files to rewrite", bound=MAX_DRIVER_FILES, version=snapshot.version
+    )
+    is_large = decoded_bytes(known) > DELETION_VECTOR_BROADCAST_BYTES
+    return files if is_large and _reaches_files(snapshot) else known
+
+
+def deleted_rows(
+    snapshot: Snapshot,
+    touched: DataFrame,
+    count: int,
+    *metadata_columns: MetadataColumn,
+    scan: Scan | None = None,
+) -> DataFrame:
+    """The rows that are deleted, and no others of their files: bitmaps tell, without the condition
+    that chose them. Lazy.
+
+    Parameters
+    ----------
+    touched
+        `TOUCHED`.
+    count
+        The number of files.
+    scan
+        Of these rows; by default, of the whole table.
+    """
+    scan = entry_scan(snapshot.scan() if scan is None else scan)
+    return scan.rows_of(_files_of_deleted_rows(snapshot, touched, count), *metadata_columns)
+
+
+def _files_of_deleted_rows(
+    snapshot: Snapshot, touched: DataFrame, count: int
+) -> pa.Table | DataFrame:
+    """The files as an `EntryScan` takes them; a DataFrame if they are too many for the driver."""
+    before = F.col(f"{ADD}.deletionVector")
+    files = _files(
+        snapshot,
+        touched,
+        F.when(before["storageType"].isNotNull(), before).alias("deletionVector"),
+        F.col(VECTOR).alias(ONLY),  # none if all rows are deleted
+        F.lit(None).cast("string").alias(CHANGE_KIND),
+    )
+    if count > MAX_DRIVER_FILES:
+        return files
+    return read_table(
+        files, what="files of deleted rows", bound=MAX_DRIVER_FILES, version=snapshot.version
+    )
+
+
+def _files(snapshot: Snapshot, touched: DataFrame, *vectors: Column) -> DataFrame:
+    """The columns that scans need of each file, see `NativeScan.rows`."""
+    add = F.expr(from_json_text(ADD, ADD_TYPE)).alias(ADD)
+    file = absolute_path(f"{ADD}.path", table_root=snapshot.path)
+    values = (
+        F.try_element_at(f"{ADD}.partitionValues", F.lit(key)).alias(partition_column(number))
+        for number, (key, _) in enumerate(snapshot.configuration.partition_keys)
+    )
+    return touched.select(add, VECTOR, NUM_RECORDS).select(
+        F.expr(file).alias("file"),
+        f"{ADD}.size",
+        *values,
+        *vectors,
+        NUM_RECORDS,
+        f"{ADD}.baseRowId",
+        f"{ADD}.defaultRowCommitVersion",
+    )
+
+
+def _reaches_files(snapshot: Snapshot) -> bool:
+    """True if workers can find the files in a DataFrame: the list is of this session, and on HDFS
+    they may have no way to them.
+    """
+    log = snapshot.log
+    root = log.store.table_root
+    files = worker_files(log.spark, root, log.options)
+    return engine_of(log.spark).moves_frames and files.is_near(root)
