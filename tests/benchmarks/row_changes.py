@@ -15,7 +15,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
+from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
 from tests.benchmarks.data import STORED
 from tests.benchmarks.logs import CheckpointedLog
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
@@ -26,6 +26,7 @@ from tests.support.spark_worker import SparkWorker, SparkWorkerError
 _LEAST_FILES = 50
 _RIVAL_MEMORY, _SMALL_HEAP = "2g", "1g"
 _UPDATES, _THREADS = 20, 4
+_SHARES = (0.01, 0.05, 0.1, 0.2, 0.4)
 _UNPAIRED = -1  # the `id` of a row that no other file's statistics include
 
 
@@ -231,6 +232,35 @@ def change_by_delta_spark(spark: SparkSession, statement: str) -> None:
     spark.sql(statement).collect()
 
 
+def deleted_shares(bench: _Bench) -> Iterator[Comparison]:
+    """Reads of files a share of whose rows is deleted by vectors, against files written again: the
+    reason for the default of the table property `sparkdelta.maxDeletedShare`.
+    """
+    for share in _SHARES:
+        tables = []
+        for kept in ("1", "0"):
+            copy = bench.copy(bench.table(has_vectors=True))
+            properties = {"sparkdelta.maxDeletedShare": kept}
+            alter_table(bench.spark, str(copy)).set_properties(properties)
+            DeltaTable.forPath(bench.spark, str(copy)).delete(f"quantity < {round(share * 1000)}")
+            tables.append(copy)
+        for columns in (["customer"], list(STORED)):
+            frames = [read_delta(bench.spark, str(table)).select(*columns) for table in tables]
+            with_vectors, rewritten = (partial(_read, frame) for frame in frames)
+            yield bench.stopwatch.compare(
+                f"reading {len(columns)} of {len(STORED)} columns, {share:.0%} of the rows deleted",
+                with_vectors,
+                rewritten,
+                floor_name="rewritten",
+            )
+        for table in tables:
+            shutil.rmtree(table)
+
+
+def _read(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
 def concurrent_updates(bench: _Bench) -> Iterator[Comparison]:
     """Updates of different rows of one file by several threads, none of which fails."""
     table = bench.scratch / "one-file"
@@ -317,6 +347,7 @@ def delete_one_row(spark: SparkSession, path: str) -> dict[str, float]:
 
 ROW_CHANGE_PARTS: dict[str, Callable[[_Bench], Measured]] = {
     "delta-spark-changes": changes_of_delta_spark,
+    "deleted-shares": deleted_shares,
     "concurrent-updates": concurrent_updates,
     "large-table": row_of_large_table,
 }
