@@ -101,18 +101,27 @@ class DeltaTableBuilder(Generic[Table]):
             identity, argument = generatedAlwaysAs, "generatedAlwaysAs"
         if identity is not None:
             if not isinstance(identity, IdentityGenerator):
-                raise _invalid(argument, f"{identity!r} is not an IdentityGenerator")
+                raise _mistyped(argument, f"{identity!r} is not an IdentityGenerator")
+            if identity.step == 0:
+                raise _invalid(argument, "the step must not be 0")
             allows_explicit_values = generatedByDefaultAs is not None
             metadata |= identity_metadata(
                 identity.start, identity.step, allows_explicit_values=allows_explicit_values
             )
+        if not isinstance(dataType, str | DataType):
+            raise _mistyped("dataType", f"{dataType!r} is not a type")
+        if not isinstance(nullable, bool):
+            raise _mistyped("nullable", f"{nullable!r} is neither True nor False")
         return self._with_columns(
             [StructField(_text("colName", colName), declared_type(dataType), nullable, metadata)]
         )
 
     def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder[Table]:
         """Add columns with their metadata."""
-        return self._with_columns(cols.fields if isinstance(cols, StructType) else cols)
+        fields = cols.fields if isinstance(cols, StructType) else cols
+        if not isinstance(fields, list) or not all(isinstance(f, StructField) for f in fields):
+            raise _mistyped("cols", "it must be a StructType or a list of StructFields")
+        return self._with_columns(fields)
 
     def partitionedBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder[Table]:
         """Set the partition columns, as separate arguments or one list."""
@@ -156,17 +165,21 @@ class DeltaTableBuilder(Generic[Table]):
 
 
 def _names(argument: str, given: tuple[str | list[str] | tuple[str, ...], ...]) -> tuple[str, ...]:
-    one = given[0] if len(given) == 1 and not isinstance(given[0], str) else given
+    one = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
     names = tuple(name for name in one if isinstance(name, str))
     if len(names) != len(one):
-        raise _invalid(argument, "it must be a list of column names")
+        raise _mistyped(argument, "it must be a list of column names")
     return names
 
 
 def _text(argument: str, given: str) -> str:
     if not isinstance(given, str):
-        raise ArgumentTypeError(argument=argument, problem=f"{given!r} is not text")
+        raise _mistyped(argument, f"{given!r} is not text")
     return given
+
+
+def _mistyped(argument: str, problem: str) -> ArgumentTypeError:
+    return ArgumentTypeError(argument=argument, problem=problem)
 
 
 def _invalid(argument: str, problem: str) -> InvalidArgumentError:

@@ -256,6 +256,8 @@ class DeltaTable:
         ----------
         PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
         """
+        if set is None:
+            raise InvalidArgumentError(argument="set", problem="it must not be None")
         where, values = checked_condition(condition, "condition"), checked_values(set, "set")
         with advised(self._spark, self._path):
             return update(
@@ -479,7 +481,7 @@ class DeltaTable:
         ----------
         PROTOCOL.md#table-features
         """
-        self._set_properties({f"{FEATURE}{featureName}": "supported"})
+        self._set_properties({f"{FEATURE}{_feature_name(featureName)}": "supported"})
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
         """Drop a table feature from the protocol, with what the table has of it.
@@ -517,8 +519,9 @@ class DeltaTable:
         drop_feature(
             self._spark,
             self._path,
-            featureName,
-            truncates_history=bool(truncateHistory),
+            _feature_name(featureName),
+            truncates_history=truncateHistory is not None
+            and checked_flag(truncateHistory, "truncateHistory"),
             options=self._options,
         )
 
@@ -582,3 +585,10 @@ class DeltaTable:
     def _snapshot(self) -> Snapshot:
         with advised(self._spark, self._path):
             return open_snapshot(self._spark, self._path, options=self._options)
+
+
+def _feature_name(given: str) -> str:
+    if not isinstance(given, str):
+        problem = f"it needs to be a string, not {given!r}"
+        raise InvalidArgumentError(argument="featureName", problem=problem)
+    return given

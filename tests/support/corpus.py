@@ -25,27 +25,25 @@ POLICY_VARIABLE = "SPARKDELTA_CONFORMANCE"
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-def find_corpus() -> Path | None:
-    """Return the corpus directory, or None where there is none.
+def corpus_or_skip() -> Path:
+    """Return the corpus, or skip the calling module (fail where conformance is required)."""
+    return found_or_skip(CORPUS_VARIABLE, "delta-spec-testdata", "index.json")
+
+
+def found_or_skip(variable: str, name: str, file: str) -> Path:
+    """Return a shared directory that holds a file, or skip the calling module (fail where
+    conformance is required).
 
     A path named by the environment variable has to exist: a typing error there must not turn
     the whole suite into skips.
     """
-    named = os.environ.get(CORPUS_VARIABLE)
-    corpus = Path(named) if named else _ROOT.parent / "shared" / "delta-spec-testdata"
-    if (corpus / "index.json").is_file():
-        return corpus.resolve()
+    named = os.environ.get(variable)
+    directory = Path(named) if named else _ROOT.parent / "shared" / name
+    if (directory / file).is_file():
+        return directory.resolve()
     if named:
-        raise FileNotFoundError(f"{CORPUS_VARIABLE}={named} holds no index.json")
-    return None
-
-
-def corpus_or_skip() -> Path:
-    """Return the corpus, or skip the calling module (fail where conformance is required)."""
-    corpus = find_corpus()
-    if corpus is not None:
-        return corpus
-    missing = f"delta-spec-testdata not found; set {CORPUS_VARIABLE} to its directory"
+        raise FileNotFoundError(f"{variable}={named} holds no {file}")
+    missing = f"{name} not found; set {variable} to its directory"
     if os.environ.get(POLICY_VARIABLE) == "required":
         pytest.fail(f"{missing} ({POLICY_VARIABLE}=required)", pytrace=False)
     pytest.skip(missing, allow_module_level=True)
