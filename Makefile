@@ -34,11 +34,11 @@ conformance: java $(VENV)/.installed ## Run every case of delta-spec-testdata
 
 .PHONY: oracle
 oracle: java $(VENV)/.installed ## Test SEEDS random table histories by delta-spark and delta-rs, and HDFS
-	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -k "oracle or hdfs" tests/oracle tests/storage $(TESTS)
+	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" -k "oracle or hdfs" tests/oracle tests/storage $(TESTS)
 
 .PHONY: slow
 slow: java $(VENV)/.installed ## Test crashes at every call, many writers, a cluster, little memory, all remaining cases
-	$(BIN)/python -m pytest -m "slow and not oracle" $(TESTS)
+	$(BIN)/python -m pytest -m slow $(TESTS)
 
 .PHONY: notebooks
 notebooks: java $(VENV)/.installed ## Execute the notebooks

@@ -30,19 +30,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Tests without Spark come first: most mistakes show there, within seconds. Of the cases of a
     parametrized test with Spark, ``make test`` runs the first and the last, ``make test-rest`` two
     others, and ``make slow`` the remaining ones. Of a test marked ``full``, ``make test-rest`` runs
-    the first and the last.
+    the first and the last, and ``make oracle`` of one marked ``oracle``, but all seeds.
     """
     items.sort(key=_uses_spark)
     cases: dict[tuple[object, str, bool], list[pytest.Item]] = {}
     for item in items:
-        apart = any(map(item.get_closest_marker, ("slow", "oracle", "every_case")))
-        if _uses_spark(item) and hasattr(item, "callspec") and not apart:
-            is_full = item.get_closest_marker("full") is not None
-            of_test = (item.parent, getattr(item, "originalname", ""), is_full)
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        apart = any(map(item.get_closest_marker, ("slow", "every_case"))) or "seed" in parameters
+        if _uses_spark(item) and parameters and not apart:
+            is_marked = any(map(item.get_closest_marker, ("full", "oracle")))
+            of_test = (item.parent, getattr(item, "originalname", ""), is_marked)
             cases.setdefault(of_test, []).append(item)
-    for (*_, is_full), of_one_test in cases.items():
+    for (*_, is_marked), of_one_test in cases.items():
         others = of_one_test[1:-1]
-        if not is_full:
+        if not is_marked:
             for item in others[:1] + others[1:][-1:]:
                 item.add_marker("full")
             others = others[1:-1]

@@ -298,7 +298,7 @@ def test_protected_checkpoints_are_deleted_with_all_they_protect(
     assert rows(spark, table_path) == [(0,)]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_others_use_it_again(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

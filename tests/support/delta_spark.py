@@ -80,6 +80,7 @@ def delta_session(scratch: Path) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.leafNodeDefaultParallelism": "1",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM: 10,000 tasks
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.driver.memory": "1g",
         # Files with the old hybrid calendar depend on the JVM's own time zone.
