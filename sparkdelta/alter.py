@@ -28,6 +28,7 @@ from sparkdelta.table.write.altered_columns import (
 from sparkdelta.table.write.altered_constraints import add_constraint, drop_constraint
 from sparkdelta.table.write.altered_identity import sync_identity
 from sparkdelta.table.write.altered_properties import set_properties, unset_properties
+from sparkdelta.table.write.replaced_columns import replace_columns
 
 
 def alter_table(spark: SparkSession, path: str) -> AlterTable:
@@ -149,12 +150,40 @@ class AlterTable:
 
     def add_columns(self, columns: str | StructType) -> AlterTable:
         """Add columns after the others, given as a schema or its SQL text; see `add_column`."""
-        schema = DataType.fromDDL(columns) if isinstance(columns, str) else columns
-        if not isinstance(schema, StructType):
-            problem = f"{columns} is not a list of columns"
-            raise InvalidArgumentError(argument="columns", problem=problem)
-        new = tuple(NewColumn(field) for field in schema.fields)
+        new = tuple(map(NewColumn, _columns(columns)))
         return self._altered(partial(add_columns, columns=new))
+
+    def replace_columns(self, columns: str | StructType) -> AlterTable:
+        """Make these the columns of the table, in this order; no data file is written.
+
+        Columns and nested fields of the same name, in any case, stay what they are; their comments
+        and defaults change if given. They lose NOT NULL unless it is given, and get other types as
+        `change_column` allows. Others are new, or are dropped with column mapping.
+
+        Parameters
+        ----------
+        columns
+            A schema, or its SQL text.
+
+        Raises
+        ------
+        ReplaceColumnsError
+            A column would be dropped without column mapping, become NOT NULL or of a type that is
+            no wider one; or some are new and others missing, which could be a renaming.
+        ReplaceIdentityColumnsError
+            The table has an identity column.
+        DuplicateColumnsError, InvalidArgumentError, InvalidColumnNameError,
+        UnsupportedDataTypeError, ChangeDataColumnsError
+            No table can have such columns.
+        DropPartitionColumnError, DropClusteringColumnError
+        ConstraintDependentColumnError, GeneratedDependentColumnError
+            An expression of the table uses a column that would be dropped or get another type.
+
+        References
+        ----------
+        PROTOCOL.md#change-metadata, PROTOCOL.md#column-mapping, PROTOCOL.md#type-widening
+        """
+        return self._altered(partial(replace_columns, columns=_columns(columns)))
 
     def rename_column(self, name: str, new_name: str) -> AlterTable:
         """Give another name to a column or field of a struct; needs column mapping.
@@ -323,6 +352,14 @@ class AlterTable:
     def _altered(self, statement: Callable[[Snapshot], Alteration]) -> AlterTable:
         alter(self._spark, self._path, statement)
         return self
+
+
+def _columns(columns: str | StructType) -> tuple[StructField, ...]:
+    schema = DataType.fromDDL(columns) if isinstance(columns, str) else columns
+    if not isinstance(schema, StructType) or not schema.fields:
+        problem = f"{columns} is not a list of columns"
+        raise InvalidArgumentError(argument="columns", problem=problem)
+    return tuple(schema.fields)
 
 
 def _position(after: str | None, *, first: bool) -> Position | None:

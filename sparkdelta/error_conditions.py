@@ -585,6 +585,10 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "0AKDC",
         "Cannot change the type of column {column} from {before} to {after}: {problem}.",
     ),
+    "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP": (
+        "0AKDC",
+        "Cannot replace the columns of the table: {problem}.",
+    ),
     "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN": (
         "0AKDC",
         (
@@ -676,6 +680,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN": (
         "429BQ",
         "Column {column} is no identity column, so it generates no values. Name one that does.",
+    ),
+    "DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED": (
+        "429BQ",
+        (
+            "Cannot replace the columns of {path}, because it has an identity column. Add, drop or "
+            "change columns one by one."
+        ),
     ),
     "DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION": (
         "55000",

@@ -59,6 +59,7 @@ DeltaError
 │   ├── UnsupportedRenameError, UnsupportedDropError, UnsupportedColumnChangeError
 │   ├── DropPartitionColumnError, DropClusteringColumnError, DropOnlyColumnError
 │   ├── AddColumnParentError, ConstraintExistsError, ConstraintNotFoundError, SyncIdentityError
+│   ├── ReplaceColumnsError, ReplaceIdentityColumnsError
 │   ├── MissingSetColumnError, ConflictingSetColumnsError, NonStructFieldUpdateError
 │   ├── UpdateSchemaMismatchError, InvalidAssignmentError
 │   ├── MissingMergeClauseError, NonLastMatchedClauseError, NonLastNotMatchedClauseError
@@ -1208,6 +1209,12 @@ class UnsupportedColumnChangeError(SchemaError):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class ReplaceColumnsError(SchemaError):
+    problem: str
+    error_class = "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class DropPartitionColumnError(SchemaError):
     column: str
     error_class = "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN"
@@ -1444,6 +1451,12 @@ class IdentityInsertError(ConstraintError):
 class SyncIdentityError(SchemaError):
     column: str
     error_class = "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ReplaceIdentityColumnsError(SchemaError):
+    path: str
+    error_class = "DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -38,6 +38,7 @@ from sparkdelta.sql.statements import (
     CreateLike,
     CreateTable,
     DropFeature,
+    ReplaceColumns,
     SetLocation,
 )
 from sparkdelta.table.log.session_times import session_time
@@ -205,6 +206,12 @@ def with_columns(sql: SparkSql, path: str, statement: AddColumns) -> None:
             position = Position(column_path(column.after)[-1])
         new.append(NewColumn(_field(column), column_path(column.name)[:-1], position))
     alter(sql.spark, path, partial(add_columns, columns=tuple(new)))
+
+
+def with_columns_replaced(sql: SparkSql, path: str, statement: ReplaceColumns) -> None:
+    """ALTER TABLE ... REPLACE COLUMNS."""
+    columns = StructType(list(map(_field, statement.columns)))
+    alter_table(sql.spark, path).replace_columns(columns)
 
 
 def without_feature(sql: SparkSql, path: str, statement: DropFeature) -> None:

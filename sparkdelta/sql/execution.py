@@ -51,6 +51,7 @@ from sparkdelta.sql.statements import (
     RenameTable,
     Reorg,
     Repair,
+    ReplaceColumns,
     Restore,
     SetLocation,
     ShowColumns,
@@ -262,6 +263,11 @@ def _add_columns(sql: SparkSql, path: str, statement: AddColumns) -> DataFrame:
     return no_rows(sql.spark)
 
 
+def _replace_columns(sql: SparkSql, path: str, statement: ReplaceColumns) -> DataFrame:
+    definitions.with_columns_replaced(sql, path, statement)
+    return no_rows(sql.spark)
+
+
 def _drop_feature(sql: SparkSql, path: str, statement: DropFeature) -> DataFrame:
     definitions.without_feature(sql, path, statement)
     return no_rows(sql.spark)
@@ -299,6 +305,7 @@ COMMANDS: Mapping[type, Callable[[SparkSql, str, Any], DataFrame]] = {
     DropTable: _drop,
     Alter: _alter,
     AddColumns: _add_columns,
+    ReplaceColumns: _replace_columns,
     DropFeature: _drop_feature,
     Generate: _generate,
     Repair: _repair,

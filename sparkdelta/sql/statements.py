@@ -307,6 +307,14 @@ class AddColumns:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceColumns:
+    """ALTER TABLE ... REPLACE COLUMNS."""
+
+    target: Name
+    columns: tuple[ColumnText, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DropFeature:
     """ALTER TABLE ... DROP FEATURE."""
 
@@ -365,6 +373,7 @@ Statement: TypeAlias = (
     | RenameTable
     | SetLocation
     | AddColumns
+    | ReplaceColumns
     | DropFeature
     | Generate
     | Vacuum

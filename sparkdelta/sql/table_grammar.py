@@ -19,10 +19,12 @@ from sparkdelta.sql.statements import (
     DropTable,
     Name,
     RenameTable,
+    ReplaceColumns,
     SetLocation,
     Unsupported,
 )
-from sparkdelta.sql.tokens import Cursor, Kind
+from sparkdelta.sql.tokens import Cursor, Kind, syntax_error
+from sparkdelta.table.write.altered_columns import column_path
 
 _CONSTRAINTS = ("CONSTRAINT", "CHECK", "PRIMARY KEY", "FOREIGN KEY", "UNIQUE", "REFERENCES")
 _COLUMN_ENDS = ("NOT NULL", "COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER", *_CONSTRAINTS)
@@ -129,7 +131,7 @@ def drop_table(parser: Parser) -> DropTable:
 
 
 def _columns(cursor: Cursor) -> tuple[ColumnText, ...]:
-    """Return the definitions of the columns of a new table, and go past them."""
+    """Return the definitions of all columns of a table, and go past them."""
     found = [_column(cursor, in_table=True)]
     while cursor.takes(",") and not _is_constraint(cursor):
         found.append(_column(cursor, in_table=True))
@@ -155,7 +157,12 @@ def _added_columns(cursor: Cursor) -> tuple[ColumnText, ...]:
 
 
 def _column(cursor: Cursor, *, in_table: bool) -> ColumnText:
-    column = ColumnText(name=cursor.column(), data_type=_type(cursor))
+    start = cursor.token.start
+    name = cursor.column()
+    if in_table and len(column_path(name)) > 1:
+        problem = "a column is expected, not a field of one; give a struct with all of its fields"
+        raise syntax_error(cursor.text, start, problem)
+    column = ColumnText(name=name, data_type=_type(cursor))
     while True:
         if cursor.takes("NOT NULL"):
             column = replace(column, nullable=False)
@@ -235,7 +242,7 @@ def _property(cursor: Cursor) -> str:
 
 def alter_table(
     parser: Parser,
-) -> Alter | AddColumns | RenameTable | SetLocation | DropFeature | Unsupported:
+) -> Alter | AddColumns | ReplaceColumns | RenameTable | SetLocation | DropFeature | Unsupported:
     """``ALTER TABLE``, after its keywords."""
     cursor, target = parser.cursor, parser.table()
 
@@ -264,6 +271,11 @@ def alter_table(
         return DropFeature(target, name, truncates_history=cursor.takes("TRUNCATE HISTORY"))
     if cursor.takes("ADD COLUMNS") or cursor.takes("ADD COLUMN"):
         return AddColumns(target, _added_columns(cursor))
+    if cursor.takes("REPLACE COLUMNS"):
+        cursor.expect("(")
+        columns = _columns(cursor)
+        cursor.expect(")")
+        return ReplaceColumns(target, columns)
     if cursor.takes("RENAME TO"):
         return RenameTable(target, cursor.name())
     if cursor.takes("SET LOCATION"):
@@ -307,6 +319,8 @@ def _altered_column(
         return alter("change_column", name, drop_default=True)
     if cursor.takes("SET DEFAULT"):
         return alter("change_column", name, default=cursor.expression(closing=","))
+    if cursor.takes("SYNC IDENTITY"):
+        return alter("sync_identity", name)
     words = cursor.rest()
     return Unsupported(target, f"ALTER COLUMN ... {words}")
 

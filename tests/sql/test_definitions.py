@@ -17,6 +17,7 @@ from sparkdelta.exceptions import (
     SetLocationOfPathError,
     SetLocationSchemaError,
     StatementNotSupportedError,
+    StatementSyntaxError,
     TableAlreadyExistsError,
     TableNotFoundError,
 )
@@ -76,6 +77,10 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
     (_, removed), (name, defined) = [tuple(row) for row in history.collect()]
     assert (removed, name) == ({}, "CREATE OR REPLACE TABLE AS SELECT")
     assert (defined["clusterBy"], defined["description"]) == ('["n"]', None)
+    sql(f"ALTER TABLE {t} REPLACE COLUMNS (o STRING, n INT COMMENT 'x', m INT)")
+    assert load_snapshot(enabled, table_path).schema.names == ["o", "n", "m"]
+    with pytest.raises(StatementSyntaxError):
+        sql(f"ALTER TABLE {t} REPLACE COLUMNS (o STRING, n.x INT)")
 
 
 @pytest.mark.full

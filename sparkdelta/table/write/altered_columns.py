@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql.types import DataType, FloatType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
     DropClusteringColumnError,
     DropPartitionColumnError,
     InvalidArgumentError,
-    UnsupportedColumnChangeError,
     UnsupportedDropError,
     UnsupportedRenameError,
 )
@@ -30,8 +29,7 @@ from sparkdelta.protocol.protocol_upgrades import (
     GENERATION_EXPRESSION,
     IDENTITY_START,
 )
-from sparkdelta.protocol.table_properties import has_change_data_feed, is_type_widening_enabled
-from sparkdelta.protocol.type_changes import is_supported_type_change
+from sparkdelta.protocol.table_properties import has_change_data_feed
 from sparkdelta.schema.altered_columns import (
     Position,
     field_at,
@@ -41,13 +39,11 @@ from sparkdelta.schema.altered_columns import (
     with_changed_column,
     with_column,
     with_renamed_column,
-    with_wider_type,
     without_column,
 )
 from sparkdelta.schema.column_ids import without_ids
 from sparkdelta.schema.column_mapping import physical_path
 from sparkdelta.schema.declared_columns import bounded_text
-from sparkdelta.schema.row_checks import CHAR_OR_VARCHAR, is_longer_text
 from sparkdelta.schema.row_rules import row_rules
 from sparkdelta.schema.type_widening import TYPE_CHANGES
 from sparkdelta.schema.written_schema import check_columns
@@ -56,6 +52,7 @@ from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.write.altered_properties import check_change_data_columns
 from sparkdelta.table.write.clustering import clustering_columns
+from sparkdelta.table.write.retyped_columns import retyped
 from sparkdelta.table.write.rule_expressions import check_default, check_unused
 from sparkdelta.table.write.table_change import TableChange
 
@@ -121,14 +118,14 @@ def add_columns(snapshot: Snapshot, columns: Sequence[NewColumn]) -> Alteration:
     schema, shown = table.schema, []
     for new in columns:
         parent = spelled_path(schema, new.parent)
-        field = _new_field(new.field)
+        field = new_field(new.field)
         check_columns(StructType([field]), any_names=table.is_mapped)
         if CURRENT_DEFAULT in field.metadata:
             check_default(snapshot.log.spark, field)
         schema = with_column(schema, parent, field, new.position)
         place = {} if new.position is None else {"position": str(new.position)}
         shown.append({"column": shown_field((*parent, field.name), new.field), **place})
-    return _altered(snapshot, schema, "ADD COLUMNS", {"columns": shown})
+    return altered(snapshot, schema, "ADD COLUMNS", {"columns": shown})
 
 
 def rename_column(snapshot: Snapshot, path: ColumnPath, name: str) -> Alteration:
@@ -161,7 +158,7 @@ def rename_column(snapshot: Snapshot, path: ColumnPath, name: str) -> Alteration
         name if _is_within((column,), old) else column for column in table.partition_columns
     )
     shown = {"oldColumnPath": path_text(old), "newColumnPath": path_text(new)}
-    return _altered(snapshot, schema, "RENAME COLUMN", shown, partition_columns, properties)
+    return altered(snapshot, schema, "RENAME COLUMN", shown, partition_columns, properties)
 
 
 def drop_columns(
@@ -195,19 +192,34 @@ def drop_columns(
                 raise
             continue
         schema = without_column(schema, dropped[-1])
-    clustering = clustering_columns(snapshot) or ()
-    for path in dropped:
+    shown = {"columns": [path_text(path) for path in dropped]}
+    return altered(snapshot, schema, "DROP COLUMNS", shown, None, checked_drop(snapshot, dropped))
+
+
+def checked_drop(snapshot: Snapshot, paths: Sequence[ColumnPath]) -> Mapping[str, str]:
+    """The properties of the table without these columns, if nothing else uses them.
+
+    Raises
+    ------
+    DropPartitionColumnError, DropClusteringColumnError
+    ConstraintDependentColumnError, GeneratedDependentColumnError
+        An expression of the table uses a column.
+
+    References
+    ----------
+    PROTOCOL.md#change-metadata
+    """
+    table, clustering = snapshot.configuration, clustering_columns(snapshot) or ()
+    for path in paths:
         if path[0] in table.partition_columns:
             raise DropPartitionColumnError(column=path_text(path))
         physical = physical_path_of(table, path)
         if any(column[: len(physical)] == physical for column in clustering):
             raise DropClusteringColumnError(column=path_text(path))
-    check_unused(snapshot.log.spark, table, dropped, path=snapshot.path)
-    properties = _with_statistics_columns(
-        table.properties, lambda p: None if any(_is_within(p, path) for path in dropped) else p
+    check_unused(snapshot.log.spark, table, paths, path=snapshot.path)
+    return _with_statistics_columns(
+        table.properties, lambda p: None if any(_is_within(p, path) for path in paths) else p
     )
-    shown = {"columns": [path_text(path) for path in dropped]}
-    return _altered(snapshot, schema, "DROP COLUMNS", shown, None, properties)
 
 
 def change_column(snapshot: Snapshot, path: ColumnPath, change: ColumnChange) -> Alteration:
@@ -232,18 +244,18 @@ def change_column(snapshot: Snapshot, path: ColumnPath, change: ColumnChange) ->
     table = snapshot.configuration
     path, schema = spelled_path(table.schema, path), table.schema
     if change.data_type is not None:
-        schema = _retyped(snapshot, path, change.data_type)
+        schema = retyped(snapshot, schema, path, change.data_type)
     if change != ColumnChange(data_type=change.data_type):
         path = _field_path(schema, path)
         schema = with_changed_column(
-            schema, path, lambda field: _changed_field(field, change), change.position
+            schema, path, lambda field: changed_field(field, change), change.position
         )
     field = field_at(schema, path) or StructField(path[-1], type_at(schema, path))
     if change.default is not None:
         check_default(snapshot.log.spark, field)
     position = {} if change.position is None else {"position": str(change.position)}
     shown = {"column": shown_field(path, field), **position}
-    return _altered(snapshot, schema, "CHANGE COLUMN", shown)
+    return altered(snapshot, schema, "CHANGE COLUMN", shown)
 
 
 def physical_path_of(table: TableConfiguration, path: ColumnPath) -> ColumnPath:
@@ -257,7 +269,7 @@ def _is_in_structs(schema: StructType, path: ColumnPath) -> bool:
     return all(isinstance(type_at(schema, path[:i]), StructType) for i in range(len(path)))
 
 
-def _altered(
+def altered(
     snapshot: Snapshot,
     schema: StructType,
     operation: str,
@@ -265,6 +277,17 @@ def _altered(
     partition_columns: tuple[str, ...] | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> Alteration:
+    """The alteration of a table that gets another schema.
+
+    Raises
+    ------
+    ChangeDataColumnsError
+        A column has a name that the change data feed has, too.
+
+    References
+    ----------
+    PROTOCOL.md#change-metadata
+    """
     table = snapshot.configuration
     if schema.json() == table.schema.json():
         return alteration(TableChange(table, table), operation, shown)
@@ -275,8 +298,14 @@ def _altered(
     return alteration(TableChange(table, after), operation, shown)
 
 
-def _new_field(given: StructField) -> StructField:
-    """The field of a new column, nullable, without ids of another table."""
+def new_field(given: StructField) -> StructField:
+    """The field of a new column, nullable, without ids of another table.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The column is NOT NULL, a generated or an identity column.
+    """
     [field] = without_ids(StructType([bounded_text(given)])).fields
     if not field.nullable:
         problem = f"{field.name} is NOT NULL, but existing rows have no value for a new column"
@@ -295,7 +324,14 @@ def _field_path(schema: StructType, path: ColumnPath) -> ColumnPath:
     return spelled
 
 
-def _changed_field(field: StructField, change: ColumnChange) -> StructField:
+def changed_field(field: StructField, change: ColumnChange) -> StructField:
+    """A field with another comment, nullability or default.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Its values are generated, and it cannot have a default.
+    """
     metadata = dict(field.metadata or {})
     if change.comment is not None:
         metadata["comment"] = change.comment
@@ -308,48 +344,6 @@ def _changed_field(field: StructField, change: ColumnChange) -> StructField:
         metadata[CURRENT_DEFAULT] = change.default
     is_nullable = field.nullable or change.drop_not_null
     return StructField(field.name, field.dataType, is_nullable, metadata)
-
-
-def _retyped(snapshot: Snapshot, path: ColumnPath, data_type: DataType) -> StructType:
-    table = snapshot.configuration
-    schema, before, field = table.schema, type_at(table.schema, path), field_at(table.schema, path)
-    stored = bounded_text(StructField("column", data_type))
-    check_columns(StructType([stored]))
-    metadata = {} if field is None else dict(field.metadata or {})
-
-    def refused(problem: str) -> UnsupportedColumnChangeError:
-        own = metadata.get(CHAR_OR_VARCHAR, before.simpleString())
-        return UnsupportedColumnChangeError(
-            column=path_text(path), before=own, after=data_type.simpleString(), problem=problem
-        )
-
-    old, new = metadata.get(CHAR_OR_VARCHAR), stored.metadata.get(CHAR_OR_VARCHAR)
-    if stored.dataType == before:
-        if old == new:
-            return schema
-        if field is None or not is_longer_text(old, new):
-            raise refused("texts can only become longer")
-        return with_changed_column(schema, path, lambda f: _with_text_type(f, new))
-    if not is_type_widening_enabled(table.protocol, table.properties):
-        raise refused(
-            "enable type widening first, set_properties({'delta.enableTypeWidening': 'true'})"
-        )
-    names = before.jsonValue(), stored.dataType.jsonValue()
-    if not all(isinstance(n, str) for n in names) or not is_supported_type_change(*map(str, names)):
-        raise refused("the type is not wider")
-    if IDENTITY_START in metadata:
-        raise refused("it is an identity column")
-    if path[0] in table.partition_columns and isinstance(before, FloatType):
-        raise refused("partition values of FLOAT are short of the digits that DOUBLE needs")
-    check_unused(snapshot.log.spark, table, [path], path=snapshot.path, is_generated_too=True)
-    return with_wider_type(schema, path, stored.dataType)
-
-
-def _with_text_type(field: StructField, declared: str | None) -> StructField:
-    metadata = {k: v for k, v in (field.metadata or {}).items() if k != CHAR_OR_VARCHAR}
-    if declared is not None:
-        metadata[CHAR_OR_VARCHAR] = declared
-    return StructField(field.name, field.dataType, field.nullable, metadata)
 
 
 def _with_statistics_columns(
