@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.spark_engine import engine_of
@@ -19,6 +19,7 @@ from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.table.commit.row_changes import commit_changes
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
+from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import staging
 from sparkdelta.table.write.change_files import with_change_type
 from sparkdelta.table.write.matching_rows import condition_parameter, find_matching_rows
@@ -31,6 +32,8 @@ from sparkdelta.table.write.row_changes import (
     open_changeable,
     unchanged_table,
 )
+from sparkdelta.table.write.touched_files import TouchedFiles
+from sparkdelta.table.write.touched_rows import deleted_rows
 
 _OPERATION = "DELETE"
 
@@ -47,13 +50,7 @@ def delete(
 
     See `sparkdelta.tables.DeltaTable.delete`.
     """
-    if where is not None and not engine_of(spark).sees_plans:
-        problem = (
-            "a Spark Connect client cannot check that it depends only on the row; delete from a "
-            "classic session"
-        )
-        raise InvalidArgumentError(argument="condition", problem=problem)
-    watch = Stopwatch()
+    watch, moves_frames = Stopwatch(), engine_of(spark).moves_frames
     snapshot = open_changeable(spark, path, options)
     with (
         engine_of(spark).write_session() as session,
@@ -71,15 +68,18 @@ def delete(
         if not touched.num_files:
             return ChangeResult(milliseconds=watch.total_ms)
         watch.lap("scanTimeMs")
-        with change_writer(
-            session, snapshot.in_session(session), unchanged_table(snapshot), touched
-        ) as writer:
+        own = snapshot.in_session(session)
+        with change_writer(session, own, unchanged_table(snapshot), touched) as writer:
+            if isinstance(touched.rewritten, DataFrame) and not moves_frames:
+                problem = "it selects rows of too many files; delete them from a classic session"
+                raise InvalidArgumentError(argument="condition", problem=problem)
             new = writer.write(None, touched)
             check_row_count(new, touched.num_copied_rows, path=snapshot.path, operation=_OPERATION)
             changed = None
             if writer.writes_change_data and touched.rewritten is not None:
                 # Readers take all changes of a version from its change data files, if it has any.
-                changed = writer.write_changes(with_change_type(matching.rows(), ChangeType.DELETE))
+                rows = matching.rows() if moves_frames else _deleted(own, touched)
+                changed = writer.write_changes(with_change_type(rows, ChangeType.DELETE))
                 check_row_count(changed, touched.num_rows, path=snapshot.path, operation=_OPERATION)
         watch.lap("rewriteTimeMs")
         changes = RowChanges(
@@ -91,10 +91,10 @@ def delete(
             change_files=changed,
             tags=writer.tags,
         )
-        rows = touched.num_rows
+        num_rows = touched.num_rows
         metrics = {
             **changes.file_metrics,
-            **({} if rows is None else {"numDeletedRows": rows}),
+            **({} if num_rows is None else {"numDeletedRows": num_rows}),
             "numCopiedRows": touched.num_copied_rows,
             **watch.metrics,
         }
@@ -107,4 +107,10 @@ def delete(
             ),
         )
     run_commit_hooks(done, compacts=True)
-    return changes.result(done.version, done.attempts, watch.total_ms, num_deleted_rows=rows)
+    return changes.result(done.version, done.attempts, watch.total_ms, num_deleted_rows=num_rows)
+
+
+def _deleted(snapshot: Snapshot, touched: TouchedFiles) -> DataFrame:
+    """The deleted rows, in the session of a snapshot, where their condition may mean another."""
+    assert touched.deleted is not None
+    return deleted_rows(snapshot, touched.deleted, touched.num_files)

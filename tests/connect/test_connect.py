@@ -20,11 +20,13 @@ from sparkdelta import (
     DeltaError,
     DeltaTable,
     load_snapshot,
+    read_changes,
     read_delta,
     read_stream,
     write_delta,
     write_stream,
 )
+from sparkdelta.exceptions import InvalidArgumentError
 from tests.support.distributed import distributed_scans
 from tests.support.log_writer import write_checkpoint, write_commit, write_v2_checkpoint
 from tests.support.reference_model import replay
@@ -48,7 +50,8 @@ import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
-from tests.connect.test_connect import by_pyspark, described, streams, written
+from tests.connect.test_connect import by_pyspark, deleted, described, refused_changes, streams
+from tests.connect.test_connect import written
 from tests.support.distributed import distributed_scans
 spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
     .config("spark.driver.memory", "1g").config("spark.sql.shuffle.partitions", "2")
@@ -72,6 +75,8 @@ try:
 except Exception as error:
     found["hostile"] = repr(error)[:1000]
 found["written"] = written(spark, Path(sys.argv[2]))
+found["deleted"] = deleted(spark, Path(sys.argv[2]))
+found["refused changes"] = refused_changes(spark, Path(sys.argv[2]))
 found["streams"] = streams(spark, sys.argv[2] + "/my table")
 found["by pyspark"] = by_pyspark(spark, Path(sys.argv[2]))
 print(json.dumps(found))
@@ -155,6 +160,39 @@ def written(spark: SparkSession, root: Path) -> Any:
     made.addColumn("p", "STRING").partitionedBy("p").execute()
     versions = [load_snapshot(spark, str(path)).version for path in (plain, ruled, root / "made")]
     return [rows, list(map(str, days)), versions, refused, vacuumed]
+
+
+def deleted(spark: SparkSession, root: Path) -> Any:
+    """Rows, changes and counts after deletes by vectors and by rewrites."""
+    found = []
+    for name in ("enableDeletionVectors", "enableChangeDataFeed"):
+        path = str(root / name)
+        rows = spark.range(0, 12, 1, 2).selectExpr("id", "id % 2 AS part", "'x' AS s")
+        write_delta(rows, path, partition_by=["part"], properties={f"delta.{name}": "true"})
+        table = DeltaTable.forPath(spark, path)
+        done = [table.delete("id = 3"), table.delete(F.col("id").isin(4, 5) & (F.col("s") == "x"))]
+        counts = [[d.num_deleted_rows, d.num_copied_rows, d.num_deletion_vectors] for d in done]
+        found.append([sorted(map(list, read_delta(spark, path).collect())), counts])
+    changes = read_changes(spark, path, start_version=1)
+    found.append(sorted(map(list, changes.select("id", "part", "_change_type").collect())))
+    return found
+
+
+def refused_changes(spark: SparkSession, root: Path) -> list[str]:
+    """The arguments for which changes of rows are refused, although they are valid."""
+    table = DeltaTable.forPath(spark, str(root / "enableDeletionVectors"))
+    merge = table.merge(spark.range(1), "part = 0").whenMatchedDelete()
+    refused = []
+    for call in (
+        lambda: table.delete("id + 1 > rand()"),
+        lambda: table.update("id = 1", {"id": "2"}),
+        merge.execute,
+    ):
+        try:
+            call()
+        except InvalidArgumentError as error:
+            refused.append(error.argument)
+    return refused
 
 
 def by_pyspark(spark: SparkSession, root: Path) -> Any:
@@ -333,6 +371,16 @@ def test_connect_writes_what_classic_writes(
     assert by_connect["written"] == json.loads(json.dumps(written(spark, tmp_path)))
     assert len(by_connect["written"][3]) == 5
     assert by_connect["written"][4] == [[1, 1], [1, 1]]  # of the overwrite, of a refused write
+
+
+def test_connect_deletes_what_classic_deletes(
+    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+) -> None:
+    """Conditions that are not understood are refused; so are UPDATE and MERGE."""
+    here = json.loads(json.dumps(deleted(spark, tmp_path)))
+    assert by_connect["deleted"] == here
+    assert [counts for _, counts in here[:2]] == [[[1, 0, 1], [2, 1, 1]], [[1, 2, 0], [2, 3, 0]]]
+    assert by_connect["refused changes"] == ["condition", "set", "source"]
 
 
 def test_pysparks_methods_do_the_same(

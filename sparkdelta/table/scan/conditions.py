@@ -12,6 +12,7 @@ from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     AggregateInConditionError,
     ColumnNotFoundError,
+    InvalidArgumentError,
     InvalidConditionError,
     NondeterministicConditionError,
     SubqueryInConditionError,
@@ -20,7 +21,7 @@ from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.predicates.generated_columns import generated_columns, with_implied
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.predicates.value_lists import with_value_lists
-from sparkdelta.protocol.predicates import Predicate, without_not
+from sparkdelta.protocol.predicates import Predicate, is_usable, without_not
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.table.configuration import TableConfiguration
@@ -74,14 +75,25 @@ def parse_deterministic_where(
         It depends on more than the row; the last also for window functions and generators.
     ColumnNotFoundError, InvalidConditionError
         As of `parse_where`.
+    InvalidArgumentError
+        On Spark Connect, it is not understood as a whole, so nothing tells what it depends on.
     """
     try:
         filtered = _filtered(spark, where, configuration.schema, names)
     except AnalysisException as error:
         _refuse_several_rows(error, where, operation)
         raise _refusal(error, where, configuration.schema) from None
-    check_deterministic(filtered, where, operation=operation)
-    return _predicate(spark, where, configuration, filtered, names.alias)
+    sees_plans = engine_of(spark).sees_plans
+    if sees_plans:
+        check_deterministic(filtered, where, operation=operation)
+    predicate = _predicate(spark, where, configuration, filtered, names.alias)
+    if not sees_plans and not is_usable(predicate):
+        problem = (
+            f"a Spark Connect client cannot check that {shown(where)} depends only on the row; "
+            "compare columns with values, or use a classic session"
+        )
+        raise InvalidArgumentError(argument="condition", problem=problem)
+    return predicate
 
 
 def deterministic_filter(rows: DataFrame, where: str | Column, *, operation: str) -> DataFrame:
