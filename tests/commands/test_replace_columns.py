@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, IntegerType, StructField, StructType
 
 from sparkdelta import AlterTable, DeltaTable, alter_table, load_snapshot, write_delta
 from sparkdelta.exceptions import (
@@ -19,11 +19,48 @@ from sparkdelta.exceptions import (
     ReplaceIdentityColumnsError,
 )
 from sparkdelta.tables import IdentityGenerator
-from tests.commands.test_alter_columns import MAPPED
+from tests.commands.test_alter_columns import MAPPED, parameters
 from tests.commands.test_write import rows
 from tests.support.spark_jobs import no_jobs
 
+WIDENING = {"delta.enableTypeWidening": "true"}
 DEEP = "SELECT 1 AS a, 'b' AS b, named_struct('x', 2, 'y', 'z') AS s, array(map('k', 3)) AS m"
+
+
+def test_columns_are_replaced(spark: SparkSession, table_path: str) -> None:
+    """Change Metadata: in one version, at every level; those that stay keep their metadata."""
+    write_delta(
+        spark.sql(DEEP),
+        table_path,
+        properties={**WIDENING, "delta.dataSkippingStatsColumns": "a,b"},
+    )
+    table = alter_table(spark, table_path)
+    table.change_column("b", comment="old").change_column("s.x", comment="in it")
+    given = DataType.fromDDL(
+        "s STRUCT<y: STRING COMMENT 'why', n: INT, X: BIGINT>, m ARRAY<MAP<STRING, DOUBLE>>, "
+        "B STRING"
+    )
+    assert isinstance(given, StructType)
+    given.add("A", "integer", metadata={"comment": "new", "CURRENT_DEFAULT": "7"}).add("c", "date")
+    table.replace_columns(given)
+    name, shown = parameters(table_path, 3)
+    assert name == "REPLACE COLUMNS"
+    assert '{"name":"c","type":"date","nullable":true,"metadata":{}}' in shown["columns"]
+    schema = load_snapshot(spark, table_path).schema
+    assert schema.simpleString() == (
+        "struct<s:struct<y:string,n:int,x:bigint>,m:array<map<string,double>>,b:string,a:int,c:date>"
+    )
+    inner = schema["s"].dataType
+    assert isinstance(inner, StructType)
+    assert [f.metadata.get("comment") for f in inner] == ["why", None, "in it"]
+    assert [f.metadata.get("comment") for f in schema] == [None, None, "old", "new", None]
+    write_delta(spark.sql("SELECT 'c' AS b"), table_path, mode="append")
+    assert rows(spark, table_path) == [
+        (None, None, "c", 7, None), (("z", None, 2), [{"k": 3.0}], "b", 1, None),
+    ]  # fmt: skip
+    version = load_snapshot(spark, table_path).version
+    table.replace_columns(schema)
+    assert load_snapshot(spark, table_path).version == version
 
 
 def test_columns_that_are_missing_are_dropped(spark: SparkSession, table_path: str) -> None:
