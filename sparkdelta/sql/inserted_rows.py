@@ -14,15 +14,26 @@ from sparkdelta.exceptions import (
     NonPartitionColumnReferenceError,
 )
 from sparkdelta.io import load_snapshot
+from sparkdelta.protocol.protocol_upgrades import (
+    CURRENT_DEFAULT,
+    GENERATION_EXPRESSION,
+    IDENTITY_START,
+)
 from sparkdelta.schema.sql_text import type_text
 from sparkdelta.schema.store_assignment import assigned, can_assign, can_convert
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.sql.statements import Insert
 from sparkdelta.table.log.table_names import table_name
+from sparkdelta.table.snapshot import Snapshot
+
+_FILLED = {CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START}
 
 
 def inserted_rows(rows: DataFrame, path: str, statement: Insert) -> DataFrame:
     """Return the rows of a query under the names of the table's columns.
+
+    As other columns that an INSERT does not name, partition columns get nulls, unless the table
+    fills them.
 
     Raises
     ------
@@ -31,6 +42,20 @@ def inserted_rows(rows: DataFrame, path: str, statement: Insert) -> DataFrame:
     InvalidArgumentError
         It has a column by name whose value PARTITION gives.
     """
+    snapshot = load_snapshot(rows.sparkSession, path)
+    found = _named_rows(rows, snapshot, statement)
+    given = {name.lower() for name in found.columns}
+    nulls = {
+        field.name: F.lit(None).cast(field.dataType)
+        for field in snapshot.schema.fields
+        if field.name in snapshot.metadata.partition_columns
+        and field.name.lower() not in given
+        and not _FILLED & (field.metadata or {}).keys()
+    }
+    return found.withColumns(nulls) if nulls else found
+
+
+def _named_rows(rows: DataFrame, snapshot: Snapshot, statement: Insert) -> DataFrame:
     fixed = {name: text for name, text in statement.partition.items() if text is not None}
     if statement.by_name:
         for name in rows.columns:
@@ -38,7 +63,7 @@ def inserted_rows(rows: DataFrame, path: str, statement: Insert) -> DataFrame:
                 problem = f"the query has column {name}, too"
                 raise InvalidArgumentError(argument="PARTITION", problem=problem)
         return rows.withColumns({n: F.expr(text) for n, text in fixed.items()}) if fixed else rows
-    return _by_position(rows, path, statement, fixed)
+    return _by_position(rows, snapshot, statement, fixed)
 
 
 def inserted_partition(spark: SparkSession, path: str, statement: Insert) -> str | None:
@@ -67,9 +92,9 @@ def inserted_partition(spark: SparkSession, path: str, statement: Insert) -> str
 
 
 def _by_position(
-    rows: DataFrame, path: str, statement: Insert, fixed: Mapping[str, str]
+    rows: DataFrame, snapshot: Snapshot, statement: Insert, fixed: Mapping[str, str]
 ) -> DataFrame:
-    schema = load_snapshot(rows.sparkSession, path).schema
+    schema = snapshot.schema
     by_name = {field.name.lower(): field for field in schema.fields}
     names = schema.names
     if statement.columns is not None:
@@ -79,7 +104,7 @@ def _by_position(
     given = rows.schema.fields
     extra = given[len(names) :] if statement.evolves and statement.columns is None else []
     if len(given) != len(names) + len(extra):
-        raise InsertArityError(path=path, expected=len(names), given=len(given))
+        raise InsertArityError(path=snapshot.path, expected=len(names), given=len(given))
     renamed = rows.toDF(*names, *(field.name for field in extra))
     if fixed:
         renamed = renamed.withColumns({name: F.expr(text) for name, text in fixed.items()})

@@ -118,7 +118,8 @@ def test_inserts(enabled: SparkSession, table_path: str) -> None:
     assert _rows(sql(f"SELECT a FROM {t}")) == [(5,), (6,), (7,)]
     sql(f"INSERT WITH SCHEMA EVOLUTION INTO {t} SELECT 8, NULL, DATE '2024-01-01', 'n' AS more")
     sql(f"INSERT OVERWRITE {t} SELECT * FROM {t} WHERE a > 6")
-    assert _rows(sql(f"SELECT a, more FROM {t}")) == [(7, None), (8, "n")]
+    sql(f"INSERT INTO {t} (a) VALUES (9)")  # in the partition of nulls
+    assert _rows(sql(f"SELECT a, more FROM {t}")) == [(7, None), (8, "n"), (9, None)]
     with pytest.raises(InsertArityError):
         sql(f"INSERT INTO {t} VALUES (1)")
     with pytest.raises(StatementSyntaxError):
