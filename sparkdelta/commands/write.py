@@ -210,8 +210,8 @@ def _written(
         return _data_files(new, change, matched, rewrite, store, options), None
     spark, fields = new.sparkSession, change.after.schema.fields
     with (
-        staging(spark, store) as stage,
         change_writer(spark, snapshot, change, TouchedFiles()) as writer,
+        staging(spark, store) as stage,
     ):
         new = computed_once(new, stage, "replacing")
         files = _data_files(new, change, matched, rewrite, store, options)

@@ -88,6 +88,30 @@ def _update(spark: SparkSession, path: str) -> object:
     return DeltaTable.forPath(spark, path).update("id = 0", {"id": "20L"})
 
 
+def _merge(spark: SparkSession, path: str) -> object:
+    """Updates, deletes and inserts, with a vector, data files and change data files."""
+    _reconfigure(
+        path, "deletionVectors", "changeDataFeed",
+        enableDeletionVectors="true", enableChangeDataFeed="true",
+    )  # fmt: skip
+    source = spark.createDataFrame([(0, 20), (2, 0), (30, 30)], "id LONG, new LONG").coalesce(1)
+    merge = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), "t.id = s.id")
+    merge = merge.whenMatchedDelete("s.new = 0").whenMatchedUpdate(set={"id": "s.new"})
+    return merge.whenNotMatchedInsertAll().execute()
+
+
+def _merge_and_copy(spark: SparkSession, path: str) -> object:
+    source = spark.range(1)
+    merge = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), "t.id = s.id")
+    return merge.whenMatchedUpdate(set={"id": "20L"}).execute()
+
+
+def _replace_where(spark: SparkSession, path: str) -> object:
+    _reconfigure(path, "changeDataFeed", enableChangeDataFeed="true")
+    rows = spark.range(20, 21).coalesce(1)
+    return write_delta(rows, path, mode="overwrite", replace_where="id IN (0, 20)")
+
+
 def _deep_clone(spark: SparkSession, path: str) -> object:
     source = str(Path(path).parent / "source")
     shutil.copytree(path, source)
@@ -127,6 +151,9 @@ STEPS: dict[Step, tuple[int, list[int]]] = {
     _delete_and_copy: (6, [1, 2]),
     _delete_by_vector: (4, [1, 2]),
     _update: (7, [1, 2, 20]),
+    _merge: (9, [1, 20, 30]),
+    _merge_and_copy: (7, [1, 2, 20]),
+    _replace_where: (6, [1, 2, 20]),
     _deep_clone: (2, [0, 1]),
     _checkpoint: (3, BEFORE),
     _checkpoint_v2: (8, BEFORE),
@@ -136,7 +163,10 @@ STEPS: dict[Step, tuple[int, list[int]]] = {
 """With the number of their changes, and the rows of the table once they are done."""
 
 DAILY = (_append,)
-CHANGES_ROWS = (_append, _overwrite, _delete_and_copy, _delete_by_vector, _update, _deep_clone)
+CHANGES_ROWS = (
+    *(_append, _overwrite, _delete_and_copy, _delete_by_vector, _update),
+    *(_merge, _merge_and_copy, _replace_where, _deep_clone),
+)
 
 
 @pytest.fixture(scope="module")
