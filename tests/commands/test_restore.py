@@ -114,7 +114,7 @@ def test_rows_are_those_of_then(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("is_enabled", [False, True])
+@pytest.mark.parametrize("is_enabled", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_row_ids_are_those_of_before_they_were_dropped(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, is_enabled: bool
 ) -> None:
