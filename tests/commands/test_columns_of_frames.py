@@ -78,6 +78,7 @@ def test_columns_of_an_earlier_schema(spark: SparkSession, table_path: str) -> N
         assert raised.value.spark_condition.startswith("MISSING_ATTRIBUTES")
 
 
+@pytest.mark.full
 def test_frames_that_are_joined(spark: SparkSession, table_path: str) -> None:
     """As in delta-spark: an equality is understood, what else is ambiguous is refused. Each frame
     keeps to its version.

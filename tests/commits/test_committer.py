@@ -424,6 +424,7 @@ def test_twenty_threads() -> None:
 @pytest.mark.parametrize(
     ("writers", "count"), [(4, 10), pytest.param(20, 20, marks=pytest.mark.slow)]
 )
+@pytest.mark.full
 def test_processes_without_spark(tmp_path: Path, writers: int, count: int) -> None:
     root = f"file:{tmp_path}/a b"
     store = LocalLogStore(root)

@@ -79,6 +79,7 @@ def test_no_bitmap_is_larger(positions: Iterable[int]) -> None:
 
 
 @pytest.mark.parametrize(("bound", "shuffled"), [(2 * CHUNK_BYTES, False), (CHUNK_BYTES, True)])
+@pytest.mark.full
 def test_larger_ones_are_not_broadcast(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, bound: int, shuffled: bool
 ) -> None:
