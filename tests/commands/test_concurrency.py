@@ -48,7 +48,7 @@ def assert_nothing_is_lost(
     assert set(range(1, commits + 1)) <= {*assert_checksums(path), *others}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_twenty_threads(spark: SparkSession, table_path: str) -> None:
     """They commit while others do, and one writes a checkpoint meanwhile."""
     write_delta(spark.range(0), table_path, properties={"delta.checkpointInterval": "15"})

@@ -79,7 +79,7 @@ def actions(path: str, version: int) -> dict[str, list[dict[str, Any]]]:
     ("properties", "partition_by", "is_large"),
     [
         pytest.param({}, None, False, id="plain", marks=pytest.mark.full),
-        pytest.param(ALL, ["part"], True, id="large", marks=pytest.mark.full),
+        pytest.param(ALL, ["part"], True, id="large", marks=pytest.mark.slow),
         pytest.param(ALL, ["part"], False, id="all"),
     ],
 )

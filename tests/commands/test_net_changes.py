@@ -111,14 +111,13 @@ def history(spark: SparkSession, path: str, seed: int, steps: int) -> None:
 @pytest.mark.parametrize(
     ("properties", "partition_by", "seed"),
     [
-        pytest.param(VECTORS, ["part"], 1, id="values", marks=pytest.mark.slow),
-        pytest.param(MAPPED, None, 2, id="without vectors", marks=pytest.mark.slow),
-        pytest.param({**ROW_IDS, **MAPPED}, None, 3, id="ids without vectors",
-                     marks=pytest.mark.slow),
+        pytest.param(VECTORS, ["part"], 1, id="values"),
+        pytest.param(MAPPED, None, 2, id="without vectors"),
+        pytest.param({**ROW_IDS, **MAPPED}, None, 3, id="ids without vectors"),
         pytest.param({**VECTORS, **ROW_IDS}, ["part"], 4, id="ids"),
     ],
 )  # fmt: skip
-@pytest.mark.full
+@pytest.mark.slow
 def test_random_histories(
     spark: SparkSession, table_path: str, properties: dict[str, str], partition_by: Any, seed: int
 ) -> None:

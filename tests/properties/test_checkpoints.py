@@ -109,8 +109,8 @@ def actions(spark: SparkSession, table: Path) -> tuple[set[str], set[str], list[
     return set(kinds["add"]), set(kinds["remove"]), others
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
 def test_incremental_checkpoints_are_full_ones(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:

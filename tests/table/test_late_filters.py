@@ -426,8 +426,8 @@ def test_broadcasts_take_no_thread_that_waits(spark: SparkSession, table: Path) 
     assert not [name for name in names if "Broadcast" in name or "Adaptive" in name]
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.slow)])
-@pytest.mark.full
+@pytest.mark.parametrize("count", [100, 10_000])
+@pytest.mark.slow
 def test_neither_heap_keeps_what_is_over(spark: SparkSession, known: Path, count: int) -> None:
     """PySpark keeps a Python object for as long as the JVM has its proxy."""
     jvm: Any = spark._jvm

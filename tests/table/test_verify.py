@@ -211,7 +211,7 @@ def test_a_version_checksum_that_lacks_something(
     assert {problem.split()[0] for _, _, problem in found(spark, table)} == fields
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_log_compactions_that_disagree_with_their_commits(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -227,7 +227,7 @@ def test_log_compactions_that_disagree_with_their_commits(
     assert {check for check, _, _ in found(spark, table)} == {"log compaction"}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_what_a_checkpoint_says_of_a_file_for_planning(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
