@@ -131,7 +131,7 @@ def test_a_clone_has_the_rows(
     assert verify(spark, target, footers=True).is_clean
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_repeated_deep_clone_copies_what_is_new(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

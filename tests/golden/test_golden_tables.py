@@ -75,7 +75,7 @@ def test_latest_version(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("case", _parameters())
+@pytest.mark.parametrize("case", CASES, ids=_name)
 def test_other_reads(spark: SparkSession, case: GoldenCase, request: pytest.FixtureRequest) -> None:
     _expect_difference(case, case.reads[:-1], request)
     wrong = []
