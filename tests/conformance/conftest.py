@@ -26,8 +26,8 @@ def corpus_reader(spark: SparkSession) -> Iterator[CorpusReader]:
 def reader(corpus_reader: CorpusReader, request: pytest.FixtureRequest) -> CorpusReader:
     """Read the corpus: all that the selected tests of the module need is started, in their order.
 
-    The name of a test's parameter says what of its query is needed. With ``--dist loadgroup``
-    a worker runs the whole module, so that no query runs twice.
+    The name of a test's parameter says what of its query is needed. With ``--dist loadfile`` a
+    worker runs whole modules, so that no query runs twice.
     """
     start = {
         "read": corpus_reader.start_rows,

@@ -17,7 +17,7 @@ from tests.conformance.reading import CorpusReader, SnapshotFacts, changed_rows
 from tests.support.corpus import Case, CaseRead, ChangeRead, corpus_or_skip, load_cases
 from tests.support.rows import assert_same_rows, parquet_rows
 
-pytestmark = [pytest.mark.conformance, pytest.mark.xdist_group("tables")]
+pytestmark = pytest.mark.conformance
 
 CASES = load_cases(corpus_or_skip())
 READABLE = [

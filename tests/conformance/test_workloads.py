@@ -23,7 +23,7 @@ from tests.conformance.reading import CorpusReader, changed_rows
 from tests.support.corpus import Spec, corpus_or_skip, load_cases, load_workloads
 from tests.support.rows import assert_same_rows, parquet_rows, spark_rows, without_void
 
-pytestmark = [pytest.mark.conformance, pytest.mark.xdist_group("workloads")]
+pytestmark = pytest.mark.conformance
 
 WORKLOADS = load_workloads(corpus_or_skip())
 GATING = [spec for spec in WORKLOADS.specs if expectations.left_out(spec) is None]
