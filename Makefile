@@ -30,7 +30,7 @@ test-all: test test-rest ## Run all tests but the slow, corpus and oracle tests
 
 .PHONY: conformance
 conformance: java $(VENV)/.installed ## Run every case of delta-spec-testdata
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m conformance tests/conformance $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m conformance tests/conformance $(TESTS)
 
 .PHONY: oracle
 oracle: java $(VENV)/.installed ## Test SEEDS random table histories by delta-spark and delta-rs, and HDFS

@@ -28,9 +28,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the tests, and share out the cases of those with Spark.
 
     Tests without Spark come first: most mistakes show there, within seconds. Of the cases of a
-    parametrized test with Spark, ``make test`` runs the first and the last, ``make test-rest`` two
-    others, and ``make slow`` the remaining ones. Of a test marked ``full``, ``make test-rest`` runs
-    the first and the last, and ``make oracle`` of one marked ``oracle``, but all seeds.
+    parametrized test with Spark, ``make test`` runs the first and the last, ``make test-rest``
+    another, and ``make slow`` the remaining ones. Of a test marked ``full``, ``make test-rest``
+    runs the first and the last, and ``make oracle`` of one marked ``oracle``, but all seeds.
     """
     items.sort(key=_uses_spark)
     cases: dict[tuple[object, str, bool], list[pytest.Item]] = {}
@@ -44,9 +44,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for (*_, is_marked), of_one_test in cases.items():
         others = of_one_test[1:-1]
         if not is_marked:
-            for item in others[:1] + others[1:][-1:]:
+            for item in others[-1:]:
                 item.add_marker("full")
-            others = others[1:-1]
+            others = others[:-1]
         for item in others:
             item.add_marker("slow")
 

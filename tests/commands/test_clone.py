@@ -75,7 +75,7 @@ def data_files(path: str) -> set[Path]:
 @pytest.mark.parametrize(
     ("properties", "partition_by", "group"),
     [
-        pytest.param({**VECTORS, **ROW_IDS}, None, None, id="vectors", marks=pytest.mark.full),
+        pytest.param({**VECTORS, **ROW_IDS}, None, None, id="vectors", marks=pytest.mark.slow),
         pytest.param({**VECTORS, **ROW_IDS, "delta.columnMapping.mode": "id"}, ["part"], "plans",
                      id="all", marks=pytest.mark.full),
         pytest.param({}, ["part"], "Parquet", id="plain", marks=pytest.mark.slow),
