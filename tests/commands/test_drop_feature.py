@@ -81,10 +81,10 @@ def use_nothing(spark: SparkSession, path: str) -> None:
 
 Use = Callable[[SparkSession, str], None]
 USES: dict[str, tuple[dict[str, str], Use]] = {
-    "columnMapping": ({"delta.columnMapping.mode": "name"}, use_names),
-    "checkConstraints": (supported("checkConstraints"), use_constraint),
-    "deletionVectors": ({"delta.enableDeletionVectors": "true"}, use_vectors),
     "v2Checkpoint": ({"delta.checkpointPolicy": "v2"}, use_nothing),
+    "checkConstraints": (supported("checkConstraints"), use_constraint),
+    "columnMapping": ({"delta.columnMapping.mode": "name"}, use_names),
+    "deletionVectors": ({"delta.enableDeletionVectors": "true"}, use_vectors),
     "vacuumProtocolCheck": (supported("vacuumProtocolCheck"), use_nothing),
     "domainMetadata": (supported("domainMetadata"), use_domain),
     "inCommitTimestamp": ({"delta.enableInCommitTimestamps": "true"}, use_nothing),
