@@ -46,7 +46,8 @@ STATEMENTS = {
 
 
 WRITTEN = ("AddedFiles", "AddedBytes", "AddedChangeFiles", "FilesAdded", "BytesAdded")
-"""How rows are divided among new files is each engine's own: whether there are some is compared."""
+"""Metrics of new files, of which only zero or not zero is compared: each engine divides rows among
+files in its own way."""
 
 OF_FILES = {
     "numOutputRows",

@@ -1,4 +1,4 @@
-"""What the text of a scan's filters may be trusted to mean."""
+"""Parsing the text of the filters that Spark pushes to a scan."""
 
 from __future__ import annotations
 

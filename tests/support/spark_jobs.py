@@ -56,7 +56,7 @@ def counted_tasks(spark: SparkSession) -> Iterator[list[int]]:
 
 
 def files_read(frame: DataFrame) -> list[int]:
-    """How many files each Parquet scan of a frame read when the frame was last collected."""
+    """The number of files that each Parquet scan of a frame read when it was last collected."""
     return [
         node.metrics().get("numFiles").get().value()
         for node in _executed(frame._jdf.queryExecution().executedPlan())

@@ -137,7 +137,7 @@ def rename_named_table(spark: SparkSession, name: Sequence[str], new_name: Seque
     Raises
     ------
     RenamePathError
-        The name is a path, or shall be one.
+        One of the names is a path.
     InvalidArgumentError
         The new name is taken or in another database.
     """

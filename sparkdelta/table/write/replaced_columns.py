@@ -44,22 +44,7 @@ _GENERATION = FIELD_FEATURES.keys() - {CURRENT_DEFAULT}
 def replace_columns(snapshot: Snapshot, columns: Sequence[StructField]) -> Alteration:
     """The table with these columns and nested fields, in this order; no data file is written.
 
-    Those of the same name stay what they are, with their comments, defaults and other metadata
-    unless given. Others are new, or are dropped; not both in one struct, which could be a renaming.
-
-    Raises
-    ------
-    ReplaceColumnsError
-        A column would be dropped without column mapping, become NOT NULL or of a type that is no
-        wider one; or some are new and others missing.
-    ReplaceIdentityColumnsError
-        The table has an identity column.
-    DuplicateColumnsError, InvalidArgumentError, InvalidColumnNameError, UnsupportedDataTypeError,
-    ChangeDataColumnsError
-        No table can have such columns.
-    DropPartitionColumnError, DropClusteringColumnError
-    ConstraintDependentColumnError, GeneratedDependentColumnError
-        An expression of the table uses a column that would be dropped or get another type.
+    See `sparkdelta.alter.AlterTable.replace_columns`, which raises the same errors.
 
     References
     ----------
