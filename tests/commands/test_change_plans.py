@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from sparkdelta import DeltaTable, read_delta, write_delta
 from sparkdelta.storage import hadoop
 from sparkdelta.table.staging import Staging
+from sparkdelta.table.write.merge_keys import MAX_ROW_RANGES
 from tests.support.settings import settings
 from tests.support.spark_jobs import counted_jobs, plan, shuffled_columns, shuffled_rows
 
@@ -79,7 +80,7 @@ def test_merge(
     """
     monkeypatch.setattr("sparkdelta.table.write.merge_matching.MAX_BROADCAST_BYTES", 0)
     own = table(spark, table_path, has_vectors=True)
-    source = spark.range(0, 50, 10).selectExpr("id", "id AS n", "'new' AS payload")
+    source = spark.range(0, 300, 3).selectExpr("id", "id AS n", "'new' AS payload")
     merge = own.alias("t").merge(source.alias("s"), F.col("t.id") == F.col("s.id"))
     written.clear()
     with counted_jobs(spark) as jobs:
@@ -88,6 +89,9 @@ def test_merge(
     _, pairs, _, data = written
     assert len(scans(pairs)) == 1
     assert "payload" not in scans(pairs)[0]
+    for node in plan(pairs):  # not all ranges of keys that choose files
+        assert node.text.count("<=") <= MAX_ROW_RANGES + 1
+    assert any("<=" in node.text for node in plan(pairs))
     for frame in (pairs, data):
         for columns in shuffled_columns(frame):
             assert not [name for name in columns if "payload" in name and "source" not in name]

@@ -110,9 +110,15 @@ class Scan:
         """The schema of the rows, with all the table's columns."""
         return self._request(frozenset(), None).output
 
-    def with_known_files(self) -> Scan:
+    def with_known_files(self, row_predicate: Predicate | None = None) -> Scan:
         """The same scan, of files that are read from the log once for all that is done with it, if
         they are no more than `MAX_KNOWN_FILES`.
+
+        Parameters
+        ----------
+        row_predicate
+            Chooses the rows of these files; by default, what chose the files. It is to be true of
+            all wanted rows, and may be cheaper to evaluate.
         """
         state, bound = self._state, MAX_KNOWN_FILES
         fields = add_fields(state.configuration.statistics)
@@ -129,7 +135,8 @@ class Scan:
                 return self
         texts = local_frame(state.log.spark, known, _ADD_TEXT)
         parsed = texts.selectExpr(f"{from_json_text('add', ADD)} AS add").select("add.*")
-        return replace(self, _state=state.with_known(parsed, known.num_rows))
+        predicate = self._predicate if row_predicate is None else row_predicate
+        return replace(self, _state=state.with_known(parsed, known.num_rows), _predicate=predicate)
 
     def reading(self, columns: Sequence[str] | None) -> Scan:
         """The same scan, of these columns; None for all."""

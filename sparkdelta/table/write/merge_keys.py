@@ -38,6 +38,11 @@ MAX_SAMPLED_KEYS = 4_096
 """A source of fewer rows tells its keys to the driver; of more, a sample finds the gaps."""
 
 MAX_RANGES = 64
+"""Of a key, for choosing files."""
+
+MAX_ROW_RANGES = 4
+"""Of a key, for leaving out row groups and rows: Spark compares every row with all of them."""
+
 _KEY, _RANGE = "key", "range"
 _RANGED = (IntegralType, DecimalType, DateType, TimestampType, TimestampNTZType)
 
@@ -50,12 +55,15 @@ class SourceKeys:
     ----------
     predicates
         Terms that are true of each matching row.
+    row_predicates
+        The same terms, of few ranges.
     matches_none
         True if no row can match, as there are no rows, or the keys of all are null.
     """
 
     num_rows: int
     predicates: tuple[Predicate, ...] = ()
+    row_predicates: tuple[Predicate, ...] = ()
     matches_none: bool = False
 
 
@@ -80,7 +88,7 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
         what="sampled keys of a source",
         bound=MAX_SAMPLED_KEYS,
     )
-    predicates = []
+    predicates, row_predicates = [], []
     is_whole = sample.num_rows < MAX_SAMPLED_KEYS
     for key, name, data_type in keys:
         try:
@@ -89,27 +97,33 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
             continue
         if is_whole and not values:
             return SourceKeys(sample.num_rows, matches_none=True)
-        ranges = _ranges(values)
+        ranges = _joined([(value, value) for value in values], MAX_RANGES)
         if not is_whole:
             ranges = _exact_ranges(rows, name, data_type, [last for _, last in ranges])
         predicates.append(_predicate(key, data_type, ranges))
+        if any(least != greatest for least, greatest in ranges):
+            ranges = _joined(ranges, MAX_ROW_RANGES)
+        row_predicates.append(_predicate(key, data_type, ranges))
     num_rows = sample.num_rows if is_whole else _count(rows)
-    return SourceKeys(num_rows, tuple(predicates), matches_none=num_rows == 0)
+    return SourceKeys(
+        num_rows, tuple(predicates), tuple(row_predicates), matches_none=num_rows == 0
+    )
 
 
-def _ranges(values: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Cut sorted values into ranges, where the gaps are widest."""
-    places = range(1, len(values))
-    if len(values) > MAX_RANGES and isinstance(values[0], str):
-        cuts = [len(values) * number // MAX_RANGES for number in range(1, MAX_RANGES)]
-    else:
-        cuts = list(places)
-        if len(values) > MAX_RANGES:
-            widest = sorted(places, key=lambda at: values[at] - values[at - 1])
-            cuts = sorted(widest[1 - MAX_RANGES :])
-    starts, ends = [0, *cuts], [*cuts, len(values)]
-    pairs = zip(starts, ends, strict=True)
-    return [(values[start], values[end - 1]) for start, end in pairs if start < end]
+def _joined(ranges: Sequence[tuple[Any, Any]], most: int) -> list[tuple[Any, Any]]:
+    """Join neighbours among sorted ranges, but where the gaps are widest; of texts, evenly."""
+    places: Sequence[int] = range(1, len(ranges))
+    if len(ranges) > most and isinstance(ranges[0][0], str):
+        places = [len(ranges) * number // most for number in range(1, most)]
+    elif len(ranges) > most:
+        widest = sorted(places, key=lambda at: ranges[at][0] - ranges[at - 1][1])
+        places = sorted(widest[1 - most :])
+    starts, ends = [0, *places], [*places, len(ranges)]
+    return [
+        (ranges[start][0], ranges[end - 1][1])
+        for start, end in zip(starts, ends, strict=True)
+        if start < end
+    ]
 
 
 def _exact_ranges(

@@ -165,7 +165,7 @@ class _Matching:
         matching = self._all_of([*terms.target, *keys.predicates])
         scan = self.snapshot.candidates(matching)
         if not keys.matches_none:
-            scan = scan.with_known_files()
+            scan = scan.with_known_files(self._all_of([*terms.target, *keys.row_predicates]))
         found = self._no_pairs() if keys.matches_none else self._pairs(scan)
         pairs = self.stage.stage_rows(found, "pairs")
         acting_alone = scan_alone = unmatched = new = None

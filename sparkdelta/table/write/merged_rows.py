@@ -47,8 +47,12 @@ from sparkdelta.table.write.touched_files import TouchedFiles
 from sparkdelta.table.write.touched_rows import deleted_rows
 
 MAX_BROADCAST_ROWS = 1_000_000
-"""The positions of up to this many rows are sent to every executor, so that no row is shuffled; of
-more, only these rows are."""
+"""The positions of up to this many rows are sent to every executor; of more, these rows are
+shuffled, and no others."""
+
+MAX_COMPARED_ROWS = 2_000_000
+"""Up to this many rows of touched files are compared with those positions one by one; of more,
+bitmaps choose the rows, which takes a query more, but a third of the time for each row."""
 
 _BEFORE, _FILE, _POSITION = (
     "sparkdelta:before",
@@ -220,18 +224,18 @@ class MergedRows:
         if kind in _DELETES:  # several rows of the source may match the same one
             acted = acted.dropDuplicates([FILE, POSITION])
         writer, schema = self.writer, self.writer.snapshot.schema
-        scan = scan.reading(schema.names)
+        scan, touched = scan.reading(schema.names), self.touched
         columns = (MetadataColumn.FILE, MetadataColumn.ROW_POSITION, *row_ids)
-        if self._count(kind) <= MAX_BROADCAST_ROWS:
-            acted = F.broadcast(acted)
-            found = scan.rows_with(*columns, among=self.touched.paths)
+        is_broadcast = self._count(kind) <= MAX_BROADCAST_ROWS
+        if is_broadcast and touched.num_file_rows <= MAX_COMPARED_ROWS:
+            found = scan.rows_with(*columns, among=touched.paths)
         else:
-            # Those of any clause; a join shuffles no row that stays.
-            touched = self.touched
             assert touched.deleted is not None
             found = deleted_rows(
                 writer.snapshot, touched.deleted, touched.num_files, *columns, scan=scan
             )
+        if is_broadcast:
+            acted = F.broadcast(acted)
         rows = positioned(found, writer.snapshot.configuration)
         if row_ids:
             # The rows keep their ids; null stands for the version of the commit.

@@ -115,6 +115,8 @@ class TouchedFiles:
         The absolute, decoded paths of all touched files; None if they are too many for the driver.
     num_rows
         The rows to delete; None if it is not known.
+    num_file_rows
+        All rows of these files; 0 if whole files are removed.
     num_removed_files, num_removed_bytes
         Of the files that leave the table, those that are rewritten among them.
     num_rewritten_files, num_copied_rows
@@ -131,6 +133,7 @@ class TouchedFiles:
     paths: tuple[str, ...] | None = ()
     num_files: int = 0
     num_rows: int | None = 0
+    num_file_rows: int = 0
     num_removed_files: int = 0
     num_removed_bytes: int = 0
     num_rewritten_files: int = 0
@@ -394,6 +397,7 @@ class _Touching:
             paths=paths,
             num_files=removed.files + kept.files + rewritten.files,
             num_rows=removed.deleted + kept.deleted + rewritten.deleted,
+            num_file_rows=sum(each.deleted + each.left for each in totals.values()),
             num_removed_files=removed.files + rewritten.files,
             num_removed_bytes=removed.size + rewritten.size,
             num_rewritten_files=rewritten.files,
