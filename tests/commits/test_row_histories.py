@@ -2,15 +2,23 @@
 
 Files are lists of rows; commits, conflicts and deletion vectors are those of the package. What was
 committed, applied to a list once each in the order of versions, must give the rows of the table.
+Writers are simulated, or threads, or processes that share a local disk.
 PROTOCOL.md#delta-log-entries, PROTOCOL.md#deletion-vectors, PROTOCOL.md#action-reconciliation
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,21 +28,26 @@ from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.conflicts import ReadSet, WinningCommit
 from sparkdelta.protocol.deletion_vectors import cardinality
 from sparkdelta.protocol.file_actions import AddFile, RemoveFile, file_key
-from sparkdelta.protocol.log_files import parse_log_file
+from sparkdelta.protocol.log_files import LogFileKind, parse_log_file
 from sparkdelta.protocol.predicates import And, Column, Comparison, Literal
 from sparkdelta.protocol.roaring_bitmaps import chunks_of_rows, deleted_rows, encode_chunks
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
+from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.committer import Committer, PreparedCommit, ReadState
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector, parse_commit
 from sparkdelta.table.commit.vector_rebase import VectorRebase
 from sparkdelta.workers.deletion_vector_writer import write_vector_file
 from sparkdelta.workers.deletion_vectors import read_deletion_vector
+from sparkdelta.workers.files import WorkerFiles
 from tests.support.commits import create
 from tests.support.memory_files import MemoryFiles
 from tests.support.memory_log import MemoryLog
 
 PROTOCOL = Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))
 IDS = 30
+WRITERS, CHANGES = 4, 3
+"""The writers that are threads or processes, and the changes of each."""
 
 Row = tuple[int, int]
 """An id, not unique, and a value."""
@@ -54,6 +67,11 @@ class Change:
     low: int = 0
     high: int = -1
     new: tuple[Row, ...] = ()
+
+    @classmethod
+    def parsed(cls, text: str) -> Change:
+        fields = json.loads(text)
+        return cls(**{**fields, "new": tuple(map(tuple, fields["new"]))})
 
     def matches(self, row: Row) -> bool:
         return self.low <= row[0] <= self.high
@@ -84,33 +102,86 @@ class Begun:
     read: ReadSet
 
 
+@dataclass(frozen=True)
+class State:
+    """A version of a table.
+
+    Attributes
+    ----------
+    live
+        The files by path.
+    rows
+        What the committed changes give, in the order of versions.
+    """
+
+    read: ReadState
+    live: dict[str, AddFile]
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class DiskRows:
+    """Lists of rows in files."""
+
+    directory: str
+
+    def __getitem__(self, name: str) -> list[Row]:
+        return [(key, value) for key, value in json.loads(Path(self.directory, name).read_text())]
+
+    def __setitem__(self, name: str, rows: list[Row]) -> None:
+        Path(self.directory, name).write_text(json.dumps(rows))
+
+
 @dataclass
 class Table:
-    """A table whose data files are lists of rows in memory."""
+    """A table whose data files are lists of rows."""
 
     has_vectors: bool
-    log: MemoryLog = field(default_factory=MemoryLog)
-    vectors: MemoryFiles = field(default_factory=MemoryFiles)
-    data: dict[str, list[Row]] = field(default_factory=dict)
-    state: ReadState = field(init=False)
-    done: dict[int, Change] = field(default_factory=dict)
+    log: LogStore = field(default_factory=MemoryLog)
+    vectors: Any = field(default_factory=MemoryFiles)
+    data: Any = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.state = create(self.log, protocol=PROTOCOL)
+    @classmethod
+    def on_disk(cls, path: str, *, has_vectors: bool) -> Table:
+        return cls(has_vectors, LocalLogStore(f"file:{path}"), WorkerFiles(), DiskRows(path))
 
-    def live(self) -> dict[str, AddFile]:
-        """The files by path; a remove must name the vector that is there."""
-        found: dict[str, AddFile] = {}
-        for name in sorted(self.log.files):
-            file = parse_log_file(name)
-            assert file is not None
-            commit = parse_commit(self.log.files[name], file.version, with_files=True, path="")
+    def created(self, chance: random.Random) -> Table:
+        """With two files."""
+        create(self.log, protocol=PROTOCOL)
+        for start in (0, 12):
+            rows = tuple((key, 1) for key in range(start, start + 12))
+            assert self.commit(self.begin(Change("append", new=rows), chance))
+        return self
+
+    def latest(self) -> State:
+        """The latest version; a remove must name the vector that is there."""
+        live: dict[str, AddFile] = {}
+        rows: list[Row] = []
+        state = ReadState()
+        for entry in self.log.list_from("0"):
+            file = parse_log_file(entry.name)
+            if file is None or file.kind is not LogFileKind.COMMIT:
+                continue
+            assert file.version == state.version + 1
+            [data] = self.log.read([entry.name])
+            commit = parse_commit(data, file.version, with_files=True, path="")
             for remove in commit.removes:
-                assert found.pop(remove.path).deletion_vector == remove.deletion_vector
+                assert live.pop(remove.path).deletion_vector == remove.deletion_vector
             for add in commit.adds:
-                assert add.path not in found
-                found[add.path] = add
-        return found
+                assert add.path not in live
+                live[add.path] = add
+            metadata = commit.metadata or state.metadata
+            state = ReadState(file.version, PROTOCOL, metadata, entry.modification_time_ms)
+            change = commit.commit_info.get("userMetadata")
+            rows = Change.parsed(change).applied(rows) if isinstance(change, str) else rows
+        return State(state, live, rows)
+
+    def check(self) -> int:
+        """Compare the rows of the files with those of the committed changes; return the version."""
+        state = self.latest()
+        found = [row for add in state.live.values() for row in self.rows(add).values()]
+        assert sorted(found) == sorted(state.rows)
+        return state.read.version
 
     def rows(self, add: AddFile) -> dict[int, Row]:
         """The live rows of a file by their positions."""
@@ -127,16 +198,17 @@ class Table:
 
     def begin(self, change: Change, chance: random.Random) -> Begun:
         """Read the table, and write files as the commands do."""
-        live = self.live()
+        state = self.latest()
+        live, begun = state.live, partial(Begun, change, state.read)
         if change.kind == "optimize":
             chosen = chance.sample(sorted(live), min(2, len(live)))
             rows = [row for path in chosen for row in self.rows(live[path]).values()]
             removes = [self.remove(live[path], data_change=False) for path in chosen]
             keys = frozenset(file_key(remove, self.log.table_root) for remove in removes)
-            adds = [replace(self.written(rows), data_change=False)] if rows else []
-            return self.begun(change, adds, removes, ReadSet(files=keys))
+            adds = [replace(self.written(rows, chance), data_change=False)] if rows else []
+            return begun(staged(adds, removes), ReadSet(files=keys))
         if change.kind == "append":
-            return self.begun(change, [self.written(change.new)], [], ReadSet())
+            return begun(staged([self.written(change.new, chance)], []), ReadSet())
         ids = {row[0] for row in change.new}
         matched = {
             path: {
@@ -164,20 +236,14 @@ class Table:
                 adds.append(replace(live[path], deletion_vector=vector, stats=self.stats(path)))
             else:
                 new += [self.data[path][position] for position in left]
-        adds += [self.written(new)] if new else []
+        adds += [self.written(new, chance)] if new else []
         leaves_rows = change.kind == "insert" and bool(found)
         low, high = min((change.low, *ids)), max((change.high, *ids))
         read = ReadSet((id_between(low, high),), leaves_rows=leaves_rows)
-        return self.begun(change, adds, removes, read)
+        return begun(staged(adds, removes), read)
 
-    def begun(
-        self, change: Change, adds: list[AddFile], removes: list[RemoveFile], read: ReadSet
-    ) -> Begun:
-        staged = StagedActions(adds=tuple(adds), removes=tuple(removes))
-        return Begun(change, self.state, staged, read)
-
-    def written(self, rows: Sequence[Row]) -> AddFile:
-        path = f"file-{len(self.data)}"
+    def written(self, rows: Sequence[Row], chance: random.Random) -> AddFile:
+        path = f"file-{chance.getrandbits(64):x}"
         self.data[path] = list(rows)
         return AddFile(path, {}, 1, 1, True, self.stats(path))
 
@@ -190,21 +256,24 @@ class Table:
     def remove(add: AddFile, *, data_change: bool = True) -> RemoveFile:
         return RemoveFile(add.path, 1, data_change, deletion_vector=add.deletion_vector)
 
-    def commit(self, begun: Begun, meanwhile: Callable[[], None] = lambda: None) -> bool:
+    def commit(self, begun: Begun, meanwhile: Callable[[], None] | None = None) -> bool:
         """Commit if nothing conflicts.
 
         Parameters
         ----------
         meanwhile
-            Runs when the first attempt is about to be put into the log.
+            Runs when the first attempt is about to be put into the log, which is in memory.
         """
-        calls = iter([meanwhile])
+        log, root = self.log, self.log.table_root
+        if meanwhile is not None:
+            calls = iter([meanwhile])
 
-        def overtaken(when: str, verb: str) -> None:
-            if (when, verb) == ("before", "put_if_absent"):
-                next(calls, lambda: None)()
+            def overtaken(when: str, verb: str) -> None:
+                if (when, verb) == ("before", "put_if_absent"):
+                    next(calls, lambda: None)()
 
-        log, root = self.log.with_hook(overtaken), self.log.table_root
+            assert isinstance(log, MemoryLog)
+            log = log.with_hook(overtaken)
         detector = DriverConflictDetector(
             log,
             begun.read,
@@ -214,16 +283,14 @@ class Table:
         )
         is_append = begun.change.kind == "append"
         prepared = PreparedCommit(
-            Operation(begun.change.kind.upper(), is_blind_append=is_append), begun.staged
+            Operation(begun.change.kind.upper(), is_blind_append=is_append),
+            begun.staged,
+            user_metadata=json.dumps(asdict(begun.change)),
         )
         try:
-            committer = Committer(log, pause=lambda _: None)
-            done = committer.commit(prepared, begun.read_state, detector)
+            Committer(log, pause=lambda _: None).commit(prepared, begun.read_state, detector)
         except DeltaConcurrentModificationException:
             return False
-        assert done.version not in self.done
-        self.done[done.version] = begun.change
-        self.state = replace(self.state, version=max(self.done))
         return True
 
     @staticmethod
@@ -236,6 +303,10 @@ class Table:
             if json.loads(add.stats or "")["minValues"]["id"] <= high
             and json.loads(add.stats or "")["maxValues"]["id"] >= low
         )
+
+
+def staged(adds: list[AddFile], removes: list[RemoveFile]) -> StagedActions:
+    return StagedActions(adds=tuple(adds), removes=tuple(removes))
 
 
 def id_between(low: int, high: int) -> And:
@@ -269,19 +340,16 @@ def test_histories(seeds: int | range) -> None:
     outcomes = {"committed": 0, "overtaken": 0, "refused": 0}
     for seed in range(seeds) if isinstance(seeds, int) else seeds:
         chance = random.Random(seed)
-        table = Table(has_vectors=chance.random() < 0.8)
-        for start in (0, 12):
-            rows = tuple((key, 1) for key in range(start, start + 12))
-            table.commit(table.begin(Change("append", new=rows), chance))
+        table = Table(has_vectors=chance.random() < 0.8).created(chance)
         running: list[Begun] = []
 
         def end(table: Table, running: list[Begun], chance: random.Random) -> None:
             if not running:
                 return
             begun = running.pop(chance.randrange(len(running)))
-            version = table.state.version
+            version = table.latest().read.version
             is_overtaken = chance.random() < 0.2
-            meanwhile = (lambda: end(table, running, chance)) if is_overtaken else lambda: None
+            meanwhile = (lambda: end(table, running, chance)) if is_overtaken else None
             is_done = table.commit(begun, meanwhile)
             is_late = begun.read_state.version < version
             outcomes["refused" if not is_done else "overtaken" if is_late else "committed"] += 1
@@ -292,9 +360,72 @@ def test_histories(seeds: int | range) -> None:
                 running += [begun] if begun.staged.adds or begun.staged.removes else []
             else:
                 end(table, running, chance)
-        expected: list[Row] = []
-        for _, change in sorted(table.done.items()):
-            expected = change.applied(expected)
-        found = [row for add in table.live().values() for row in table.rows(add).values()]
-        assert sorted(found) == sorted(expected), seed
+        table.check()
     assert min(outcomes.values()) > 50, outcomes
+
+
+def race(table: Table, seed: int, writer: int, start: Callable[[], object]) -> None:
+    """Change a table as one of its writers."""
+    chance = random.Random(f"{seed} {writer}")
+    start()
+    for number in range(CHANGES):
+        begun = table.begin(random_change(chance, writer * CHANGES + number + 2), chance)
+        time.sleep(chance.choice((0, 0, 0.001, 0.003)))
+        if begun.staged.adds or begun.staged.removes:
+            table.commit(begun)
+
+
+def has_vectors(seed: int) -> bool:
+    return seed % 5 > 0
+
+
+@pytest.mark.parametrize("schedules", [5, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_threads(schedules: int) -> None:
+    committed = 0
+    with ThreadPoolExecutor(WRITERS) as threads:
+        for seed in range(schedules):
+            table = Table(has_vectors(seed)).created(random.Random(seed))
+            together = threading.Barrier(WRITERS)
+            writers = [
+                threads.submit(race, table, seed, writer, together.wait)
+                for writer in range(WRITERS)
+            ]
+            for running in writers:
+                running.result()
+            committed += table.check() - 2
+    assert committed > schedules * WRITERS * CHANGES / 3
+
+
+def race_all(
+    directory: str, seeds: Iterable[int], writer: int, start: Callable[[], object]
+) -> None:
+    """Be one of the writers of all tables, in a process of its own."""
+    for seed in seeds:
+        table = Table.on_disk(f"{directory}/{seed}", has_vectors=has_vectors(seed))
+        race(table, seed, writer, start)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schedules", [1_000])
+def test_processes(tmp_path: Path, schedules: int) -> None:
+    tables = [
+        Table.on_disk(f"{tmp_path}/{seed}", has_vectors=has_vectors(seed))
+        for seed in range(schedules)
+    ]
+    for seed, table in enumerate(tables):
+        Path(tmp_path, f"{seed}").mkdir()
+        table.created(random.Random(seed))
+    spawned = multiprocessing.get_context("spawn")
+    together = spawned.Barrier(WRITERS)
+    arguments = str(tmp_path), range(schedules)
+    writers = [
+        spawned.Process(target=race_all, args=(*arguments, writer, together.wait))
+        for writer in range(WRITERS)
+    ]
+    for process in writers:
+        process.start()
+    for process in writers:
+        process.join()
+        assert process.exitcode == 0
+    committed = sum(table.check() - 2 for table in tables)
+    assert committed > schedules * WRITERS * CHANGES / 3
