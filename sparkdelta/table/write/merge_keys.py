@@ -90,21 +90,24 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
     )
     predicates, row_predicates = [], []
     is_whole = sample.num_rows < MAX_SAMPLED_KEYS
+    num_rows = sample.num_rows if is_whole else None
     for key, name, data_type in keys:
         try:
             values = sorted({value for value in sample[name].to_pylist() if value is not None})
+            ranges = _joined([(value, value) for value in values], MAX_RANGES)
+            if not is_whole:
+                bounds = [last for _, last in ranges]
+                ranges, num_rows = _exact_ranges(rows, name, data_type, bounds)
         except (OverflowError, ValueError):  # a moment that Python has not
             continue
-        if is_whole and not values:
-            return SourceKeys(sample.num_rows, matches_none=True)
-        ranges = _joined([(value, value) for value in values], MAX_RANGES)
-        if not is_whole:
-            ranges = _exact_ranges(rows, name, data_type, [last for _, last in ranges])
+        if not ranges:
+            return SourceKeys(num_rows or 0, matches_none=True)
         predicates.append(_predicate(key, data_type, ranges))
         if any(least != greatest for least, greatest in ranges):
             ranges = _joined(ranges, MAX_ROW_RANGES)
         row_predicates.append(_predicate(key, data_type, ranges))
-    num_rows = sample.num_rows if is_whole else _count(rows)
+    if num_rows is None:
+        num_rows = _count(rows)
     return SourceKeys(
         num_rows, tuple(predicates), tuple(row_predicates), matches_none=num_rows == 0
     )
@@ -128,20 +131,23 @@ def _joined(ranges: Sequence[tuple[Any, Any]], most: int) -> list[tuple[Any, Any
 
 def _exact_ranges(
     rows: DataFrame, name: str, data_type: DataType, bounds: Sequence[Any]
-) -> list[tuple[Any, Any]]:
-    """The least and greatest of all keys in each of the ranges with these upper bounds."""
+) -> tuple[list[tuple[Any, Any]], int]:
+    """The least and greatest of all keys in each of the ranges with these upper bounds; and the
+    number of rows, also of those without a key.
+    """
     kind = data_type.simpleString()
     cases = " ".join(
         f"WHEN {name} <= {literal(Literal(bound, kind))} THEN {number}"
         for number, bound in enumerate(bounds)
     )
-    placed = rows.filter(f"{name} IS NOT NULL").selectExpr(
-        name, f"CASE {cases} ELSE {len(bounds)} END AS {_RANGE}" if cases else f"0 AS {_RANGE}"
+    placed = rows.selectExpr(
+        name, f"CASE WHEN {name} IS NULL THEN -1 {cases} ELSE {len(bounds)} END AS {_RANGE}"
     )
-    limits = placed.groupBy(_RANGE).agg(F.min(name), F.max(name)).drop(_RANGE)
-    table = read_table(limits, what="key ranges of a source", bound=MAX_RANGES + 1)
-    least, greatest = (column.to_pylist() for column in table.columns)
-    return sorted(zip(least, greatest, strict=True))
+    limits = placed.groupBy(_RANGE).agg(F.min(name), F.max(name), F.count("*")).drop(_RANGE)
+    table = read_table(limits, what="key ranges of a source", bound=MAX_RANGES + 2)
+    least, greatest, counts = (column.to_pylist() for column in table.columns)
+    found = [limits for limits in zip(least, greatest, strict=True) if limits[0] is not None]
+    return sorted(found), sum(counts)
 
 
 def _count(rows: DataFrame) -> int:
