@@ -6,12 +6,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from sparkdelta.engine.match_terms import EqualKey, MatchTerms
-from sparkdelta.predicates.analyzed_text import parse_analyzed
-from sparkdelta.protocol.predicates import IsNull, Predicate, Unusable, functions, without_not
+from sparkdelta.predicates.analyzed_text import has_call, of_user_functions, parse_analyzed
+from sparkdelta.protocol.predicates import IsNull, Predicate, without_not
 from sparkdelta.storage.hadoop import filter_condition, have_user_functions, plan_nodes
 from sparkdelta.storage.hadoop_plans import condition_terms
-
-_OPERATORS = frozenset(("+", "-", "*", "/", "%", "negative", "like"))
 
 
 def parse_classic_filter(
@@ -31,14 +29,9 @@ def parse_classic_filter(
         `analyzed_text.qualifier_of(schema)` by default.
     """
     text, shown_zone = filter_condition(filtered)
-    predicate = parse_analyzed(
-        text, schema, time_zone=time_zone, shown_zone=shown_zone, alias=alias
-    )
-    if not functions(predicate) <= _OPERATORS:
-        _, nodes = plan_nodes(filtered)
-        if have_user_functions(nodes):
-            return Unusable(text, "a function of the user may have the name of one of Spark's")
-    return predicate
+    if has_call(text) and have_user_functions(plan_nodes(filtered)[1]):
+        return of_user_functions(text)
+    return parse_analyzed(text, schema, time_zone=time_zone, shown_zone=shown_zone, alias=alias)
 
 
 def parse_match_terms(
@@ -62,12 +55,11 @@ def parse_match_terms(
     has_user_functions = have_user_functions(nodes)
 
     def parsed(text: str) -> Predicate:
-        predicate = parse_analyzed(
-            text, schema, time_zone=time_zone, shown_zone=shown_zone, alias=alias
+        if has_user_functions and has_call(text):
+            return of_user_functions(text)
+        return without_not(
+            parse_analyzed(text, schema, time_zone=time_zone, shown_zone=shown_zone, alias=alias)
         )
-        if has_user_functions and not functions(predicate) <= _OPERATORS:
-            return Unusable(text, "a function of the user may have the name of one of Spark's")
-        return without_not(predicate)
 
     terms = condition_terms(filtered, target, source)
     keys = []

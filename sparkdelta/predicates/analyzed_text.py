@@ -117,6 +117,21 @@ def parse_analyzed(
         return Unusable(text, "it is nested too deeply")
 
 
+_CALL = re.compile(r"\b(?!(?:CAST|TRY_CAST|DECIMAL)\()\w+\(")
+
+
+def has_call(text: str) -> bool:
+    """True if a condition calls a function, perhaps one of the user's with the name of one of
+    Spark's, or of an operator: Spark writes no other names right before a parenthesis.
+    """
+    return _CALL.search(text) is not None
+
+
+def of_user_functions(text: str) -> Unusable:
+    """Return the predicate of a condition that calls functions of the user."""
+    return Unusable(text, "a function of the user may have the name of one of Spark's")
+
+
 def _tokens(text: str, *qualifiers: str) -> Iterator[_Token]:
     # Spark quotes them if needed.
     forms = (re.escape(form) for name in qualifiers for form in (quoted(name), name))

@@ -6,13 +6,12 @@ its settings is `Unusable`, as a cast whose time zone the text does not tell.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pyspark.sql.types import DataType, StructField, StructType
 
-from sparkdelta.predicates.analyzed_text import parse_analyzed
+from sparkdelta.predicates.analyzed_text import has_call, of_user_functions, parse_analyzed
 from sparkdelta.predicates.names import UnusableError
 from sparkdelta.protocol.predicate_text import describe
 from sparkdelta.protocol.predicates import (
@@ -30,9 +29,6 @@ from sparkdelta.protocol.predicates import (
     Unusable,
 )
 from sparkdelta.schema.ordered_casts import keeps_order, type_of
-
-_CALL = re.compile(r"\b(?!(?:CAST|TRY_CAST|DECIMAL)\()\w+\(")
-"""A function call: Spark's own syntax has no other names right before a parenthesis."""
 
 _NO_ZONE = "unknown"
 """With it, a text or a date that is cast to a timestamp is none of a known moment."""
@@ -59,8 +55,8 @@ def parse_pushed(
     has_user_functions
         Returns True if the condition calls functions that are not Spark's own.
     """
-    if _CALL.search(text) and has_user_functions():
-        return Unusable(text, "a function of the user may have the name of one of Spark's")
+    if has_call(text) and has_user_functions():
+        return of_user_functions(text)
     # Spark keeps the table's names of nested fields, though it moves casts that rename them.
     both = zip(stored.fields, schema.fields, strict=True)
     named = StructType([StructField(inner.name, outer.dataType) for inner, outer in both])
