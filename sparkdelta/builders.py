@@ -154,7 +154,8 @@ class DeltaTableBuilder(Generic[Table]):
             table = NewTable(self._location)
         else:
             raise _invalid("location", "a location or a table name is required")
-        create_table(self._spark, table.path, self._table, self._creation)
+        described = replace(self._table, is_managed=table.is_managed)
+        create_table(self._spark, table.path, described, self._creation)
         table.register(self._spark)
         return self._opened(self._spark, table.path)
 

@@ -790,6 +790,17 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "select whole files. Leave it out; the partition columns are [{available}]."
         ),
     ),
+    "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE": (
+        "42809",
+        "Cannot show the partitions of {path}, because it has no partition columns.",
+    ),
+    "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_COLUMN": (
+        "42P10",
+        (
+            "Cannot show the partitions of {path} by {column}, which is no partition column. "
+            "Leave it out; the partition columns are [{available}]."
+        ),
+    ),
     "DELTA_ZORDERING_ON_PARTITION_COLUMN": (
         "42P10",
         (

@@ -49,6 +49,7 @@ DeltaError
 │   ├── DuplicateColumnsError, InvalidColumnNameError, InvalidNamesError
 │   ├── InvalidPartitionColumnError (NoDataColumnError)
 │   ├── NonPartitionColumnReferenceError, ZOrderingOnPartitionColumnError
+│   ├── ShownPartitionTableError, ShownPartitionColumnError
 │   ├── ZOrderingColumnNotFoundError, ZOrderingWithoutStatisticsError
 │   ├── MetadataMismatchError, MergeFieldsError, GeneratedTypeError, NonBooleanConstraintError
 │   ├── NondeterministicGeneratedColumnError, NondeterministicConstraintError
@@ -969,6 +970,20 @@ class NonPartitionColumnReferenceError(SchemaError):
     path: str
     available: Sequence[str]
     error_class = "DELTA_NON_PARTITION_COLUMN_REFERENCE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ShownPartitionTableError(SchemaError):
+    path: str
+    error_class = "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ShownPartitionColumnError(SchemaError):
+    column: str
+    path: str
+    available: Sequence[str]
+    error_class = "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_COLUMN"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

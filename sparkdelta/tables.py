@@ -37,6 +37,7 @@ from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.write.altered_properties import set_properties
 from sparkdelta.table.write.converted_table import ConvertOptions, checked_partition_schema
 from sparkdelta.table.write.expression_arguments import checked_condition, checked_values
+from sparkdelta.table.write.ignored_settings import warn_of_evolution_setting
 from sparkdelta.table.write.row_changes import ChangeResult
 
 __all__ = [
@@ -546,6 +547,8 @@ class DeltaTable:
         return table_detail(self._spark, self._snapshot())
 
     def _merge(self, request: MergeRequest) -> DataFrame:
+        if not request.evolves:
+            warn_of_evolution_setting(self._spark)
         with advised(self._spark, self._path):
             return merge(self._spark, self._path, request, self._options)
 

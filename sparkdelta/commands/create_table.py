@@ -90,7 +90,9 @@ def create_table(
         change = created_table(description)
     else:
         change = replaced_table(snapshot.configuration, description)
-    shown = shown_definition(change.after, description.clustering_columns)
+    shown = shown_definition(
+        change.after, description.clustering_columns, is_managed=description.is_managed
+    )
     operation = Operation(_OPERATIONS.get(creation, "CREATE TABLE"), shown)
     return _commit(spark, store, snapshot, change, operation)
 
@@ -101,6 +103,8 @@ def create_table_like(
     path: str,
     properties: Mapping[str, str],
     creation: Creation,
+    *,
+    is_managed: bool,
 ) -> Version | None:
     """Commit a table without rows that is otherwise as another one: with its schema, features,
     description and properties, which others override; return None if there was nothing to do.
@@ -119,7 +123,7 @@ def create_table_like(
     change = cloned_table(like, None, properties)
     metadata = replace(change.after.metadata, description=like.metadata.description)
     change = replace(change, after=replace(change.after, metadata=metadata))
-    operation = Operation("CREATE TABLE", shown_definition(change.after))
+    operation = Operation("CREATE TABLE", shown_definition(change.after, is_managed=is_managed))
     return _commit(spark, store, None, change, operation)
 
 

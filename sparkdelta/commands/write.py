@@ -320,7 +320,9 @@ def _operation(
         "partitionBy": shown_json(table.partition_columns),
     }
     if options.defines_table and (options.mode == "overwrite" or snapshot is None):
-        parameters = shown_definition(table, options.cluster_by or ())
+        parameters = shown_definition(
+            table, options.cluster_by or (), is_managed=options.is_managed
+        )
         verb = "CREATE"
         if options.mode == "overwrite":
             verb = "REPLACE" if options.requires_table else "CREATE OR REPLACE"

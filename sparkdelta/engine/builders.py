@@ -87,7 +87,7 @@ class Builders(Protocol):
     Attributes
     ----------
     classes
-        The classes ``SparkSession``, ``DataFrameReader``, ``DataFrameWriter``,
+        The classes ``SparkSession``, ``Catalog``, ``DataFrameReader``, ``DataFrameWriter``,
         ``DataFrameWriterV2``, ``DataStreamReader`` and ``DataStreamWriter`` by these names.
     """
 

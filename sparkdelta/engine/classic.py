@@ -185,6 +185,9 @@ class ClassicEngine:
     def free_location(self, name: Sequence[str]) -> str:
         return hadoop_catalog.free_location(self.spark, name)
 
+    def is_managed(self, name: Sequence[str]) -> bool:
+        return hadoop_catalog.is_managed(self.spark, name)
+
     def register_table(
         self, name: Sequence[str], location: str, provider: str, *, is_managed: bool
     ) -> None:

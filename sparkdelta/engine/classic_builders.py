@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from pyspark.sql import SparkSession, readwriter
+from pyspark.sql.catalog import Catalog
 from pyspark.sql.streaming import readwriter as streaming
 
 from sparkdelta.engine.builders import (
@@ -22,6 +23,7 @@ class ClassicBuilders:
     """`Builders` of classic sessions."""
 
     classes: ClassVar[Mapping[str, type]] = {
+        "Catalog": Catalog,
         "DataFrameReader": readwriter.DataFrameReader,
         "DataFrameWriter": readwriter.DataFrameWriter,
         "DataFrameWriterV2": readwriter.DataFrameWriterV2,

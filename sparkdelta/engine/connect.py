@@ -144,6 +144,9 @@ class ConnectEngine:
     def table_location(self, name: Sequence[str], provider: str) -> str | None:
         return connect_catalog.table_location(self.spark, name, provider)
 
+    def is_managed(self, name: Sequence[str]) -> bool:  # noqa: ARG002
+        return False
+
     def free_location(self, name: Sequence[str]) -> str:
         raise _no_catalog(name, "created")
 

@@ -7,6 +7,7 @@ from typing import ClassVar, cast
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.connect import readwriter
+from pyspark.sql.connect.catalog import Catalog
 from pyspark.sql.connect.dataframe import DataFrame as ConnectDataFrame
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 from pyspark.sql.connect.streaming import readwriter as streaming
@@ -24,6 +25,7 @@ class ConnectBuilders:
     """`Builders` of Spark Connect sessions."""
 
     classes: ClassVar[Mapping[str, type]] = {
+        "Catalog": Catalog,
         "DataFrameReader": readwriter.DataFrameReader,
         "DataFrameWriter": readwriter.DataFrameWriter,
         "DataFrameWriterV2": readwriter.DataFrameWriterV2,

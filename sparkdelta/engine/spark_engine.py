@@ -191,6 +191,9 @@ class SparkEngine(Protocol):
         provider, views, and what is not there.
         """
 
+    def is_managed(self, name: Sequence[str]) -> bool:
+        """True if the session catalog manages the files of a table that it has."""
+
     def free_location(self, name: Sequence[str]) -> str:
         """Return the location of a new table of the session catalog.
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.engine.builders import Builder, WriterState, builders_of
 from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.spark_api import streaming, writing
+from sparkdelta.spark_api import catalog, streaming, writing
 from sparkdelta.spark_api.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.spark_api.options import check_no_schema, is_delta, one_path
 from sparkdelta.spark_api.reading import read
@@ -88,7 +88,7 @@ def save_as_table(
     state = builders.writer(writer)
     location = next((v for n, v in state.options.items() if n.lower() == "path"), None)
     table = NewTable.of(spark, table_name(name), location)
-    writing.save(state, table.path, defines_table=True)
+    writing.save(state, table.path, defines_table=True, is_managed=table.is_managed)
     table.register(spark)
 
 
@@ -118,7 +118,9 @@ def _create(mode: str, *, requires_table: bool = False) -> Replacement:
             original(writer)
             return
         state, table = found
-        writing.create_as(state, table.path, mode=mode, requires_table=requires_table)
+        writing.create_as(
+            state, table.path, mode=mode, requires_table=requires_table, is_managed=table.is_managed
+        )
         table.register(state.rows.sparkSession)
 
     return create
@@ -211,6 +213,10 @@ def table_of_session(original: Original, spark: SparkSession, tableName: str) ->
 
 
 METHODS: Mapping[str, Callable[..., Any]] = {
+    "Catalog.getTable": catalog.get_table,
+    "Catalog.listColumns": catalog.list_columns,
+    "Catalog.refreshTable": catalog.refresh_table,
+    "Catalog.tableExists": catalog.table_exists,
     "DataFrameReader.load": load,
     "DataFrameReader.table": table_of_reader,
     "DataFrameWriter.save": save,

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import Column
+from pyspark.sql import Column, SparkSession
 
 from sparkdelta.commands.write import WriteResult, write
 from sparkdelta.engine.builders import WriterState
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.spark_api.options import WRITE, arguments, table_properties
+from sparkdelta.spark_api.replacing import replace_rows, replaces_rows, without_replacing
+from sparkdelta.table.write.ignored_settings import (
+    check_commit_settings,
+    check_evolution_setting,
+    check_overwrite_setting,
+    check_property_settings,
+)
 from sparkdelta.table.write.options import WriteOptions
-from sparkdelta.table.write.overwrite_setting import check_overwrite_setting
 from sparkdelta.tables import DeltaTable
 
 _FUNCTION = 'df.write.format("delta")'
 
 
-def save(state: WriterState, path: str, *, defines_table: bool = False) -> WriteResult:
+def save(state: WriterState, path: str, **more: Any) -> None:
     """Write the rows of a ``DataFrameWriter`` to a table.
 
     Parameters
     ----------
-    defines_table
-        See `WriteOptions`.
+    more
+        Members of `WriteOptions`.
 
     Raises
     ------
@@ -36,28 +43,43 @@ def save(state: WriterState, path: str, *, defines_table: bool = False) -> Write
         problem = "a Delta table has no buckets; use partitionBy or clusterBy"
         raise InvalidArgumentError(argument=state.other_layout, problem=problem)
     mode = state.mode or "error"
+    spark = state.rows.sparkSession
+    exists = DeltaTable.isDeltaTable(spark, path)
+    if replaces_rows(state.options):
+        if exists:
+            replace_rows(state, path)
+            return
+        state = replace(state, options=without_replacing(state.options))
     found = _arguments(state)
-    if found["properties"] and DeltaTable.isDeltaTable(state.rows.sparkSession, path):
+    if exists:
         found["properties"] = {}  # they count when the table is created
+        _check_evolution(spark, found)
+    else:
+        check_property_settings(spark)
     options = WriteOptions.spelled(
         mode=mode,
         partition_by=state.partition_by,
         cluster_by=state.cluster_by,
-        defines_table=defines_table,
         **found,
+        **more,
     )
-    check_overwrite_setting(state.rows.sparkSession, options)
-    return write(state.rows, path, options)
+    check_overwrite_setting(spark, options)
+    write(state.rows, path, options)
 
 
 def _arguments(state: WriterState) -> dict[str, Any]:
+    spark = state.rows.sparkSession
     options, properties = table_properties(state.options)
     defaults = {"partition_overwrite_mode": "static", "compression": None}
-    return {
-        **defaults,
-        **arguments(options, WRITE, function=_FUNCTION),
-        "properties": {**properties, **state.properties},
-    }
+    found = arguments(options, WRITE, function=_FUNCTION)
+    if not {"txn_app_id", "user_metadata"} & found.keys():
+        check_commit_settings(spark)
+    return {**defaults, **found, "properties": {**properties, **state.properties}}
+
+
+def _check_evolution(spark: SparkSession, found: dict[str, Any]) -> None:
+    if not {"merge_schema", "overwrite_schema"} & found.keys():
+        check_evolution_setting(spark)
 
 
 def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> WriteResult:
@@ -67,7 +89,10 @@ def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> Write
     ----------
     mode
         As of `sparkdelta.write_delta`; ``overwrite`` defines the table anew.
+    more
+        Members of `WriteOptions`.
     """
+    check_property_settings(state.rows.sparkSession)
     options = WriteOptions.spelled(
         **{
             **_arguments(state),
@@ -91,6 +116,7 @@ def write_into(
 ) -> WriteResult:
     """Append the rows of a ``DataFrameWriterV2`` to a table, or overwrite rows of it."""
     found = _arguments(state)
+    _check_evolution(state.rows.sparkSession, found)
     if overwrites_partitions:
         found["partition_overwrite_mode"] = "dynamic"
     if replace_where is not None:

@@ -66,7 +66,7 @@ _CLONE_METRICS = StructType(
 )  # fmt: skip
 
 
-def create(sql: SparkSql, statement: CreateTable) -> None:
+def create(sql: SparkSql, path: str, statement: CreateTable) -> None:  # noqa: ARG001
     """CREATE TABLE, with or without a query; a table with a name is registered afterwards."""
     if statement.provider not in (None, "delta"):
         raise StatementNotSupportedError(statement=f"USING {statement.provider} of a Delta table")
@@ -81,6 +81,7 @@ def create(sql: SparkSql, statement: CreateTable) -> None:
             defines_table=True,
             replaces_table=_MODES[statement.creation] == "overwrite",
             requires_table=statement.creation is Creation.REPLACE,
+            is_managed=table.is_managed,
         )
         write(sql.query(statement.query), table.path, options)
     elif _is_described(sql, statement, table):
@@ -90,6 +91,7 @@ def create(sql: SparkSql, statement: CreateTable) -> None:
             clustering_columns=statement.cluster_by,
             comment=statement.comment,
             properties=statement.properties,
+            is_managed=table.is_managed,
         )
         create_table(sql.spark, table.path, description, statement.creation)
     table.register(sql.spark)
@@ -118,7 +120,7 @@ def _is_described(sql: SparkSql, statement: CreateTable, table: NewTable) -> boo
     return False
 
 
-def created_like(sql: SparkSql, statement: CreateLike) -> None:
+def created_like(sql: SparkSql, path: str, statement: CreateLike) -> None:  # noqa: ARG001
     """CREATE TABLE ... LIKE."""
     source = table_path(sql.spark, statement.source)
     if source is None:
@@ -126,7 +128,10 @@ def created_like(sql: SparkSql, statement: CreateLike) -> None:
     if statement.provider not in (None, "delta"):
         raise StatementNotSupportedError(statement=f"USING {statement.provider} LIKE a Delta table")
     table = NewTable.of(sql.spark, statement.target, statement.location)
-    create_table_like(sql.spark, source, table.path, statement.properties, statement.creation)
+    create_table_like(
+        sql.spark, source, table.path, statement.properties, statement.creation,
+        is_managed=table.is_managed,
+    )  # fmt: skip
     table.register(sql.spark)
 
 
@@ -139,18 +144,18 @@ def relocated(sql: SparkSql, path: str, statement: SetLocation) -> None:
     move_named_table(sql.spark, statement.target, then.path)
 
 
-def converted(sql: SparkSql, statement: Convert) -> None:
+def converted(sql: SparkSql, path: str, statement: Convert) -> None:  # noqa: ARG001
     """CONVERT TO DELTA."""
-    *source, path = statement.target
+    *source, directory = statement.target
     convert_to_delta(
         sql.spark,
-        parquet_path(".".join([*source, quoted_name((path,))])),
+        parquet_path(".".join([*source, quoted_name((directory,))])),
         partition_schema=statement.partition_schema,
         collect_statistics=statement.collects_statistics,
     )
 
 
-def cloned(sql: SparkSql, statement: Clone) -> DataFrame:
+def cloned(sql: SparkSql, path: str, statement: Clone) -> DataFrame:  # noqa: ARG001
     """CREATE TABLE ... CLONE."""
     source = table_path(sql.spark, statement.source)
     if source is None:

@@ -1,4 +1,4 @@
-"""DESCRIBE TABLE, SHOW COLUMNS and SHOW TBLPROPERTIES."""
+"""DESCRIBE of tables and columns, SHOW COLUMNS, SHOW PARTITIONS and SHOW TBLPROPERTIES."""
 
 from __future__ import annotations
 
@@ -7,16 +7,33 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from sparkdelta.engine.local_frames import local_frame
+from sparkdelta.exceptions import (
+    ColumnNotFoundError,
+    NonPartitionColumnReferenceError,
+    ShownPartitionColumnError,
+    ShownPartitionTableError,
+)
 from sparkdelta.io import load_snapshot
 from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT
+from sparkdelta.schema.table_schema import quoted
+from sparkdelta.sql.inserted_rows import partition_condition
 from sparkdelta.sql.queries import SparkSql
-from sparkdelta.sql.statements import DescribeTable, ShowColumns, ShowProperties
+from sparkdelta.sql.statements import (
+    DescribeColumn,
+    DescribeTable,
+    ShowColumns,
+    ShowPartitions,
+    ShowProperties,
+)
 from sparkdelta.table.log.table_names import SESSION_CATALOG, path_in_name, quoted_name
 from sparkdelta.table.snapshot import Snapshot
+
+_HAS_ROWS = "coalesce(stats_parsed.numRecords - coalesce(deletionVector.cardinality, 0), 1) > 0"
 
 
 def described_table(sql: SparkSql, path: str, statement: DescribeTable) -> DataFrame:
@@ -59,6 +76,42 @@ def _details(
 def _column(field: StructField) -> tuple[str, str, str | None]:
     comment = (field.metadata or {}).get("comment")
     return field.name, field.dataType.simpleString(), comment
+
+
+def described_column(sql: SparkSql, path: str, statement: DescribeColumn) -> DataFrame:
+    """DESCRIBE of a column."""
+    snapshot = load_snapshot(sql.spark, path)
+    name = ".".join(statement.column)
+    field = next((f for f in snapshot.schema.fields if f.name.lower() == name.lower()), None)
+    if field is None:
+        raise ColumnNotFoundError(column=name, available=snapshot.schema.names)
+    _, data_type, comment = _column(field)
+    rows = [("col_name", field.name), ("data_type", data_type), ("comment", comment or "NULL")]
+    return text_rows(sql.spark, ("info_name", "info_value"), rows)
+
+
+def shown_partitions(sql: SparkSql, path: str, statement: ShowPartitions) -> DataFrame:
+    """SHOW PARTITIONS: those with live files, as the log has them.
+
+    Raises
+    ------
+    ShownPartitionTableError, ShownPartitionColumnError
+        The table has no partition columns, or not this one.
+    """
+    snapshot = load_snapshot(sql.spark, path)
+    names = snapshot.metadata.partition_columns
+    if not names:
+        raise ShownPartitionTableError(path=snapshot.path)
+    try:
+        where = partition_condition(snapshot, statement.partition)
+    except NonPartitionColumnReferenceError as error:
+        raise ShownPartitionColumnError(
+            column=error.column, path=snapshot.path, available=names
+        ) from None
+    files = snapshot.add_files().where(_HAS_ROWS)
+    values = [F.col(f"partitionValues_parsed.{quoted(name)}").alias(name) for name in names]
+    partitions = files.select(*values).distinct()
+    return partitions if where is None else partitions.where(where)
 
 
 def shown_columns(sql: SparkSql, path: str, statement: ShowColumns) -> DataFrame:  # noqa: ARG001

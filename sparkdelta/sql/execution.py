@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -17,18 +17,20 @@ from pyspark.sql.types import LongType, StructField, StructType
 from sparkdelta.commands.truncate import truncate
 from sparkdelta.commands.write import write
 from sparkdelta.engine.local_frames import local_frame
-from sparkdelta.exceptions import StatementNotSupportedError
+from sparkdelta.exceptions import StatementNotSupportedError, SubqueryInConditionError
 from sparkdelta.maintenance import optimize, reorg, repair, vacuum
 from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import optimize_metrics
 from sparkdelta.sql import definitions
 from sparkdelta.sql.descriptions import (
+    described_column,
     described_table,
     shown_columns,
+    shown_partitions,
     shown_properties,
     text_rows,
 )
-from sparkdelta.sql.inserted_rows import inserted_partition, inserted_rows
+from sparkdelta.sql.inserted_rows import inserted_partition, inserted_rows, with_defaults
 from sparkdelta.sql.queries import SparkSql
 from sparkdelta.sql.statements import (
     AddColumns,
@@ -38,6 +40,7 @@ from sparkdelta.sql.statements import (
     CreateLike,
     CreateTable,
     Delete,
+    DescribeColumn,
     DescribeDetail,
     DescribeHistory,
     DescribeTable,
@@ -48,6 +51,7 @@ from sparkdelta.sql.statements import (
     Merge,
     MergeAction,
     Optimize,
+    Refresh,
     RenameTable,
     Reorg,
     Repair,
@@ -55,21 +59,29 @@ from sparkdelta.sql.statements import (
     Restore,
     SetLocation,
     ShowColumns,
+    ShowPartitions,
     ShowProperties,
+    Statement,
     Truncate,
     Unsupported,
     Update,
     Vacuum,
 )
+from sparkdelta.sql.tokens import tokenize
 from sparkdelta.table.log.session_times import session_time
 from sparkdelta.table.log.table_names import (
     drop_named_table,
     path_in_name,
     rename_named_table,
 )
+from sparkdelta.table.write.ignored_settings import (
+    check_commit_settings,
+    check_evolution_setting,
+    check_overwrite_setting,
+    check_property_settings,
+)
 from sparkdelta.table.write.merge_clauses import Clause
 from sparkdelta.table.write.options import WriteOptions
-from sparkdelta.table.write.overwrite_setting import check_overwrite_setting
 from sparkdelta.tables import DeltaTable
 
 
@@ -94,33 +106,38 @@ def _changed_table(sql: SparkSql, path: str, statement: Delete | Update | Merge)
     return table if alias is None else table.alias(alias)
 
 
-def _check_expressions(sql: SparkSql, *texts: str | None) -> None:
-    """Refuse words after an expression, which PySpark takes for its alias: ``a = 1 LIMIT``."""
+def _check_expressions(sql: SparkSql, operation: str, *texts: str | None) -> None:
+    """Refuse subqueries, and words after an expression, which PySpark takes for its alias:
+    ``a = 1 LIMIT``.
+    """
+    for text in texts:
+        tokens = (text is not None and tokenize(text)) or ()
+        if any(one.is_symbol("(") and other.is_word("SELECT") for one, other in pairwise(tokens)):
+            raise SubqueryInConditionError(operation=operation, condition=str(text))
     columns = ", ".join(f"({text})" for text in texts if text is not None)
     if columns:
         sql.run(f"EXPLAIN SELECT {columns}")  # parses, and forgives names that it does not know
 
 
 def _delete(sql: SparkSql, path: str, statement: Delete) -> DataFrame:
-    _check_expressions(sql, statement.where)
+    _check_expressions(sql, "DELETE", statement.where)
     result = _changed_table(sql, path, statement).delete(statement.where)
     return _affected(sql.spark, result.num_deleted_rows)
 
 
-def _truncate(sql: SparkSql, path: str, statement: Truncate) -> DataFrame:  # noqa: ARG001
+def _truncate(sql: SparkSql, path: str, statement: Truncate) -> None:  # noqa: ARG001
     truncate(sql.spark, path)
-    return no_rows(sql.spark)
 
 
 def _update(sql: SparkSql, path: str, statement: Update) -> DataFrame:
-    _check_expressions(sql, statement.where, *statement.values.values())
+    _check_expressions(sql, "UPDATE", statement.where, *statement.values.values())
     table = _changed_table(sql, path, statement)
     return _affected(sql.spark, table.update(statement.where, statement.values).num_updated_rows)
 
 
 def _merge(sql: SparkSql, path: str, statement: Merge) -> DataFrame:
     texts = [[each.condition, *(each.values or {}).values()] for each in statement.actions]
-    _check_expressions(sql, statement.condition, *chain(*texts))
+    _check_expressions(sql, "MERGE", statement.condition, *chain(*texts))
     source = sql.query(f"SELECT * FROM {statement.source}")  # noqa: S608 - the user's own text
     if statement.source_alias is not None:
         source = source.alias(statement.source_alias)
@@ -146,9 +163,10 @@ def _with_action(builder: DeltaMergeBuilder, action: MergeAction) -> DeltaMergeB
     return builder.whenNotMatchedInsert(where, values)
 
 
-def _insert(sql: SparkSql, path: str, statement: Insert) -> DataFrame:
+def _insert(sql: SparkSql, path: str, statement: Insert) -> None:
     partition = inserted_partition(sql.spark, path, statement)
-    rows = inserted_rows(sql.query(statement.query), path, statement)
+    query = with_defaults(sql.spark, path, statement)
+    rows = inserted_rows(sql.query(query), path, statement)
     where = partition if statement.overwrites else None
     if statement.replace_where is not None:
         where = statement.replace_where
@@ -160,7 +178,6 @@ def _insert(sql: SparkSql, path: str, statement: Insert) -> DataFrame:
     )
     check_overwrite_setting(sql.spark, options)
     write(rows, path, options)
-    return no_rows(sql.spark)
 
 
 def _history(sql: SparkSql, path: str, statement: DescribeHistory) -> DataFrame:
@@ -172,7 +189,7 @@ def _detail(sql: SparkSql, path: str, statement: DescribeDetail) -> DataFrame:  
 
 
 def _optimize(sql: SparkSql, path: str, statement: Optimize) -> DataFrame:
-    _check_expressions(sql, statement.where)
+    _check_expressions(sql, "OPTIMIZE", statement.where)
     if statement.is_full:
         result = optimize(sql.spark, path, where=statement.where, full=True)
         return optimize_metrics(sql.spark, result)
@@ -208,7 +225,7 @@ def _repair(sql: SparkSql, path: str, statement: Repair) -> DataFrame:
 
 
 def _reorg(sql: SparkSql, path: str, statement: Reorg) -> DataFrame:
-    _check_expressions(sql, statement.where)
+    _check_expressions(sql, "REORG", statement.where)
     return optimize_metrics(sql.spark, reorg(sql.spark, path, where=statement.where))
 
 
@@ -219,97 +236,69 @@ def _restore(sql: SparkSql, path: str, statement: Restore) -> DataFrame:
     return table.restoreToTimestamp(session_time(sql.spark, statement.timestamp).isoformat())
 
 
-def _create(sql: SparkSql, path: str, statement: CreateTable) -> DataFrame:  # noqa: ARG001
-    definitions.create(sql, statement)
-    return no_rows(sql.spark)
-
-
-def _clone(sql: SparkSql, path: str, statement: Clone) -> DataFrame:  # noqa: ARG001
-    return definitions.cloned(sql, statement)
-
-
-def _convert(sql: SparkSql, path: str, statement: Convert) -> DataFrame:  # noqa: ARG001
-    definitions.converted(sql, statement)
-    return no_rows(sql.spark)
-
-
-def _create_like(sql: SparkSql, path: str, statement: CreateLike) -> DataFrame:  # noqa: ARG001
-    definitions.created_like(sql, statement)
-    return no_rows(sql.spark)
-
-
-def _rename(sql: SparkSql, path: str, statement: RenameTable) -> DataFrame:  # noqa: ARG001
-    rename_named_table(sql.spark, statement.target, statement.name)
-    return no_rows(sql.spark)
-
-
-def _relocate(sql: SparkSql, path: str, statement: SetLocation) -> DataFrame:
-    definitions.relocated(sql, path, statement)
-    return no_rows(sql.spark)
-
-
-def _drop(sql: SparkSql, path: str, statement: DropTable) -> DataFrame:  # noqa: ARG001
+def _drop(sql: SparkSql, path: str, statement: DropTable) -> None:  # noqa: ARG001
     drop_named_table(sql.spark, statement.target)
-    return no_rows(sql.spark)
 
 
-def _alter(sql: SparkSql, path: str, statement: Alter) -> DataFrame:
-    definitions.altered(sql, path, statement)
-    return no_rows(sql.spark)
+def _rename(sql: SparkSql, path: str, statement: RenameTable) -> None:  # noqa: ARG001
+    rename_named_table(sql.spark, statement.target, statement.name)
 
 
-def _add_columns(sql: SparkSql, path: str, statement: AddColumns) -> DataFrame:
-    definitions.with_columns(sql, path, statement)
-    return no_rows(sql.spark)
-
-
-def _replace_columns(sql: SparkSql, path: str, statement: ReplaceColumns) -> DataFrame:
-    definitions.with_columns_replaced(sql, path, statement)
-    return no_rows(sql.spark)
-
-
-def _drop_feature(sql: SparkSql, path: str, statement: DropFeature) -> DataFrame:
-    definitions.without_feature(sql, path, statement)
-    return no_rows(sql.spark)
-
-
-def _generate(sql: SparkSql, path: str, statement: Generate) -> DataFrame:
+def _generate(sql: SparkSql, path: str, statement: Generate) -> None:
     _table(sql, path).generate(statement.mode)
-    return no_rows(sql.spark)
 
 
-def _refused(sql: SparkSql, path: str, statement: Unsupported) -> DataFrame:  # noqa: ARG001
+def _refresh(sql: SparkSql, path: str, statement: Refresh) -> None:
+    """REFRESH TABLE: each statement finds the latest version."""
+
+
+def _refused(sql: SparkSql, path: str, statement: Unsupported) -> None:  # noqa: ARG001
     raise StatementNotSupportedError(statement=statement.keywords)
 
 
-COMMANDS: Mapping[type, Callable[[SparkSql, str, Any], DataFrame]] = {
+def run_statement(sql: SparkSql, path: str, statement: Statement) -> DataFrame:
+    """Carry out a statement about the table at a path; return its result."""
+    if isinstance(statement, Insert | Merge | Update | Delete):
+        check_commit_settings(sql.spark)
+    if isinstance(statement, Insert | Merge) and not statement.evolves:
+        check_evolution_setting(sql.spark)
+    if isinstance(statement, CreateTable):
+        check_property_settings(sql.spark)
+    result = COMMANDS[type(statement)](sql, path, statement)
+    return no_rows(sql.spark) if result is None else result
+
+
+COMMANDS: Mapping[type, Callable[[SparkSql, str, Any], DataFrame | None]] = {
     Delete: _delete,
     Truncate: _truncate,
     Update: _update,
     Merge: _merge,
     Insert: _insert,
     DescribeHistory: _history,
-    DescribeTable: described_table,
-    ShowColumns: shown_columns,
-    ShowProperties: shown_properties,
     DescribeDetail: _detail,
+    DescribeTable: described_table,
+    DescribeColumn: described_column,
+    ShowColumns: shown_columns,
+    ShowPartitions: shown_partitions,
+    ShowProperties: shown_properties,
     Optimize: _optimize,
     Reorg: _reorg,
     Restore: _restore,
-    CreateTable: _create,
-    CreateLike: _create_like,
+    CreateTable: definitions.create,
+    CreateLike: definitions.created_like,
+    Clone: definitions.cloned,
+    Convert: definitions.converted,
     RenameTable: _rename,
-    SetLocation: _relocate,
-    Clone: _clone,
-    Convert: _convert,
+    SetLocation: definitions.relocated,
     DropTable: _drop,
-    Alter: _alter,
-    AddColumns: _add_columns,
-    ReplaceColumns: _replace_columns,
-    DropFeature: _drop_feature,
+    Alter: definitions.altered,
+    AddColumns: definitions.with_columns,
+    ReplaceColumns: definitions.with_columns_replaced,
+    DropFeature: definitions.without_feature,
     Generate: _generate,
     Repair: _repair,
+    Refresh: _refresh,
     Vacuum: _vacuum,
     Unsupported: _refused,
 }
-"""The function of each statement, of the path of its table."""
+"""The function of each statement, of the path of its table; None is a result without columns."""

@@ -13,6 +13,7 @@ from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.statements import (
     Convert,
     Delete,
+    DescribeColumn,
     DescribeDetail,
     DescribeHistory,
     DescribeTable,
@@ -21,10 +22,12 @@ from sparkdelta.sql.statements import (
     Merge,
     MergeAction,
     Optimize,
+    Refresh,
     Reorg,
     Repair,
     Restore,
     ShowColumns,
+    ShowPartitions,
     ShowProperties,
     Statement,
     Truncate,
@@ -238,14 +241,25 @@ def _detail(parser: Parser) -> DescribeDetail:
     return DescribeDetail(parser.table())
 
 
-def _describe(parser: Parser) -> DescribeTable | Unsupported:
+def _describe(parser: Parser) -> DescribeTable | DescribeColumn | Unsupported:
     cursor = parser.cursor
     cursor.takes("TABLE")
     is_extended = cursor.takes("EXTENDED") or cursor.takes("FORMATTED")
     target = parser.table()
-    if cursor.rest():
-        return Unsupported(target, "DESCRIBE of a column or partition")
+    if cursor.looks_at("PARTITION (") or cursor.looks_at("AS JSON"):
+        cursor.rest()
+        return Unsupported(target, "DESCRIBE of a partition, or AS JSON")
+    if cursor.token.is_name:
+        return DescribeColumn(target, cursor.name(), is_extended)
     return DescribeTable(target, is_extended)
+
+
+def _show_partitions(parser: Parser) -> ShowPartitions:
+    target = parser.table()
+    partition = _partition(parser) if parser.cursor.takes("PARTITION") else {}
+    if None in partition.values():
+        raise parser.cursor.error("each column of PARTITION needs a value")
+    return ShowPartitions(target, partition)
 
 
 def _show_columns(parser: Parser) -> ShowColumns:
@@ -300,6 +314,10 @@ def _vacuum(parser: Parser) -> Vacuum:
     return vacuum
 
 
+def _refresh(parser: Parser) -> Refresh:
+    return Refresh(parser.table())
+
+
 def _repair(parser: Parser) -> Repair:
     return Repair(parser.table(), parser.cursor.takes("DRY RUN"))
 
@@ -332,12 +350,16 @@ _RULES: Mapping[str, Callable[[Parser], Statement]] = {
     "SHOW TBLPROPERTIES": _properties,
     "SHOW COLUMNS": _show_columns,
     "SHOW CREATE TABLE": _unsupported("SHOW CREATE TABLE"),
-    "SHOW PARTITIONS": _unsupported("SHOW PARTITIONS"),
+    "SHOW PARTITIONS": _show_partitions,
     "CREATE TABLE": create_table,
     "CREATE OR REPLACE TABLE": create_or_replace_table,
     "REPLACE TABLE": replace_table,
     "DROP TABLE": drop_table,
     "ALTER TABLE": alter_table,
+    "REFRESH TABLE": _refresh,
+    "ANALYZE TABLE": _unsupported("ANALYZE TABLE"),
+    "CACHE TABLE": _unsupported("CACHE TABLE"),
+    "CACHE LAZY TABLE": _unsupported("CACHE TABLE"),
     "GENERATE": _generate,
     "VACUUM": _vacuum,
     "CONVERT TO DELTA": _convert,

@@ -23,10 +23,12 @@ from sparkdelta.schema.sql_text import type_text
 from sparkdelta.schema.store_assignment import assigned, can_assign, can_convert
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.sql.statements import Insert
+from sparkdelta.sql.tokens import tokenize
 from sparkdelta.table.log.table_names import table_name
 from sparkdelta.table.snapshot import Snapshot
 
-_FILLED = {CURRENT_DEFAULT, GENERATION_EXPRESSION, IDENTITY_START}
+_FILLED_BY_TABLE = {GENERATION_EXPRESSION, IDENTITY_START}
+_FILLED = {CURRENT_DEFAULT, *_FILLED_BY_TABLE}
 
 
 def inserted_rows(rows: DataFrame, path: str, statement: Insert) -> DataFrame:
@@ -55,6 +57,33 @@ def inserted_rows(rows: DataFrame, path: str, statement: Insert) -> DataFrame:
     return found.withColumns(nulls) if nulls else found
 
 
+def with_defaults(spark: SparkSession, path: str, statement: Insert) -> str:
+    """Return the query of an INSERT with the default of its column, or NULL, for each DEFAULT in
+    VALUES.
+    """
+    query, tokens = statement.query, tokenize(statement.query) or ()
+    has_any = any(token.is_word("DEFAULT") for token in tokens)
+    if not has_any or not tokens[0].is_word("VALUES") or statement.by_name:
+        return query
+    schema = load_snapshot(spark, path).schema
+    fields = {field.name.lower(): field for field in schema.fields}
+    names = [n for n in schema.names if n.lower() not in map(str.lower, statement.partition)]
+    if statement.columns is not None:
+        names = [".".join(table_name(column)) for column in statement.columns]
+    parts, place, depth, column = [], 0, 0, 0
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        depth += token.is_symbol("(") - token.is_symbol(")")
+        column = 0 if token.is_symbol("(") and depth == 1 else column
+        column += token.is_symbol(",") and depth == 1
+        is_value = before.is_symbol("(", ",") and after.is_symbol(")", ",") and depth == 1
+        field = fields.get(names[column].lower()) if column < len(names) else None
+        metadata = {} if field is None else field.metadata or {}
+        if is_value and token.is_word("DEFAULT") and not _FILLED_BY_TABLE & metadata.keys():
+            parts += [query[place : token.start], f"({metadata.get(CURRENT_DEFAULT, 'NULL')})"]
+            place = token.end
+    return "".join([*parts, query[place:]])
+
+
 def _named_rows(rows: DataFrame, snapshot: Snapshot, statement: Insert) -> DataFrame:
     fixed = {name: text for name, text in statement.partition.items() if text is not None}
     if statement.by_name:
@@ -77,14 +106,27 @@ def inserted_partition(spark: SparkSession, path: str, statement: Insert) -> str
     """
     if not statement.partition:
         return None
-    snapshot = load_snapshot(spark, path)
+    return partition_condition(load_snapshot(spark, path), statement.partition)
+
+
+def partition_condition(snapshot: Snapshot, values: Mapping[str, str | None]) -> str | None:
+    """Return the condition that partition columns have values, given as SQL text by column, of
+    their types; None if no value is given.
+
+    Raises
+    ------
+    NonPartitionColumnReferenceError
+        A column is no partition column.
+    """
     partitions = snapshot.metadata.partition_columns
     fields = {f.name.lower(): f for f in snapshot.schema.fields if f.name in partitions}
     conditions = []
-    for name, text in statement.partition.items():
+    for name, text in values.items():
         field = fields.get(name.lower())
         if field is None:
-            raise NonPartitionColumnReferenceError(column=name, path=path, available=partitions)
+            raise NonPartitionColumnReferenceError(
+                column=name, path=snapshot.path, available=partitions
+            )
         if text is not None:
             value = f"CAST(({text}) AS {type_text(field.dataType)})"
             conditions.append(f"{quoted(field.name)} <=> {value}")

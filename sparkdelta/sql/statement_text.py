@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.exceptions import StatementNotSupportedError, StatementSyntaxError
-from sparkdelta.sql.execution import COMMANDS, no_rows
+from sparkdelta.sql.execution import no_rows, run_statement
 from sparkdelta.sql.grammar import parse
 from sparkdelta.sql.parameters import Arguments, bound_text, check_quoted
 from sparkdelta.sql.parser import Parser
@@ -70,7 +70,7 @@ def run_sql(
     statement, path = _statement(spark, text, tokens)
     if statement is None or path is None:
         return _with_query(sql, text, tokens)
-    return COMMANDS[type(statement)](sql, path, statement)
+    return run_statement(sql, path, statement)
 
 
 def _is_ours(spark: SparkSession, text: str, tokens: tuple[Token, ...]) -> bool:

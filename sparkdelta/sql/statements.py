@@ -112,6 +112,29 @@ class DescribeTable:
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeColumn:
+    """DESCRIBE [TABLE] [EXTENDED] table column."""
+
+    target: Name
+    column: Name
+    is_extended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPartitions:
+    """SHOW PARTITIONS.
+
+    Attributes
+    ----------
+    partition
+        The values that are asked for, as SQL text by column.
+    """
+
+    target: Name
+    partition: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
 class ShowColumns:
     """SHOW COLUMNS."""
 
@@ -157,6 +180,13 @@ class Reorg:
 
     target: Name
     where: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """REFRESH TABLE."""
+
+    target: Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +389,9 @@ Statement: TypeAlias = (
     | DescribeHistory
     | DescribeDetail
     | DescribeTable
+    | DescribeColumn
     | ShowColumns
+    | ShowPartitions
     | ShowProperties
     | Optimize
     | Restore
@@ -378,5 +410,6 @@ Statement: TypeAlias = (
     | Generate
     | Vacuum
     | Repair
+    | Refresh
     | Unsupported
 )

@@ -41,6 +41,12 @@ def table_location(spark: SparkSession, name: Sequence[str], provider: str) -> s
     return str(jvm.org.apache.hadoop.fs.Path(table.location()).toString())
 
 
+def is_managed(spark: SparkSession, name: Sequence[str]) -> bool:
+    """True if dropping a table of the session catalog deletes its files."""
+    identifier = _identifier(spark, _in_session_catalog(spark, name))
+    return str(_catalog(spark).getTableMetadata(identifier).tableType().name()) == "MANAGED"
+
+
 def free_location(spark: SparkSession, name: Sequence[str]) -> str:
     """Return the location that a new managed table gets.
 

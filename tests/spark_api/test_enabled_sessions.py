@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +115,92 @@ def test_a_dynamic_overwrite_by_setting_is_not_a_full_one(
     finally:
         enabled.conf.unset("spark.sql.sources.partitionOverwriteMode")
     assert _ids(enabled.read.format("delta").load(table_path)) == [0, 1, 2]
+
+
+def test_settings_of_delta_spark_are_not_passed_over(
+    enabled: SparkSession, table_path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where ignoring one would write something else than delta-spark does."""
+    name, delta = f"delta.`{table_path}`", "spark.databricks.delta"
+
+    @contextmanager
+    def setting(key: str, value: str) -> Iterator[None]:
+        enabled.conf.set(f"{delta}.{key}", value)
+        try:
+            yield
+        finally:
+            enabled.conf.unset(f"{delta}.{key}")
+
+    rows = enabled.range(2)
+    with setting("properties.defaults.appendOnly", "true"):
+        for write in (
+            lambda: rows.write.format("delta").save(table_path),
+            lambda: rows.writeTo(name).using("delta").create(),
+            lambda: enabled.sql(f"CREATE TABLE {name} (id BIGINT) USING delta"),
+        ):
+            with pytest.raises(InvalidArgumentError, match="appendOnly"):
+                write()
+    with setting("schema.autoMerge.enabled", "true"):
+        rows.write.format("delta").save(table_path)
+        append = rows.write.format("delta").mode("append")
+        for write in (
+            lambda: append.save(table_path),
+            lambda: rows.writeTo(name).append(),
+            lambda: enabled.sql(f"INSERT INTO {name} VALUES (7)"),
+        ):
+            with pytest.raises(InvalidArgumentError, match="autoMerge"):
+                write()
+        append.option("mergeSchema", "false").save(table_path)
+        table = DeltaTable.forPath(enabled, table_path).alias("t")
+        merge = table.merge(rows.alias("s"), "t.id = s.id").whenNotMatchedInsertAll()
+        merge.withSchemaEvolution().execute()
+        assert not caplog.records
+        merge.execute()
+        assert "autoMerge" in caplog.text
+    with setting("write.txnAppId", "app"):
+        with pytest.raises(InvalidArgumentError, match="txnAppId"):
+            rows.write.format("delta").mode("append").save(table_path)
+        with pytest.raises(InvalidArgumentError, match="txnAppId"):
+            enabled.sql(f"DELETE FROM {name}")
+    assert load_snapshot(enabled, table_path).version == 1
+
+
+def test_rows_take_the_place_of_those_that_they_match(
+    enabled: SparkSession, table_path: str
+) -> None:
+    """Nulls equal nothing in `replaceUsing`; the examples are those of delta-spark's guide."""
+    schema = "name STRING, country STRING"
+    students = [("Dylan", "US"), ("Doug", "UK"), ("Julia", "IT"), ("Adam", None)]
+    new = enabled.createDataFrame([("Peter", "FR"), ("Jennie", "UK"), ("Eva", None)], schema)
+    writer = new.write.format("delta").mode("overwrite").option("replaceusing", "country")
+    enabled.createDataFrame(students, schema).coalesce(1).write.format("delta").mode(
+        "overwrite"
+    ).option("replaceUsing", "country").save(table_path)
+    writer.save(table_path)
+    names = {"Dylan", "Julia", "Adam", "Jennie", "Peter", "Eva"}
+    read = enabled.read.format("delta")
+    assert {row["name"] for row in read.load(table_path).collect()} == names
+    (
+        new.alias("s")
+        .select("name", F.lit("XX").alias("country"))
+        .alias("s")
+        .write.format("delta")
+        .mode("overwrite")
+        .option("targetAlias", "t")
+        .option("replaceOn", "t.name = s.name AND t.country <=> NULL")
+        .save(table_path)
+    )
+    found = [tuple(row) for row in read.load(table_path).where("country = 'XX'").collect()]
+    assert sorted(found) == [("Eva", "XX"), ("Jennie", "XX"), ("Peter", "XX")]
+    assert read.load(table_path).count() == 8
+    for refused in (
+        writer.option("mergeSchema", "true"),
+        new.write.format("delta").mode("append").option("replaceUsing", "country"),
+        new.write.format("delta").mode("overwrite").options(replaceUsing="name", replaceOn="true"),
+    ):
+        with pytest.raises(InvalidArgumentError):
+            refused.save(table_path)
+    assert load_snapshot(enabled, table_path).version == 2
 
 
 def test_clustered_tables(enabled: SparkSession, table_path: str) -> None:

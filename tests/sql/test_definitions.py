@@ -11,11 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta import DeltaTable, load_snapshot
 from sparkdelta.exceptions import (
     ArgumentTypeError,
+    ColumnNotFoundError,
     InvalidArgumentError,
     MissingProviderError,
     RenamePathError,
     SetLocationOfPathError,
     SetLocationSchemaError,
+    ShownPartitionColumnError,
+    ShownPartitionTableError,
     StatementNotSupportedError,
     StatementSyntaxError,
     TableAlreadyExistsError,
@@ -38,8 +41,15 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
     with pytest.raises(TableAlreadyExistsError):
         sql(create.format(""))
     sql(create.format("IF NOT EXISTS"))
-    sql(f"INSERT INTO {t} (a) VALUES (1)")
+    sql(f"INSERT INTO {t} (s, a) VALUES (DEFAULT, 1)")
     assert _rows(sql(f"SELECT * FROM {t}")) == [(5, 1, 2, "none")]
+    assert [_rows(sql(f"SHOW PARTITIONS {t} PARTITION (d = '{d}')")) for d in "23"] == [[(2,)], []]
+    with pytest.raises(ShownPartitionColumnError):
+        sql(f"SHOW PARTITIONS {t} PARTITION (a = 1)")
+    column = [("col_name", "a"), ("comment", "x"), ("data_type", "int")]
+    assert _rows(sql(f"DESCRIBE {t} A")) == column
+    with pytest.raises(ColumnNotFoundError):
+        sql(f"DESCRIBE {t} a.b")
     sql(f"ALTER TABLE {t} ADD COLUMNS (n STRUCT<x: INT> COMMENT 'new' AFTER a, m INT FIRST)")
     sql(f"ALTER TABLE {t} RENAME COLUMN s TO `s t`")
     sql(f"ALTER TABLE {t} ALTER COLUMN a DROP NOT NULL")
@@ -67,6 +77,8 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
     assert snapshot.schema.names == ["n", "o"]
     assert "delta.checkpointInterval" not in snapshot.properties
     assert _rows(sql(f"SELECT * FROM {t}")) == [(1, "{}")]
+    with pytest.raises(ShownPartitionTableError):
+        sql(f"SHOW PARTITIONS {t}")
     with pytest.raises(SetLocationOfPathError):
         sql(f"ALTER TABLE {t} SET LOCATION '{table_path}'")
     with pytest.raises(RenamePathError):
@@ -107,6 +119,18 @@ def test_tables_by_name(enabled: SparkSession, tmp_path: Path) -> None:
         enabled.range(1).writeTo("sd_three").using("delta").create()
         built = DeltaTable.createIfNotExists(enabled).tableName("sd_three").addColumn("id", "LONG")
         assert built.execute().toDF().count() == 1
+        for name, is_managed in (("sd_one", "true"), ("sd_two", "false"), ("sd_three", "true")):
+            first = sql(f"DESCRIBE HISTORY {name}").orderBy("version").first()
+            assert first["operationParameters"]["isManaged"] == is_managed
+        catalog = enabled.catalog
+        assert [catalog.tableExists(name) for name in ("sd_one", "sd_none")] == [True, False]
+        assert catalog.tableExists("sd_two", "default")
+        kinds = [catalog.getTable(name).tableType for name in ("sd_one", "default.sd_two")]
+        assert kinds == ["MANAGED", "EXTERNAL"]
+        columns = [(column.name, column.dataType) for column in catalog.listColumns("sd_one")]
+        assert columns == [("id", "int"), ("v", "string")]
+        catalog.refreshTable("sd_one")
+        sql("REFRESH TABLE sd_one")
         listed = {row["tableName"] for row in sql("SHOW TABLES").collect()}
         assert {"sd_one", "sd_two", "sd_three"} <= listed
         with pytest.raises(InvalidArgumentError):

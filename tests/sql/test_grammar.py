@@ -114,7 +114,19 @@ def parsed(text: str) -> s.Statement | None:
         ("SHOW TABLES", None),
         ("DESCRIBE TABLE t", s.DescribeTable(("t",), False)),
         ("DESC FORMATTED t", s.DescribeTable(("t",), True)),
-        ("DESCRIBE EXTENDED t a.b", s.Unsupported(("t",), "DESCRIBE of a column or partition")),
+        ("DESCRIBE EXTENDED t a.b", s.DescribeColumn(("t",), ("a", "b"), True)),
+        ("DESC t a", s.DescribeColumn(("t",), ("a",), False)),
+        (
+            "DESCRIBE t PARTITION (p = 1)",
+            s.Unsupported(("t",), "DESCRIBE of a partition, or AS JSON"),
+        ),
+        ("REFRESH TABLE t", s.Refresh(("t",))),
+        ("ANALYZE TABLE t COMPUTE STATISTICS", s.Unsupported(("t",), "ANALYZE TABLE")),
+        ("SHOW PARTITIONS t", s.ShowPartitions(("t",), {})),
+        (
+            "SHOW PARTITIONS delta.`/p q` PARTITION (p = DATE'2024-01-01', q = NULL)",
+            s.ShowPartitions(P, {"p": "DATE'2024-01-01'", "q": "NULL"}),
+        ),
         ("SHOW TBLPROPERTIES delta.`/p q` ('a.b')", s.ShowProperties(P, "a.b")),
     ],
 )  # fmt: skip
@@ -184,6 +196,8 @@ def test_merge() -> None:
         ("INSERT INTO t PARTITION (d = rand()) SELECT 1", (1, 30)),
         ("CREATE OR REPLACE TABLE t LIKE s", None),
         ("SHOW COLUMNS t", (1, 14)),
+        ("SHOW PARTITIONS t PARTITION (p)", (1, 32)),
+        ("DESCRIBE t a b", (1, 14)),
     ],
 )
 def test_what_is_understood_in_part_is_refused(text: str, place: tuple[int, int] | None) -> None:

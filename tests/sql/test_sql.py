@@ -174,8 +174,13 @@ def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str)
     ):
         with pytest.raises(Exception, match=r"syntax|SYNTAX"):
             sql(text)
-    with pytest.raises(SubqueryInConditionError):
-        sql(f"DELETE FROM {t} WHERE id IN (SELECT id FROM range(1))")
+    for text in (
+        f"DELETE FROM {t} WHERE id IN (SELECT id FROM range(1))",
+        f"UPDATE {t} SET id = (SELECT max(id) FROM {t})",
+        f"MERGE INTO {t} t USING {t} s ON t.id = (SELECT 1) WHEN MATCHED THEN DELETE",
+    ):
+        with pytest.raises(SubqueryInConditionError):
+            sql(text)
     with pytest.raises(StatementNotSupportedError):
         sql(f"SHOW CREATE TABLE {t}")
     assert load_snapshot(enabled, table_path).version == 0

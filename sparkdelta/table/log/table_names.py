@@ -67,7 +67,7 @@ class NewTable:
     name
         None for a table that has only a path, or a name that the session catalog has already.
     is_managed
-        True if dropping the name deletes the table's files.
+        True if dropping the table by its name deletes its files.
     """
 
     path: str
@@ -93,7 +93,7 @@ class NewTable:
         path = engine.table_location(name, _PROVIDER)
         if path is not None:
             _check_location(spark, path, location)
-            return cls(path)
+            return cls(path, is_managed=engine.is_managed(name))
         free = engine.free_location(name)
         return cls(free, name, is_managed=True) if location is None else cls(location, name)
 

@@ -72,11 +72,14 @@ def alteration(
 
 
 def shown_definition(
-    table: TableConfiguration, clustering_columns: Sequence[str] = ()
+    table: TableConfiguration,
+    clustering_columns: Sequence[str] = (),
+    *,
+    is_managed: bool = False,
 ) -> dict[str, Parameter]:
     """The parameters of an operation that creates or replaces a table."""
     return {
-        "isManaged": "false",
+        "isManaged": str(is_managed).lower(),
         "description": table.metadata.description,
         "partitionBy": shown_json(table.partition_columns),
         "clusterBy": shown_json(clustering_columns),

@@ -59,6 +59,8 @@ class WriteOptions:
         With `overwrite`: the table is defined anew by the rows and these options.
     requires_table
         True if the table must exist.
+    is_managed
+        With `defines_table`: True if history shows that the session catalog manages the table.
     """
 
     mode: str = "error"
@@ -81,6 +83,7 @@ class WriteOptions:
     defines_table: bool = False
     replaces_table: bool = False
     requires_table: bool = False
+    is_managed: bool = False
 
     def __post_init__(self) -> None:
         self._check_types()

@@ -111,6 +111,8 @@ class TableDescription:
         With the metadata that makes them generated, identity or default columns, and comments.
     clustering_columns
         As text: names, with dots in between for nested ones.
+    is_managed
+        True if the session catalog manages the table, which history shows.
     """
 
     columns: tuple[StructField, ...]
@@ -118,6 +120,7 @@ class TableDescription:
     clustering_columns: tuple[str, ...] = ()
     comment: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+    is_managed: bool = False
 
 
 def created_table(description: TableDescription) -> TableChange:

@@ -1,0 +1,60 @@
+"""delta-spark's options ``replaceUsing`` and ``replaceOn`` of overwrites: rows take the place of
+those that they match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import functions as F
+
+from sparkdelta.engine.builders import WriterState
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.schema.table_schema import quoted
+from sparkdelta.table.log.table_names import table_name
+from sparkdelta.tables import DeltaTable
+
+_USING, _ON, _ALIAS = "replaceUsing", "replaceOn", "targetAlias"
+_NAMES = {name.lower(): name for name in (_USING, _ON, _ALIAS)}
+_TARGET, _SOURCE, _MARK = "sparkdelta_target", "sparkdelta_source", "sparkdelta_deletes"
+
+
+def replaces_rows(options: Mapping[str, str]) -> bool:
+    """True if options of a write ask for it."""
+    return not {_USING.lower(), _ON.lower()}.isdisjoint(map(str.lower, options))
+
+
+def without_replacing(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the other options."""
+    return {name: text for name, text in options.items() if name.lower() not in _NAMES}
+
+
+def replace_rows(state: WriterState, path: str) -> None:
+    """Delete the rows of a table that the rows of a ``DataFrameWriter`` match, and insert these, as
+    one version.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The mode is not overwrite, or something else is asked for, too.
+    DeltaError
+        Nothing was committed; see `sparkdelta.exceptions`.
+    """
+    options = {_NAMES.get(name.lower(), name): text for name, text in state.options.items()}
+    on, alias = options.get(_ON), options.get(_ALIAS)
+    asked, known = (_USING, (_USING,)) if on is None else (_ON, (_ON, _ALIAS))
+    others = [name for name in options if name not in known and name.lower() != "path"]
+    if state.partition_by is not None or state.cluster_by is not None:
+        others.append("partitionBy or clusterBy")
+    if others or (state.mode or "").lower() != "overwrite":
+        problem = f"it cannot be given with {others[0]}" if others else "it needs mode overwrite"
+        raise InvalidArgumentError(argument=asked, problem=problem)
+    rows, table = state.rows, DeltaTable.forPath(state.rows.sparkSession, path)
+    if on is None:
+        names = (quoted(".".join(table_name(name))) for name in options[_USING].split(","))
+        on = " AND ".join(f"{_TARGET}.{name} = {_SOURCE}.{name}" for name in names)
+        rows, alias = rows.alias(_SOURCE), _TARGET
+    # Each row is there twice: one deletes what it matches, the other is inserted.
+    both = rows.select("*", F.explode(F.array(F.lit(True), F.lit(False))).alias(_MARK))
+    merge = (table if alias is None else table.alias(alias)).merge(both, f"({on}) AND {_MARK}")
+    merge.whenMatchedDelete().whenNotMatchedInsertAll(f"NOT {_MARK}").execute()
