@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from sparkdelta.engine.classic_conditions import parse_classic_filter, parse_match_terms
 from sparkdelta.engine.match_terms import MatchTerms
 from sparkdelta.engine.sessions import (
+    INTERPRETED,
     LISTING_SETTINGS,
     LOG_SETTINGS,
     SHUFFLE_PARTITIONS,
@@ -138,18 +139,21 @@ class ClassicEngine:
     @property
     def calls_back(self) -> bool:
         if self.spark not in _calling_back:
-            problem = hadoop_file_index.problem_of_callbacks(self.spark, self.listing_session())
+            listing = self.listing_session(compiles=False)
+            problem = hadoop_file_index.problem_of_callbacks(self.spark, listing)
             if problem is not None:
                 log.warning("Filters after read_delta choose no files in this Spark: %s", problem)
             _calling_back[self.spark] = problem is None
         return _calling_back[self.spark]
 
-    def listing_session(self) -> SparkSession:
+    def listing_session(self, *, compiles: bool) -> SparkSession:
         settings = {**LISTING_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)}
-        return _sibling(self.spark, _listing_sessions, settings)
+        if compiles:
+            return _sibling(self.spark, _listing_sessions, settings)
+        return _sibling(self.spark, _interpreting_sessions, {**settings, **INTERPRETED})
 
-    def late_rows(self, relation: LateRelation) -> DataFrame:
-        return hadoop_file_index.late_rows(self.spark, self.listing_session(), relation)
+    def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
+        return hadoop_file_index.late_rows(self.spark, listing, relation)
 
     def write_parquet(
         self,
@@ -281,6 +285,7 @@ _Siblings: TypeAlias = "weakref.WeakKeyDictionary[SparkSession, SparkSession]"
 _log_sessions: _Siblings = weakref.WeakKeyDictionary()
 _table_sessions: _Siblings = weakref.WeakKeyDictionary()
 _listing_sessions: _Siblings = weakref.WeakKeyDictionary()
+_interpreting_sessions: _Siblings = weakref.WeakKeyDictionary()
 _calling_back: weakref.WeakKeyDictionary[SparkSession, bool] = weakref.WeakKeyDictionary()
 
 

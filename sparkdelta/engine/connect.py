@@ -98,10 +98,10 @@ class ConnectEngine:
     ) -> ParquetRelation:
         return connect.parquet_relation(self.spark, files, schema, options)
 
-    def listing_session(self) -> SparkSession:
+    def listing_session(self, *, compiles: bool) -> SparkSession:
         raise NotImplementedError(_NO_CALLS)
 
-    def late_rows(self, relation: LateRelation) -> DataFrame:
+    def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
         raise NotImplementedError(_NO_CALLS)
 
     def write_parquet(

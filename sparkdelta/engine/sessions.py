@@ -86,19 +86,20 @@ def copy_settings(spark: SparkSession, sibling: SparkSession) -> None:
             sibling.conf.set(key, value)
 
 
-_INTERPRETED = {
+INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+"""Settings of queries on few rows: to compile a plan takes longer than to interpret it."""
 
 
 def compile_plans(sibling: SparkSession, *, wanted: bool) -> None:
     """Enable or disable code generation in a `log_session`.
 
-    For few rows, compiling a plan takes longer than interpreting it. Concurrent writers share the
-    session and may override each other's choice, which only affects speed.
+    Concurrent writers share the session and may override each other's choice, which only affects
+    speed.
     """
-    for key, value in _INTERPRETED.items():
+    for key, value in INTERPRETED.items():
         if wanted:
             sibling.conf.unset(key)
         else:

@@ -141,14 +141,24 @@ class SparkEngine(Protocol):
     def calls_back(self) -> bool:
         """True if Spark can ask Python for the files of a scan when a query runs."""
 
-    def listing_session(self) -> SparkSession:
+    def listing_session(self, *, compiles: bool) -> SparkSession:
         """Return the session of queries that find the files of a scan while another query waits;
         requires `calls_back`.
+
+        Parameters
+        ----------
+        compiles
+            False for few rows: to compile a plan takes longer than to interpret it.
         """
 
-    def late_rows(self, relation: LateRelation) -> DataFrame:
+    def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
         """Return the rows of a scan whose files are chosen when a query runs, independent of the
         settings of the user's session; requires `calls_back`.
+
+        Parameters
+        ----------
+        listing
+            A `listing_session`, that of the lister's frames.
         """
 
     def write_parquet(

@@ -41,10 +41,12 @@ class LateScan:
 
     Attributes
     ----------
+    listing
+        A listing session of the engine.
     request
         Without a condition, and without columns that need the file of a row.
     list_files
-        Runs in the listing session of the engine.
+        Runs in that session.
     contents
         A text that only scans of the same files have.
     size_bytes
@@ -52,6 +54,7 @@ class LateScan:
     """
 
     spark: SparkSession
+    listing: SparkSession
     request: ScanRequest
     list_files: ListFiles
     contents: str
@@ -73,7 +76,7 @@ class LateScan:
         }
         files = _LateFiles(
             request=request,
-            listing=engine_of(self.spark).listing_session(),
+            listing=self.listing,
             stored=StructType(list(sources.values())),
             list_files=self.list_files,
             identity=hmac.new(_SECRET, self.contents.encode(), "sha256").hexdigest(),
@@ -81,7 +84,7 @@ class LateScan:
         )
         options = {**request.options, **PARQUET_OPTIONS}
         scanned = engine_of(self.spark).late_rows(
-            LateRelation(files, data, partitions, options, request.table_root)
+            LateRelation(files, data, partitions, options, request.table_root), self.listing
         )
         # In the text of filters, only its columns are qualified by this name.
         scanned = scanned.alias(qualifier_of(files.stored))

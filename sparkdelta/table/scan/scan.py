@@ -347,10 +347,11 @@ class Scan:
         log, checksum = self._state.log, self._checksum
         in_checksum = None if checksum is None else checksum.table_size_bytes
         # Not the whole of this scan: what the JVM keeps must not lead to a frame of it.
-        listing = engine_of(log.spark).listing_session()
+        listing = engine_of(log.spark).listing_session(compiles=not log.is_small)
         state = replace(self._state, log=log.in_session(listing))
         return LateScan(
             log.spark,
+            listing,
             self._request(frozenset(), None),
             replace(self, _state=state, _checksum=None)._listed,
             contents="\n".join(
