@@ -258,3 +258,28 @@ def test_keys_of_all_types(spark: SparkSession, table_path: str, key: str) -> No
     found = {row["n"] for row in read_delta(spark, table_path).collect()}
     assert found == {0, 1, 2, -3, 4, 5, 6, -7, 8, 9, 10, 11}
     assert len(actions(table_path, 1)["remove"]) == 2
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("sampled", [4_096, 2])
+def test_keys_of_an_hour_that_clocks_repeat(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, sampled: int
+) -> None:
+    """Each moment has a file; those that clocks show as the same time are different keys. A moment
+    that Python has not leaves no file out.
+    """
+    monkeypatch.setattr("sparkdelta.table.write.merge_keys.MAX_SAMPLED_KEYS", sampled)
+    rows = spark.range(0, 4, 1, 4).selectExpr(
+        "timestamp_seconds(1699160400 + 1800 * id) AS k", "id"
+    )
+    write_delta(rows, table_path)
+    with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        for far in ([], ["TIMESTAMP'+10000-02-03 00:00:00'"]):
+            keys = spark.range(4).selectExpr("timestamp_seconds(1699160400 + 1800 * id) AS k")
+            for text in far:
+                keys = keys.union(spark.sql(f"SELECT {text}"))
+            updated = (UPDATE, None, {"id": "t.id + 10"})
+            done = merged(spark, table_path, keys.alias("s"), "t.k = s.k", updated)
+            assert done == (4, 0, 0)
+    found = sorted(row["id"] for row in read_delta(spark, table_path).select("id").collect())
+    assert found == [20, 21, 22, 23]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -93,7 +94,7 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
     num_rows = sample.num_rows if is_whole else None
     for key, name, data_type in keys:
         try:
-            values = sorted({value for value in sample[name].to_pylist() if value is not None})
+            values = sorted({*_values(sample[name])})
             ranges = _joined([(value, value) for value in values], MAX_RANGES)
             if not is_whole:
                 bounds = [last for _, last in ranges]
@@ -145,9 +146,18 @@ def _exact_ranges(
     )
     limits = placed.groupBy(_RANGE).agg(F.min(name), F.max(name), F.count("*")).drop(_RANGE)
     table = read_table(limits, what="key ranges of a source", bound=MAX_RANGES + 2)
-    least, greatest, counts = (column.to_pylist() for column in table.columns)
-    found = [limits for limits in zip(least, greatest, strict=True) if limits[0] is not None]
-    return sorted(found), sum(counts)
+    least, greatest, counts = table.columns
+    found = zip(_values(least), _values(greatest), strict=True)
+    return sorted(found), sum(counts.to_pylist())
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The values that are not null."""
+    if isinstance(column.type, pa.TimestampType) and column.type.tz is not None:
+        # In a time zone whose clocks repeat an hour, Python takes different moments for equal.
+        column = column.cast(pa.timestamp("us", "UTC"))
+    values: list[Any] = column.drop_null().to_pylist()
+    return values
 
 
 def _count(rows: DataFrame) -> int:
