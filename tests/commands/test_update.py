@@ -6,6 +6,7 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors, PROTOCOL.md#
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,27 @@ def test_random_values_are_those_of_the_change_data(spark: SparkSession, table_p
     now = {(row["id"], row["s"]) for row in table.toDF().filter("id < 12").collect()}
     assert len(changed) == 12
     assert changed == now
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("properties", [{**CHANGES, **VECTORS}, {}])
+def test_a_condition_that_changes(
+    spark: SparkSession, table_path: str, properties: dict[str, str]
+) -> None:
+    """As one on the current time does: the rows that it found are updated, whatever it says later.
+
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    table = create(spark, table_path, properties)
+    before = {row["id"] for row in table.toDF().collect()}
+    other_each_time: Any = F.udf(lambda _: os.urandom(1) < b"\x80", "boolean")
+    done = table.update(other_each_time("id"), {"s": "'updated'"})
+    rows = table.toDF().collect()
+    assert sorted(row["id"] for row in rows) == sorted(before)
+    assert done.num_updated_rows == sum(row["s"] == "updated" for row in rows) > 0
+    deleted = table.delete(other_each_time("id"))
+    assert table.toDF().count() == len(before) - deleted.num_deleted_rows
+    assert verify(spark, table_path, footers=True).is_clean
 
 
 def test_rules_of_the_table(spark: SparkSession, table_path: str) -> None:

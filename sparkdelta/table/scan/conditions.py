@@ -136,6 +136,21 @@ def check_deterministic(filtered: DataFrame, where: str | Column, *, operation: 
         raise NondeterministicConditionError(operation=operation, condition=shown(where))
 
 
+def may_change(
+    spark: SparkSession,
+    where: str | Column,
+    configuration: TableConfiguration,
+    *,
+    names: RowNames = NO_NAMES,
+) -> bool:
+    """True if a valid condition may select other rows when it is evaluated again: it depends on the
+    current time or calls a function of the user's. Classic Spark only.
+    """
+    filtered = _filtered(spark, where, configuration.schema, names)
+    _, nodes = engine_of(spark).plan_nodes(filtered)
+    return not _CHANGING.isdisjoint(node.rpartition(".")[2] for node in nodes)
+
+
 def _refuse_several_rows(error: AnalysisException, where: str | Column, operation: str) -> None:
     if is_of_several_rows(error):
         raise AggregateInConditionError(operation=operation, condition=shown(where)) from error
@@ -146,6 +161,12 @@ _NOT_OF_A_ROW = (
     "UNSUPPORTED_EXPR_FOR_OPERATOR",
     "UNSUPPORTED_GENERATOR",
     "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
+)
+_CHANGING = frozenset(
+    (
+        *("CurrentDate", "CurrentTime", "CurrentTimestamp", "LocalTimestamp", "Now"),
+        *("ApplyFunctionExpression", "HiveGenericUDF", "HiveSimpleUDF", "PythonUDF", "ScalaUDF"),
+    )
 )
 _SUBQUERIES = frozenset(("Exists", "InSubquery", "LateralSubquery", "ListQuery", "ScalarSubquery"))
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.table.scan.conditions import parse_deterministic_where, shown
+from sparkdelta.protocol.predicates import is_usable
+from sparkdelta.table.scan.conditions import may_change, parse_deterministic_where, shown
 from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.scan.scan import Scan
@@ -26,6 +27,7 @@ from sparkdelta.table.write.touched_files import (
     touch_files,
     whole_files,
 )
+from sparkdelta.table.write.touched_rows import deleted_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +44,23 @@ class MatchingRows:
         Their files, without these rows.
     read
         The data that this depends on, for conflict detection.
+    may_change
+        True if the condition may be true of other rows when it is evaluated again.
     """
 
+    snapshot: Snapshot
     scan: Scan
     names: RowNames
     touched: TouchedFiles
     read: ReadSet
+    may_change: bool = False
 
     def rows(self, *metadata_columns: MetadataColumn) -> DataFrame:
         """The rows: the table's columns, then metadata columns. Lazy."""
+        if self.may_change:
+            deleted, num_files = self.touched.deleted, self.touched.num_files
+            assert deleted is not None
+            return deleted_rows(self.snapshot, deleted, num_files, *metadata_columns)
         return self.scan.rows_with(*metadata_columns, among=self.touched.paths)
 
 
@@ -81,20 +91,22 @@ def find_matching_rows(
     scan = snapshot.scan(where).under(names)
     if where is None:
         touched = whole_files(snapshot, snapshot.add_files())
-        return MatchingRows(scan, names, touched, ReadSet(whole_table=True))
+        return MatchingRows(snapshot, scan, names, touched, ReadSet(whole_table=True))
     configuration = snapshot.configuration
     predicate = parse_deterministic_where(
         snapshot.log.spark, where, configuration, operation=operation, names=names
     )
-    read = ReadSet(predicates=(predicate,))
+    read, changes = ReadSet(predicates=(predicate,)), False
     if selects_partitions(predicate, configuration):
         touched = whole_files(snapshot, files_of_partitions(snapshot, where, names=names))
     else:
         scan = scan.with_known_files()
         positions = scan.reading(()).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
         adds = scan.files(with_json=True)
+        if not is_usable(predicate):
+            changes = may_change(snapshot.log.spark, where, configuration, names=names)
         touched = touch_files(snapshot, keyed_positions(positions), stage, adds=adds)
-    return MatchingRows(scan, names, touched, read)
+    return MatchingRows(snapshot, scan, names, touched, read, changes)
 
 
 def condition_parameter(where: str | Column | None, *, without: str | None = None) -> str:
