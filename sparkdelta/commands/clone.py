@@ -109,7 +109,6 @@ class _Files:
 
     actions: DataFrame
     metrics: dict[str, int]
-    directories: tuple[str, ...] = ()
 
 
 def clone(
@@ -142,8 +141,7 @@ def clone(
             file_actions=files.actions,
             read=ReadSet() if before is None else ReadSet(whole_table=True),
         )
-        with report_orphans(store.table_root, files.directories):
-            done = transaction.commit()
+        done = transaction.commit()
     run_commit_hooks(done)
     metrics = files.metrics
     return CloneResult(
@@ -202,21 +200,22 @@ def _files(
         with staging(session, store) as stage:
             target = None if before is None else before.in_session(session)
             copied = copy_files(source.in_session(session), target, store, stage)
-            if before is not None:
-                (removed,) = read_rows(
-                    copied.actions.agg(
-                        F.count("remove.path").alias("files"),
-                        F.coalesce(F.sum("remove.size"), F.lit(0)).alias("bytes"),
-                    ),
-                    what="totals of removed files",
-                    bound=1,
-                )
-                metrics |= {
-                    "numRemovedFiles": removed["files"], "removedFilesSize": removed["bytes"],
-                }  # fmt: skip
-            metrics |= {"numCopiedFiles": copied.num_files, "copiedFilesSize": copied.num_bytes}
             directories = () if copied.directory is None else (copied.directory,)
-            yield _Files(copied.actions, metrics, directories)
+            with report_orphans(store.table_root, directories):
+                if before is not None:
+                    (removed,) = read_rows(
+                        copied.actions.agg(
+                            F.count("remove.path").alias("files"),
+                            F.coalesce(F.sum("remove.size"), F.lit(0)).alias("bytes"),
+                        ),
+                        what="totals of removed files",
+                        bound=1,
+                    )
+                    metrics |= {
+                        "numRemovedFiles": removed["files"], "removedFilesSize": removed["bytes"],
+                    }  # fmt: skip
+                metrics |= {"numCopiedFiles": copied.num_files, "copiedFilesSize": copied.num_bytes}
+                yield _Files(copied.actions, metrics)
 
 
 def _totals(snapshot: Snapshot) -> tuple[int, int]:

@@ -131,6 +131,13 @@ def merge(
         touched = _touched_files(snapshot, matches, rows, stage)
         watch.lap("scanTimeMs")
         with change_writer(spark, snapshot, resolved.change, touched) as writer:
+            if touched.num_rows != rows.updated + rows.deleted:
+                raise NumRecordsMismatchError(
+                    path=snapshot.path,
+                    operation=OPERATION,
+                    expected=rows.updated + rows.deleted,
+                    found=touched.num_rows or 0,
+                )
             merged = MergedRows(
                 writer=writer,
                 merge=resolved,
@@ -180,20 +187,7 @@ def _touched_files(
         DataFrame.unionByName, (frame.select(FILE, POSITION, CLAUSE) for frame in frames)
     ).filter(F.col(CLAUSE).isNotNull())
     positions = acted.select(F.col(FILE).alias(FILE_KEY), F.col(POSITION).alias(ROW_INDEX))
-    touched = touch_files(
-        snapshot,
-        positions,
-        stage,
-        adds=matches.files,
-    )
-    if touched.num_rows != rows.updated + rows.deleted:
-        raise NumRecordsMismatchError(
-            path=snapshot.path,
-            operation=OPERATION,
-            expected=rows.updated + rows.deleted,
-            found=touched.num_rows or 0,
-        )
-    return touched
+    return touch_files(snapshot, positions, stage, adds=matches.files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,17 +127,19 @@ def _write(
             with staged_rows(rows, spark, store) as staged:
                 new = _conformed(staged, matched, change, store, options)
                 files, changed = _written(new, snapshot, change, matched, rewrite, store, options)
-            if snapshot is not None and _replaces_partitions(snapshot, options):
-                rewrite = rewrite_partitions(snapshot, files.adds, data_change=options.data_change)
-        change = with_used_identities(change, matched, files, path=root)
-        transaction = _transaction(
-            spark, store, snapshot, change, files, changed, rewrite, options,
-            reads_table=read is not None,
-        )  # fmt: skip
         directories = [each.directory for each in (files, changed) if each is not None]
         try:
             with report_orphans(root, directories):
-                done = transaction.commit()
+                if snapshot is not None and _replaces_partitions(snapshot, options):
+                    with jobs_of(root, snapshot.version):
+                        rewrite = rewrite_partitions(
+                            snapshot, files.adds, data_change=options.data_change
+                        )
+                change = with_used_identities(change, matched, files, path=root)
+                done = _transaction(
+                    spark, store, snapshot, change, files, changed, rewrite, options,
+                    reads_table=read is not None,
+                ).commit()  # fmt: skip
         except MetadataChangedException:
             # Another write may have used the same identity values; these are in the files already.
             if not matched.identities or rewrites == _MAX_REWRITES or read is not None:

@@ -26,6 +26,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     NondeterministicConditionError,
     ReplaceWhereMismatchError,
+    StorageError,
     SubqueryInConditionError,
     WriteFailedError,
 )
@@ -102,6 +103,26 @@ def test_conditions_on_more_than_the_row(spark: SparkSession, table_path: str) -
             shown = str(where).removeprefix("Column<'").removesuffix("'>")
             assert raised.value.condition == shown
     assert load_snapshot(spark, table_path).version == 0
+
+
+@pytest.mark.full
+def test_an_error_before_the_commit_tells_what_it_leaves(
+    spark: SparkSession,
+    table_path: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    frame = spark.createDataFrame([(1, "a")], "n INT, p STRING")
+    write_delta(frame, table_path, partition_by=["p"])
+
+    def failing(*_: Any, **options: Any) -> Any:
+        raise StorageError(path=table_path, problem="no answer")
+
+    monkeypatch.setattr(write, "rewrite_partitions", failing)
+    with pytest.raises(StorageError):
+        write_delta(frame, table_path, mode="overwrite", partition_overwrite_mode="dynamic")
+    [left] = unreferenced(table_path)
+    assert left.parts[0] in caplog.text
 
 
 @pytest.mark.full

@@ -24,20 +24,19 @@ def commit_changes(changes: RowChanges, operation: Operation) -> CommittedTransa
         See `Committer.commit`.
     """
     snapshot, new, changed = changes.snapshot, changes.new, changes.change_files
-    staged = replace(
-        changes.change.actions,
-        adds=() if new is None or new.values is None else new.values,
-        change_files=() if changed is None else changed.values,
-    )
-    transaction = Transaction(
-        spark=snapshot.log.spark,
-        store=snapshot.log.store,
-        snapshot=snapshot,
-        operation=operation,
-        staged=staged,
-        file_actions=changes.actions,
-        read=changes.read,
-        tags=changes.tags or None,
-    )
     with report_orphans(snapshot.path, changes.directories):
-        return transaction.commit()
+        staged = replace(
+            changes.change.actions,
+            adds=() if new is None or new.values is None else new.values,
+            change_files=() if changed is None else changed.values,
+        )
+        return Transaction(
+            spark=snapshot.log.spark,
+            store=snapshot.log.store,
+            snapshot=snapshot,
+            operation=operation,
+            staged=staged,
+            file_actions=changes.actions,
+            read=changes.read,
+            tags=changes.tags or None,
+        ).commit()
