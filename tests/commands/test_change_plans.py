@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable, read_delta, write_delta
 from sparkdelta.storage import hadoop
+from sparkdelta.table.scan import native_scan
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.merge_keys import MAX_ROW_RANGES
 from tests.support.settings import settings
@@ -107,9 +108,7 @@ def test_a_large_merge(
     """
     monkeypatch.setattr("sparkdelta.table.write.merged_rows.MAX_BROADCAST_ROWS", 0)
     if large == "bitmaps":
-        for module in ("scan.change_scan", "scan.native_scan", "write.touched_rows"):
-            name = f"sparkdelta.table.{module}.DELETION_VECTOR_BROADCAST_BYTES"
-            monkeypatch.setattr(name, -1)
+        monkeypatch.setattr(native_scan, "DELETION_VECTOR_BROADCAST_BYTES", -1)
     own = table(spark, table_path, has_vectors=True)
     own.delete("id = 1")
     source = spark.range(0, 14, 2).selectExpr("id", "-id AS n")
@@ -132,3 +131,26 @@ def test_a_large_merge(
     found = {(row["id"], row["n"]) for row in read_delta(spark, table_path).collect()}
     expected = {n: n % 4 for n in range(40) if n not in (1, 12)} | {n: -n for n in range(0, 12, 2)}
     assert found == {*expected.items()}
+
+
+@pytest.mark.full
+def test_large_bitmaps(
+    spark: SparkSession, table_path: str, written: list[DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row is shuffled because earlier deletion vectors are too large for every executor."""
+    own = table(spark, table_path, has_vectors=True)
+    own.delete("id % 10 = 3")
+    monkeypatch.setattr(native_scan, "DELETION_VECTOR_BROADCAST_BYTES", -1)
+    written.clear()
+    with settings(spark, NO_BROADCAST):
+        own.update("id % 10 = 4", {"n": "n + 10"})
+        source = spark.range(0, 50, 10).selectExpr("id", "-1L AS n")
+        merge = own.alias("t").merge(source.alias("s"), "t.id = s.id")
+        merge.whenMatchedUpdate(set={"n": "s.n"}).execute()
+    shuffled = {name for frame in written for names in shuffled_columns(frame) for name in names}
+    assert not {"n", "payload"} & {name.partition("#")[0] for name in shuffled}
+    monkeypatch.undo()
+    found = {row["id"]: row["n"] for row in read_delta(spark, table_path).collect()}
+    changed = {0: -1, 4: 10}
+    kept = (n for n in range(40) if n % 10 != 3)
+    assert found == {n: changed.get(n % 10, 0) + (n % 4 if n % 10 else 0) for n in kept}

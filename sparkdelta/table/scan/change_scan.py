@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial, reduce
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
@@ -20,9 +19,8 @@ from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import COMMIT_TIMES
 from sparkdelta.table.log.state import NUM_RECORDS
-from sparkdelta.table.scan.deletion_vector_files import decoded_bytes
 from sparkdelta.table.scan.listing_rules import Listing
-from sparkdelta.table.scan.native_scan import DELETION_VECTOR_BROADCAST_BYTES
+from sparkdelta.table.scan.native_scan import has_large_bitmaps
 from sparkdelta.table.scan.request import (
     BASE_ROW_ID,
     CHANGE_KIND,
@@ -102,7 +100,7 @@ class EntryScan(Scan):
         *metadata_columns: MetadataColumn,
     ) -> DataFrame:
         is_table = isinstance(files, pa.Table)
-        if is_table and not self.is_streaming and _has_large_bitmaps(files):
+        if is_table and not self.is_streaming and has_large_bitmaps(files):
             files = self._state.log.spark.createDataFrame(files)
         return super()._rows(files, condition, *metadata_columns)
 
@@ -214,14 +212,3 @@ class ChangeScan(EntryScan):
             f"{has_cdc} AS has_cdc",
             "coalesce(changes_nothing, FALSE) AS changes_nothing",
         )
-
-
-def _has_large_bitmaps(files: pa.Table) -> bool:
-    """True if the bitmaps are too large to be broadcast; then executors read them by themselves."""
-    size = 0
-    for vector in ("deletionVector", ONLY):
-        described = files.select([vector, NUM_RECORDS]).rename_columns(
-            ["deletionVector", NUM_RECORDS]
-        )
-        size += decoded_bytes(described.filter(pc.is_valid(described["deletionVector"])))
-    return size > DELETION_VECTOR_BROADCAST_BYTES

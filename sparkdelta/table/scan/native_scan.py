@@ -260,7 +260,7 @@ class NativeScan:
             with_bitmaps = with_bitmaps.join(only, _ENTRY, "left").drop(_ENTRY)
             return join_files(rows, with_bitmaps, has_bitmaps=True)
         with_bitmaps = bitmaps.join(F.broadcast(of_files), _ENTRY).drop(_ENTRY)
-        if decoded_bytes(known) > DELETION_VECTOR_BROADCAST_BYTES:
+        if has_large_bitmaps(known):
             joined = join_files(rows, of_files.drop(_ENTRY), has_bitmaps=False)
             return without_deleted_rows(joined, with_bitmaps)
         return join_files(rows, with_bitmaps, has_bitmaps=True)
@@ -330,6 +330,17 @@ class NativeScan:
                 values.append(default + F.col(ROW_INDEX) if column.adds_position else default)
             sources[name] = (F.coalesce(*values) if len(values) > 1 else values[0], data_type)
         return self.request.logical_columns(sources)
+
+
+def has_large_bitmaps(files: pa.Table) -> bool:
+    """True if the bitmaps of files, as `NativeScan.rows` takes them, are too large for every
+    executor.
+    """
+    size, of_vector = 0, ["deletionVector", "numRecords"]
+    for vector in {"deletionVector", ONLY} & {*files.column_names}:
+        described = files.filter(files[vector].is_valid()).select([vector, "numRecords"])
+        size += decoded_bytes(described.rename_columns(of_vector))
+    return size > DELETION_VECTOR_BROADCAST_BYTES
 
 
 def _split(files: pa.Table, condition: pa.Array) -> list[pa.Table]:

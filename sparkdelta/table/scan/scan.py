@@ -18,6 +18,7 @@ from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.engine.progress import progress
 from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
     DataFileNotReadError,
@@ -45,7 +46,7 @@ from sparkdelta.table.scan.conditions import parse_where
 from sparkdelta.table.scan.distributed_scan import DistributedScan
 from sparkdelta.table.scan.late_scan import LateScan
 from sparkdelta.table.scan.listing_rules import Listing
-from sparkdelta.table.scan.native_scan import NativeScan
+from sparkdelta.table.scan.native_scan import NativeScan, has_large_bitmaps
 from sparkdelta.table.scan.report import ScanReport, counted_report, full_report
 from sparkdelta.table.scan.request import (
     MetadataColumn,
@@ -214,7 +215,8 @@ class Scan:
     ) -> DataFrame:
         """The rows that `where` is true of: the table's columns, then metadata columns.
 
-        Of the table's columns there are at least those of `columns` and `where`. Lazy.
+        Of the table's columns there are at least those of `columns` and `where`. Lazy, and not
+        shuffled, see `not_shuffled`.
 
         Parameters
         ----------
@@ -229,7 +231,26 @@ class Scan:
                 paths = {plain_path(path) for path in among}
                 is_wanted = [plain_path(file) in paths for file in files["file"].to_pylist()]
                 files = files.filter(pa.array(is_wanted, pa.bool_()))
+            files = self.not_shuffled(files)
             return self._rows(files, self._condition, *metadata_columns)
+
+    def not_shuffled(self, files: pa.Table | DataFrame) -> pa.Table | DataFrame:
+        """The files as a DataFrame if their bitmaps are too large for every executor: workers read
+        these, and rows are not shuffled. Of use where workers can reach the files, which they
+        may not on HDFS.
+
+        Parameters
+        ----------
+        files
+            As `NativeScan.rows` takes them.
+        """
+        log = self._state.log
+        spark, root = log.spark, log.store.table_root
+        if isinstance(files, DataFrame) or not has_large_bitmaps(files):
+            return files
+        is_reached = worker_files(spark, root, log.options).is_near(root)
+        moves = engine_of(spark).moves_frames  # the list is of this session
+        return spark.createDataFrame(files) if moves and is_reached else files
 
     def rows_of(self, files: pa.Table | DataFrame, *metadata_columns: MetadataColumn) -> DataFrame:
         """As `rows_with`, of the given files alone.

@@ -12,14 +12,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_table
-from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.schema.action_schemas import ADD as ADD_TYPE
 from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.table.scan.change_scan import entry_scan
-from sparkdelta.table.scan.deletion_vector_files import decoded_bytes
-from sparkdelta.table.scan.native_scan import DELETION_VECTOR_BROADCAST_BYTES
 from sparkdelta.table.scan.request import CHANGE_KIND, MetadataColumn, partition_column
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
 from sparkdelta.table.snapshot import Snapshot
@@ -52,8 +48,7 @@ def rewritten_files(
     known = read_table(
         files, what="files to rewrite", bound=MAX_DRIVER_FILES, version=snapshot.version
     )
-    is_large = decoded_bytes(known) > DELETION_VECTOR_BROADCAST_BYTES
-    return files if is_large and _reaches_files(snapshot) else known
+    return snapshot.scan().not_shuffled(known)
 
 
 def deleted_rows(
@@ -115,13 +110,3 @@ def _files(snapshot: Snapshot, touched: DataFrame, *vectors: Column) -> DataFram
         f"{ADD}.baseRowId",
         f"{ADD}.defaultRowCommitVersion",
     )
-
-
-def _reaches_files(snapshot: Snapshot) -> bool:
-    """True if workers can find the files in a DataFrame: the list is of this session, and on HDFS
-    they may have no way to them.
-    """
-    log = snapshot.log
-    root = log.store.table_root
-    files = worker_files(log.spark, root, log.options)
-    return engine_of(log.spark).moves_frames and files.is_near(root)
