@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pandas as pd
 import pytest
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from sparkdelta import DeltaTable, write_delta
+from sparkdelta import DeltaTable, read_delta, verify, write_delta
 from sparkdelta.exceptions import WriteFailedError
+from sparkdelta.table.write import touched_files
+from sparkdelta.workers.deletion_vector_writer import DeletionVectorWriter
 from tests.support.spark_worker import SparkWorker
+from tests.support.unreferenced import unreferenced
 
 
 def session_that_retries(scratch: Path) -> SparkSession:
@@ -51,6 +56,23 @@ def write_with_a_failing_commit(spark: SparkSession, path: str) -> list[bool]:
     return [False, DeltaTable.isDeltaTable(spark, path)]
 
 
+def delete_with_failing_tasks(spark: SparkSession, path: str) -> None:
+    """Each task that writes deletion vectors fails once, when its files are written."""
+
+    class FailingWriter(DeletionVectorWriter):
+        def write(self, touched: Iterable[Any]) -> Iterator[dict[str, Any]]:
+            yield from DeletionVectorWriter.write(self, touched)
+            context = TaskContext.get()
+            if context is not None and context.attemptNumber() == 0:
+                raise RuntimeError("the first attempt fails")
+
+    with (
+        patch.object(touched_files, "DeletionVectorWriter", FailingWriter),
+        patch.object(touched_files, "MAX_READ_POSITIONS", 0),
+    ):
+        DeltaTable.forPath(spark, path).delete("id % 10 = 3 OR id BETWEEN 20 AND 27")
+
+
 @pytest.mark.slow
 def test_files_of_both_runs_are_never_committed(table_path: str) -> None:
     """With Hadoop's second algorithm of commits they would: it moves a task's files one by one."""
@@ -58,3 +80,24 @@ def test_files_of_both_runs_are_never_committed(table_path: str) -> None:
     with SparkWorker(f"{here}:session_that_retries") as worker:
         outcome = worker.run(f"{here}:write_with_a_failing_commit", path=table_path)
     assert outcome == [True, False]
+
+
+@pytest.mark.slow
+def test_vectors_of_both_runs_lie_there_and_one_is_committed(
+    spark: SparkSession, table_path: str
+) -> None:
+    """As of a speculative task, too: each run writes files of its own.
+
+    PROTOCOL.md#deletion-vectors
+    """
+    properties = {"delta.enableDeletionVectors": "true"}
+    write_delta(spark.range(0, 40, 1, 4), table_path, properties=properties)
+    DeltaTable.forPath(spark, table_path).delete("id = 0")
+    here = "tests.commands.test_retried_tasks"
+    with SparkWorker(f"{here}:session_that_retries") as worker:
+        worker.run(f"{here}:delete_with_failing_tasks", path=table_path)
+    assert len(unreferenced(table_path)) > 0
+    gone = {0, 3, 13, 23, 33, *range(20, 28)}
+    found = sorted(row["id"] for row in read_delta(spark, table_path).collect())
+    assert found == sorted({*range(40)} - gone)
+    assert verify(spark, table_path, footers=True).is_clean
