@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LARGE = ROOT / "notebooks" / "02_plan_a_large_table.ipynb"
 CHECKPOINTS = ROOT / "notebooks" / "03_checkpoints.ipynb"
+PIPELINE = ROOT / "notebooks" / "05_pipeline.ipynb"
 SAVED_FILES = {LARGE: 1_000_000, CHECKPOINTS: 120_000}
 TESTED_FILES = {LARGE: 20_000, CHECKPOINTS: 12_000}
 """How large a log a notebook is saved with, and executed with here."""
@@ -67,8 +69,12 @@ def _printed(notebook: nbformat.NotebookNode) -> list[str]:
     ]
 
 
+def _of_notebook(path: Path) -> Any:
+    return pytest.param(path, marks=pytest.mark.slow if path == PIPELINE else (), id=path.stem)
+
+
 @pytest.mark.parametrize(
-    "path", [path for path in NOTEBOOKS if path not in SAVED_FILES], ids=lambda path: path.stem
+    "path", [_of_notebook(path) for path in NOTEBOOKS if path not in SAVED_FILES]
 )
 def test_notebook_prints_what_is_saved(path: Path) -> None:
     saved = nbformat.read(path, as_version=4)
