@@ -241,8 +241,13 @@ def _detail(parser: Parser) -> DescribeDetail:
     return DescribeDetail(parser.table())
 
 
+_NO_TABLES = ("CATALOG", "DATABASE", "FUNCTION", "NAMESPACE", "PROCEDURE", "QUERY", "SCHEMA")
+
+
 def _describe(parser: Parser) -> DescribeTable | DescribeColumn | Unsupported:
     cursor = parser.cursor
+    if cursor.token.is_word(*_NO_TABLES) and cursor.ahead().kind is not Kind.END:
+        raise cursor.error("a table is expected")  # it is Spark's
     cursor.takes("TABLE")
     is_extended = cursor.takes("EXTENDED") or cursor.takes("FORMATTED")
     target = parser.table()

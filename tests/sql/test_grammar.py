@@ -198,6 +198,7 @@ def test_merge() -> None:
         ("SHOW COLUMNS t", (1, 14)),
         ("SHOW PARTITIONS t PARTITION (p)", (1, 32)),
         ("DESCRIBE t a b", (1, 14)),
+        ("DESCRIBE DATABASE d", (1, 10)),
     ],
 )
 def test_what_is_understood_in_part_is_refused(text: str, place: tuple[int, int] | None) -> None:

@@ -194,6 +194,7 @@ def test_the_rest_is_sparks(enabled: SparkSession, tmp_path: Path) -> None:
         assert _rows(sql("SELECT sql_other.a FROM sql_other WHERE a = ?", [1])) == [(1,)]
     finally:
         sql("DROP TABLE sql_other")
+    assert sql("DESCRIBE DATABASE default").count() > 2
     with pytest.raises(Exception, match="sql_missing"):
         sql("DELETE FROM sql_missing WHERE x")
 
