@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import platform
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -23,7 +22,7 @@ from pyspark.sql import SparkSession
 from tests.benchmarks.changes import CHANGE_PARTS
 from tests.benchmarks.checkpoints import CHECKPOINT_PARTS
 from tests.benchmarks.maintenance import MAINTENANCE_PARTS
-from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwatch, as_table
+from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwatch, as_table, say
 from tests.benchmarks.planning import PARTS
 from tests.benchmarks.row_changes import ROW_CHANGE_PARTS
 from tests.benchmarks.session import local_session
@@ -50,14 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> list[Comparison | NotMeasure
         try:
             for name in options.only or (suite for suite in SUITES if suite not in NOT_BY_DEFAULT):
                 stopwatch = Stopwatch(spark, pairs, name)
-                keeps = name in OF_LARGE_TABLES and options.scratch
+                keeps = name in (*OF_LARGE_TABLES, "changes") and options.scratch
                 parent = Path(options.scratch) if keeps else Path(scratch)
                 folder = OF_LARGE_TABLES[0] if name in OF_LARGE_TABLES else name
                 directory = parent / folder.replace(" ", "-")
                 directory.mkdir(exist_ok=True)
                 for result in SUITES[name](stopwatch, scale, directory):
                     results.append(result)
-                    _say(result.summary)
+                    say(result.summary)
                     if options.json:
                         report = _report(options, scale, spark, results)
                         Path(options.json).write_text(report, encoding="utf-8")
@@ -72,7 +71,8 @@ def _scale(options: argparse.Namespace) -> Scale:
     chosen = replace(
         scale.planning, most_files=options.most_files, without=tuple(options.without or ())
     )
-    return replace(scale, planning=chosen)
+    batches = scale.batches if options.batches is None else options.batches
+    return replace(scale, planning=chosen, batches=batches)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scratch",
         metavar="DIR",
-        help="where to make tables; those of the planning suite stay there for the next run",
+        help="where to make tables; those of some suites stay there for the next run",
     )
     planning = parser.add_argument_group("suites with parts")
     planning.add_argument(
@@ -97,6 +97,9 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         metavar="N",
         help="leave out tables of more files; those of the largest are written only with this",
+    )
+    planning.add_argument(
+        "--batches", type=int, metavar="N", help="batches of the stream whose latency is measured"
     )
     planning.add_argument(
         "--without",
@@ -128,10 +131,6 @@ def _report(
         "not_measured": [one.as_dict() for one in results if isinstance(one, NotMeasured)],
     }
     return json.dumps(report, indent=2) + "\n"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

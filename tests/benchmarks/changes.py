@@ -6,24 +6,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta import DeltaTable, read_changes, read_delta, write_delta
+from sparkdelta import DeltaTable, clone, read_changes, read_delta
+from tests.benchmarks.changed_table import COMMITS, OF_ONE_FILE, write_changed_table
 from tests.benchmarks.data import STORED
 from tests.benchmarks.measurement import Stopwatch, at_most
-from tests.benchmarks.parts import Measured, against_delta_spark, run_parts
+from tests.benchmarks.parts import Measured, against_delta_spark, make_once, run_parts
 from tests.benchmarks.streams import Sizes, small_batches, stream_sink, stream_source
 from tests.support.delta_spark import VERSION, DeltaSpark
 
 _RIVAL_MEMORY = "2g"
-_COMMITS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
     stopwatch: Stopwatch
+    tables: Path
     scratch: Path
     scale: Sizes
 
@@ -31,28 +33,30 @@ class _Bench:
     def spark(self) -> SparkSession:
         return self.stopwatch.spark
 
-    def table(self, *, tracks_rows: bool) -> str:
-        """100 versions of a table with deletion vectors, each of which changes rows of one of 100
-        files; the last 99 change rows of the same.
-        """
-        path = self.scratch / ("tracked" if tracks_rows else "changed")
-        if path.exists():
-            return str(path)
-        num_rows = self.scale.data_files * self.scale.rows_per_file
-        rows = self.spark.range(0, num_rows, 1, _COMMITS)
-        properties = {
-            "delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true",
-            "delta.enableRowTracking": str(tracks_rows).lower(), "delta.checkpointInterval": "1000",
-        }  # fmt: skip
-        columns = (f"{sql} AS {name}" for name, (_, sql) in STORED.items())
-        write_delta(rows.selectExpr(*columns), str(path), properties=properties)
-        table = DeltaTable.forPath(self.spark, str(path))
-        for number in range(_COMMITS):
-            if number % 2:
-                table.delete(f"id = {number * 5}")
-            else:
-                table.update(f"id BETWEEN {number * 5} AND {number * 5 + 3}", {"note": "'new'"})
-        return str(path)
+    @property
+    def num_rows(self) -> int:
+        return self.scale.data_files * self.scale.rows_per_file
+
+    def table(self) -> Path:
+        """The table whose changes are read."""
+        path = self.tables / f"changed-{self.num_rows}"
+        make_once(path, lambda: write_changed_table(self.spark, path, rows=self.num_rows))
+        return path
+
+    def tracked_table(self) -> Path:
+        """A table of the same files that tracks rows. Its last two versions change one of them."""
+        path = self.tables / f"tracked-{self.num_rows}"
+        source = self.table()
+
+        def make() -> None:
+            properties = {"delta.enableRowTracking": "true"}
+            clone(self.spark, str(source), str(path), version=0, properties=properties)
+            table = DeltaTable.forPath(self.spark, str(path))
+            table.delete("id < 1000 AND id % 2 = 0")
+            table.update("id < 1000", {"note": "'new'"})
+
+        make_once(path, make)
+        return path
 
 
 def changes_of_commits(bench: _Bench) -> Measured:
@@ -61,9 +65,9 @@ def changes_of_commits(bench: _Bench) -> Measured:
 
 
 def _change_feeds(bench: _Bench, rival: DeltaSpark) -> Measured:
-    path = bench.table(tracks_rows=False)
+    path = str(bench.table())
     yield bench.stopwatch.compare(
-        f"changes of {_COMMITS} commits with deletion vectors",
+        f"changes of {COMMITS} commits with deletion vectors",
         lambda: _digest(read_changes(bench.spark, path, start_version=1)),
         lambda: rival.run(f"{__name__}:read_change_feed", path=path),
         floor_name=f"delta-spark {VERSION}",
@@ -84,22 +88,24 @@ def _digest(changes: DataFrame) -> list[object]:
 
 
 def net_changes(bench: _Bench) -> Measured:
-    """What differs between two versions, of which one file in a hundred differs."""
-    for tracks_rows in (False, True):
-        path = bench.table(tracks_rows=tracks_rows)
+    """The rows that differ between two versions, of which one file in a hundred differs. Their
+    floor takes minutes, and is measured once.
+    """
+    for by, path, last in (
+        ("values", str(bench.table()), OF_ONE_FILE),
+        ("row id", str(bench.tracked_table()), 2),
+    ):
 
-        def net(path: str = path) -> int:
-            changes = read_changes(bench.spark, path, start_version=1, net=True)
+        def net(path: str = path, last: int = last) -> int:
+            changes = read_changes(bench.spark, path, start_version=1, end_version=last, net=True)
             return changes.filter("_change_type IN ('delete', 'update_preimage')").count()
 
-        def difference(path: str = path) -> int:
-            before, after = (
-                read_delta(bench.spark, path, version=version) for version in (0, _COMMITS)
-            )
+        def difference(path: str = path, last: int = last) -> int:
+            before, after = (read_delta(bench.spark, path, version=number) for number in (0, last))
             return before.exceptAll(after).count()
 
-        yield bench.stopwatch.compare(
-            f"net changes of 1 of {_COMMITS} files, by {'row id' if tracks_rows else 'values'}",
+        yield bench.stopwatch.once(
+            f"net changes of {bench.num_rows:,} rows, 1 of {COMMITS} files differs, by {by}",
             net,
             difference,
             floor_name="exceptAll of both versions",
@@ -120,4 +126,5 @@ def changes(
     stopwatch: Stopwatch, scale: Sizes, scratch: Path, without: tuple[str, ...]
 ) -> Measured:
     """All of it; `without` names parts that are left out."""
-    return run_parts(CHANGE_PARTS, _Bench(stopwatch, scratch, scale), without)
+    with TemporaryDirectory(dir=scratch) as own:
+        yield from run_parts(CHANGE_PARTS, _Bench(stopwatch, scratch, Path(own), scale), without)

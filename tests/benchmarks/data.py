@@ -50,7 +50,7 @@ def write_data_files(
 def write_table(files: Sequence[Path], root: Path, *, rows_per_file: int) -> None:
     """Make the directory of `files` a table: version 0 has them all."""
     adds = [_add(file.name, file, rows_per_file) for file in files]
-    _write_commit(root, 0, [*_opening([]), *adds])
+    write_commit(root, 0, [*_opening([]), *adds])
 
 
 def write_partitioned_table(
@@ -78,7 +78,7 @@ def _write_linked(
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         os.link(file, root / name)
         adds.append(_add(name, file, rows, {PARTITION: value}))
-    _write_commit(root, 0, [*_opening([PARTITION]), *adds])
+    write_commit(root, 0, [*_opening([PARTITION]), *adds])
 
 
 def write_small_files(spark: SparkSession, root: Path, *, files: int) -> list[str]:
@@ -117,7 +117,7 @@ def write_deletion_vectors(
         for _ in files:
             keep = random.random(rows_per_file) >= fraction
             vectors.append(np.flatnonzero(~keep))
-        descriptors = _write_vectors(root, vectors)
+        descriptors = write_vectors(root, vectors)
         actions = []
         for file, old, new in zip(files, before, descriptors, strict=True):
             remove = {"path": file.name, "deletionTimestamp": 0, "dataChange": True}
@@ -125,13 +125,13 @@ def write_deletion_vectors(
             add = _add(file.name, file, rows_per_file)
             add["add"]["deletionVector"] = new
             actions.append(add)
-        _write_commit(root, version, actions)
+        write_commit(root, version, actions)
         before = list(descriptors)
         left.append(len(files) * rows_per_file - sum(len(vector) for vector in vectors))
     return left
 
 
-def _write_vectors(root: Path, vectors: Sequence[np.ndarray]) -> list[dict[str, Any]]:
+def write_vectors(root: Path, vectors: Sequence[np.ndarray]) -> list[dict[str, Any]]:
     """One file with a deletion vector for every data file; their descriptors."""
     path = root / f"deletion_vector_{uuid.uuid4()}.bin"
     content = bytearray([1])
@@ -190,7 +190,7 @@ def _opening(partition_columns: list[str]) -> list[dict[str, Any]]:
     return [{"protocol": protocol}, {"metaData": metadata}]
 
 
-def _write_commit(root: Path, version: int, actions: Sequence[dict[str, Any]]) -> None:
+def write_commit(root: Path, version: int, actions: Sequence[dict[str, Any]]) -> None:
     log = root / "_delta_log"
     log.mkdir(exist_ok=True)
     info = {"commitInfo": {"timestamp": 0, "operation": "WRITE", "engineInfo": "benchmark"}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -204,6 +205,34 @@ class Stopwatch:
             seconds=tuple(seconds),
         )
 
+    def once(
+        self, name: str, candidate: Action, floor: Action, *, floor_name: str, target: Target
+    ) -> Comparison:
+        """Run the floor once and the candidate several times, after a warm run of it alone: for a
+        floor that takes minutes and a target that noise does not decide.
+
+        Raises
+        ------
+        ValueError
+            They do not return the same.
+        """
+        found: list[object] = []
+        floor_seconds = _seconds(lambda: found.append(floor()))
+        with self._jobs() as jobs:
+            found.append(candidate())
+        if found[0] != found[1]:
+            raise ValueError(f"{self.suite}, {name}: {_short(found[1])} instead of {found[0]}")
+        pairs = self.pairs.first
+        return Comparison(
+            suite=self.suite,
+            name=name,
+            floor_name=floor_name,
+            target=target,
+            jobs=len(jobs),
+            floor_seconds=(floor_seconds,) * pairs,
+            seconds=tuple(_seconds(candidate) for _ in range(pairs)),
+        )
+
     def _wanted(self, seconds: Sequence[float], floor_seconds: Sequence[float]) -> int:
         if len(seconds) < self.pairs.first:
             return self.pairs.first
@@ -222,6 +251,11 @@ class Stopwatch:
         finally:
             started += context.statusTracker().getJobIdsForGroup(group)
             context.setLocalProperty("spark.jobGroup.id", None)
+
+
+def say(text: str) -> None:
+    """Tell the progress."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def _seconds(action: Action) -> float:

@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from pyspark.sql import SparkSession
 
-from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwatch
+from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwatch, say
 from tests.benchmarks.planning_tables import Planning
 from tests.support.delta_spark import DELTA_SETTINGS, DeltaSpark, DeltaSparkUnavailable
 
@@ -58,6 +58,17 @@ def run_parts(
     for name, part in parts.items():
         if name not in without:
             yield from part(bench)
+
+
+def make_once(table: Path, make: Callable[[], None]) -> None:
+    """Make a table unless a run that had the same directory has made it."""
+    done = table.with_name(f"{table.name}.made")
+    if done.exists():
+        return
+    shutil.rmtree(table, ignore_errors=True)
+    say(f"making {table.name}")
+    make()
+    done.touch()
 
 
 def against_delta_spark(

@@ -12,22 +12,23 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta import read_delta, read_stream, write_delta, write_stream
-from tests.benchmarks.data import STORED
-from tests.benchmarks.measurement import Comparison, Stopwatch, at_most
+from sparkdelta import read_delta, read_stream, write_stream
+from tests.benchmarks.changed_table import first_version_of
+from tests.benchmarks.measurement import Comparison, Stopwatch, at_most, say
 from tests.benchmarks.parts import Measured, against_delta_spark
 from tests.support.delta_spark import VERSION, DeltaSpark
 
 _NOW = {"availableNow": True}
 _RIVAL_MEMORY = "2g"
 _BATCHES = 20
+_FILES_PER_BATCH = 20
 
 
 class Sizes(Protocol):
     """Of the benchmark's scale."""
 
     @property
-    def commits(self) -> tuple[int, ...]: ...
+    def batches(self) -> int: ...
     @property
     def data_files(self) -> int: ...
     @property
@@ -45,27 +46,28 @@ class Bench(Protocol):
     def scale(self) -> Sizes: ...
     @property
     def spark(self) -> SparkSession: ...
+    @property
+    def num_rows(self) -> int: ...
+    def table(self) -> Path: ...
 
 
 def stream_source(bench: Bench) -> Iterator[Comparison]:
-    """Rows of a table, against Spark's stream of the same Parquet files; four files a batch."""
-    path, scale = bench.scratch / "stream-source", bench.scale
-    num_rows = scale.data_files * scale.rows_per_file
-    rows = bench.spark.range(0, num_rows, 1, scale.data_files)
-    columns = (f"{sql} AS {name}" for name, (_, sql) in STORED.items())
-    write_delta(rows.selectExpr(*columns), str(path))
+    """Rows of a table, against Spark's stream of the same Parquet files; twenty files a batch."""
+    path = bench.scratch / "stream-source"
+    first_version_of(bench.table(), path)
     schema = read_delta(bench.spark, str(path)).schema
 
     def table() -> int:
-        return _read(read_stream(bench.spark, str(path), max_files_per_trigger=4), bench.scratch)
+        rows = read_stream(bench.spark, str(path), max_files_per_trigger=_FILES_PER_BATCH)
+        return _read(rows, bench.scratch)
 
     def files() -> int:
-        reader = bench.spark.readStream.schema(schema).option("maxFilesPerTrigger", 4)
-        reader = reader.option("recursiveFileLookup", "true")
+        reader = bench.spark.readStream.schema(schema).option("recursiveFileLookup", "true")
+        reader = reader.option("maxFilesPerTrigger", _FILES_PER_BATCH)
         return _read(reader.parquet(str(path)), bench.scratch)
 
     yield bench.stopwatch.compare(
-        f"a stream of {num_rows:,} rows of 8 columns",
+        f"a stream of {bench.num_rows:,} rows of 8 columns",
         table,
         files,
         floor_name="readStream.parquet",
@@ -85,7 +87,7 @@ def _read(rows: DataFrame, scratch: Path) -> int:
 
 def small_batches(bench: Bench) -> Iterator[Comparison]:
     """The last batches of many, against the first ones after the start."""
-    last = bench.scale.commits[-1]
+    last = bench.scale.batches
     reader = bench.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
     rows = reader.option("numPartitions", 1).load()
     paths = (str(bench.scratch / f"{what}-{uuid4()}") for what in ("small-batches", "checkpoint"))
@@ -96,6 +98,8 @@ def small_batches(bench: Bench) -> Iterator[Comparison]:
         if query.exception() is not None:
             raise RuntimeError(str(query.exception()))
         found: list[dict[str, Any]] = list(query.recentProgress)
+        if found and found[-1]["batchId"] // 100 > max(seconds, default=0) // 100:
+            say(f"batch {found[-1]['batchId']:,}")
         seconds |= {b["batchId"]: b["durationMs"]["triggerExecution"] / 1000 for b in found}
     query.stop()
     first = range(10, 10 + _BATCHES)

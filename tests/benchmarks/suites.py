@@ -39,6 +39,7 @@ class Scale:
     """Sizes of what is generated."""
 
     commits: tuple[int, ...]
+    batches: int
     checkpoint_files: int
     sidecars: int
     tail_commits: int
@@ -53,6 +54,7 @@ class Scale:
 SCALES = {
     "small": Scale(
         commits=(10, 50),
+        batches=60,
         checkpoint_files=10_000,
         sidecars=2,
         tail_commits=3,
@@ -64,6 +66,7 @@ SCALES = {
     ),
     "full": Scale(
         commits=(10, 1_000),
+        batches=1_000,
         checkpoint_files=1_000_000,
         sidecars=8,
         tail_commits=10,

@@ -33,6 +33,7 @@ OTHER_PROCESSES = (
     "delta-spark-rows",
     "delta-spark-changes",
     "delta-spark-change-feed",
+    "delta-spark-stream-sink",
     "delta-spark-restore",
 )
 
