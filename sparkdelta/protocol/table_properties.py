@@ -79,9 +79,20 @@ def column_mapping_mode(protocol: Protocol, configuration: Mapping[str, str]) ->
     ----------
     PROTOCOL.md#column-mapping
     """
-    mode = configuration.get(COLUMN_MAPPING_MODE)
-    if mode is None or not is_supported(protocol, TableFeature.COLUMN_MAPPING):
+    if not is_supported(protocol, TableFeature.COLUMN_MAPPING):
         return ColumnMappingMode.NONE
+    return named_column_mapping_mode(configuration)
+
+
+def named_column_mapping_mode(configuration: Mapping[str, str]) -> ColumnMappingMode:
+    """Return the column mapping mode that the property names, of a table that supports it.
+
+    Raises
+    ------
+    ColumnMappingError
+        If the value of the property is not a column mapping mode.
+    """
+    mode = configuration.get(COLUMN_MAPPING_MODE, ColumnMappingMode.NONE.value)
     try:
         return ColumnMappingMode(mode.lower())
     except ValueError:

@@ -18,6 +18,7 @@ from sparkdelta.protocol.table_properties import (
     RowTracking,
     column_mapping_mode,
     in_commit_timestamps,
+    named_column_mapping_mode,
     row_tracking,
 )
 from sparkdelta.schema.column_mapping import physical_name, physical_path
@@ -104,7 +105,8 @@ class TableConfiguration:
         if tuple(written.partition_columns) != tuple(self.metadata.partition_columns):
             return False
         schema = parse_table_schema(written.schema_string, path=path)
-        return is_read_compatible(schema, self.schema, self.column_mapping)
+        mode = named_column_mapping_mode(written.configuration)
+        return is_read_compatible(schema, self.schema, mode, self.column_mapping)
 
     @property
     def iceberg_version(self) -> int | None:

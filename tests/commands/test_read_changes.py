@@ -205,6 +205,28 @@ def test_changed_schemas(spark: SparkSession, tmp_path: Path) -> None:
         read_changes(spark, path, start_version=1)
 
 
+@pytest.mark.full
+def test_column_mapping_that_comes_or_goes(spark: SparkSession, table_path: str) -> None:
+    """Files from before have the names of columns, or names that no column has any more.
+
+    PROTOCOL.md#column-mapping
+    """
+    write_delta(spark.range(1), table_path, properties=CHANGES)
+    table = alter_table(spark, table_path)
+    table.set_properties({"delta.columnMapping.mode": "name"})
+    write_delta(spark.range(1, 2), table_path, mode="append")
+    expected = Counter([(0, "insert", 0), (1, "insert", 2)])
+    assert changes(read_changes(spark, table_path, start_version=0)) == expected
+    table.rename_column("id", "n")
+    with pytest.raises(IncompatibleChangeDataError):
+        read_changes(spark, table_path, start_version=0)
+    table.set_properties({"delta.columnMapping.mode": "none"})
+    for is_net in (False, True):
+        with pytest.raises(IncompatibleChangeDataError):
+            read_changes(spark, table_path, start_version=3 + is_net, net=is_net)
+    assert read_changes(spark, table_path, start_version=3, end_version=3).isEmpty()
+
+
 def test_a_remove_without_partition_values(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#add-file-and-remove-file: they are optional in a remove."""
     path = str(tmp_path / "t")

@@ -46,6 +46,13 @@ def test_names_of_mapped_columns() -> None:
     def table(physical: str) -> StructType:
         return StructType([StructField("a", StructType(), True, {PHYSICAL_NAME: physical})])
 
-    assert is_read_compatible(table("x"), table("x"), ColumnMappingMode.NAME)
-    assert not is_read_compatible(table("x"), table("y"), ColumnMappingMode.NAME)
-    assert is_read_compatible(table("x"), table("y"), ColumnMappingMode.NONE)
+    none, name, by_id = ColumnMappingMode
+    assert is_read_compatible(table("x"), table("x"), name, name)
+    assert not is_read_compatible(table("x"), table("y"), name, name)
+    assert is_read_compatible(table("x"), table("y"), none, none)
+    # Mapping by name was enabled or removed between them: files have the names of columns.
+    assert is_read_compatible(table("x"), table("a"), none, name)
+    assert is_read_compatible(table("a"), table("x"), name, none)
+    assert not is_read_compatible(table("a"), table("x"), none, name)
+    assert not is_read_compatible(table("x"), table("a"), name, none)
+    assert not is_read_compatible(table("a"), table("a"), none, by_id)

@@ -298,6 +298,25 @@ def test_columns_that_are_renamed(spark: SparkSession, table_path: str) -> None:
     assert len(list(ends(stream(spark, path)))) == 1
 
 
+def test_column_mapping_that_comes_or_goes(spark: SparkSession, tmp_path: Path) -> None:
+    """Files from before have the names of columns, or names that no column has any more.
+
+    PROTOCOL.md#column-mapping
+    """
+    mapped = {"delta.columnMapping.mode": "name"}
+    tables = {
+        "enabled": [(field("a", "long"), {}), (renamed("a", "a", 1), mapped)],
+        "removed": [(renamed("a", "col-1", 1), mapped), (field("a", "long"), {})],
+    }
+    for name, versions in tables.items():
+        for version, (column, configuration) in enumerate(versions):
+            actions = [protocol(2, 5), metadata(column, configuration=configuration), add(name)]
+            write_commit(tmp_path / name, version, actions)
+    assert len(list(ends(stream(spark, tmp_path / "enabled", starting_version=0)))) == 1
+    with pytest.raises(StreamColumnsChangedError):
+        list(ends(stream(spark, tmp_path / "removed", starting_version=0)))
+
+
 @pytest.mark.full
 def test_commits_that_are_gone(spark: SparkSession, table_path: str) -> None:
     path = Path(table_path)

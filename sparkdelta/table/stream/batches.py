@@ -27,7 +27,7 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, listing_prefix
 from sparkdelta.protocol.stream_offsets import BEFORE_FILES, StreamOffset
-from sparkdelta.protocol.table_features import check_readable
+from sparkdelta.protocol.table_features import TableFeature, check_readable, is_supported
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.stream_source import ReadLimit
 from sparkdelta.table.log.commit_range import CommitRange
@@ -335,7 +335,10 @@ class BatchPlanner:
             try:
                 found = self._snapshot(version)
             except MissingStreamSnapshotError:
-                if begin.is_initial or self.opened.configuration.is_mapped:
+                # Names of columns in files may have changed since, where columns may be mapped.
+                if begin.is_initial or is_supported(
+                    self.opened.protocol, TableFeature.COLUMN_MAPPING
+                ):
                     raise
             else:
                 problem = self._check.problem(version, found.metadata)

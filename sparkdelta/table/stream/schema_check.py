@@ -14,7 +14,12 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.protocol.actions import Metadata
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.protocol.table_properties import ENABLE_CHANGE_DATA_FEED, is_on
+from sparkdelta.protocol.table_properties import (
+    ENABLE_CHANGE_DATA_FEED,
+    ColumnMappingMode,
+    is_on,
+    named_column_mapping_mode,
+)
 from sparkdelta.schema.read_compatibility import is_read_compatible
 from sparkdelta.schema.table_schema import parse_table_schema
 from sparkdelta.table.configuration import TableConfiguration
@@ -52,11 +57,13 @@ class SchemaCheck:
         if read.reads_rows_of(found, path=self.path):
             return None
         schema = parse_table_schema(found.schema_string, path=self.path)
+        mode = named_column_mapping_mode(found.configuration)
         helps_to_restart = version > self.read_version and is_read_compatible(
-            read.schema, schema, read.column_mapping
+            read.schema, schema, read.column_mapping, mode
         )
+        is_mapped = read.is_mapped or mode is not ColumnMappingMode.NONE
         error: type[StreamSchemaChangedError | StreamColumnsChangedError]
-        if read.is_mapped and not helps_to_restart:
+        if is_mapped and not helps_to_restart:
             error = StreamColumnsChangedError
         else:
             error = StreamStartSchemaChangedError if self.has_start else StreamSchemaChangedError
