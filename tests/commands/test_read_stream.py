@@ -127,6 +127,35 @@ def test_a_schema_change_ends_the_query(spark: SparkSession, table_path: str) ->
 
 
 @pytest.mark.full
+def test_a_wider_type_across_a_restart(spark: SparkSession, table_path: str) -> None:
+    """A batch that was planned before the change is read with the wider type after it.
+
+    PROTOCOL.md#type-widening
+    """
+    properties = {"delta.enableTypeWidening": "true"}
+    for path in (table_path, f"{table_path}_out"):
+        write_delta(spark.sql("SELECT 1 AS id"), path, properties=properties)
+    rows = read_stream(spark, table_path)
+    run(rows, table_path)
+    write_delta(spark.sql("SELECT 2 AS id"), table_path, mode="append")
+
+    def fail(batch: DataFrame, number: int) -> None:
+        raise RuntimeError
+
+    writer = rows.writeStream.foreachBatch(fail).trigger(**NOW)
+    query = writer.option("checkpointLocation", f"{table_path}_checkpoint").start()
+    with pytest.raises(StreamingQueryException):
+        query.awaitTermination(120)
+    assert len(offsets(table_path)) == 2
+    for path in (table_path, f"{table_path}_out"):
+        alter_table(spark, path).change_column("id", "LONG")
+    append(spark, table_path, 5_000_000_000, 5_000_000_001)
+    run(read_stream(spark, table_path), table_path)
+    assert ids(spark, table_path) == [1, 1, 2, 5_000_000_000]
+    assert ended(rows, table_path).getCondition() == "DELTA_SCHEMA_CHANGED_WITH_VERSION"
+
+
+@pytest.mark.full
 def test_two_sources_in_one_query(spark: SparkSession, table_path: str) -> None:
     other = f"{table_path}_other"
     append(spark, table_path, 0, 2)

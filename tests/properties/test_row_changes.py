@@ -92,6 +92,8 @@ def test_tables_change_as_lists_do(
                 versions.append(_all(histories))
                 all_changes.append(Counter(changes))
                 _assert_change_data(path, len(versions) - 1, changes)
+        start = random.randrange(len(versions))
+        _assert_net_changes(spark, path, versions, start, random.randrange(start, len(versions)))
         if "changes" not in without:
             start = random.randrange(len(versions))
             _assert_changes(spark, path, all_changes, start, random.randrange(start, len(versions)))
@@ -148,6 +150,18 @@ def _assert_changes(
         by_version[row["_commit_version"]][Change(row["_change_type"], Row(*row[:5]))] += 1
     assert by_version[start : end + 1] == changes[start : end + 1]
     assert not any(by_version[:start] + by_version[end + 1 :])
+
+
+def _assert_net_changes(
+    spark: SparkSession, path: str, versions: list[list[Row]], start: int, end: int
+) -> None:
+    """The net changes of a range are the difference of the rows after it and before it."""
+    net = read_changes(spark, path, start_version=start, end_version=end, net=True)
+    found: Counter[Row] = Counter()
+    for *values, kind in net.select(*Row._fields, "_change_type").collect():
+        found[Row(*values)] += 1 if kind in ("insert", "update_postimage") else -1
+    found.update(versions[start - 1] if start else [])
+    assert found == Counter(versions[end])
 
 
 def _assert_change_data(path: str, version: int, changes: list[Change]) -> None:
