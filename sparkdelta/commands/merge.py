@@ -187,7 +187,9 @@ def _touched_files(
         DataFrame.unionByName, (frame.select(FILE, POSITION, CLAUSE) for frame in frames)
     ).filter(F.col(CLAUSE).isNotNull())
     positions = acted.select(F.col(FILE).alias(FILE_KEY), F.col(POSITION).alias(ROW_INDEX))
-    return touch_files(snapshot, positions, stage, adds=matches.files)
+    # Several rows of the source may match the same row, if it is deleted.
+    num_staged = None if rows.deleted else rows.updated
+    return touch_files(snapshot, positions, stage, adds=matches.files, num_staged=num_staged)
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,11 +199,11 @@ def touch_files(
     *,
     max_deleted_share: float | None = None,
     adds: DataFrame | None = None,
+    num_staged: int | None = None,
 ) -> TouchedFiles:
     """Write the deletion vectors of rows to delete, into a directory of their own.
 
-    The positions are evaluated once. A file without other rows is removed; others keep the vector,
-    or are rewritten.
+    A file without other rows is removed; others keep the vector, or are rewritten.
 
     Parameters
     ----------
@@ -216,6 +216,8 @@ def touch_files(
     adds
         The files that may have such rows, as `Scan.files` gives them with `stats`;
         by default, all of the table.
+    num_staged
+        The number of positions, if they are staged; by default, they are evaluated once.
 
     Raises
     ------
@@ -237,7 +239,7 @@ def touch_files(
     touching = _Touching(snapshot, stage, max_deleted_share, among, data_directory(str(uuid4())))
     delete = snapshot.log.store.table_files().delete_directory
     with report_orphans(snapshot.path, [touching.target], delete):
-        return touching.result(positions)
+        return touching.result(positions, num_staged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +255,16 @@ class _Touching:
         """The absolute path of `directory`."""
         return f"{self.snapshot.path}/{self.directory}"
 
-    def result(self, positions: DataFrame) -> TouchedFiles:
-        entries = self.stage.write_parquet(positions, "positions", WRITE_OPTIONS)
-        staged, _ = self.stage.read_parquet("positions", _POSITIONS)
-        num_bytes = sum(entry.size_bytes for entry in entries)
-        table = self._by_driver(staged, num_bytes, len(entries))
+    def result(self, positions: DataFrame, num_staged: int | None) -> TouchedFiles:
+        if num_staged is not None:
+            num_bytes, num_files = num_staged * _POSITION_BYTES, 1
+        else:
+            entries = self.stage.write_parquet(positions, "positions", WRITE_OPTIONS)
+            positions, _ = self.stage.read_parquet("positions", _POSITIONS)
+            num_bytes, num_files = sum(entry.size_bytes for entry in entries), len(entries)
+        table = self._by_driver(positions, num_bytes, num_files)
         if table is None:
-            return self._by_executors(staged, num_bytes)
+            return self._by_executors(positions, num_bytes)
         return self._touched(local_frame(self.stage.spark, table, TOUCHED), table)
 
     def _by_driver(self, staged: DataFrame, num_bytes: int, num_files: int) -> pa.Table | None:
