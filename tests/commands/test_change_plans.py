@@ -87,7 +87,7 @@ def test_merge(
     with counted_jobs(spark) as jobs:
         merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
     assert jobs.count <= 20
-    _, pairs, _, data = written
+    _, pairs, data = written
     assert len(scans(pairs)) == 1
     assert "payload" not in scans(pairs)[0]
     for node in plan(pairs):  # not all ranges of keys that choose files

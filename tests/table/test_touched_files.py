@@ -139,6 +139,7 @@ def test_every_outcome(spark: SparkSession, table: Path, writer: str) -> None:
         assert counts(found) == {
             "num_files": 5,
             "num_rows": 8,
+            "num_file_rows": 31,
             "num_removed_files": 2,
             "num_removed_bytes": actions[0]["add"]["size"] + actions[3]["add"]["size"],
             "num_vectors_added": 3,
@@ -195,6 +196,7 @@ def test_rewritten_files_lose_no_other_row(spark: SparkSession, table: Path, wri
         assert counts(found) == {
             "num_files": 3,
             "num_rows": 9,
+            "num_file_rows": 30,
             "num_removed_files": 3,
             "num_removed_bytes": sum(action["add"]["size"] for action in actions[:3]),
             "num_rewritten_files": 3,

@@ -70,8 +70,8 @@ def empty_frames(
 
 def with_target_names(rows: DataFrame, columns: Sequence[str], names: RowNames) -> DataFrame:
     """Rows of a table with the names that expressions may use for these of its columns."""
-    copies = (F.col(quoted(name)).alias(TARGET + name) for name in columns)
-    return names.given_to(rows.select("*", *copies))
+    copies = (f"{quoted(name)} AS {quoted(TARGET + name)}" for name in columns)
+    return names.given_to(rows.selectExpr("*", *copies))
 
 
 def target_names(table: StructType, names: RowNames) -> RowNames:
@@ -142,9 +142,9 @@ def _storable(field: StructField) -> Column:
 def _with_source_names(numbered: DataFrame, source: DataFrame, *more: str) -> DataFrame:
     names = numbered.columns[: len(source.columns)]
     copies = (
-        F.col(name).alias(SOURCE + own) for name, own in zip(names, source.columns, strict=True)
+        f"{name} AS {quoted(SOURCE + own)}" for name, own in zip(names, source.columns, strict=True)
     )
-    rows = numbered.select(*names, *more, *copies)
+    rows = numbered.selectExpr(*names, *map(quoted, more), *copies)
     return engine_of(numbered.sparkSession).with_attributes_of(rows, source)
 
 

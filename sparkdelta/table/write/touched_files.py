@@ -116,7 +116,7 @@ class TouchedFiles:
     num_rows
         The rows to delete; None if it is not known.
     num_file_rows
-        All rows of these files; 0 if whole files are removed.
+        The rows that these files have before; 0 if whole files are removed.
     num_removed_files, num_removed_bytes
         Of the files that leave the table, those that are rewritten among them.
     num_rewritten_files, num_copied_rows
