@@ -115,10 +115,10 @@ def net_changes(bench: _Bench) -> Measured:
 
 CHANGE_PARTS: dict[str, Callable[[_Bench], Measured]] = {
     "net-changes": net_changes,
-    "delta-spark-change-feed": changes_of_commits,
     "stream-source": stream_source,
-    "small-batches": small_batches,
     "delta-spark-stream-sink": stream_sink,
+    "delta-spark-change-feed": changes_of_commits,
+    "small-batches": small_batches,
 }
 
 
