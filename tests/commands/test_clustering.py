@@ -100,7 +100,7 @@ def test_z_order(spark: SparkSession, table_path: str) -> None:
     assert stored(spark, table_path) == before
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_clustering_goes_on(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,6 +102,7 @@ def test_a_query_moves_between_engines(
     assert_same_rows(found, expected)
 
 
+@pytest.mark.slow
 def test_a_query_of_changes_moves_between_engines(
     spark: SparkSession, delta_spark: DeltaSpark, paths: list[str], seed: int
 ) -> None:
