@@ -245,6 +245,21 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "before you write it."
         ),
     ),
+    "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE": (
+        "22005",
+        (
+            "Nothing was written: column {column} has the type {data_type}, but VOID values within "
+            "arrays and maps have no place in data files. Cast them, or change the column's type."
+        ),
+    ),
+    "DELTA_CANNOT_WRITE_EMPTY_SCHEMA": (
+        "428GU",
+        (
+            "Nothing was written: all of {column}, which has the type {data_type}, is of type "
+            "VOID, so that data files would have nothing of it. Add a column of another type, or "
+            "change the type of one."
+        ),
+    ),
     "DELTA_COLUMN_NOT_FOUND": (
         "42703",
         (

@@ -43,7 +43,8 @@ DeltaError
 ├── SchemaError
 │   ├── PartitionColumnCountError, PartitionColumnNameError, PartitionValueCastError
 │   ├── FileSchemaMergeError
-│   ├── SchemaNotSetError, InvalidSchemaError, UnsupportedDataTypeError
+│   ├── SchemaNotSetError, InvalidSchemaError
+│   ├── UnsupportedDataTypeError (NestedVoidError, EmptySchemaWriteError)
 │   ├── ColumnNotFoundError (UnresolvedMergeExpressionError), PartitionColumnNotFoundError
 │   ├── InvalidPartitionValueError
 │   ├── DuplicateColumnsError, InvalidColumnNameError, InvalidNamesError
@@ -962,6 +963,16 @@ class UnsupportedDataTypeError(SchemaError):
     column: str
     data_type: str
     error_class = "DELTA_UNSUPPORTED_DATA_TYPES"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NestedVoidError(UnsupportedDataTypeError):
+    error_class = "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EmptySchemaWriteError(UnsupportedDataTypeError):
+    error_class = "DELTA_CANNOT_WRITE_EMPTY_SCHEMA"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -15,6 +15,7 @@ from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.iceberg_types import check_iceberg_types
+from sparkdelta.schema.written_schema import check_collations
 from sparkdelta.table.commit.alterations import commit_alteration
 from sparkdelta.table.commit.preparations import prepare
 from sparkdelta.table.log.listing import open_log_for_writing
@@ -60,6 +61,7 @@ def alter(
         # The commit must follow the features that it enables.
         check_data_writable(change.after.protocol, path=snapshot.path)
         check_iceberg_types(change.after.schema, change.after.iceberg_version)
+        check_collations(change.after.schema, change.after.protocol)
         if not (change.changes_protocol or change.changes_metadata or change.domains):
             return None
         done = commit_alteration(snapshot, alteration)

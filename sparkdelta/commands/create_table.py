@@ -28,6 +28,7 @@ from sparkdelta.protocol.table_properties import is_append_only
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.iceberg_types import check_iceberg_types
 from sparkdelta.schema.row_rules import row_rules
+from sparkdelta.schema.written_schema import check_collations
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.configuration import TableConfiguration
@@ -155,6 +156,7 @@ def _commit(
     # The commit must follow the features that it enables.
     check_data_writable(change.after.protocol, path=store.table_root)
     check_iceberg_types(change.after.schema, change.after.iceberg_version)
+    check_collations(change.after.schema, change.after.protocol)
     _check_rules(spark, change.after, path=store.table_root)
     done = _transaction(spark, store, snapshot, change, operation).commit()
     run_commit_hooks(done)

@@ -246,16 +246,25 @@ FEATURES: dict[TableFeature, FeatureRules] = {
     TableFeature.DOMAIN_METADATA: FeatureRules(drop=Drop(removes="all metadata domains")),
     TableFeature.ICEBERG_COMPAT_V1: FeatureRules(
         needs=(TableFeature.COLUMN_MAPPING,),
-        forbids=(TableFeature.DELETION_VECTORS, TableFeature.ICEBERG_COMPAT_V2),
+        forbids=(
+            TableFeature.DELETION_VECTORS,
+            TableFeature.ICEBERG_COMPAT_V2,
+            TableFeature.ICEBERG_COMPAT_V3,
+        ),
         enabled_by=_on("delta.enableIcebergCompatV1"),
     ),
     TableFeature.ICEBERG_COMPAT_V2: FeatureRules(
         needs=(TableFeature.COLUMN_MAPPING,),
-        forbids=(TableFeature.DELETION_VECTORS, TableFeature.ICEBERG_COMPAT_V1),
+        forbids=(
+            TableFeature.DELETION_VECTORS,
+            TableFeature.ICEBERG_COMPAT_V1,
+            TableFeature.ICEBERG_COMPAT_V3,
+        ),
         enabled_by=_on("delta.enableIcebergCompatV2"),
     ),
     TableFeature.ICEBERG_COMPAT_V3: FeatureRules(
         needs=(TableFeature.COLUMN_MAPPING, TableFeature.ROW_TRACKING),
+        forbids=(TableFeature.ICEBERG_COMPAT_V1, TableFeature.ICEBERG_COMPAT_V2),
         enabled_by=_on("delta.enableIcebergCompatV3"),
     ),
     TableFeature.ICEBERG_WRITER_COMPAT_V1: FeatureRules(),
@@ -290,7 +299,9 @@ FEATURES: dict[TableFeature, FeatureRules] = {
         writable=_NO_WRITING,
         reason="writes must go to another table",
     ),
-    TableFeature.COLLATIONS: FeatureRules(("collations-preview",)),
+    TableFeature.COLLATIONS: FeatureRules(
+        ("collations-preview",), needs=(TableFeature.DOMAIN_METADATA,)
+    ),
     TableFeature.CATALOG_MANAGED: _unreadable(
         "catalogManaged-preview",
         "catalogOwned",

@@ -3,7 +3,7 @@
 References
 ----------
 PROTOCOL.md#writer-requirements-for-icebergcompatv1,
-PROTOCOL.md#writer-requirements-for-icebergcompatv2
+PROTOCOL.md#writer-requirements-for-icebergcompatv2, protocol_rfcs/iceberg-compat-v3.md
 """
 
 from __future__ import annotations
@@ -13,21 +13,30 @@ from collections.abc import Mapping, Sequence
 
 from sparkdelta.exceptions import IcebergCompatError
 from sparkdelta.protocol.actions import Protocol
-from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.protocol.table_features import FEATURES, TableFeature, is_supported
 from sparkdelta.protocol.table_properties import (
     COLUMN_MAPPING_MODE,
+    ENABLE_ROW_TRACKING,
     ColumnMappingMode,
+    RowTracking,
     column_mapping_mode,
     is_on,
+    row_tracking,
 )
 from sparkdelta.protocol.type_changes import is_supported_type_change
 
-ENABLE_ICEBERG = {1: "delta.enableIcebergCompatV1", 2: "delta.enableIcebergCompatV2"}
+ENABLE_ICEBERG = {
+    1: "delta.enableIcebergCompatV1",
+    2: "delta.enableIcebergCompatV2",
+    3: "delta.enableIcebergCompatV3",
+}
 """The property that enables each version of Iceberg compatibility."""
 
-NESTED_IDS_VERSION = 2
-"""The version that requires field ids of array elements, map keys and map values."""
+ROW_TRACKING_VERSION = 3
+"""The version that requires row tracking, and cannot be disabled."""
 
+_FIRST_WITH_NESTED_IDS = 2
+_ROW_ID, _ROW_COMMIT_VERSION = 2_147_483_540, 2_147_483_539
 _ENABLE_DELETION_VECTORS = "delta.enableDeletionVectors"
 _INTEGERS = frozenset(("byte", "short", "integer", "long"))
 _SCALE = re.compile(r"decimal\(\s*\d+\s*,\s*(\d+)\s*\)")
@@ -38,34 +47,75 @@ def is_for_iceberg(configuration: Mapping[str, str]) -> bool:
     return any(is_on(configuration, name) for name in ENABLE_ICEBERG.values())
 
 
+def needed_properties(configuration: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties that Iceberg compatibility requires and the given ones do not have."""
+    needed: dict[str, str] = {}
+    if is_for_iceberg(configuration):
+        needed[COLUMN_MAPPING_MODE] = ColumnMappingMode.NAME.value
+    if is_on(configuration, ENABLE_ICEBERG[ROW_TRACKING_VERSION]):
+        needed[ENABLE_ROW_TRACKING] = "true"
+    return {name: value for name, value in needed.items() if name not in configuration}
+
+
+def has_nested_ids(version: int | None) -> bool:
+    """True if array elements, map keys and map values need field ids.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-icebergcompatv2, protocol_rfcs/iceberg-compat-v3.md
+    """
+    return version is not None and version >= _FIRST_WITH_NESTED_IDS
+
+
+def row_tracking_ids(version: int | None, tracking: RowTracking) -> dict[str, int]:
+    """Return the field ids that columns with row ids and row commit versions must have in files.
+
+    References
+    ----------
+    protocol_rfcs/iceberg-compat-v3.md
+    """
+    if version is None or version < ROW_TRACKING_VERSION:
+        return {}
+    ids = (
+        (tracking.row_id_column, _ROW_ID),
+        (tracking.row_commit_version_column, _ROW_COMMIT_VERSION),
+    )
+    return {name: number for name, number in ids if name is not None}
+
+
 def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int | None:
     """Return the active version of Iceberg compatibility, or None.
 
     Raises
     ------
     IcebergCompatError
-        If both versions are active, or the table violates the requirements of the active one.
+        If two versions are active, or the table violates the requirements of the active one.
 
     References
     ----------
     PROTOCOL.md#writer-requirements-for-icebergcompatv1,
-    PROTOCOL.md#writer-requirements-for-icebergcompatv2
+    PROTOCOL.md#writer-requirements-for-icebergcompatv2, protocol_rfcs/iceberg-compat-v3.md
     """
-    active = [
-        version
+    active = {
+        TableFeature(f"icebergCompatV{version}"): version
         for version, name in ENABLE_ICEBERG.items()
         if is_on(configuration, name)
         and is_supported(protocol, TableFeature(f"icebergCompatV{version}"))
-    ]
+    }
     if not active:
         return None
-    version = active[0]
-    if len(active) > 1:
+    feature, version = next(iter(active.items()))
+    forbidden = FEATURES[feature].forbids
+    if active.keys() & set(forbidden):
         raise _violation(version, "VERSION_MUTUAL_EXCLUSIVE", "another version is active as well")
     if column_mapping_mode(protocol, configuration) is ColumnMappingMode.NONE:
         problem = f"{COLUMN_MAPPING_MODE} must be name or id"
         raise _violation(version, "WRONG_REQUIRED_TABLE_PROPERTY", problem)
-    if is_supported(protocol, TableFeature.DELETION_VECTORS):
+    if version == ROW_TRACKING_VERSION and not row_tracking(protocol, configuration).enabled:
+        problem = f"{ENABLE_ROW_TRACKING} must be true"
+        raise _violation(version, "WRONG_REQUIRED_TABLE_PROPERTY", problem)
+    vectors = TableFeature.DELETION_VECTORS
+    if vectors in forbidden and is_supported(protocol, vectors):
         if version == 1:
             problem = "the table supports deletion vectors"
             raise _violation(version, "INCOMPATIBLE_TABLE_FEATURE", problem)
@@ -101,6 +151,18 @@ def check_iceberg_partitioning(
     if version is not None and before and names[0] != names[1]:
         problem = f"the table is partitioned by ({', '.join(before)}), not by ({', '.join(after)})"
         raise _violation(version, "REPLACE_TABLE_CHANGE_PARTITION_NAMES", problem)
+
+
+def check_still_compatible(before: int | None, after: int | None) -> None:
+    """Raise if a table loses an Iceberg compatibility that cannot be disabled.
+
+    Raises
+    ------
+    IcebergCompatError
+    """
+    if before == ROW_TRACKING_VERSION != after:
+        problem = f"{ENABLE_ICEBERG[ROW_TRACKING_VERSION]} cannot be disabled"
+        raise _violation(ROW_TRACKING_VERSION, "CANNOT_BE_DISABLED", problem)
 
 
 def is_iceberg_type_change(from_type: str, to_type: str) -> bool:

@@ -19,7 +19,7 @@ from sparkdelta.exceptions import (
     UnsupportedFeaturesInConfigError,
 )
 from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
-from sparkdelta.protocol.iceberg_compatibility import is_for_iceberg
+from sparkdelta.protocol.iceberg_compatibility import needed_properties
 from sparkdelta.protocol.isolation_levels import ISOLATION_LEVEL, table_isolation_level
 from sparkdelta.protocol.retention import (
     DELETED_FILE_RETENTION,
@@ -38,12 +38,11 @@ from sparkdelta.protocol.table_features import (
 from sparkdelta.protocol.table_properties import (
     AUTO_COMPACT,
     AUTO_OPTIMIZE,
-    COLUMN_MAPPING_MODE,
     ENABLE_ROW_TRACKING,
     OPTIMIZE_WRITE,
     SUSPEND_ROW_TRACKING,
     TARGET_FILE_SIZE,
-    ColumnMappingMode,
+    WRITE_PARTITION_COLUMNS,
     is_on,
     target_file_size,
 )
@@ -79,7 +78,8 @@ class RequestedProperties:
 def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     """Check the properties that a user sets for a new table.
 
-    Iceberg compatibility enables column mapping by name unless a mode is set.
+    Iceberg compatibility enables column mapping by name and, in version 3, row tracking, unless
+    they are set.
 
     Raises
     ------
@@ -92,8 +92,7 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     """
     requested = changed_properties(properties)
     configuration = dict(requested.configuration)
-    if is_for_iceberg(configuration):
-        configuration.setdefault(COLUMN_MAPPING_MODE, ColumnMappingMode.NAME.value)
+    configuration |= needed_properties(configuration)
     check_retention(configuration)
     check_row_tracking(configuration)
     return replace(requested, configuration=configuration)
@@ -248,6 +247,7 @@ _RULES: dict[str, Check] = {
             "delta.enableInCommitTimestamps", "delta.enableMaterializePartitionColumnsFeature",
             "delta.enableRowTracking", "delta.enableTypeWidening", SUSPEND_ROW_TRACKING,
             "delta.enableVariantShredding", _IGNORE_DEFAULTS, "delta.randomizeFilePrefixes",
+            WRITE_PARTITION_COLUMNS,
         ),
         _boolean,
     ),

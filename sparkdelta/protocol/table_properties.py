@@ -46,6 +46,7 @@ ENABLE_ROW_TRACKING = "delta.enableRowTracking"
 SUSPEND_ROW_TRACKING = "delta.rowTrackingSuspended"
 ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 ROW_COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
+WRITE_PARTITION_COLUMNS = "delta.writePartitionColumnsToParquet"
 PROTECTED_VERSION = "delta.requireCheckpointProtectionBeforeVersion"
 
 

@@ -14,8 +14,6 @@ from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.table_features import TableFeature, check_writable, is_supported
 
 _NEVER_WRITTEN = (
-    TableFeature.COLLATIONS,
-    TableFeature.ICEBERG_COMPAT_V3,
     TableFeature.ICEBERG_WRITER_COMPAT_V1,
     TableFeature.ICEBERG_WRITER_COMPAT_V3,
 )

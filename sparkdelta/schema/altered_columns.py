@@ -162,28 +162,40 @@ def with_changed_column(
     return _with_struct(schema, path[:-1], changed)
 
 
-def with_wider_type(schema: StructType, path: ColumnPath, data_type: DataType) -> StructType:
+def with_wider_type(
+    schema: StructType, path: ColumnPath, data_type: DataType, *, is_recorded: bool = True
+) -> StructType:
     """Return the schema with another type at a path; the nearest field records the change.
+
+    Parameters
+    ----------
+    is_recorded
+        False for a change that readers need not know of.
 
     References
     ----------
     PROTOCOL.md#type-change-metadata
     """
-    widened, _ = _widened(schema, path, data_type, ())
+    widened, _ = _widened(schema, path, data_type, () if is_recorded else None)
     assert isinstance(widened, StructType)
     return widened
 
 
 def _widened(
-    before: DataType, path: ColumnPath, after: DataType, trail: ColumnPath
+    before: DataType, path: ColumnPath, after: DataType, trail: ColumnPath | None
 ) -> tuple[DataType, dict[str, object] | None]:
-    """The type with another one at a path, and the change that its field has to record."""
+    """The type with another one at a path, and the change that its field has to record; none
+    without a trail.
+    """
     if not path:
+        if trail is None:
+            return after, None
         types = {"fromType": before.jsonValue(), "toType": after.jsonValue()}
         return after, {**types, **({"fieldPath": ".".join(trail)} if trail else {})}
     name, rest = path[0], path[1:]
     if not isinstance(before, StructType):
-        changed = {n: _widened(t, rest, after, (*trail, n)) for n, t in parts(before) if n == name}
+        inner_trail = None if trail is None else (*trail, name)
+        changed = {n: _widened(t, rest, after, inner_trail) for n, t in parts(before) if n == name}
         inner = [changed[n][0] if n == name else t for n, t in parts(before)]
         return with_parts(before, inner), changed[name][1]
     fields = []
@@ -191,7 +203,7 @@ def _widened(
         if field.name != name:
             fields.append(field)
             continue
-        data_type, change = _widened(field.dataType, rest, after, ())
+        data_type, change = _widened(field.dataType, rest, after, None if trail is None else ())
         metadata = dict(field.metadata or {})
         if change is not None:
             metadata[TYPE_CHANGES] = [*metadata.get(TYPE_CHANGES, ()), change]

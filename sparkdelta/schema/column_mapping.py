@@ -8,6 +8,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.exceptions import ColumnMappingError
 from sparkdelta.protocol.table_properties import ColumnMappingMode
+from sparkdelta.schema.table_schema import without_collations
 from sparkdelta.schema.type_folds import transformed, with_fields
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
@@ -54,8 +55,8 @@ def physical_path(
 
 
 def physical_type(data_type: DataType, mode: ColumnMappingMode) -> DataType:
-    """Return a type as data files store it: physical names at every level and, in `id` mode, field
-    ids under the metadata key that Spark's Parquet reader uses.
+    """Return a type as data files store it: physical names at every level, plain strings and, in
+    `id` mode, field ids under the metadata key that Spark's Parquet reader uses.
 
     Everything is nullable: a file may contain nulls that the schema forbids, and an optimizer that
     relies on non-nullability would return wrong rows. A field without an id in `id` mode is matched
@@ -68,7 +69,7 @@ def physical_type(data_type: DataType, mode: ColumnMappingMode) -> DataType:
             metadata[PARQUET_FIELD_ID] = field.metadata[COLUMN_ID]
         return StructField(physical_name(field, mode), field.dataType, True, metadata)
 
-    return transformed(data_type, field=physical, nullable=True)
+    return without_collations(transformed(data_type, field=physical, nullable=True))
 
 
 def physical_field(field: StructField, mode: ColumnMappingMode) -> StructField:

@@ -18,6 +18,7 @@ from pyspark.sql.types import (
     FloatType,
     IntegerType,
     LongType,
+    NullType,
     ShortType,
     StructField,
     StructType,
@@ -34,7 +35,7 @@ _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 
 def merged_schema(table: StructType, rows: StructType, *, widening: bool = False) -> StructType:
     """Merge the schema of rows into that of a table: new columns and fields are appended as
-    nullable, and types are widened if allowed.
+    nullable, `void` gets the type of the rows, and types are widened if allowed.
 
     `matched_columns` checks if the rows fit the merged schema.
 
@@ -73,6 +74,8 @@ def _merged_field(table: StructField, rows: StructField, *, widening: bool) -> S
 
 
 def _merged_type(table: DataType, rows: DataType, *, widening: bool) -> DataType:
+    if isinstance(table, NullType):
+        return clean_field(StructField("", rows)).dataType
     if isinstance(table, StructType) and isinstance(rows, StructType):
         return merged_schema(table, rows, widening=widening)
     if inner := parts_together(table, rows):
@@ -114,5 +117,5 @@ def _changes(
     if inner := parts_together(before, after):
         for name, old, new in inner:
             yield from _changes(f"{path}.{name}", old, new)
-    elif not isinstance(before, StructType) and before != after:
+    elif not isinstance(before, StructType | NullType) and before != after:
         yield path.lstrip("."), before, after

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql.types import DataType, StructType, VariantType
+from pyspark.sql.types import DataType, NullType, StructType, VariantType
 
 from sparkdelta.exceptions import ColumnNotFoundError
 from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
@@ -34,7 +34,8 @@ def statistics_columns(
     """
     partitions = {name.lower() for name in partition_columns}
     data = StructType([field for field in schema.fields if field.name.lower() not in partitions])
-    paths = [path for path, kind in leaves(data) if not isinstance(kind, VariantType)]
+    without = VariantType | NullType
+    paths = [path for path, kind in leaves(data) if not isinstance(kind, without)]
     named = configuration.get(STATISTICS_COLUMNS)
     if named is not None:
         wanted = [_lower(path) for path in column_list(STATISTICS_COLUMNS, named)]

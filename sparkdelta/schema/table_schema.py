@@ -18,7 +18,9 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.exceptions import (
+    EmptySchemaWriteError,
     InvalidSchemaError,
+    NestedVoidError,
     PartitionColumnNotFoundError,
     SchemaNotSetError,
     UnsupportedDataTypeError,
@@ -125,6 +127,16 @@ def as_nullable(data_type: DataType) -> DataType:
     return transformed(data_type, field=_plain_field, leaf=_plain_leaf, nullable=True)
 
 
+def without_collations(data_type: DataType) -> DataType:
+    """Return the type with plain strings at every level."""
+    return transformed(data_type, leaf=_plain_leaf)
+
+
+def has_collations(data_type: DataType) -> bool:
+    """True if a string at any level has a collation."""
+    return without_collations(data_type) != data_type
+
+
 def _plain_field(field: StructField) -> StructField:
     return StructField(field.name, field.dataType)
 
@@ -132,6 +144,33 @@ def _plain_field(field: StructField) -> StructField:
 def _plain_leaf(data_type: DataType) -> DataType:
     # A collation affects comparisons but not the stored values.
     return StringType() if isinstance(data_type, StringType) else data_type
+
+
+def stored_schema(schema: StructType) -> StructType:
+    """Return the part of a table's schema that new data files hold.
+
+    Raises
+    ------
+    NestedVoidError, EmptySchemaWriteError
+        `void` is where writers must refuse it.
+
+    References
+    ----------
+    PROTOCOL.md#void-type
+    """
+    for path, data_type in types_within(schema):
+        column = ".".join(path) or "the table"
+        error: type[UnsupportedDataTypeError] | None = None
+        if isinstance(data_type, ArrayType | MapType):
+            if any(isinstance(inner, NullType) for _, inner in types_within(data_type)):
+                error = NestedVoidError
+        elif isinstance(data_type, StructType) and without_void(data_type) is None:
+            error = EmptySchemaWriteError
+        if error is not None:
+            raise error(column=column, data_type=data_type.simpleString())
+    stored = without_void(without_collations(schema))
+    assert isinstance(stored, StructType)
+    return stored
 
 
 def without_void(data_type: DataType) -> DataType | None:

@@ -42,15 +42,17 @@ from sparkdelta.exceptions import (
     NoDataColumnError,
     UnsupportedDataTypeError,
 )
+from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.store_assignment import can_assign
-from sparkdelta.schema.table_schema import as_nullable
-from sparkdelta.schema.type_folds import parts, types_within
+from sparkdelta.schema.table_schema import has_collations
+from sparkdelta.schema.type_folds import parts, transformed, types_within
 
 _INVALID_CHARACTERS = set(" ,;{}()\n\t=")
 _WRITABLE = (
     BinaryType, BooleanType, ByteType, DateType, DecimalType, DoubleType, FloatType, IntegerType,
-    LongType, ShortType, StringType, TimestampNTZType, TimestampType,
+    LongType, NullType, ShortType, StringType, TimestampNTZType, TimestampType,
     VariantType,
 )  # fmt: skip
 
@@ -76,20 +78,39 @@ def new_table_schema(schema: StructType, *, any_names: bool = False) -> StructTy
     return StructType([clean_field(field) for field in schema.fields])
 
 
-def check_columns(schema: StructType, *, any_names: bool = False, with_void: bool = False) -> None:
+def check_columns(schema: StructType, *, any_names: bool = False) -> None:
     """Raise if names differ only in case, a name is invalid in Parquet, or a type cannot be
     written.
+
+    `void` is written by leaving it out, see `stored_schema`.
     """
     for path, data_type in types_within(schema):
         if isinstance(data_type, StructType):
             _check_names(data_type, path, any_names=any_names)
-        elif not (
-            parts(data_type)
-            or _is_writable(data_type)
-            or (with_void and isinstance(data_type, NullType))
-        ):
+        elif not (parts(data_type) or _is_writable(data_type)):
             raise UnsupportedDataTypeError(
                 column=".".join(path), data_type=data_type.simpleString()
+            )
+
+
+def check_collations(schema: StructType, protocol: Protocol) -> None:
+    """Raise if a column has a collation, and the table does not support them.
+
+    Raises
+    ------
+    UnsupportedDataTypeError
+
+    References
+    ----------
+    protocol_rfcs/collated-string-type.md
+    """
+    if is_supported(protocol, TableFeature.COLLATIONS):
+        return
+    for field in schema.fields:
+        if has_collations(field.dataType):
+            raise UnsupportedDataTypeError(
+                column=field.name,
+                data_type=f"{field.dataType.simpleString()} (without the table feature collations)",
             )
 
 
@@ -161,7 +182,7 @@ def matched_columns(
     ----------
     PROTOCOL.md#schema-serialization-format
     """
-    check_columns(rows, any_names=any_names, with_void=True)  # NULL can be assigned to any type
+    check_columns(rows, any_names=any_names)
     row_fields = {field.name.lower(): field for field in rows.fields}
     table_names = {field.name.lower() for field in table.fields}
     unknown = [field.name for name, field in row_fields.items() if name not in table_names]
@@ -183,8 +204,7 @@ def matched_columns(
 
 def _is_writable(data_type: DataType) -> bool:
     if isinstance(data_type, StringType):
-        is_plain = not isinstance(data_type, CharType | VarcharType)
-        return is_plain and data_type == StringType()  # collations are a separate table feature
+        return not isinstance(data_type, CharType | VarcharType)
     return type(data_type) in _WRITABLE
 
 
@@ -203,4 +223,8 @@ def clean_field(field: StructField) -> StructField:
 def _clean_type(data_type: DataType) -> DataType:
     if isinstance(data_type, StructType):
         return StructType([clean_field(field) for field in data_type.fields])
-    return as_nullable(data_type)
+    return transformed(data_type, field=_bare_field, nullable=True)
+
+
+def _bare_field(field: StructField) -> StructField:
+    return StructField(field.name, field.dataType)

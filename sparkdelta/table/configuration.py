@@ -13,11 +13,13 @@ from sparkdelta.protocol.iceberg_compatibility import iceberg_version
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import TableFeature, check_readable, is_supported
 from sparkdelta.protocol.table_properties import (
+    WRITE_PARTITION_COLUMNS,
     ColumnMappingMode,
     InCommitTimestamps,
     RowTracking,
     column_mapping_mode,
     in_commit_timestamps,
+    is_on,
     named_column_mapping_mode,
     row_tracking,
 )
@@ -115,15 +117,18 @@ class TableConfiguration:
 
     @property
     def stores_partition_columns(self) -> bool:
-        """True if new data files must hold the partition columns, too.
+        """True if new data files hold the partition columns, too: a feature requires it, or the
+        table asks for it.
 
         References
         ----------
         PROTOCOL.md#writer-requirements-for-icebergcompatv1,
         protocol_rfcs/materialize-partition-columns.md
         """
-        return self.iceberg_version is not None or is_supported(
-            self.protocol, TableFeature.MATERIALIZE_PARTITION_COLUMNS
+        return (
+            self.iceberg_version is not None
+            or is_supported(self.protocol, TableFeature.MATERIALIZE_PARTITION_COLUMNS)
+            or is_on(self.properties, WRITE_PARTITION_COLUMNS)
         )
 
     @property

@@ -15,8 +15,9 @@ from sparkdelta.engine.driver import delta_errors
 from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import StorageError
+from sparkdelta.frames.rows.stored_rows import with_void_columns, without_void_columns
 from sparkdelta.protocol.log_files import staging_directory
-from sparkdelta.schema.table_schema import as_nullable
+from sparkdelta.schema.table_schema import as_nullable, without_void
 from sparkdelta.storage.log_store import FileEntry, LogStore, log_path
 from sparkdelta.storage.parquet import PARQUET_OPTIONS
 from sparkdelta.table.log.listing import read_options
@@ -58,12 +59,18 @@ class Staging:
         options = read_options(self.store, {})
         with delta_errors(None), named_jobs(self.spark, f"staged rows ({part})"):
             engine_of(rows.sparkSession).write_parquet(
-                rows, target, partition_by=(), options=options, settings={}
+                without_void_columns(rows, rows.schema),
+                target,
+                partition_by=(),
+                options=options,
+                settings={},
             )
         reader = self.spark.read.options(**options, **PARQUET_OPTIONS)
         schema = as_nullable(rows.schema)
+        stored = without_void(schema)
         assert isinstance(schema, StructType)
-        return reader.schema(schema).parquet(target)
+        assert isinstance(stored, StructType)
+        return with_void_columns(reader.schema(stored).parquet(target), schema)
 
     def size_bytes(self, part: str) -> int:
         """The size of the Parquet files of a part."""

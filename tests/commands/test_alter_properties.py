@@ -138,7 +138,7 @@ def test_column_mapping_is_removed(spark: SparkSession, table_path: str, unsets:
         ({"delta.constraints.c": "id > 0"}, AddConstraintsError),
         ({"delta.columnMapping.maxColumnId": "1"}, UnknownConfigurationError),
         ({"delta.feature.clustering": "supported"}, ClusteringFeatureError),
-        ({"delta.feature.collations": "supported"}, WriteNotImplementedError),
+        ({"delta.feature.icebergWriterCompatV1": "supported"}, WriteNotImplementedError),
         ({"delta.columnMapping.mode": "id"}, ColumnMappingModeChangeError),
         ({"delta.enableChangeDataFeed": "true"}, ChangeDataColumnsError),
         ({"delta.enableIcebergCompatV2": "true", **MAPPED}, IcebergCompatError),

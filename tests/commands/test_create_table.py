@@ -254,7 +254,7 @@ def broken(builder: Any, how: str) -> Any:
         "a bad type": lambda b: b.addColumn("b", "ARRAY<VARCHAR(3)>"),
         "partition": lambda b: b.partitionedBy("b"),
         "property": lambda b: b.property("delta.appendOnli", "true"),
-        "iceberg": lambda b: b.property("delta.enableIcebergCompatV3", "true"),
+        "iceberg": lambda b: b.property("delta.feature.icebergWriterCompatV3", "supported"),
         "no cluster column": lambda b: b.clusterBy("b"),
         "cluster twice": lambda b: b.clusterBy("a", "A"),
         "cluster type": lambda b: b.clusterBy("z"),

@@ -11,7 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
+from sparkdelta import (
+    DeltaTable,
+    alter_table,
+    load_snapshot,
+    optimize,
+    read_delta,
+    write_delta,
+)
 from sparkdelta.exceptions import IcebergCompatError
 from sparkdelta.table.write import file_descriptions
 from sparkdelta.workers.parquet_schema import Node, file_schema
@@ -19,7 +26,7 @@ from tests.commands.test_write import commit, rows
 from tests.commands.test_write_schemas import fields, mapping
 from tests.support.spark_jobs import counted_jobs
 
-V1, V2 = "delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2"
+V1, V2, V3 = (f"delta.enableIcebergCompatV{version}" for version in (1, 2, 3))
 NESTED = "delta.columnMapping.nested.ids"
 FLAT = (
     "SELECT 1 AS p, 'a' AS s, named_struct('x', 2) AS t, TIMESTAMP'2024-01-01 00:00:00Z' AS `at p`"
@@ -157,6 +164,8 @@ def test_many_files_with_nested_ids(
         ("SELECT array(1) AS a", {V1: "true"}, "UNSUPPORTED_DATA_TYPE"),
         ("SELECT named_struct('m', map(1, 2)) AS a", {V1: "true"}, "UNSUPPORTED_DATA_TYPE"),
         ("SELECT parse_json('1') AS a", {V2: "true"}, "UNSUPPORTED_DATA_TYPE"),
+        ("SELECT 1 AS a", {V3: "true", "delta.enableRowTracking": "false"},
+         "WRONG_REQUIRED_TABLE_PROPERTY"),
         ("SELECT 1 AS a", {V1: "true", V2: "true"}, "VERSION_MUTUAL_EXCLUSIVE"),
         ("SELECT 1 AS a", {V2: "true", "delta.columnMapping.mode": "none"},
          "WRONG_REQUIRED_TABLE_PROPERTY"),
@@ -180,6 +189,50 @@ def test_what_such_a_table_excludes(  # type: ignore[no-untyped-def]
         assert raised.value.violation == violation
         assert raised.value.getCondition() == "DELTA_ICEBERG_COMPAT_VIOLATION"
     assert not Path(table_path).exists()
+
+
+def test_version_3(spark: SparkSession, table_path: str) -> None:
+    """protocol_rfcs/iceberg-compat-v3.md: rows are tracked, in columns with ids of their own;
+    variants and deletion vectors are allowed."""
+    frame = spark.sql(
+        "SELECT id AS n, array(int(id)) AS l, parse_json('1') AS v, 'x' AS p FROM range(0, 4, 1, 1)"
+    )
+    properties = {V3: "true", "delta.enableDeletionVectors": "true"}
+    write_delta(frame, table_path, partition_by=["p"], properties=properties)
+    features = load_snapshot(spark, table_path).protocol.writer_features or ()
+    assert {"icebergCompatV3", "rowTracking", "columnMapping", "domainMetadata"} <= set(features)
+    table = DeltaTable.forPath(spark, table_path)
+    table.delete("n = 0")
+    assert commit(table_path, 1)["add"][0]["deletionVector"]
+    optimize(spark, table_path)
+    [(add, file)] = columns_of(table_path, 2)
+    tracking = load_snapshot(spark, table_path).configuration.row_tracking
+    ids = {child.name: child.field_id for child in file.children}
+    assert ids[tracking.row_id_column or ""] == 2147483540
+    assert ids[tracking.row_commit_version_column or ""] == 2147483539
+    schema = fields(table_path, 0)
+    assert [ids[mapping(schema[c])[0]] for c in schema] == [mapping(schema[c])[1] for c in schema]
+    [stored] = [c for c in file.children if c.name == mapping(schema["l"])[0]]
+    assert nested_ids(stored) == list(schema["l"]["metadata"][NESTED].values())
+    assert json.loads(add["stats"])["numRecords"] == 3
+    read = read_delta(spark, table_path, columns=["n", "l", "p", "_metadata.row_id"])
+    assert sorted(map(tuple, read.collect())) == [(n, [n], "x", n) for n in (1, 2, 3)]
+    # It stays so, and defaults are literals.
+    altered = alter_table(spark, table_path)
+    for statement, violation in (
+        (lambda: altered.set_properties({V3: "false"}), "CANNOT_BE_DISABLED"),
+        (lambda: altered.unset_properties([V3]), "CANNOT_BE_DISABLED"),
+        (lambda: altered.set_properties({"delta.enableRowTracking": "false"}),
+         "WRONG_REQUIRED_TABLE_PROPERTY"),
+        (lambda: altered.change_column("n", default="length('a')"), "UNSUPPORTED_DEFAULT"),
+        (lambda: write_delta(frame, table_path, mode="overwrite", overwrite_schema=True),
+         "REPLACE_TABLE_CHANGE_PARTITION_NAMES"),
+    ):  # fmt: skip
+        with pytest.raises(IcebergCompatError) as raised:
+            statement()
+        assert raised.value.violation == violation
+    altered.change_column("n", default="-1")
+    assert load_snapshot(spark, table_path).version == 3
 
 
 def test_what_becomes_of_such_a_table(spark: SparkSession, table_path: str) -> None:

@@ -57,6 +57,18 @@ def test_files_hold_partition_columns(spark: SparkSession, table_path: str) -> N
     ]  # fmt: skip
 
 
+def test_a_property_asks_for_them(spark: SparkSession, table_path: str) -> None:
+    """delta.writePartitionColumnsToParquet, which needs no table feature."""
+    write_delta(spark.sql(ROWS), table_path, partition_by=["p"])
+    assert stored(table_path) == [["n"]] * 3
+    table = alter_table(spark, table_path)
+    table.set_properties({"delta.writePartitionColumnsToParquet": "true"})
+    assert load_snapshot(spark, table_path).protocol.writer_features is None
+    write_delta(spark.sql(ROWS), table_path, mode="overwrite")
+    assert stored(table_path) == [["n", "p"]] * 3
+    assert read_delta(spark, table_path).count() == 4
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("mapping", ["none", "id"])
 def test_every_way_to_write(spark: SparkSession, table_path: str, mapping: str) -> None:

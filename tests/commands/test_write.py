@@ -281,7 +281,7 @@ def test_new_columns(spark: SparkSession, table_path: str) -> None:
     for sql, error in (
         ("SELECT '1' AS age, 1 AS more", MergeFieldsError),
         ("SELECT 1 AS `m m`", InvalidColumnNameError),
-        ("SELECT null AS more", UnsupportedDataTypeError),
+        ("SELECT array(null) AS more, 'a' AS p", UnsupportedDataTypeError),
     ):
         with pytest.raises(error):
             write_delta(spark.sql(sql), table_path, mode="append", merge_schema=True)
@@ -304,7 +304,7 @@ def test_new_columns(spark: SparkSession, table_path: str) -> None:
         ("SELECT 1 AS a", {"properties": {"delta.enableRowTrackin": "true"}},
          UnknownConfigurationError),
         ("SELECT 1 AS a", {"properties": {"delta.checkpointInterval": "0"}}, InvalidArgumentError),
-        ("SELECT 1 AS a", {"properties": {"delta.enableIcebergCompatV3": "true"}},
+        ("SELECT 1 AS a", {"properties": {"delta.feature.icebergWriterCompatV1": "supported"}},
          WriteNotImplementedError),
         ("SELECT 1 AS a", {"properties": {"delta.dataSkippingStatsColumns": "b"}},
          ColumnNotFoundError),
@@ -326,7 +326,7 @@ def test_what_no_table_can_be_made_of(spark, table_path, sql, options, error) ->
 @pytest.mark.parametrize(
     ("protocol", "configuration", "field", "named"),
     [
-        ((1, 7, ["icebergCompatV3"]), {}, {}, "icebergCompatV3"),
+        ((1, 7, ["icebergWriterCompatV3"]), {}, {}, "icebergWriterCompatV3"),
     ],
 )  # fmt: skip
 def test_what_is_not_implemented_is_named(  # type: ignore[no-untyped-def]

@@ -6,12 +6,14 @@ from sparkdelta.exceptions import IcebergCompatError
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.iceberg_compatibility import (
     check_iceberg_partitioning,
+    check_still_compatible,
     iceberg_version,
     is_iceberg_type_change,
 )
 from sparkdelta.protocol.property_rules import requested_properties
 
-V1, V2 = "delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2"
+V1, V2, V3 = (f"delta.enableIcebergCompatV{version}" for version in (1, 2, 3))
+TRACKED = "delta.enableRowTracking"
 MAPPED = {"delta.columnMapping.mode": "id"}
 VECTORS = "delta.enableDeletionVectors"
 
@@ -31,8 +33,10 @@ def protocol(*features):
         (("icebergCompatV2",), {V2: "TRUE", **MAPPED}, 2),
         (("icebergCompatV1", "icebergCompatV2"), {V1: "true", V2: "false", **MAPPED}, 1),
         (("icebergCompatV2", "deletionVectors"), {V2: "true", **MAPPED}, 2),
+        (("icebergCompatV3", "rowTracking", "deletionVectors"),
+         {V3: "true", TRACKED: "true", VECTORS: "true", **MAPPED}, 3),
     ],
-)
+)  # fmt: skip
 def test_what_is_active(features, configuration, version):
     assert iceberg_version(protocol(*features), configuration) == version
 
@@ -49,6 +53,10 @@ def test_what_is_active(features, configuration, version):
          "INCOMPATIBLE_TABLE_FEATURE"),
         (("icebergCompatV2", "deletionVectors"), {V2: "true", VECTORS: "true", **MAPPED},
          "DELETION_VECTORS_SHOULD_BE_DISABLED"),
+        (("icebergCompatV2", "icebergCompatV3", "rowTracking"),
+         {V2: "true", V3: "true", TRACKED: "true", **MAPPED}, "VERSION_MUTUAL_EXCLUSIVE"),
+        (("icebergCompatV3", "rowTracking"), {V3: "true", **MAPPED},
+         "WRONG_REQUIRED_TABLE_PROPERTY"),
     ],
 )  # fmt: skip
 def test_what_it_excludes(features, configuration, violation):
@@ -77,6 +85,15 @@ def test_other_partition_columns(version, before, after, is_refused):
     assert raised.value.violation == "REPLACE_TABLE_CHANGE_PARTITION_NAMES"
 
 
+def test_version_3_stays():
+    for before, after in ((None, 3), (3, 3), (2, None), (1, 2)):
+        check_still_compatible(before, after)
+    for after in (None, 2):
+        with pytest.raises(IcebergCompatError) as raised:
+            check_still_compatible(3, after)
+        assert raised.value.violation == "CANNOT_BE_DISABLED"
+
+
 def test_type_changes():
     """Type Widening: those of Iceberg alone."""
     for good in (("float", "double"), ("short", "integer"), ("decimal(3,1)", "decimal(9,1)"),
@@ -97,3 +114,6 @@ def test_such_a_table_maps_its_columns():
             name: "true", **MAPPED,
         }  # fmt: skip
         assert requested_properties({name: "false"}).configuration == {name: "false"}
+    assert requested_properties({V3: "true", **MAPPED}).configuration == {
+        V3: "true", TRACKED: "true", **MAPPED,
+    }  # fmt: skip

@@ -12,7 +12,8 @@ NO_OBSTACLE = [
     "identityColumns", "allowColumnDefaults", "columnMapping", "deletionVectors", "timestampNtz",
     "v2Checkpoint", "vacuumProtocolCheck", "typeWidening", "domainMetadata", "inCommitTimestamp",
     "checkpointProtection", "clustering", "rowTracking", "variantType", "variantShredding",
-    "icebergCompatV1", "icebergCompatV2", "materializePartitionColumns",
+    "icebergCompatV1", "icebergCompatV2", "icebergCompatV3", "materializePartitionColumns",
+    "collations",
 ]  # fmt: skip
 
 
@@ -29,10 +30,10 @@ def test_every_feature_is_thought_of(name):
 
 
 def test_everything_that_is_missing_is_named():
-    protocol = Protocol(2, 7, None, ("columnMapping", "icebergCompatV3", "icebergWriterCompatV1"))
+    protocol = Protocol(2, 7, None, ("icebergWriterCompatV3", "icebergWriterCompatV1"))
     with pytest.raises(WriteNotImplementedError) as raised:
         check_data_writable(protocol, path="/t")
-    assert raised.value.missing == ("icebergCompatV3", "icebergWriterCompatV1")
+    assert raised.value.missing == ("icebergWriterCompatV1", "icebergWriterCompatV3")
 
 
 def test_unknown_features():

@@ -20,13 +20,18 @@ from pyspark.sql.types import (
 
 from sparkdelta.exceptions import (
     DuplicateColumnsError,
+    EmptySchemaWriteError,
     InvalidColumnNameError,
     InvalidPartitionColumnError,
     MergeFieldsError,
     MetadataMismatchError,
+    NestedVoidError,
     UnsupportedDataTypeError,
 )
+from sparkdelta.protocol.actions import Protocol
+from sparkdelta.schema.table_schema import stored_schema
 from sparkdelta.schema.written_schema import (
+    check_collations,
     check_columns,
     check_partition_columns,
     matched_columns,
@@ -71,13 +76,40 @@ def test_a_new_table_promises_nothing():
 
 @pytest.mark.parametrize(
     "data_type",
-    [NullType(), CharType(3), VarcharType(3), StringType("UTF8_LCASE"), StructType([])],
+    [CharType(3), VarcharType(3), StructType([])],
 )
 @pytest.mark.parametrize("wrap", [lambda t: t, ArrayType, lambda t: MapType(StringType(), t),
                                   lambda t: struct(x=t)])  # fmt: skip
 def test_types_that_are_not_written(data_type, wrap):
     with pytest.raises(UnsupportedDataTypeError):
         check_columns(struct(a=wrap(data_type)))
+
+
+def test_where_void_is_not_written():
+    """Void Type: in arrays and maps, and where nothing would be left."""
+    void, text = NullType(), StringType("UTF8_LCASE")
+    for wrong in (
+        ArrayType(void),
+        MapType(text, struct(v=void)),
+        ArrayType(struct(v=void, x=text)),
+    ):
+        with pytest.raises(NestedVoidError):
+            stored_schema(struct(a=LongType(), b=struct(c=LongType(), d=wrong)))
+    for nothing in (struct(v=void), struct(a=LongType(), s=struct(v=void, t=struct(v=void)))):
+        with pytest.raises(EmptySchemaWriteError):
+            stored_schema(nothing)
+    schema = struct(v=void, a=LongType(), s=struct(v=void, x=text))
+    check_columns(schema)
+    assert stored_schema(schema) == struct(a=LongType(), s=struct(x=StringType()))
+
+
+def test_collations_need_their_feature():
+    schema = struct(a=LongType(), s=struct(x=ArrayType(StringType("UTF8_LCASE"))))
+    check_columns(schema)
+    check_collations(schema, Protocol(1, 7, None, ("collations", "domainMetadata")))
+    check_collations(struct(a=StringType()), Protocol(1, 2))
+    with pytest.raises(UnsupportedDataTypeError):
+        check_collations(schema, Protocol(1, 7, None, ("domainMetadata",)))
 
 
 @pytest.mark.parametrize(

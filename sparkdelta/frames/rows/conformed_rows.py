@@ -27,7 +27,7 @@ from sparkdelta.schema.row_checks import forbidden_values
 from sparkdelta.schema.row_rules import Identity, RowRules
 from sparkdelta.schema.sql_text import type_text
 from sparkdelta.schema.store_assignment import assigned
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.schema.table_schema import quoted, without_collations, without_void
 
 _ROW = "\0"
 _FILLED = "sparkdelta:filled:"
@@ -178,14 +178,14 @@ def _typed(
     values
         The default and identity values of the table's columns.
     """
-    field = column.field
-    value = F.expr(f"CAST(NULL AS {type_text(field.dataType)})")
+    field, data_type = column.field, without_collations(column.field.dataType)
+    value = F.expr(f"CAST(NULL AS {type_text(data_type)})")
     if column.source is not None:
         source = quoted(column.source)
         given = rows[column.source].dataType
-        value = F.expr(assigned(source, given, field.dataType, column=field.name))
+        value = F.expr(assigned(source, given, data_type, column=field.name))
     if column.is_filled and field.name in values:
-        filled = values[field.name].cast(field.dataType)
+        filled = values[field.name].cast(data_type)
         if column.filled_where is not None:
             filled = F.when(F.expr(column.filled_where), filled).otherwise(value)
         value = filled
@@ -194,7 +194,9 @@ def _typed(
 
 def _generated(column: WrittenColumn, text: str, text_partitions: Collection[str]) -> Column:
     field = column.field
-    value = _as_stored(F.expr(text).cast(field.dataType), field, text_partitions)
+    value = _as_stored(
+        F.expr(text).cast(without_collations(field.dataType)), field, text_partitions
+    )
     if column.source is not None:
         is_filled = F.col(quoted(_FILLED + field.name))
         value = F.when(is_filled, value).otherwise(F.col(quoted(field.name)))
@@ -245,7 +247,7 @@ def _violations(
     types = {field.name: field.dataType for field in schema.fields}
     for name, expression in rules.generated.items():
         if name in given:
-            wanted = F.expr(expression).cast(types[name])
+            wanted = F.expr(expression).cast(without_collations(types[name]))
             wanted = _empty_to_null(wanted) if name in text_partitions else wanted
             yield (
                 ~F.col(quoted(name)).eqNullSafe(wanted),
@@ -273,15 +275,19 @@ def is_not_true(condition: Column) -> Column:
 
 def _checked(rows: DataFrame, violations: Sequence[tuple[Column, DeltaError]]) -> DataFrame:
     """Return the rows; a row fails the query with the error of the first condition that is true."""
-    first = F.col(quoted(rows.columns[0]))
+    # Not a column that files leave out, and its checks with it.
+    names = [f.name for f in rows.schema.fields if without_void(f.dataType) is not None]
+    first = F.col(quoted(names[0]))
     # Nondeterministic, so that Spark does not push the check below a LIMIT.
     is_row = F.spark_partition_id() >= 0
     (condition, error), *others = violations
     checked = F.when(condition & is_row, _raised(error))
     for condition, error in others:
         checked = checked.when(condition & is_row, _raised(error))
-    value = checked.otherwise(first).alias(rows.columns[0])
-    return rows.select(value, *(F.col(quoted(name)) for name in rows.columns[1:]))
+    value = checked.otherwise(first).alias(names[0])
+    return rows.select(
+        *(value if name == names[0] else F.col(quoted(name)) for name in rows.columns)
+    )
 
 
 def _raised(error: DeltaError) -> Column:

@@ -26,7 +26,7 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.protocol.change_types import CHANGE_COLUMNS
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.iceberg_compatibility import iceberg_version
+from sparkdelta.protocol.iceberg_compatibility import check_still_compatible, iceberg_version
 from sparkdelta.protocol.property_rules import (
     CONSTRAINT,
     PREFIX,
@@ -195,6 +195,7 @@ def with_properties(
             raise ColumnMappingModeChangeError(before=table.column_mapping.value, after=mode.value)
         schema = with_own_names(without_ids(schema))
     version = iceberg_version(protocol, configuration)
+    check_still_compatible(table.iceberg_version, version)
     if version is not None and version != table.iceberg_version:
         problem = "the files of a table that exists would have to be written again"
         raise IcebergCompatError(

@@ -29,8 +29,9 @@ from sparkdelta.frames.rows.conformed_rows import (
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.iceberg_types import check_iceberg_types
 from sparkdelta.schema.row_rules import Identity, RowRules, row_rules
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.schema.table_schema import quoted, stored_schema
 from sparkdelta.schema.written_schema import (
+    check_collations,
     check_columns,
     matched_columns,
 )
@@ -81,7 +82,9 @@ def match_rows(rows: StructType, table: TableConfiguration, *, path: str) -> Mat
     """
     check_data_writable(table.protocol, path=path)
     check_iceberg_types(table.schema, table.iceberg_version)
+    check_collations(table.schema, table.protocol)
     check_columns(table.schema, any_names=table.is_mapped)
+    stored_schema(table.schema)
     matched = matched_columns(table.schema, rows, path=path, any_names=table.is_mapped)
     columns = tuple(WrittenColumn(field, source) for field, source in matched)
     rules = row_rules(table.schema, table.protocol, table.properties, path=path)

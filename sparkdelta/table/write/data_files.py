@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta.engine.driver import delta_errors
 from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.protocol.iceberg_compatibility import NESTED_IDS_VERSION
+from sparkdelta.protocol.iceberg_compatibility import has_nested_ids
 from sparkdelta.protocol.log_files import data_directory
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_properties import compression as table_compression
@@ -130,8 +130,8 @@ def write_data_files(
     parent = f"{root}/{CHANGE_DATA_DIRECTORY}" if is_change_data else root
     directory = f"{parent}/{data_directory(str(uuid4()))}"
     # Spark's writer cannot give ids to elements, keys and values.
-    has_nested_ids = table.iceberg_version == NESTED_IDS_VERSION
-    field_ids = nested_field_ids(table.schema) if has_nested_ids else {}
+    with_ids = has_nested_ids(table.iceberg_version)
+    field_ids = nested_field_ids(table.schema) if with_ids else {}
     with report_orphans(root, [directory], store.table_files().delete_directory):
         if not field_ids:
             write_parquet(rows, directory, options, spark=spark, table_root=root)

@@ -15,9 +15,11 @@ from pyspark.sql import functions as F
 
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.frames.rows.physical_rows import physical_rows
+from sparkdelta.frames.rows.stored_rows import without_void_columns
 from sparkdelta.frames.rows.written_rows import written_rows
+from sparkdelta.protocol.iceberg_compatibility import row_tracking_ids
 from sparkdelta.schema.column_mapping import physical_name
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.schema.table_schema import quoted, stored_schema
 from sparkdelta.table.configuration import TableConfiguration
 
 _SHUFFLED_BYTES_PER_BYTE = 2  # rows that are shuffled are larger than in columns, by about so much
@@ -79,21 +81,23 @@ def lay_out(
     ----------
     PROTOCOL.md#writer-requirements-for-column-mapping, PROTOCOL.md#partition-value-serialization
     """
-    names = directory_names(table)
+    names, stored = directory_names(table), stored_schema(table.schema)
+    rows = without_void_columns(rows, table.schema, file_columns)
     directories = tuple(names.values())
     has_partitions = table.stores_partition_columns
     laid_out = written_rows(
-        rows, table.schema.fields, names, file_columns, with_partitions=has_partitions
+        rows, stored.fields, names, file_columns, with_partitions=has_partitions
     )
     if target_file_size is not None and is_shuffled:
         with engine_of(spark).in_table_session(laid_out) as ours:
             shuffled = ours.hint("rebalance", *(F.col(quoted(name)) for name in directories))
         laid_out = engine_of(spark).moved_here(shuffled)
     if table.is_mapped:
-        fields = table.data_fields
+        fields = [field for field in stored.fields if field.name not in names]
         if has_partitions:  # after the others, as the first version asks for
-            fields = [*fields, *(field for field in table.schema.fields if field.name in names)]
-        laid_out = physical_rows(laid_out, fields, [*file_columns, *directories])
+            fields += [field for field in stored.fields if field.name in names]
+        ids = row_tracking_ids(table.iceberg_version, table.row_tracking)
+        laid_out = physical_rows(laid_out, fields, [*file_columns, *directories], ids)
     return LaidOutRows(laid_out, directories, _settings(table, target_file_size))
 
 

@@ -7,7 +7,7 @@ PROTOCOL.md#type-widening
 
 from __future__ import annotations
 
-from pyspark.sql.types import DataType, FloatType, StructField, StructType
+from pyspark.sql.types import DataType, FloatType, NullType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import UnsupportedColumnChangeError
 from sparkdelta.protocol.predicates import ColumnPath
@@ -23,7 +23,7 @@ from sparkdelta.schema.altered_columns import (
 )
 from sparkdelta.schema.declared_columns import bounded_text
 from sparkdelta.schema.row_checks import CHAR_OR_VARCHAR, is_longer_text
-from sparkdelta.schema.written_schema import check_columns
+from sparkdelta.schema.written_schema import check_columns, clean_field
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.rule_expressions import check_unused
 
@@ -42,7 +42,7 @@ def retyped(
 
     References
     ----------
-    PROTOCOL.md#type-widening
+    PROTOCOL.md#type-widening, PROTOCOL.md#void-type
     """
     table, before, field = snapshot.configuration, type_at(schema, path), field_at(schema, path)
     stored = bounded_text(StructField("column", data_type))
@@ -55,13 +55,26 @@ def retyped(
             column=path_text(path), before=own, after=data_type.simpleString(), problem=problem
         )
 
+    def with_text(field: StructField) -> StructField:
+        return _with_text_type(field, new)
+
     old, new = metadata.get(CHAR_OR_VARCHAR), stored.metadata.get(CHAR_OR_VARCHAR)
     if stored.dataType == before:
         if old == new:
             return schema
         if field is None or not is_longer_text(old, new):
             raise refused("texts can only become longer")
-        return with_changed_column(schema, path, lambda f: _with_text_type(f, new))
+        return with_changed_column(schema, path, with_text)
+    if isinstance(before, NullType | StringType):
+        if isinstance(before, StringType):
+            if not isinstance(stored.dataType, StringType) or new is not None:
+                raise refused("texts can only become longer, or get another collation")
+            # Expressions of the table would compare otherwise.
+            check_unused(
+                snapshot.log.spark, table, [path], path=snapshot.path, is_generated_too=True
+            )
+        schema = with_wider_type(schema, path, clean_field(stored).dataType, is_recorded=False)
+        return schema if field is None else with_changed_column(schema, path, with_text)
     if not is_type_widening_enabled(table.protocol, table.properties):
         raise refused(
             "enable type widening first, set_properties({'delta.enableTypeWidening': 'true'})"

@@ -17,8 +17,9 @@ from pyspark.sql.types import StructField, StructType
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol
 from sparkdelta.protocol.iceberg_compatibility import (
-    NESTED_IDS_VERSION,
     check_iceberg_partitioning,
+    check_still_compatible,
+    has_nested_ids,
     iceberg_version,
 )
 from sparkdelta.protocol.predicates import ColumnPath
@@ -175,6 +176,7 @@ def check_replaceable(before: TableConfiguration, after: TableConfiguration) -> 
     if is_supported(before.protocol, TableFeature.CLUSTERING) and after.partition_columns:
         problem = "a clustered table cannot be replaced by a partitioned one"
         raise InvalidArgumentError(argument="partitionedBy", problem=problem)
+    check_still_compatible(before.iceberg_version, after.iceberg_version)
     check_iceberg_partitioning(
         after.iceberg_version, before.partition_columns, after.partition_columns
     )
@@ -276,6 +278,6 @@ def with_mapping(
     """
     own = {} if before is None else before.properties
     schema, last = with_column_ids(schema, max_id=int(own.get(MAX_COLUMN_ID, "0")))
-    if iceberg_version(protocol, properties) == NESTED_IDS_VERSION:
+    if has_nested_ids(iceberg_version(protocol, properties)):
         schema, last = with_nested_ids(schema, max_id=last)
     return schema, {**properties, MAX_COLUMN_ID: str(last)}

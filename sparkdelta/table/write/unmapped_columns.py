@@ -41,7 +41,7 @@ def unmapped_table(snapshot: Snapshot, *, keeps_property: bool = True) -> TableC
     before = snapshot.configuration
     schema = without_ids(before.schema)
     try:
-        check_columns(schema, with_void=True)
+        check_columns(schema)
     except InvalidColumnNameError as error:
         raise InvalidNamesError(column=error.column, path=snapshot.path) from None
     gone = (COLUMN_MAPPING_MODE, MAX_COLUMN_ID)
