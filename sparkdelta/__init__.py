@@ -1,6 +1,7 @@
 """Delta Lake on Spark without a JAR: the transaction log protocol as DataFrame transformations."""
 
 from sparkdelta.alter import AlterTable, alter_table
+from sparkdelta.catalogs import Catalog, RatifiedCommits, StagedCommit, use_catalog
 from sparkdelta.cloning import clone, convert_to_delta
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.io import load_snapshot, read_changes, read_delta, write_delta
@@ -26,10 +27,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AlterTable",
+    "Catalog",
     "DeltaError",
     "DeltaTable",
+    "RatifiedCommits",
     "Scan",
     "Snapshot",
+    "StagedCommit",
     "alter_table",
     "clean_log",
     "clone",
@@ -47,6 +51,7 @@ __all__ = [
     "reorg",
     "repair",
     "sql",
+    "use_catalog",
     "vacuum",
     "verify",
     "write_checkpoint",

@@ -34,6 +34,7 @@ from sparkdelta.protocol.retention import (
     truncated_history_retention_ms,
 )
 from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.protocol.table_features import Writing, check_writable
 from sparkdelta.protocol.table_properties import protected_version
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.table.checkpoint.options import CheckpointOptions
@@ -211,6 +212,8 @@ def drop_feature(
         store = open_log_for_writing(spark, path, options)
         snapshot = open_snapshot(spark, path, store=store, options=options or {})
     check_data_writable(snapshot.protocol, path=snapshot.path)
+    if truncates_history:
+        check_writable(snapshot.protocol, path=snapshot.path, writing=Writing.CLEANUP)
     feature = checked_drop(snapshot, name, truncates_history=truncates_history)
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     with jobs_of(snapshot.path, snapshot.version):

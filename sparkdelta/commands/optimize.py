@@ -14,7 +14,7 @@ from pyspark.sql import Column, SparkSession
 
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.exceptions import ClusteredTablePredicateError
-from sparkdelta.protocol.table_features import TableFeature, is_supported
+from sparkdelta.protocol.table_features import TableFeature, Writing, check_writable, is_supported
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.maintenance.optimization import (
     OPERATION,
@@ -40,6 +40,7 @@ def optimize(
     See `sparkdelta.maintenance.optimize`.
     """
     snapshot = open_changeable(spark, path, options, only_inserts=True)
+    check_writable(snapshot.protocol, path=snapshot.path, writing=Writing.MAINTENANCE)
     if where is not None and is_supported(snapshot.protocol, TableFeature.CLUSTERING):
         raise ClusteredTablePredicateError(path=snapshot.path)
     adds = chosen_partitions(snapshot, where, operation=OPERATION)

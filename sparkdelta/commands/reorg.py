@@ -14,6 +14,7 @@ from pyspark.sql import Column, SparkSession
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.protocol.table_features import Writing, check_writable
 from sparkdelta.protocol.table_properties import declared_file_size
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.maintenance.optimization import (
@@ -47,6 +48,7 @@ def reorg(
     See `sparkdelta.maintenance.reorg`.
     """
     snapshot = open_changeable(spark, path, options, only_inserts=True)
+    check_writable(snapshot.protocol, path=snapshot.path, writing=Writing.MAINTENANCE)
     adds = chosen_partitions(snapshot, where, operation=_OPERATION)
     size = target_file_size or declared_file_size(snapshot.properties) or TARGET_FILE_SIZE
     with (

@@ -113,7 +113,7 @@ def repair(spark: SparkSession, path: str, *, dry_run: bool = True) -> RepairRes
 
     See `sparkdelta.maintenance.repair`.
     """
-    snapshot = open_writable(spark, path, writing=Writing.COMMIT)
+    snapshot = open_writable(spark, path, writing=Writing.MAINTENANCE)
     store = snapshot.log.store
     found = verified(spark, store)
     result = RepairResult(path=snapshot.path, is_dry_run=dry_run, untouched=tuple(_shown(found)))

@@ -166,7 +166,7 @@ def vacuum(
         raise InvalidArgumentError(argument="inventory", problem=problem)
     start = time.monotonic_ns()
     now_ms = time.time_ns() // 1_000_000
-    found = open_writable(spark, path, writing=Writing.COMMIT, options=options)
+    found = open_writable(spark, path, writing=Writing.MAINTENANCE, options=options)
     retention_ms = vacuum_retention_ms(
         wanted.retention_hours, found.properties, path=found.path, is_checked=wanted.check_retention
     )

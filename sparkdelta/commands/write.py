@@ -27,6 +27,8 @@ from sparkdelta.protocol.commit_info import Parameter
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.protocol.table_features import check_managed
+from sparkdelta.storage.catalog_log import has_catalog
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.transaction import Transaction, last_transaction_version
 from sparkdelta.table.log.listing import open_log_for_writing
@@ -118,6 +120,7 @@ def _write(
         elif read is not None and read < snapshot.version:  # later commits may conflict
             snapshot = open_snapshot(spark, root, version=read, store=store)
         change = written_table(rows.schema, options, snapshot, path=root)
+        check_managed(change.after.protocol, path=root, has_catalog=has_catalog(store))
         matched = match_rows(rows.schema, change.after, path=root)
         check_expressions(spark, change.after.schema, matched.rules)
         if not options.data_change and (change.changes_metadata or matched.identities):

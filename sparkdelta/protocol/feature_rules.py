@@ -18,6 +18,7 @@ class Writing(Enum):
     LOG_FILES = "checkpoints, version checksums and log compactions"
     CLEANUP = "deleting old log files"
     COMMIT = "commits"
+    MAINTENANCE = "OPTIMIZE, REORG, VACUUM and repairs"
 
 
 ALL_WRITING = frozenset(Writing)
@@ -302,11 +303,12 @@ FEATURES: dict[TableFeature, FeatureRules] = {
     TableFeature.COLLATIONS: FeatureRules(
         ("collations-preview",), needs=(TableFeature.DOMAIN_METADATA,)
     ),
-    TableFeature.CATALOG_MANAGED: _unreadable(
-        "catalogManaged-preview",
-        "catalogOwned",
-        "catalogOwned-preview",
-        reason="only the catalog knows which commits are part of the table",
+    TableFeature.CATALOG_MANAGED: FeatureRules(
+        ("catalogManaged-preview", "catalogOwned", "catalogOwned-preview"),
+        reader_writer=True,
+        needs=(TableFeature.IN_COMMIT_TIMESTAMP,),
+        writable=frozenset((Writing.LOG_FILES, Writing.COMMIT)),
+        reason="through its catalog, which does the maintenance",
     ),
     TableFeature.GEOSPATIAL: _unreadable("geospatial-dev", reason=_NOT_IN_PROTOCOL),
     TableFeature.ADAPTIVE_METADATA: _unreadable(reason=_NOT_IN_PROTOCOL),

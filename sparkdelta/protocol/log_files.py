@@ -112,6 +112,9 @@ def parse_log_file(
 ) -> LogFile | None:
     """Parse the name of a log file; None for any other file, which is not an error.
 
+    The name of a staged commit begins with its directory. Only a catalog tells which of them are
+    part of the log.
+
     Examples
     --------
     >>> parse_log_file("00000000000000000010.checkpoint.parquet").kind
@@ -121,12 +124,19 @@ def parse_log_file(
 
     References
     ----------
-    PROTOCOL.md#delta-log-entries
+    PROTOCOL.md#delta-log-entries, PROTOCOL.md#terminology-commits
     """
+    directory, _, file = name.rpartition("/")
+    version = staged_commit_version(file) if directory == STAGED_COMMIT_DIRECTORY else None
+    if version is not None:
+        is_empty = size_bytes == 0
+        kind = LogFileKind.COMMIT
+        return LogFile(name, kind, version, size_bytes or 0, modification_time_ms, is_empty)
     matches = ((kind, pattern.fullmatch(name)) for kind, pattern in _PATTERNS)
-    kind, match = next((pair for pair in matches if pair[1] is not None), (None, None))
-    if kind is None or match is None:
+    found = next(((kind, match) for kind, match in matches if match is not None), None)
+    if found is None:
         return None
+    kind, match = found
     groups = match.groupdict()
     numbers = {
         key: int(groups[key])

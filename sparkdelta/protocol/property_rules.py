@@ -34,10 +34,13 @@ from sparkdelta.protocol.table_features import (
     FEATURES,
     READER_FEATURES_VERSION,
     WRITER_FEATURES_VERSION,
+    TableFeature,
+    known_feature,
 )
 from sparkdelta.protocol.table_properties import (
     AUTO_COMPACT,
     AUTO_OPTIMIZE,
+    ENABLE_IN_COMMIT_TIMESTAMPS,
     ENABLE_ROW_TRACKING,
     OPTIMIZE_WRITE,
     SUSPEND_ROW_TRACKING,
@@ -79,7 +82,7 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     """Check the properties that a user sets for a new table.
 
     Iceberg compatibility enables column mapping by name and, in version 3, row tracking, unless
-    they are set.
+    they are set; a table that a catalog manages has in-commit timestamps.
 
     Raises
     ------
@@ -93,6 +96,8 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     requested = changed_properties(properties)
     configuration = dict(requested.configuration)
     configuration |= needed_properties(configuration)
+    if TableFeature.CATALOG_MANAGED in map(known_feature, requested.features):
+        configuration.setdefault(ENABLE_IN_COMMIT_TIMESTAMPS, "true")
     check_retention(configuration)
     check_row_tracking(configuration)
     return replace(requested, configuration=configuration)

@@ -25,6 +25,8 @@ __all__ = [
     "WRITER_FEATURES_VERSION",
     "TableFeature",
     "Writing",
+    "allows",
+    "check_managed",
     "check_readable",
     "check_writable",
     "is_supported",
@@ -64,8 +66,29 @@ def supported_features(protocol: Protocol) -> set[TableFeature]:
     return {feature for feature in TableFeature if is_supported(protocol, feature)}
 
 
-def check_readable(protocol: Protocol, *, path: str) -> None:
+def check_managed(protocol: Protocol, *, path: str, has_catalog: bool) -> None:
+    """Raise if a catalog manages the table, and the table is accessed without it.
+
+    Raises
+    ------
+    CatalogManagedTableError
+        The path does not identify the latest version.
+
+    References
+    ----------
+    PROTOCOL.md#reader-requirements-for-catalog-managed-tables
+    """
+    if not has_catalog and is_supported(protocol, TableFeature.CATALOG_MANAGED):
+        raise CatalogManagedTableError(path=path)
+
+
+def check_readable(protocol: Protocol, *, path: str, has_catalog: bool = False) -> None:
     """Raise if the table cannot be read; writer features do not matter.
+
+    Parameters
+    ----------
+    has_catalog
+        True if the table is accessed through a catalog.
 
     Raises
     ------
@@ -74,7 +97,7 @@ def check_readable(protocol: Protocol, *, path: str) -> None:
     InvalidProtocolError
         If reader version 3 has no feature list or not writer version 7.
     CatalogManagedTableError
-        If a catalog manages the table, so that its path does not identify the latest version.
+        See `check_managed`.
     UnsupportedReaderFeaturesError
         If reader features are not implemented; it names all of them.
 
@@ -96,8 +119,7 @@ def check_readable(protocol: Protocol, *, path: str) -> None:
         problem = f"reader version 3 requires writer version 7, not {protocol.min_writer_version}"
         raise InvalidProtocolError(path=path, problem=problem)
     names = tuple(dict.fromkeys(protocol.reader_features))
-    if TableFeature.CATALOG_MANAGED in map(known_feature, names):
-        raise CatalogManagedTableError(path=path)
+    check_managed(protocol, path=path, has_catalog=has_catalog)
     missing = tuple(name for name in names if not _is_readable(name))
     if missing:
         raise UnsupportedReaderFeaturesError(path=path, features=missing)
@@ -107,12 +129,11 @@ def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.
     """Raise if a kind of write to the log is not implemented for the table.
 
     Features that only restrict data files do not matter: checkpoints, for example, only repeat
-    committed actions.
+    committed actions. Nor does a catalog: see `check_managed`.
 
     Raises
     ------
-    InvalidProtocolVersionError, InvalidProtocolError, CatalogManagedTableError,
-    UnsupportedReaderFeaturesError
+    InvalidProtocolVersionError, InvalidProtocolError, UnsupportedReaderFeaturesError
         As `check_readable`, since writers must also read, and likewise for the writer version.
     UnsupportedWriterFeaturesError
         If writer features are not implemented; it names all of them.
@@ -121,7 +142,7 @@ def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.
     ----------
     PROTOCOL.md#writer-version-requirements, PROTOCOL.md#table-features
     """
-    check_readable(protocol, path=path)
+    check_readable(protocol, path=path, has_catalog=True)
     if not 1 <= protocol.min_writer_version <= WRITER_FEATURES_VERSION:
         raise InvalidProtocolVersionError(
             path=path,
@@ -144,6 +165,12 @@ def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.
             f"readerFeatures contains features that writerFeatures lacks: {', '.join(only_read)}"
         )
         raise InvalidProtocolError(path=path, problem=problem)
+
+
+def allows(protocol: Protocol, writing: Writing) -> bool:
+    """True if a kind of write is implemented for a table that may be written at all."""
+    names = (*(protocol.reader_features or ()), *(protocol.writer_features or ()))
+    return all(_is_writable(name, writing) for name in names)
 
 
 def _is_writable(name: str, writing: Writing) -> bool:

@@ -52,8 +52,15 @@ class TableConfiguration:
     row_tracking: RowTracking
 
     @classmethod
-    def validate(cls, protocol: Protocol, metadata: Metadata, *, path: str) -> TableConfiguration:
+    def validate(
+        cls, protocol: Protocol, metadata: Metadata, *, path: str, has_catalog: bool = False
+    ) -> TableConfiguration:
         """Refuse what this engine cannot read before anything else is read.
+
+        Parameters
+        ----------
+        has_catalog
+            True if the table is accessed through a catalog.
 
         Raises
         ------
@@ -65,7 +72,7 @@ class TableConfiguration:
         ----------
         PROTOCOL.md#supported-features, PROTOCOL.md#format-specification
         """
-        check_readable(protocol, path=path)
+        check_readable(protocol, path=path, has_catalog=has_catalog)
         if metadata.format.provider.lower() != "parquet":
             raise UnsupportedFormatError(path=path, provider=metadata.format.provider)
         schema = parse_table_schema(metadata.schema_string, path=path)

@@ -28,6 +28,7 @@ from sparkdelta.protocol.results import html_table
 from sparkdelta.protocol.table_features import supported_features
 from sparkdelta.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.protocol.version_checksum import VersionChecksum
+from sparkdelta.storage.catalog_log import has_catalog
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.commit_times import commit_timestamp
@@ -288,7 +289,10 @@ class Snapshot:
         """The snapshot of a later log, with the cached state as far as it can be used."""
         loaded = _marked(loaded)
         configuration = TableConfiguration.validate(
-            loaded.protocol, loaded.metadata, path=self.path
+            loaded.protocol,
+            loaded.metadata,
+            path=self.path,
+            has_catalog=has_catalog(loaded.log.store),
         )
         cached = self._state.cached
         if cached is not None and not _keeps_cache(
@@ -362,7 +366,10 @@ def open_snapshot(
         loaded = load_log(spark, store, version, options or {}, without)
     loaded = _marked(loaded) if version is None else loaded
     configuration = TableConfiguration.validate(
-        loaded.protocol, loaded.metadata, path=store.table_root
+        loaded.protocol,
+        loaded.metadata,
+        path=store.table_root,
+        has_catalog=has_catalog(store),
     )
     state = TableState(
         loaded.log,

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaTable
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.protocol import write_support
-from sparkdelta.protocol.feature_rules import FEATURES, FeatureRules
+from sparkdelta.protocol.feature_rules import ALL_WRITING, FEATURES, FeatureRules
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +62,9 @@ def test_the_readme_has_every_feature() -> None:
 
 
 def _read(rules: FeatureRules) -> str:
-    return "yes" if rules.readable else f"refused: {rules.reason}"
+    if not rules.readable:
+        return f"refused: {rules.reason}"
+    return "yes" if rules.writable == ALL_WRITING else f"yes, {rules.reason}"
 
 
 def _dropped(rules: FeatureRules) -> str:

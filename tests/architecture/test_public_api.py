@@ -74,6 +74,7 @@ def test_the_public_names() -> None:
         "AlterTable", "DeltaError", "DeltaTable", "Scan", "Snapshot", "load_snapshot", "read_delta",
         "read_changes", "alter_table", "clean_log", "clone", "compact_log", "convert_to_delta",
         "configure", "disable", "enable",
+        "Catalog", "RatifiedCommits", "StagedCommit", "use_catalog",
         "optimize", "recompute_statistics", "reorg", "repair", "sql",
         "vacuum", "verify",
         "write_checkpoint", "write_version_checksum", "write_delta", "write_stream",

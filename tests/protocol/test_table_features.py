@@ -14,6 +14,7 @@ from sparkdelta.protocol.table_features import (
     FEATURES,
     TableFeature,
     Writing,
+    allows,
     check_readable,
     check_writable,
     is_supported,
@@ -136,6 +137,13 @@ def test_all_missing_features_are_named():
 def test_catalog_managed(name):
     with pytest.raises(CatalogManagedTableError):
         check_readable(tables("deletionVectors", name, "vacuumProtocolCheck"), path="/t")
+    managed = tables(name, "inCommitTimestamp")
+    check_readable(managed, path="/t", has_catalog=True)
+    check_writable(managed, path="/t")
+    for writing in (Writing.CLEANUP, Writing.MAINTENANCE):
+        assert not allows(managed, writing)
+        with pytest.raises(UnsupportedWriterFeaturesError):
+            check_writable(managed, path="/t", writing=writing)
 
 
 @pytest.mark.parametrize("version", [-1, 0, 4, 5, 2147483647])
@@ -250,9 +258,9 @@ def test_every_feature_that_cannot_be_written_is_named():
     assert raised.value.error_class == "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"
 
 
-@pytest.mark.parametrize("name", ["catalogManaged", "catalogOwned-preview", "geospatial", "x"])
+@pytest.mark.parametrize("name", ["redirectReaderWriter-preview", "geospatial", "x"])
 def test_what_cannot_be_read_cannot_be_written(name):
-    with pytest.raises((CatalogManagedTableError, UnsupportedReaderFeaturesError)):
+    with pytest.raises(UnsupportedReaderFeaturesError):
         check_writable(tables(name), path="/t")
 
 

@@ -13,7 +13,7 @@ NO_OBSTACLE = [
     "v2Checkpoint", "vacuumProtocolCheck", "typeWidening", "domainMetadata", "inCommitTimestamp",
     "checkpointProtection", "clustering", "rowTracking", "variantType", "variantShredding",
     "icebergCompatV1", "icebergCompatV2", "icebergCompatV3", "materializePartitionColumns",
-    "collations",
+    "collations", "catalogManaged",
 ]  # fmt: skip
 
 

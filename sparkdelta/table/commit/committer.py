@@ -52,11 +52,13 @@ from sparkdelta.protocol.staged_commit import (
     check_removable,
     check_supported,
 )
+from sparkdelta.protocol.table_features import TableFeature, check_managed, is_supported
 from sparkdelta.protocol.table_properties import (
     assigns_row_ids,
     in_commit_timestamps,
     with_enablement,
 )
+from sparkdelta.storage.catalog_log import has_catalog
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.log.line_reader import first_line
 from sparkdelta.table.log.listing import list_log_files
@@ -222,6 +224,7 @@ class Committer:
         self.store.check_writable()
         path = self.store.table_root
         _check(prepared, read_state, path)
+        _check_catalog(self.store, *_after(prepared, read_state))
         level = commit_isolation_level(
             table_isolation_level(_after(prepared, read_state)[1].configuration),
             only_files=prepared.staged.has_only_files,
@@ -340,6 +343,27 @@ def _check(prepared: PreparedCommit, read_state: ReadState, path: str) -> None:
             vectors=lines.has_vectors,
             change_files=lines.has_change_files,
         )
+
+
+def _check_catalog(store: LogStore, protocol: actions.Protocol, metadata: actions.Metadata) -> None:
+    """Raise if the commits of the table are a catalog's, and the store's are not; or if it lacks
+    what such a table must have.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-catalog-managed-tables
+    """
+    path = store.table_root
+    check_managed(protocol, path=path, has_catalog=has_catalog(store))
+    if not has_catalog(store):
+        return
+    problem = None
+    if not is_supported(protocol, TableFeature.CATALOG_MANAGED):
+        problem = "the table does not support catalogManaged, but is accessed through a catalog"
+    elif not in_commit_timestamps(protocol, metadata.configuration).enabled:
+        problem = "a table that a catalog manages must have in-commit timestamps"
+    if problem is not None:
+        raise InvalidCommitError(path=path, problem=problem)
 
 
 def _after(

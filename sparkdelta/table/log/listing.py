@@ -20,6 +20,7 @@ from sparkdelta.protocol.log_files import (
 )
 from sparkdelta.protocol.log_segment import LogSegment, select_log_segment
 from sparkdelta.protocol.version_checksum import VersionChecksum, parse_version_checksum
+from sparkdelta.storage.catalog_log import through_catalog
 from sparkdelta.storage.log_store import LogStore
 
 _WITHOUT_CHECKSUM_FILES = {
@@ -38,7 +39,7 @@ def open_log(
     InvalidArgumentError
         The path is none.
     """
-    return engine_of(spark).open_log(checked_path(path), hadoop_conf or {})
+    return through_catalog(engine_of(spark).open_log(checked_path(path), hadoop_conf or {}))
 
 
 def open_log_for_writing(
@@ -51,7 +52,8 @@ def open_log_for_writing(
     StoreNotWritableError
         There is no way to commit there; nothing was written.
     """
-    return engine_of(spark).open_log_for_writing(checked_path(path), hadoop_conf or {})
+    store = engine_of(spark).open_log_for_writing(checked_path(path), hadoop_conf or {})
+    return through_catalog(store)
 
 
 def read_options(store: LogStore, options: Mapping[str, str]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from sparkdelta.protocol.commit_timestamps import (
 from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.protocol.log_segment import readable_commits
 from sparkdelta.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
+from sparkdelta.storage.catalog_log import has_catalog
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.commit_times import (
@@ -99,7 +100,10 @@ def version_at_timestamp(
     store = open_log(spark, path)
     loaded = load_log(spark, store, None, {})
     configuration = TableConfiguration.validate(
-        loaded.protocol, loaded.metadata, path=store.table_root
+        loaded.protocol,
+        loaded.metadata,
+        path=store.table_root,
+        has_catalog=has_catalog(store),
     )
     in_commit = configuration.in_commit_timestamps
     latest = commit_timestamp(loaded.log, in_commit, loaded.checksum)

@@ -16,6 +16,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_rows
+from sparkdelta.protocol.table_features import Writing, allows
 from sparkdelta.protocol.table_properties import compacts_after_commits, declared_file_size
 from sparkdelta.schema.altered_columns import path_text
 from sparkdelta.schema.sql_text import text_literal
@@ -51,6 +52,8 @@ def auto_compact(
     if not compacts_after_commits(done.properties):
         return None
     snapshot = done.snapshot
+    if not allows(snapshot.protocol, Writing.MAINTENANCE):
+        return None
     keys = [key for key, _ in snapshot.configuration.partition_keys]
     touched = None if done.lines is None else _partitions(done.lines, keys)
     if touched is not None and not touched:

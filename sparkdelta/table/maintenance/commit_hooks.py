@@ -12,7 +12,7 @@ import time
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.protocol.symlink_manifests import ENABLE_MANIFESTS, touched_partitions
-from sparkdelta.protocol.table_features import Writing, check_writable
+from sparkdelta.protocol.table_features import Writing, allows
 from sparkdelta.protocol.table_properties import (
     checkpoint_interval,
     compaction_interval,
@@ -107,6 +107,5 @@ def _write_checkpoint(done: CommittedTransaction) -> None:
         write_checkpoint(session, path, CheckpointOptions(), now_ms=now, snapshot=snapshot)
         # Where no commit told the checksum; the state is at hand now.
         add_version_checksum(snapshot)
-    if not is_off(done.properties, ENABLED):
-        check_writable(done.snapshot.protocol, path=path, writing=Writing.CLEANUP)
+    if not is_off(done.properties, ENABLED) and allows(done.snapshot.protocol, Writing.CLEANUP):
         clean_metadata(done.snapshot, now_ms=now)

@@ -29,6 +29,7 @@ from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, listing
 from sparkdelta.protocol.stream_offsets import BEFORE_FILES, StreamOffset
 from sparkdelta.protocol.table_features import TableFeature, check_readable, is_supported
 from sparkdelta.schema.table_schema import quoted
+from sparkdelta.storage.catalog_log import has_catalog
 from sparkdelta.storage.stream_source import ReadLimit
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.listing import list_log_files
@@ -319,7 +320,9 @@ class BatchPlanner:
         problems: dict[Version, DeltaError] = {}
         for version, metadata, protocol in table_changes(commits):
             if protocol is not None:
-                check_readable(protocol, path=self.opened.path)
+                check_readable(
+                    protocol, path=self.opened.path, has_catalog=has_catalog(self.opened.log.store)
+                )
             problem = None if metadata is None else self._check.problem(version, metadata)
             if problem is not None:
                 problems.setdefault(version, problem)

@@ -19,7 +19,7 @@ from sparkdelta.frames.commit.commit_lines import add_fields
 from sparkdelta.frames.log.absolute_files import absolute_uri, absolute_vector
 from sparkdelta.protocol.actions import DomainMetadata
 from sparkdelta.protocol.property_rules import CONSTRAINT, changed_properties
-from sparkdelta.protocol.protocol_upgrades import upgraded_protocol
+from sparkdelta.protocol.protocol_upgrades import upgraded_protocol, without_feature
 from sparkdelta.protocol.table_features import TableFeature, is_supported, supported_features
 from sparkdelta.protocol.table_properties import (
     COLUMN_MAPPING_MODE,
@@ -156,6 +156,10 @@ def _with_overrides(
     mode = requested.configuration.get(COLUMN_MAPPING_MODE, own).lower()
     if mode != own:
         raise ColumnMappingModeChangeError(before=own, after=mode)
+    # A catalog manages the tables that it was told of, not their clones.
+    if is_supported(source.protocol, TableFeature.CATALOG_MANAGED):
+        protocol = without_feature(source.protocol, TableFeature.CATALOG_MANAGED)
+        source = replace(source, protocol=protocol)
     return with_properties(source, replace(requested, configuration=configuration))
 
 
