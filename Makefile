@@ -69,6 +69,10 @@ bench-write: java $(VENV)/.installed ## Benchmark writes of 20M rows, one row, b
 bench-dml: java $(VENV)/.installed ## Benchmark DELETE, UPDATE and MERGE on 20M rows against delta-spark
 	$(BIN)/python -m tests.benchmarks --only "row changes" $(BENCH)
 
+.PHONY: bench-alter
+bench-alter: java $(VENV)/.installed ## Benchmark ALTER TABLE on 20M rows and on 1M files against delta-spark
+	$(BIN)/python -m tests.benchmarks --only alterations $(BENCH)
+
 .PHONY: bench-maintenance
 bench-maintenance: java $(VENV)/.installed ## Benchmark OPTIMIZE of 2,000 files, VACUUM of 100k and RESTORE of 1M against delta-spark
 	$(BIN)/python -m tests.benchmarks --only maintenance $(BENCH)

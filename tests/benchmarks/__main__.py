@@ -19,6 +19,7 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
+from tests.benchmarks.alterations import ALTERATION_PARTS
 from tests.benchmarks.changes import CHANGE_PARTS
 from tests.benchmarks.checkpoints import CHECKPOINT_PARTS
 from tests.benchmarks.maintenance import MAINTENANCE_PARTS
@@ -32,7 +33,10 @@ from tests.benchmarks.writes import WRITE_PARTS
 OF_LARGE_TABLES = ("planning", "checkpoints")
 """The suites of `make bench-plan` and `make bench-checkpoint`, which share tables."""
 
-NOT_BY_DEFAULT = (*OF_LARGE_TABLES, "writes", "row changes", "changes", "maintenance")
+NOT_BY_DEFAULT = (
+    *OF_LARGE_TABLES,
+    *("writes", "row changes", "alterations", "maintenance", "changes"),
+)
 """Suites of commands of their own, as each takes longer than all others."""
 
 
@@ -49,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Comparison | NotMeasure
         try:
             for name in options.only or (suite for suite in SUITES if suite not in NOT_BY_DEFAULT):
                 stopwatch = Stopwatch(spark, pairs, name)
-                keeps = name in (*OF_LARGE_TABLES, "changes") and options.scratch
+                keeps = name in (*OF_LARGE_TABLES, "alterations", "changes") and options.scratch
                 parent = Path(options.scratch) if keeps else Path(scratch)
                 folder = OF_LARGE_TABLES[0] if name in OF_LARGE_TABLES else name
                 directory = parent / folder.replace(" ", "-")
@@ -105,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
         "--without",
         choices=[
             *(*PARTS, *CHECKPOINT_PARTS, *WRITE_PARTS),
-            *(*ROW_CHANGE_PARTS, *CHANGE_PARTS, *MAINTENANCE_PARTS),
+            *(*ROW_CHANGE_PARTS, *CHANGE_PARTS, *MAINTENANCE_PARTS, *ALTERATION_PARTS),
         ],
         action="append",
         help="leave out a part; may be repeated",

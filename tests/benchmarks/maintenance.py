@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
-from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import DeltaTable, load_snapshot, optimize, vacuum, write_delta
+from tests.benchmarks.copied_tables import Bench, Sizes
 from tests.benchmarks.file_actions import BYTES, path_of
 from tests.benchmarks.logs import CheckpointedLog
-from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
-from tests.benchmarks.parts import SESSION, Measured, against_delta_spark, linked, run_parts
-from tests.support.delta_spark import VERSION, DeltaSpark
+from tests.benchmarks.measurement import Stopwatch, at_most
+from tests.benchmarks.parts import SESSION, Measured, against_delta_spark, run_parts
+from tests.support.delta_spark import DeltaSpark
 from tests.support.log_writer import write_commit
-from tests.support.spark_worker import SparkWorker, SparkWorkerError
+from tests.support.spark_worker import SparkWorker
 from tests.support.table_builder import add, metadata, protocol, remove
 
 _RIVAL_MEMORY, _SMALL_HEAP = "2g", "1g"
@@ -31,70 +29,6 @@ _HOUR = 3600
 _RESTORED_COMMITS = 100
 _ROWS_PER_SMALL_FILE = 10_000
 _FILES_AFTER = 16  # an optimized table, about
-
-
-class Sizes(Protocol):
-    """Of the benchmark's scale."""
-
-    @property
-    def checkpoint_files(self) -> int: ...
-    @property
-    def data_files(self) -> int: ...
-    @property
-    def rows_per_file(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """What the parts need."""
-
-    stopwatch: Stopwatch
-    scratch: Path
-    scale: Sizes
-
-    @property
-    def spark(self) -> SparkSession:
-        return self.stopwatch.spark
-
-    def compare(
-        self,
-        name: str,
-        table: Path,
-        candidate: Callable[[str], object],
-        floor: Callable[[str], object],
-        target: Target,
-        check: Callable[[Path], object],
-    ) -> Comparison:
-        """Run both in turns, each on a copy of a table whose files are links; the first pair is not
-        counted. To copy takes no part of the time.
-
-        Parameters
-        ----------
-        check
-            What must be the same afterwards.
-        """
-        times: dict[Callable[[str], object], list[float]] = {candidate: [], floor: []}
-        for _ in range(self.stopwatch.pairs.first + 1):
-            found = []
-            for run, seconds in times.items():
-                copy = self.scratch / f"copy-{uuid4()}"
-                shutil.copytree(table, copy, copy_function=linked)
-                start = time.perf_counter()
-                run(str(copy))
-                seconds.append(time.perf_counter() - start)
-                found.append(check(copy))
-                shutil.rmtree(copy)
-            if found[0] != found[1]:
-                raise ValueError(f"{name}: {found[0]} instead of {found[1]}")
-        return Comparison(
-            suite=self.stopwatch.suite,
-            name=name,
-            floor_name=f"delta-spark {VERSION}",
-            target=target,
-            jobs=None,
-            floor_seconds=tuple(times[floor][1:]),
-            seconds=tuple(times[candidate][1:]),
-        )
 
 
 def vacuum_of_delta_spark(bench: Bench) -> Measured:
@@ -106,8 +40,7 @@ def vacuum_of_delta_spark(bench: Bench) -> Measured:
     def measure(rival: DeltaSpark) -> Measured:
         for mode, target in (("full", at_most(0.5)), ("lite", at_most(0.3))):
             statement = "VACUUM delta.`{table}` " + mode.upper()
-            yield from _tried(
-                bench,
+            yield from bench.tried(
                 partial(
                     bench.compare,
                     f"VACUUM {mode.upper()} of {files:,} files, {files // 2:,} to delete",
@@ -144,8 +77,7 @@ def restore_of_delta_spark(bench: Bench) -> Measured:
 
     def measure(rival: DeltaSpark) -> Measured:
         with SparkWorker(SESSION, cores=cores, memory=_SMALL_HEAP) as worker:
-            yield from _tried(
-                bench,
+            yield from bench.tried(
                 partial(
                     bench.compare,
                     f"RESTORE of {files:,} files to {_RESTORED_COMMITS} versions ago, driver of "
@@ -178,8 +110,7 @@ def optimize_of_delta_spark(bench: Bench) -> Measured:
              at_most(0.8)),
             ("clustering by two columns", clustered, {}, "", at_most(0.8)),
         ):  # fmt: skip
-            yield from _tried(
-                bench,
+            yield from bench.tried(
                 partial(
                     bench.compare,
                     f"{name} of {shown}",
@@ -216,13 +147,6 @@ def _points(spark: SparkSession, start: int, end: int) -> DataFrame:
         "timestamp_micros(id * 1000003) AS moment",
         "sha2(CAST(id % 1000 AS STRING), 256) AS text",
     )
-
-
-def _tried(bench: Bench, measure: Callable[[], Comparison]) -> Measured:
-    try:
-        yield measure()
-    except SparkWorkerError as error:
-        yield NotMeasured(bench.stopwatch.suite, "delta-spark", str(error))
 
 
 def _write_removed(table: Path, count: int) -> None:

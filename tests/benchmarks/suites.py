@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta import Snapshot, load_snapshot, read_delta
 from sparkdelta.table.scan import native_scan
+from tests.benchmarks.alterations import alterations
 from tests.benchmarks.changes import changes
 from tests.benchmarks.checkpoints import checkpoints
 from tests.benchmarks.data import (
@@ -306,6 +307,9 @@ SUITES: dict[str, Suite] = {
         stopwatch, scale, scratch, scale.planning.without
     ),
     "changes": lambda stopwatch, scale, scratch: changes(
+        stopwatch, scale, scratch, scale.planning.without
+    ),
+    "alterations": lambda stopwatch, scale, scratch: alterations(
         stopwatch, scale, scratch, scale.planning.without
     ),
     "maintenance": lambda stopwatch, scale, scratch: maintenance(

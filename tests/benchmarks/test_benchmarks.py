@@ -35,6 +35,8 @@ OTHER_PROCESSES = (
     "delta-spark-change-feed",
     "delta-spark-stream-sink",
     "delta-spark-restore",
+    "delta-spark-log-only",
+    "delta-spark-row-tracking",
 )
 
 

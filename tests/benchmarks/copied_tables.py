@@ -1,0 +1,89 @@
+"""Operations of sparkdelta and of delta-spark on copies of one table."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from uuid import uuid4
+
+from pyspark.sql import SparkSession
+
+from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target
+from tests.benchmarks.parts import Measured, linked
+from tests.support.delta_spark import VERSION
+from tests.support.spark_worker import SparkWorkerError
+
+
+class Sizes(Protocol):
+    """Of the benchmark's scale."""
+
+    @property
+    def checkpoint_files(self) -> int: ...
+    @property
+    def data_files(self) -> int: ...
+    @property
+    def rows_per_file(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What the parts need."""
+
+    stopwatch: Stopwatch
+    scratch: Path
+    scale: Sizes
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.stopwatch.spark
+
+    def compare(
+        self,
+        name: str,
+        table: Path,
+        candidate: Callable[[str], object],
+        floor: Callable[[str], object],
+        target: Target,
+        check: Callable[[Path], object],
+    ) -> Comparison:
+        """Run both in turns, each on a copy of a table whose files are links; the first pair is not
+        counted. To copy takes no part of the time.
+
+        Parameters
+        ----------
+        check
+            What must be the same afterwards.
+        """
+        times: dict[Callable[[str], object], list[float]] = {candidate: [], floor: []}
+        for _ in range(self.stopwatch.pairs.first + 1):
+            found = []
+            for run, seconds in times.items():
+                copy = self.scratch / f"copy-{uuid4()}"
+                shutil.copytree(table, copy, copy_function=linked)
+                start = time.perf_counter()
+                run(str(copy))
+                seconds.append(time.perf_counter() - start)
+                found.append(check(copy))
+                shutil.rmtree(copy)
+            if found[0] != found[1]:
+                raise ValueError(f"{name}: {found[0]} instead of {found[1]}")
+        return Comparison(
+            suite=self.stopwatch.suite,
+            name=name,
+            floor_name=f"delta-spark {VERSION}",
+            target=target,
+            jobs=None,
+            floor_seconds=tuple(times[floor][1:]),
+            seconds=tuple(times[candidate][1:]),
+        )
+
+    def tried(self, measure: Callable[[], Comparison]) -> Measured:
+        """A comparison, or what a worker failed of."""
+        try:
+            yield measure()
+        except SparkWorkerError as error:
+            yield NotMeasured(self.stopwatch.suite, "delta-spark", str(error))
