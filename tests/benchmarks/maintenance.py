@@ -26,7 +26,7 @@ from tests.support.table_builder import add, metadata, protocol, remove
 _RIVAL_MEMORY, _SMALL_HEAP = "2g", "1g"
 _DIRECTORIES = 100
 _HOUR = 3600
-_RESTORED_COMMITS = 100
+_RESTORED_COMMITS, _FIRST_COMMIT = 100, 11
 _ROWS_PER_SMALL_FILE = 10_000
 _FILES_AFTER = 16  # an optimized table, about
 
@@ -63,7 +63,7 @@ def restore_of_delta_spark(bench: Bench) -> Measured:
         statistics="both",
         files=files,
         sidecars=8,
-        tail_commits=_RESTORED_COMMITS,
+        tail_commits=_RESTORED_COMMITS + 1,  # delta-spark restores only versions with a commit
         actions_per_commit=min(100, files // _RESTORED_COMMITS),
     )
     table = log.write_once(bench.spark, bench.scratch)
@@ -84,7 +84,9 @@ def restore_of_delta_spark(bench: Bench) -> Measured:
                     f"{_SMALL_HEAP}",
                     table,
                     lambda copy: worker.run(f"{__name__}:restore_by_sparkdelta", path=copy),
-                    partial(_run, rival, "RESTORE delta.`{table}` TO VERSION AS OF 10"),
+                    partial(
+                        _run, rival, f"RESTORE delta.`{{table}}` TO VERSION AS OF {_FIRST_COMMIT}"
+                    ),
                     at_most(0.3),
                     lambda _: None,
                 ),
@@ -182,7 +184,7 @@ def run_by_delta_spark(spark: SparkSession, statement: str, max_file_size: int |
 
 def restore_by_sparkdelta(spark: SparkSession, path: str) -> str:
     """Runs in the worker."""
-    (metrics,) = DeltaTable.forPath(spark, path).restoreToVersion(10).collect()
+    (metrics,) = DeltaTable.forPath(spark, path).restoreToVersion(_FIRST_COMMIT).collect()
     return json.dumps(metrics.asDict())
 
 
