@@ -82,11 +82,13 @@ class FileDeleter:
                 problem = error.strerror or str(error)
             return path, is_directory, length, problem
 
-        with ThreadPoolExecutor(_THREADS) as threads:
+        is_local = self.root.startswith("file:")  # threads would wait for each other
+        with ThreadPoolExecutor(1 if is_local else _THREADS) as threads:
+            run = map if is_local else threads.map
             for batch in batches:
                 for begin in range(0, batch.num_rows, _STEP):
                     rows = zip(*batch[begin : begin + _STEP].to_pydict().values(), strict=True)
-                    done = [one for one in threads.map(outcome, rows) if one is not None]
+                    done = [one for one in run(outcome, rows) if one is not None]
                     yield pa.RecordBatch.from_pylist(
                         [dict(zip(_ARROW.names, one, strict=True)) for one in done], schema=_ARROW
                     )

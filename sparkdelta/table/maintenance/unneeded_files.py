@@ -212,11 +212,15 @@ def decided(
         since_ms=before_ms,
     )
     path = relative_path("uri", table_root=root)
-    needed = files.selectExpr(f"{path} AS path", "reason").filter("path IS NOT NULL")
+    files = files.selectExpr("uri", "reason", f"{path} AS path")
+    if root.startswith("file:"):  # read twice below: the log is replayed once
+        stage.write_parquet(files, "needed", {})
+        files, _ = stage.read_parquet("needed", files.schema)
+    needed = files.select("path", "reason").filter("path IS NOT NULL")
     if root.startswith("file:"):
         linked = files
         if not candidates.has_links:
-            linked = files.filter(f"{is_absolute('uri')} AND {path} IS NULL")
+            linked = files.filter(f"{is_absolute('uri')} AND path IS NULL")
         local = linked.selectExpr(f"{absolute_path('uri', table_root=root)} AS path").filter(
             "startswith(path, 'file:')"
         )
