@@ -22,6 +22,7 @@ from sparkdelta import (
     clone,
     compact_log,
     load_snapshot,
+    optimize,
     read_delta,
     verify,
     write_checkpoint,
@@ -118,6 +119,27 @@ def _deep_clone(spark: SparkSession, path: str) -> object:
     return clone(spark, source, path, deep=True, replace=True, version=0)
 
 
+def _optimize(spark: SparkSession, path: str) -> object:
+    return optimize(spark, path)
+
+
+def _z_order(spark: SparkSession, path: str) -> object:
+    return optimize(spark, path, zorder_by=["id"])
+
+
+def _cluster(spark: SparkSession, path: str) -> object:
+    _reconfigure(path, "clustering", "domainMetadata")
+    columns = json.dumps({"clusteringColumns": [["id"]]})
+    domain = {"domain": "delta.clustering", "configuration": columns, "removed": False}
+    with Path(path, "_delta_log", f"{0:020d}.json").open("a") as log:
+        log.write(json.dumps({"domainMetadata": domain}) + "\n")
+    return optimize(spark, path)
+
+
+def _restore(spark: SparkSession, path: str) -> object:
+    return DeltaTable.forPath(spark, path).restoreToVersion(0)
+
+
 def _checkpoint(spark: SparkSession, path: str) -> object:
     return write_checkpoint(spark, path)
 
@@ -155,6 +177,10 @@ STEPS: dict[Step, tuple[int, list[int]]] = {
     _merge_and_copy: (7, [1, 2, 20]),
     _replace_where: (6, [1, 2, 20]),
     _deep_clone: (2, [0, 1]),
+    _optimize: (3, BEFORE),
+    _z_order: (3, BEFORE),
+    _cluster: (3, BEFORE),
+    _restore: (2, [0, 1]),
     _checkpoint: (3, BEFORE),
     _checkpoint_v2: (8, BEFORE),
     _compact: (2, BEFORE),
@@ -166,6 +192,7 @@ DAILY = (_append,)
 CHANGES_ROWS = (
     *(_append, _overwrite, _delete_and_copy, _delete_by_vector, _update),
     *(_merge, _merge_and_copy, _replace_where, _deep_clone),
+    *(_optimize, _z_order, _cluster, _restore),
 )
 
 
