@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, decode
-from sparkdelta.protocol.roaring_bitmaps import Chunks
+from sparkdelta.protocol.roaring_bitmaps import PACKED_BITS, Chunks
 from sparkdelta.workers.files import StoredFiles
 
 BITMAPS = StructType(
@@ -123,6 +123,18 @@ def is_deleted_in_chunk(words: Column, row_index: Column) -> Column:
     """Return a condition that is true if a row is deleted, given the words of its chunk."""
     word = F.get(words, F.shiftright(row_index, 6).bitwiseAND(1023).cast("int"))
     return F.getbit(word, row_index.bitwiseAND(63).cast("int")) == 1
+
+
+def is_deleted_in_packed(bitmap: Column, row_index: Column) -> Column:
+    """Return a condition that is true if a row is deleted, given the `packed` bitmap of its file.
+
+    It is evaluated in generated code. Rows after the bitmap's end are not deleted.
+    """
+    number = F.call_function("div", row_index, F.lit(PACKED_BITS))
+    byte = F.substring(bitmap, number.cast("int") + 1, F.lit(1))
+    bits = F.ascii(byte.cast("string"))
+    bit = F.call_function("shiftright", bits, (row_index % PACKED_BITS).cast("int"))
+    return bit.bitwiseAND(1) == 1
 
 
 def chunk_rows(bitmaps: DataFrame, chunks: str) -> DataFrame:

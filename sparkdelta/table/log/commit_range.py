@@ -176,9 +176,13 @@ class CommitRange:
             )
         return adds, removes
 
-    def may_name(self, field: str) -> bool:
-        """True if an action may have a field, whatever the action is."""
-        return self.local_lines is None or lines_that_name(self.local_lines, field).num_rows > 0
+    def count_naming(self, field: str) -> int | None:
+        """The number of actions that may have a field, whatever they are; None where executors read
+        the lines.
+        """
+        if self.local_lines is None:
+            return None
+        return int(lines_that_name(self.local_lines, field).num_rows)
 
     def added_bytes(self) -> int | None:
         """The bytes of all added files, live or not; None where executors read the lines."""

@@ -146,6 +146,8 @@ class LogReader:
         text = "" if lines is None else "\n".join(lines["line"].to_pylist())
         return f"{self.segment!r}\n{text}"
 
-    def has_no_vectors(self) -> bool:
-        """True if there surely are no deletion vectors, as far as the driver knows."""
-        return self.checkpoint is None and not self.commits.may_name("deletionVector")
+    def vectors_at_most(self) -> int | None:
+        """An upper bound of the live files' deletion vectors; None if it takes more than the driver
+        has.
+        """
+        return self.commits.count_naming("deletionVector") if self.checkpoint is None else None

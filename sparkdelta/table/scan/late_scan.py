@@ -7,11 +7,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from secrets import token_bytes
+from threading import Lock
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from sparkdelta.engine.parquet_scan import uris_of
 from sparkdelta.engine.spark_engine import engine_of
@@ -19,15 +21,17 @@ from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.predicates.pushed_filters import parse_pushed
 from sparkdelta.protocol.file_paths import plain_path
-from sparkdelta.protocol.predicates import Predicate, without_not
+from sparkdelta.protocol.predicates import And, Predicate, Unusable, conjuncts, without_not
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, LateRelation, ListedFiles
 from sparkdelta.table.scan.conditions import with_partition_terms
+from sparkdelta.table.scan.packed_bitmaps import packed_bitmaps
 from sparkdelta.table.scan.request import ScanRequest
+from sparkdelta.workers.deletion_vectors import is_deleted_in_packed
 
 _SECRET = token_bytes(16)
 _KEPT_LISTINGS = 4
-_NUMBER = "sparkdelta:number"
+_NUMBER, _BITMAP = "sparkdelta:number", "sparkdelta:bitmap"
 
 ListFiles = Callable[[Predicate | None], pa.Table]
 """Returns the files that may have rows of which a predicate is true, as `NativeScan.rows` takes
@@ -47,6 +51,9 @@ class LateScan:
         Without a condition, and without columns that need the file of a row.
     list_files
         Runs in that session.
+    has_vectors
+        True if files may have deletion vectors, at most `MAX_PACKED_VECTORS`. Their bitmaps are
+        values of these files, as partition values are: no row is joined with anything.
     contents
         A text that only scans of the same files have.
     size_bytes
@@ -57,11 +64,22 @@ class LateScan:
     listing: SparkSession
     request: ScanRequest
     list_files: ListFiles
+    has_vectors: bool
     contents: str
     size_bytes: int | None
 
     def rows(self) -> DataFrame:
         """The rows of the table, in the columns of the request's `output`. Starts no job."""
+        files = _ChosenFiles(self.request, self.listing, self.list_files)
+        rows = self._rows(files, self.size_bytes, with_vectors=False)
+        if not self.has_vectors:
+            return rows
+        return rows.union(self._rows(files, 1, with_vectors=True))  # the size is all files' above
+
+    def _rows(
+        self, files: _ChosenFiles, size_bytes: int | None, *, with_vectors: bool
+    ) -> DataFrame:
+        """The rows of the files with deletion vectors, or of those without."""
         request = self.request
         partitions = StructType(  # in the order of `typed_partition_values`
             [
@@ -74,20 +92,25 @@ class LateScan:
             column.field.name: column.stored or partitions[str(column.default)]
             for column in request.row_columns
         }
-        files = _LateFiles(
-            request=request,
-            listing=self.listing,
+        contents = f"{with_vectors}\n{self.contents}".encode()
+        lister = _LateFiles(
+            files=files,
             stored=StructType(list(sources.values())),
-            list_files=self.list_files,
-            identity=hmac.new(_SECRET, self.contents.encode(), "sha256").hexdigest(),
-            size_bytes=self.size_bytes,
+            with_vectors=with_vectors,
+            identity=hmac.new(_SECRET, contents, "sha256").hexdigest(),
+            size_bytes=size_bytes,
         )
+        if with_vectors:
+            partitions = StructType([*partitions.fields, StructField(_BITMAP, BinaryType())])
         options = {**request.options, **PARQUET_OPTIONS}
         scanned = engine_of(self.spark).late_rows(
-            LateRelation(files, data, partitions, options, request.table_root), self.listing
+            LateRelation(lister, data, partitions, options, request.table_root), self.listing
         )
         # In the text of filters, only its columns are qualified by this name.
-        scanned = scanned.alias(qualifier_of(files.stored))
+        scanned = scanned.alias(qualifier_of(lister.stored))
+        if with_vectors:
+            position = scanned.metadataColumn("_metadata")["row_index"]
+            scanned = scanned.filter(~is_deleted_in_packed(F.col(quoted(_BITMAP)), position))
         return scanned.select(
             *request.logical_columns(
                 {
@@ -98,57 +121,96 @@ class LateScan:
         )
 
 
+@dataclass(slots=True, eq=False)
+class _ChosenFiles:
+    """The files that a log has for the filters of a query."""
+
+    request: ScanRequest
+    listing: SparkSession
+    list_files: ListFiles
+    _chosen: OrderedDict[Predicate | None, pa.Table] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def chosen(self, predicate: Predicate | None) -> pa.Table:
+        """As `ListFiles`; files with and without deletion vectors are asked for one by one."""
+        with self._lock:
+            found = self._chosen.get(predicate)
+            if found is None:
+                found = self._chosen[predicate] = self.list_files(predicate)
+                while len(self._chosen) > _KEPT_LISTINGS:
+                    self._chosen.popitem(last=False)
+            return found
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class _LateFiles:
     """The `FileLister` of a `LateScan`, which the JVM keeps."""
 
-    request: ScanRequest
-    listing: SparkSession
+    files: _ChosenFiles
     stored: StructType
-    list_files: ListFiles
+    with_vectors: bool
     identity: str
     size_bytes: int | None
     _listed: OrderedDict[Predicate | None, ListedFiles] = field(default_factory=OrderedDict)
 
     def listed(self, filters: str | None, has_user_functions: Callable[[], bool]) -> ListedFiles:
-        predicate = None
+        predicate, request = None, self.files.request
         if filters is not None:
-            logical = StructType([column.field for column in self.request.row_columns])
-            predicate = parse_pushed(
+            logical = StructType([column.field for column in request.row_columns])
+            parsed = parse_pushed(
                 filters, self.stored, logical, has_user_functions=has_user_functions
             )
-            predicate = with_partition_terms(
-                self.listing, without_not(predicate), self.request.configuration
-            )
+            # Without the condition on bitmaps, the predicate is that of files without vectors.
+            terms = [t for t in conjuncts(without_not(parsed)) if not isinstance(t, Unusable)]
+            if terms:
+                predicate = with_partition_terms(
+                    self.files.listing, And(tuple(terms)), request.configuration
+                )
         found = self._listed.get(predicate)
         if found is None:
-            found = self._listed[predicate] = self._grouped(self.list_files(predicate))
+            found = self._listed[predicate] = self._grouped(self.files.chosen(predicate))
             while len(self._listed) > _KEPT_LISTINGS:
                 self._listed.popitem(last=False)
         return found
 
     def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
-        version = self.request.version
+        version = self.files.request.version
         found = uris_of(files, uris, empty, version)
         if [plain_path(uri) for uri in uris] != list(found.values()):
             raise DataFileNotReadError(files=files, version=version)
 
     def _grouped(self, files: pa.Table) -> ListedFiles:
-        """The files by their partition values."""
-        names = list(self.request.partition_columns)
+        """The files by their partition values and bitmaps."""
+        request, listing = self.files.request, self.files.listing
+        if "deletionVector" in files.column_names:
+            has_vector = files["deletionVector"].is_valid()
+            files = files.filter(has_vector if self.with_vectors else pc.invert(has_vector))
         paths = files["file"].to_pylist()
-        if not names:
+        values = {name: files[name] for name in request.partition_columns}
+        columns = request.typed_partition_values()
+        if self.with_vectors:
+            values[_BITMAP] = packed_bitmaps(
+                listing,
+                files["deletionVector"],
+                table_root=request.table_root,
+                version=request.version,
+                options=request.options,
+            )
+            columns.append(F.col(quoted(_BITMAP)))
+        if not values:
             return ListedFiles(paths, [len(paths)], None)
-        members: dict[tuple[str | None, ...], list[str]] = {}
-        values = zip(*(files[name].to_pylist() for name in names), strict=True)
-        for path, of_file in zip(paths, values, strict=True):
+        members: dict[tuple[object, ...], list[str]] = {}
+        of_files = zip(*(column.to_pylist() for column in values.values()), strict=True)
+        for path, of_file in zip(paths, of_files, strict=True):
             members.setdefault(of_file, []).append(path)
-        columns = [pa.array(column, pa.string()) for column in zip(*members, strict=True)]
-        columns = columns or [pa.array([], pa.string()) for _ in names]
+        distinct = [
+            pa.array([of_file[index] for of_file in members], column.type)
+            for index, column in enumerate(values.values())
+        ]
         numbers = pa.array(range(len(members)), pa.int32())
-        texts = self.listing.createDataFrame(pa.table([*columns, numbers], [*names, _NUMBER]))
+        table = pa.table([*distinct, numbers], [*values, _NUMBER])
         return ListedFiles(
             [path for paths in members.values() for path in paths],
             [len(paths) for paths in members.values()],
-            texts.select(*self.request.typed_partition_values(), _NUMBER),
+            listing.createDataFrame(table).select(*columns, _NUMBER),
         )

@@ -16,4 +16,4 @@ class Listing(str, Enum):
     ROW_TRACKING = "at once, for row ids and row commit versions"
     CACHED = "at once, from the cache of the snapshot"
     MANY_FILES = "at once, as there may be more than `max_driver_files`"
-    DELETION_VECTORS = "at once, as there may be deletion vectors"
+    DELETION_VECTORS = "at once, as there may be many deletion vectors"

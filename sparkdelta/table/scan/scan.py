@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
@@ -47,6 +46,7 @@ from sparkdelta.table.scan.distributed_scan import DistributedScan
 from sparkdelta.table.scan.late_scan import LateScan
 from sparkdelta.table.scan.listing_rules import Listing
 from sparkdelta.table.scan.native_scan import NativeScan, has_large_bitmaps
+from sparkdelta.table.scan.packed_bitmaps import MAX_PACKED_VECTORS
 from sparkdelta.table.scan.report import ScanReport, counted_report, full_report
 from sparkdelta.table.scan.request import (
     MetadataColumn,
@@ -191,7 +191,7 @@ class Scan:
     @cached_property
     def listing(self) -> Listing:
         """When `to_df` chooses files, and why then."""
-        log, configuration = self._state.log, self._state.configuration
+        log = self._state.log
         if self.where is not None or self._predicate is not None:
             return Listing.CONDITION
         if self.is_streaming:
@@ -202,11 +202,7 @@ class Scan:
             return Listing.CACHED
         if not self._has_few_files(self.max_driver_files):
             return Listing.MANY_FILES
-        has_vectors = is_supported(configuration.protocol, TableFeature.DELETION_VECTORS)
-        if has_vectors and not (
-            (self._checksum is not None and self._checksum.num_deletion_vectors == 0)
-            or log.has_no_vectors()
-        ):
+        if self._vectors_at_most is None or self._vectors_at_most > MAX_PACKED_VECTORS:
             return Listing.DELETION_VECTORS
         return Listing.LATE if engine_of(log.spark).calls_back else Listing.NO_CALLS
 
@@ -364,6 +360,14 @@ class Scan:
         request = replace(request, columns=self._columns_read())
         return DistributedScan(self._state.log.spark, request).rows(files)
 
+    @cached_property
+    def _vectors_at_most(self) -> int | None:
+        """An upper bound of the deletion vectors; None if it takes more than the driver has."""
+        if not is_supported(self._state.configuration.protocol, TableFeature.DELETION_VECTORS):
+            return 0
+        in_checksum = None if self._checksum is None else self._checksum.num_deletion_vectors
+        return self._state.log.vectors_at_most() if in_checksum is None else in_checksum
+
     def _late_rows(self) -> DataFrame:
         log, checksum = self._state.log, self._checksum
         in_checksum = None if checksum is None else checksum.table_size_bytes
@@ -374,7 +378,8 @@ class Scan:
             log.spark,
             listing,
             self._request(frozenset(), None),
-            replace(self, _state=state, _checksum=None)._listed,
+            replace(self, _state=state)._listed,
+            has_vectors=bool(self._vectors_at_most),
             contents="\n".join(
                 (
                     self._state.partition_time_zone,
@@ -393,11 +398,10 @@ class Scan:
         if isinstance(files, DataFrame):
             bound = self.max_driver_files
             raise DriverReadTooLargeError(what="files of a scan", rows=None, bound=bound)
-        if (
-            "deletionVector" in files.column_names
-            and pc.any(files["deletionVector"].is_valid()).as_py()
-        ):
-            raise DataFileNotReadError(files=files["file"].to_pylist(), version=version)
+        if "deletionVector" in files.column_names:
+            with_vectors = files.filter(files["deletionVector"].is_valid())
+            if with_vectors.num_rows > (self._vectors_at_most or 0):  # the checksum is wrong
+                raise DataFileNotReadError(files=with_vectors["file"].to_pylist(), version=version)
         return files
 
     def _request(
