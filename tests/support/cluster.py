@@ -13,7 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,10 +47,19 @@ class Cluster:
     scratch: Path
 
     def submit(
-        self, job: str, *arguments: str, py_files: Sequence[Path] = ()
+        self,
+        job: str,
+        *arguments: str,
+        py_files: Sequence[Path] = (),
+        jars: Sequence[Path] = (),
+        more_settings: Mapping[str, str] | None = None,
+        seconds: int = _SECONDS,
     ) -> subprocess.CompletedProcess[str]:
-        """spark-submit a file of `jobs/` from a directory that is not this repository."""
+        """spark-submit a file, by default one of `jobs/`, from a directory that is not this
+        repository.
+        """
         shipped = ["--py-files", ",".join(map(str, py_files))] if py_files else []
+        shipped += ["--jars", ",".join(map(str, jars))] if jars else []
         settings = {
             "spark.ui.enabled": "false",
             "spark.driver.host": "127.0.0.1",
@@ -60,6 +69,7 @@ class Cluster:
             "spark.executor.memory": "512m",
             "spark.cores.max": str(WORKERS),
             "spark.sql.shuffle.partitions": "2",
+            **(more_settings or {}),
         }
         conf = [part for pair in settings.items() for part in ("--conf", "=".join(pair))]
         return subprocess.run(
@@ -76,7 +86,7 @@ class Cluster:
             capture_output=True,
             text=True,
             check=False,
-            timeout=_SECONDS,
+            timeout=seconds,
         )
 
 

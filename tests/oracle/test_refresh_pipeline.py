@@ -1,0 +1,85 @@
+"""A month of a shop on a cluster: at its end, all tables are as delta-spark makes them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support import refresh_job
+from tests.support.cluster import Cluster, standalone_cluster
+from tests.support.delta_spark import DELTA_SETTINGS, PYSPARK_SERIES, DeltaSpark
+
+pytestmark = [pytest.mark.oracle, pytest.mark.slow]
+
+DAYS = int(os.environ.get("SPARKDELTA_REFRESH_DAYS", "30"))
+_JOBS = 3  # each goes on where the last one stopped
+_SECONDS = 3600
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.codegen.wholeStage": "false",  # plans are short, and each is run once
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM of delta-spark
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A master and two workers."""
+    with standalone_cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def expected(cluster: Cluster) -> dict[str, Any]:
+    """What delta-spark makes of the days, on local disks."""
+    if not pyspark.__version__.startswith(PYSPARK_SERIES):
+        pytest.skip(f"delta-spark needs pyspark {PYSPARK_SERIES}x")
+    more = {"spark.databricks.delta.snapshotPartitions": "2"}
+    return month(cluster, "delta-spark", f"file:{cluster.scratch}/theirs", **DELTA_SETTINGS, **more)
+
+
+def month(cluster: Cluster, engine: str, root: str, **settings: str) -> dict[str, Any]:
+    """Submit the job until the month is over; return its state."""
+    state = cluster.scratch / f"{engine}-{root.partition(':')[0]}.json"
+    package = [cluster.package] if engine == "sparkdelta" else []
+    ends = [DAYS * (number + 1) // _JOBS for number in range(_JOBS)]
+    for first, end in zip([0, *ends], ends, strict=False):
+        export = ["--export"] if end == DAYS else []
+        run = cluster.submit(
+            str(refresh_job.__file__),
+            *("--engine", engine, "--root", root, "--state", str(state)),
+            *("--days", str(end - first), *export),
+            py_files=package,
+            more_settings={**_SETTINGS, **settings},
+            seconds=_SECONDS,
+        )
+        assert run.returncode == 0, run.stderr[-6000:]
+    found: dict[str, Any] = json.loads(state.read_text())
+    return found
+
+
+def test_a_month_ends_with_the_same_tables(
+    cluster: Cluster, expected: dict[str, Any], delta_spark: DeltaSpark
+) -> None:
+    """The rows of all tables, and those that earlier versions had when they were asked for."""
+    root = f"file:{cluster.scratch}/ours"
+    ours = month(cluster, "sparkdelta", root)
+    assert ours["findings"] == []
+    assert ours["looks"] == expected["looks"]
+    assert len(ours["looks"]) == max(0, DAYS // 4 - 1) * 6
+    for name, table in expected["tables"].items():
+        assert ours["tables"][name] == table, name
+        assert table["rows"] or DAYS < 7, name
+    read = delta_spark.run("tests.oracle.test_refresh_pipeline:rows_of", root=root)
+    assert read == expected["tables"]
+
+
+def rows_of(spark: SparkSession, root: str) -> dict[str, Any]:
+    """In the process of delta-spark: all tables."""
+    return refresh_job.exported(lambda name: spark.read.format("delta").load(f"{root}/{name}"))
