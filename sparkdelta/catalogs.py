@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.storage.catalog_log import (
     Catalog,
     RatifiedCommits,
@@ -32,11 +34,19 @@ def use_catalog(spark: SparkSession, path: str, catalog: Catalog | None) -> None
 
     Notes
     -----
-    Nothing is said of inline commits, whose content the catalog stores itself. Log cleanup, vacuum,
+    Inline commits, whose content the catalog stores itself, are not supported. Log cleanup, vacuum,
     optimize, reorg and repair are left to the catalog.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The session is a Spark Connect client, which cannot read staged commits.
 
     References
     ----------
     PROTOCOL.md#catalog-managed-tables
     """
+    if not engine_of(spark).reads_hidden_names:
+        problem = "a Spark Connect client cannot read staged commits; use a classic session"
+        raise InvalidArgumentError(argument="catalog", problem=problem)
     set_catalog(open_log(spark, path).table_root, catalog)
