@@ -6,17 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import functions as F
-
 from sparkdelta.engine.builders import WriterState
 from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.sql.replaced_rows import replace_equal, replace_matching
 from sparkdelta.table.log.table_names import table_name
 from sparkdelta.tables import DeltaTable
 
 _USING, _ON, _ALIAS = "replaceUsing", "replaceOn", "targetAlias"
 _NAMES = {name.lower(): name for name in (_USING, _ON, _ALIAS)}
-_TARGET, _SOURCE, _MARK = "sparkdelta_target", "sparkdelta_source", "sparkdelta_deletes"
 
 
 def replaces_rows(options: Mapping[str, str]) -> bool:
@@ -49,12 +46,9 @@ def replace_rows(state: WriterState, path: str) -> None:
     if others or (state.mode or "").lower() != "overwrite":
         problem = f"it cannot be given with {others[0]}" if others else "it needs mode overwrite"
         raise InvalidArgumentError(argument=asked, problem=problem)
-    rows, table = state.rows, DeltaTable.forPath(state.rows.sparkSession, path)
     if on is None:
-        names = (quoted(".".join(table_name(name))) for name in options[_USING].split(","))
-        on = " AND ".join(f"{_TARGET}.{name} = {_SOURCE}.{name}" for name in names)
-        rows, alias = rows.alias(_SOURCE), _TARGET
-    # Each row is there twice: one deletes what it matches, the other is inserted.
-    both = rows.select("*", F.explode(F.array(F.lit(True), F.lit(False))).alias(_MARK))
-    merge = (table if alias is None else table.alias(alias)).merge(both, f"({on}) AND {_MARK}")
-    merge.whenMatchedDelete().whenNotMatchedInsertAll(f"NOT {_MARK}").execute()
+        names = (".".join(table_name(name)) for name in options[_USING].split(","))
+        replace_equal(state.rows, path, {name: name for name in names})
+        return
+    table = DeltaTable.forPath(state.rows.sparkSession, path)
+    replace_matching(state.rows, table if alias is None else table.alias(alias), on)

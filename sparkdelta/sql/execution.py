@@ -17,7 +17,11 @@ from pyspark.sql.types import LongType, StructField, StructType
 from sparkdelta.commands.truncate import truncate
 from sparkdelta.commands.write import write
 from sparkdelta.engine.local_frames import local_frame
-from sparkdelta.exceptions import StatementNotSupportedError, SubqueryInConditionError
+from sparkdelta.exceptions import (
+    ColumnNotFoundError,
+    StatementNotSupportedError,
+    SubqueryInConditionError,
+)
 from sparkdelta.maintenance import optimize, reorg, repair, vacuum
 from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import optimize_metrics
@@ -30,8 +34,14 @@ from sparkdelta.sql.descriptions import (
     shown_properties,
     text_rows,
 )
-from sparkdelta.sql.inserted_rows import inserted_partition, inserted_rows, with_defaults
+from sparkdelta.sql.inserted_rows import (
+    inserted_columns,
+    inserted_partition,
+    inserted_rows,
+    with_defaults,
+)
 from sparkdelta.sql.queries import SparkSql
+from sparkdelta.sql.replaced_rows import SOURCE, replace_equal, replace_matching
 from sparkdelta.sql.statements import (
     AddColumns,
     Alter,
@@ -73,6 +83,7 @@ from sparkdelta.table.log.table_names import (
     drop_named_table,
     path_in_name,
     rename_named_table,
+    table_name,
 )
 from sparkdelta.table.write.ignored_settings import (
     check_commit_settings,
@@ -99,7 +110,9 @@ def _table(sql: SparkSql, path: str) -> DeltaTable:
     return DeltaTable.forPath(sql.spark, path)
 
 
-def _changed_table(sql: SparkSql, path: str, statement: Delete | Update | Merge) -> DeltaTable:
+def _changed_table(
+    sql: SparkSql, path: str, statement: Delete | Insert | Merge | Update
+) -> DeltaTable:
     """Return the table under its alias, else its name."""
     table, name = _table(sql, path), statement.target
     alias = statement.alias or (None if path_in_name(name) else name[-1])
@@ -164,6 +177,9 @@ def _with_action(builder: DeltaMergeBuilder, action: MergeAction) -> DeltaMergeB
 
 
 def _insert(sql: SparkSql, path: str, statement: Insert) -> None:
+    if statement.replace_using is not None or statement.replace_on is not None:
+        _insert_replacing(sql, path, statement)
+        return
     partition = inserted_partition(sql.spark, path, statement)
     query = with_defaults(sql.spark, path, statement)
     rows = inserted_rows(sql.query(query), path, statement)
@@ -178,6 +194,27 @@ def _insert(sql: SparkSql, path: str, statement: Insert) -> None:
     )
     check_overwrite_setting(sql.spark, options)
     write(rows, path, options)
+
+
+def _insert_replacing(sql: SparkSql, path: str, statement: Insert) -> None:
+    """REPLACE USING and REPLACE ON."""
+    _check_expressions(sql, "INSERT", statement.replace_on)
+    rows = sql.query(with_defaults(sql.spark, path, statement))
+    alias = SOURCE if statement.replace_on is None else statement.query_alias or SOURCE
+    given, values = inserted_columns(rows, path, statement, alias)
+    if statement.replace_on is not None:
+        table = _changed_table(sql, path, statement)
+        replace_matching(
+            rows.alias(alias), table, statement.replace_on, values=values, evolves=statement.evolves
+        )
+        return
+    names = {}
+    for column in statement.replace_using or ():
+        name = ".".join(table_name(column))
+        if name.lower() not in given:
+            raise ColumnNotFoundError(column=name, available=list(given))
+        names[name] = given[name.lower()]
+    replace_equal(rows, path, names, values=values, evolves=statement.evolves)
 
 
 def _history(sql: SparkSql, path: str, statement: DescribeHistory) -> DataFrame:

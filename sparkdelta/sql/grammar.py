@@ -163,27 +163,59 @@ def _insert(parser: Parser) -> Insert:
     if not overwrites:
         cursor.expect("INTO")
     cursor.takes("TABLE")
-    target = parser.table()
+    target, alias = parser.table(), parser.alias("BY", "PARTITION", "REPLACE", *_QUERY)
     partition = _partition(parser) if cursor.takes("PARTITION") else {}
-    columns, by_name, where = None, cursor.takes("BY NAME"), None
+    columns, by_name = None, cursor.takes("BY NAME")
     if not by_name and cursor.looks_at("(") and not cursor.ahead().is_word(*_QUERY):
         columns = None if cursor.ahead().is_symbol("(") else cursor.names()
         by_name = columns is None and cursor.takes("BY NAME")
-    if cursor.takes("REPLACE"):
-        cursor.expect("WHERE")
-        where = cursor.expression(*_QUERY)
-    if not cursor.token.is_word(*_QUERY) and not cursor.token.is_symbol("("):
-        raise cursor.error("a query is expected")
-    return Insert(
+    insert = Insert(
         target=target,
-        query=cursor.rest(),
+        query="",
+        alias=alias,
         columns=columns,
         by_name=by_name,
         overwrites=overwrites,
-        replace_where=where,
         partition=partition,
         evolves=evolves,
     )
+    if cursor.takes("REPLACE"):
+        insert = _replacing(parser, insert)
+    elif alias is not None:
+        raise cursor.error("REPLACE ON is expected after an alias")
+    if not cursor.token.is_word(*_QUERY) and not cursor.token.is_symbol("("):
+        raise cursor.error("a query is expected")
+    if insert.replace_on is not None and cursor.looks_at("("):
+        return _insert_of_parentheses(parser, insert)
+    return replace(insert, query=cursor.rest())
+
+
+_QUERY_IN_PARENTHESES = tuple(f"( {word}" for word in _QUERY if word != "FROM")  # TRIM(FROM x)
+
+
+def _replacing(parser: Parser, insert: Insert) -> Insert:
+    """Go past what follows REPLACE."""
+    cursor = parser.cursor
+    is_plain = insert.columns is None and not insert.partition and not insert.overwrites
+    if cursor.takes("ON") and is_plain:
+        return replace(insert, replace_on=cursor.expression(*_QUERY, *_QUERY_IN_PARENTHESES))
+    if insert.alias is not None:
+        raise cursor.error("ON is expected")
+    if cursor.takes("USING") and is_plain:
+        return replace(insert, replace_using=cursor.names())
+    cursor.expect("WHERE")
+    return replace(insert, replace_where=cursor.expression(*_QUERY))
+
+
+def _insert_of_parentheses(parser: Parser, insert: Insert) -> Insert:
+    """Go past a query in parentheses, which may have an alias, or be only the first of a union."""
+    cursor = parser.cursor
+    start = cursor.token
+    cursor.in_parentheses()
+    if cursor.token.is_word("AS") or cursor.ahead().kind is Kind.END:
+        return replace(insert, query=cursor.since(start), query_alias=parser.alias())
+    cursor.rest()
+    return replace(insert, query=cursor.since(start))
 
 
 def _partition(parser: Parser) -> Mapping[str, str | None]:

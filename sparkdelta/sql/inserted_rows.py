@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -144,10 +144,7 @@ def _by_position(
     elsewhere = {name.lower() for name in fixed}
     names = [name for name in names if name.lower() not in elsewhere]
     given = rows.schema.fields
-    extra = given[len(names) :] if statement.evolves and statement.columns is None else []
-    if len(given) != len(names) + len(extra):
-        raise InsertArityError(path=snapshot.path, expected=len(names), given=len(given))
-    renamed = rows.toDF(*names, *(field.name for field in extra))
+    renamed = rows.toDF(*_all_names(given, names, snapshot, statement))
     if fixed:
         renamed = renamed.withColumns({name: F.expr(text) for name, text in fixed.items()})
         names, given = (
@@ -161,6 +158,41 @@ def _by_position(
         if value != quoted(name):
             values[name] = F.expr(value)
     return renamed.withColumns(values) if values else renamed
+
+
+def _all_names(
+    given: Sequence[StructField], names: Sequence[str], snapshot: Snapshot, statement: Insert
+) -> list[str]:
+    """Return the names of columns that are given by position: of the table, then those that the
+    table does not have yet.
+    """
+    extra = given[len(names) :] if statement.evolves and statement.columns is None else []
+    if len(given) != len(names) + len(extra):
+        raise InsertArityError(path=snapshot.path, expected=len(names), given=len(given))
+    return [*names, *(field.name for field in extra)]
+
+
+def inserted_columns(
+    rows: DataFrame, path: str, statement: Insert, alias: str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the names of the columns of a query by those of the table's columns, and the values
+    for these, in backticks, as SQL text over the query's alias.
+
+    Raises
+    ------
+    InsertArityError
+        The query has more or fewer columns than the table.
+    """
+    snapshot = load_snapshot(rows.sparkSession, path)
+    fields, given = {f.name.lower(): f for f in snapshot.schema.fields}, rows.schema.fields
+    names = [field.name for field in given]
+    if not statement.by_name:
+        names = _all_names(given, snapshot.schema.names, snapshot, statement)
+    values = {}
+    for name, field in zip(names, given, strict=True):
+        wanted, value = fields.get(name.lower()), f"{quoted(alias)}.{quoted(field.name)}"
+        values[quoted(name)] = value if wanted is None else _value(value, field.dataType, wanted)
+    return {n.lower(): field.name for n, field in zip(names, given, strict=True)}, values
 
 
 def _value(name: str, given: DataType, column: StructField) -> str:

@@ -5,7 +5,7 @@ Spark's own SQL takes DataFrames by name in braces, beside parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,10 @@ from sparkdelta.table.log.session_times import session_time
 from sparkdelta.table.log.table_names import quoted_name, table_name, table_path
 
 _NAME = "sparkdelta_{}"
+
+Located = tuple[Relation, str | None]
+"""A Delta table of a query and its path, with the version that its name may end with; None for its
+changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +41,52 @@ class SparkSql:
     run: Callable[..., DataFrame]
     frames: Mapping[str, DataFrame]
 
-    def query(self, text: str, tokens: tuple[Token, ...] | None = None) -> DataFrame:
-        """Return the rows of a query, or run a statement of Spark's that holds one."""
-        tokens = tokens or tokenize(text)
+    def query(self, text: str) -> DataFrame:
+        """Return the rows of a query."""
+        tokens = tokenize(text)
         if tokens is None:
             return self.run(text)
-        known, frames, spots = common_names(tokens), dict[str, DataFrame](), []
+        return self.spliced(text, tokens, self.tables(text, tokens))
+
+    def tables(self, text: str, tokens: tuple[Token, ...]) -> list[Located]:
+        """Return the Delta tables that a query reads, and the paths of named ones.
+
+        Raises
+        ------
+        StatementSyntaxError
+            A version or time is not understood.
+        """
+        known, found = common_names(tokens), list[Located]()
         for relation in relations(text, tokens):
-            rows = self._rows(text, relation, known)
-            if rows is not None:
-                name = _NAME.format(len(frames))
-                frames[name] = rows
-                spots.append((relation, name))
+            path = None
+            if relation.arguments is None:
+                path = _located(self.spark, relation, known)
+            if path is not None or relation.arguments is not None:
+                found.append((relation, path))
+        return found
+
+    def spliced(self, text: str, tokens: tuple[Token, ...], tables: Sequence[Located]) -> DataFrame:
+        """Return the rows of a query, or run a statement of Spark's that holds one.
+
+        Parameters
+        ----------
+        tables
+            Those that it reads, see `tables`.
+        """
+        frames, spots = dict[str, DataFrame](), []
+        for relation, path in tables:
+            name = _NAME.format(len(frames))
+            frames[name] = self._rows(text, relation, path)
+            spots.append((relation, name))
         if not frames and not self.frames:
             return self.run(text)
         spliced = _spliced(text, spots, _braces(tokens, self.frames))
         return self.run(spliced, **frames, **self.frames)
 
-    def _rows(self, text: str, relation: Relation, known: Mapping[str, int]) -> DataFrame | None:
-        """Return the rows of a Delta table, or None for other relations."""
-        if relation.arguments is not None:
-            return self._changes(text, relation, relation.arguments)
-        named = _located(self.spark, relation, known)
+    def _rows(self, text: str, relation: Relation, named: str | None) -> DataFrame:
+        """Return the rows of a Delta table at a path, perhaps with a version, or its changes."""
         if named is None:
-            return None
+            return self._changes(text, relation, relation.arguments or ())
         path, version, time = split_path(self.spark, named)
         if relation.version is not None:
             version = _version(text, relation.version)
@@ -88,11 +114,6 @@ class SparkSql:
             else:
                 found[f"{side}_timestamp"] = session_time(self.spark, bound.text)
         return read_changes(self.spark, path, **found)
-
-
-def is_delta(spark: SparkSession, relation: Relation, known: Mapping[str, int]) -> bool:
-    """True if a relation is a Delta table, or its changes."""
-    return relation.arguments is not None or _located(spark, relation, known) is not None
 
 
 def _located(spark: SparkSession, relation: Relation, known: Mapping[str, int]) -> str | None:

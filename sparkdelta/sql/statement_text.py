@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta.exceptions import StatementNotSupportedError, StatementSyntaxError
+from sparkdelta.exceptions import (
+    InvalidArgumentError,
+    StatementNotSupportedError,
+    StatementSyntaxError,
+)
 from sparkdelta.sql.execution import no_rows, run_statement
 from sparkdelta.sql.grammar import parse
 from sparkdelta.sql.parameters import Arguments, bound_text, check_quoted
 from sparkdelta.sql.parser import Parser
-from sparkdelta.sql.queries import SparkSql, is_delta
-from sparkdelta.sql.relations import common_names, relations
+from sparkdelta.sql.queries import Located, SparkSql
 from sparkdelta.sql.statements import Convert, CreateLike, Statement
 from sparkdelta.sql.tokens import Cursor, Token, tokenize
 from sparkdelta.table.log.table_names import quoted_name, table_name, table_path
@@ -57,36 +60,43 @@ def run_sql(
         return run(text, **named) if arguments is None else run(text, arguments, **named)
 
     tokens = tokenize(text) if isinstance(text, str) and _MAY_BE_OURS.search(text) else None
-    if tokens is None or not _is_ours(spark, text, tokens):
+    if tokens is None:
         return passed_on()
     frames = {name: value for name, value in named.items() if isinstance(value, DataFrame)}
     values = {name: value for name, value in named.items() if name not in frames}
-    check_quoted(text, tokens, named)
-    text = bound_text(text, tokens, arguments, values)
+    bound, refused = text, None
+    try:
+        check_quoted(text, tokens, named)
+        bound = bound_text(text, tokens, arguments, values)
+    except (InvalidArgumentError, StatementSyntaxError) as error:
+        refused = error
     if named:
-        text = text.replace("{{", "{").replace("}}", "}")
-    tokens = tokenize(text) or tokens
-    sql = SparkSql(spark, run, frames)
-    statement, path = _statement(spark, text, tokens)
+        bound = bound.replace("{{", "{").replace("}}", "}")
+    tokens = tokens if bound == text else tokenize(bound) or tokens
+    sql, read = SparkSql(spark, run, frames), None
+    try:
+        statement, path = _statement(spark, bound, tokens)
+        if statement is None:
+            read = _tables_read(sql, bound, tokens)
+    except StatementSyntaxError as error:
+        raise refused or error from None
+    if statement is None and not read:
+        return passed_on()
+    if refused is not None:
+        raise refused
     if statement is None or path is None:
-        return _with_query(sql, text, tokens)
+        return _with_query(sql, bound, tokens, read or ())
     return run_statement(sql, path, statement)
 
 
-def _is_ours(spark: SparkSession, text: str, tokens: tuple[Token, ...]) -> bool:
-    """True if a text is a statement about a Delta table, or reads one."""
-    try:
-        if _statement(spark, text, tokens)[0] is not None:
-            return True
-    except StatementSyntaxError:
-        return True  # perhaps once its parameters are literals
+def _tables_read(sql: SparkSql, text: str, tokens: tuple[Token, ...]) -> Sequence[Located]:
+    """Return the Delta tables that a text reads, if it may read some."""
     if not tokens[0].is_word(*_HEADS) and not tokens[0].is_symbol("("):
-        return False
-    known = common_names(tokens)
+        return ()
     try:
-        return any(is_delta(spark, relation, known) for relation in relations(text, tokens))
+        return sql.tables(text, tokens)
     except StatementSyntaxError:
-        return False  # Spark tells what is wrong
+        return ()  # Spark tells what is wrong
 
 
 def _statement(
@@ -128,8 +138,16 @@ def _creates_delta(tokens: tuple[Token, ...]) -> bool:
     )
 
 
-def _with_query(sql: SparkSql, text: str, tokens: tuple[Token, ...]) -> DataFrame:
-    """Run a query, or a statement of Spark's that holds one."""
+def _with_query(
+    sql: SparkSql, text: str, tokens: tuple[Token, ...], read: Sequence[Located]
+) -> DataFrame:
+    """Run a query, or a statement of Spark's that holds one.
+
+    Parameters
+    ----------
+    read
+        The Delta tables that it reads.
+    """
     cursor = Cursor(text, tokens)
     if cursor.takes("CACHE"):
         is_lazy = cursor.takes("LAZY")
@@ -139,12 +157,12 @@ def _with_query(sql: SparkSql, text: str, tokens: tuple[Token, ...]) -> DataFram
         sql.query(cursor.rest()).createOrReplaceTempView(name)
         return sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name}")
     if not cursor.takes("CREATE"):
-        return sql.query(text, tokens)
+        return sql.spliced(text, tokens, read)
     replaces = cursor.takes("OR REPLACE")
     is_global = cursor.takes("GLOBAL")
     is_temporary = cursor.takes("TEMP") or cursor.takes("TEMPORARY")
     if not cursor.takes("VIEW"):
-        return sql.query(text, tokens)
+        return sql.spliced(text, tokens, read)
     if not is_temporary:
         raise StatementNotSupportedError(statement="CREATE VIEW of a Delta table")
     name = quoted_name(cursor.name())

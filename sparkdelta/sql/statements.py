@@ -72,8 +72,12 @@ class Insert:
 
     Attributes
     ----------
+    alias, query_alias
+        Of the table and of the rows, in the condition of REPLACE ON.
     columns
         None if the rows have all columns of the table.
+    replace_using
+        The columns by which the rows take the place of others.
     partition
         Texts of values by names of columns; None for columns of the rows.
     """
@@ -86,6 +90,10 @@ class Insert:
     replace_where: str | None = None
     partition: Mapping[str, str | None] = field(default_factory=dict)
     evolves: bool = False
+    replace_using: tuple[str, ...] | None = None
+    replace_on: str | None = None
+    alias: str | None = None
+    query_alias: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

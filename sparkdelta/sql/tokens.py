@@ -87,7 +87,12 @@ def tokenize(text: str) -> tuple[Token, ...] | None:
         if found and start < found[-1].end:
             continue  # a suffix of a number, as in 2Y
         kind = _KINDS.get(token.token_type)
-        if kind is not None:
+        quote = text[start]
+        before = found[-1] if found else None
+        if kind is Kind.STRING and before and before.end == start and text[before.start] == quote:
+            # Two quotes within a string are one.
+            found[-1] = Token(kind, f"{before.text}{quote}{token.text}", before.start, end)
+        elif kind is not None:
             found.append(Token(kind, token.text, start, end))
         elif _WORD.match(text, start) and not text[start:end].endswith(("'", '"')):
             # A keyword may be several words.
@@ -179,9 +184,13 @@ class Cursor:
 
     def column(self) -> str:
         """Return a name of a column as text, with backticks where it was written so."""
-        start = self.token.start
+        start = self.token
         self.name()
-        return self.text[start : self._tokens[self._place - 1].end]
+        return self.since(start)
+
+    def since(self, token: Token) -> str:
+        """Return the text from a token up to this place."""
+        return self.text[token.start : self._tokens[self._place - 1].end]
 
     def names(self) -> tuple[str, ...]:
         """Return names of columns in parentheses, and go past them."""
@@ -229,9 +238,17 @@ class Cursor:
             token = self.token
             is_field = last is not None and last.is_symbol(".")
             is_operator = last is not None and last.is_word("DISTINCT")  # IS DISTINCT FROM
+            is_subquery = (
+                last is not None
+                and token.is_symbol("(")
+                and (
+                    last.is_word("IN", "EXISTS", "AND", "OR", "NOT")
+                    or (last.kind is Kind.SYMBOL and last.text not in ")]}")
+                )
+            )
             if not opened and (
                 token.is_symbol(")", *closing)
-                or (any(map(self.looks_at, ends)) and not is_field and not is_operator)
+                or (any(map(self.looks_at, ends)) and not (is_field or is_operator or is_subquery))
             ):
                 break
             if token.is_symbol("(", "[", "{") or (token.is_word("CASE") and not is_field):

@@ -45,6 +45,19 @@ def parsed(text: str) -> s.Statement | None:
             "INSERT INTO t REPLACE WHERE a IS DISTINCT FROM b.from FROM s SELECT 1",
             s.Insert(target=("t",), query="FROM s SELECT 1", replace_where="a IS DISTINCT FROM b.from"),
         ),
+        (
+            "INSERT INTO t REPLACE USING (a, `b c`) (SELECT 1) UNION (SELECT 2)",
+            s.Insert(target=("t",), query="(SELECT 1) UNION (SELECT 2)", replace_using=("a", "`b c`")),
+        ),
+        (
+            "INSERT INTO TABLE t AS x BY NAME REPLACE ON x.a = s.a AND trim(x.b) <> ')' (SELECT * FROM q) AS s",
+            s.Insert(target=("t",), query="(SELECT * FROM q)", replace_on="x.a = s.a AND trim(x.b) <> ')'", alias="x", by_name=True, query_alias="s"),
+        ),
+        (
+            "INSERT WITH SCHEMA EVOLUTION INTO t x REPLACE ON (x.a) IN (1) (VALUES (1)) LIMIT 1",
+            s.Insert(target=("t",), query="(VALUES (1)) LIMIT 1", replace_on="(x.a) IN (1)", alias="x", evolves=True),
+        ),
+        ("INSERT INTO t REPLACE ON t.a = b FROM q SELECT b", s.Insert(target=("t",), query="FROM q SELECT b", replace_on="t.a = b")),
         ("CONVERT TO DELTA parquet.`/p`", s.Convert(("parquet", "/p"), None, True)),
         ("ALTER TABLE t CHANGE COLUMN a a INT NOT NULL", s.Unsupported(("t",), "CHANGE COLUMN with NOT NULL or DEFAULT")),
         ("UPDATE t AS u SET u.a = DEFAULT", s.Update(("t",), "u", {"u.a": "DEFAULT"}, None)),
@@ -69,6 +82,7 @@ def parsed(text: str) -> s.Statement | None:
         ("VACUUM '/p q' LITE RETAIN 0.5 HOURS DRY RUN", s.Vacuum(target=P, mode="lite", retention_hours=0.5, dry_run=True)),
         ("VACUUM t USING INVENTORY (SELECT * FROM inv) FULL", s.Vacuum(target=("t",), inventory="(SELECT * FROM inv)")),
         ("TRUNCATE TABLE t", s.Truncate(("t",))),
+        ("ALTER TABLE t SET TBLPROPERTIES ('it''s' = \"a\"\"b'\" )", s.Alter(target=("t",), method="set_properties", values=({"it's": "a\"b'"},), options={})),
         ("FSCK REPAIR TABLE delta.`/p q` DRY RUN", s.Repair(P, True)),
         ("SHOW COLUMNS FROM t IN db", s.ShowColumns(("db", "t"))),
         ("SHOW CREATE TABLE t AS SERDE", s.Unsupported(("t",), "SHOW CREATE TABLE")),

@@ -15,10 +15,10 @@ from sparkdelta.exceptions import (
     InsertArityError,
     InvalidArgumentError,
     StatementNotSupportedError,
-    StatementSyntaxError,
     SubqueryInConditionError,
     VersionNotFoundError,
 )
+from sparkdelta.sql import queries, statement_text
 from tests.support.spark_jobs import no_jobs
 
 
@@ -122,14 +122,69 @@ def test_inserts(enabled: SparkSession, table_path: str) -> None:
     assert _rows(sql(f"SELECT a, more FROM {t}")) == [(7, None), (8, "n"), (9, None)]
     with pytest.raises(InsertArityError):
         sql(f"INSERT INTO {t} VALUES (1)")
-    with pytest.raises(StatementSyntaxError):
-        sql(f"INSERT INTO {t} REPLACE USING (d) SELECT 1")
     enabled.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     try:
         with pytest.raises(InvalidArgumentError):
             sql(f"INSERT OVERWRITE {t} SELECT * FROM {t} WHERE a > 6")
     finally:
         enabled.conf.unset("spark.sql.sources.partitionOverwriteMode")
+
+
+def test_inserts_that_replace(enabled: SparkSession, table_path: str) -> None:
+    """Nulls equal nothing; names in the condition are those of the table and of the query."""
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    sql(f"CREATE TABLE {t} (name STRING, country STRING, id INT DEFAULT 7) USING delta")
+    rows = "('Dylan', 'US', 1), ('Doug', 'UK', 2), ('Julia', 'IT', 3), ('Adam', NULL, 4)"
+    sql(f"INSERT INTO {t} VALUES {rows}")
+    new = "VALUES ('Peter', 'FR', 5), ('Jennie', 'UK', 6), ('Eva', NULL, DEFAULT)"
+    sql(f"INSERT INTO {t} REPLACE USING (Country) {new}")
+    assert _rows(sql(f"SELECT id FROM {t}")) == [(1,), (3,), (4,), (5,), (6,), (7,)]
+    # By position, the query's own `country` is a name.
+    swapped = "SELECT id AS country, name AS id, country + 10 AS name FROM q"
+    query = f"WITH q AS (SELECT 'FR' AS name, 'Paul' AS id, 90 AS country) {swapped}"
+    text = f"INSERT INTO TABLE {t} AS x REPLACE ON x.country = s.id AND x.id < ? ({query}) s"
+    sql(text, [6])
+    assert _rows(sql(f"SELECT name, id FROM {t} WHERE country = 'FR'")) == [("Paul", 100)]
+    sql(f"INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME REPLACE USING (id) "
+        "SELECT 100 AS id, 'n' AS more")  # fmt: skip
+    assert _rows(sql(f"SELECT * FROM {t} WHERE id = 100")) == [(None, None, 100, "n")]
+    version = load_snapshot(enabled, table_path).version
+    assert version == 4
+    for text in (
+        "REPLACE USING (id) SELECT 1",
+        "REPLACE USING (other) SELECT 'x', 'y', 1, 'z'",
+        "REPLACE ON id IN (SELECT 1) SELECT 'x', 'y', 1, 'z'",
+        "(id) REPLACE USING (id) SELECT 1",
+        "AS x REPLACE WHERE x.id = 1 SELECT 'x', 'y', 1, 'z'",
+        "AS x SELECT 'x', 'y', 1, 'z'",
+    ):
+        with pytest.raises(DeltaError):
+            sql(f"INSERT INTO {t} {text}")
+    assert load_snapshot(enabled, table_path).version == version
+
+
+def test_each_statement_is_understood_once(
+    enabled: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its text becomes tokens once, and again where literals take the place of parameters; each
+    of its tables is looked up once.
+    """
+    enabled.range(3).write.format("delta").save(table_path)
+    t, calls = f"delta.`{table_path}`", list[str]()
+    for module, name in (
+        (statement_text, "tokenize"),
+        (statement_text, "parse"),
+        (queries, "table_path"),
+    ):
+        found = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *given, f=found, n=name: (calls.append(n), f(*given))[1]
+        )
+    enabled.sql(f"SELECT * FROM {t} WHERE id = 1")
+    assert calls == ["tokenize", "parse", "table_path"]
+    calls.clear()
+    enabled.sql(f"DELETE FROM {t} WHERE id = :id", {"id": 7})
+    assert calls == ["tokenize", "tokenize", "parse"]
 
 
 def test_partitions_of_inserts(enabled: SparkSession, table_path: str) -> None:

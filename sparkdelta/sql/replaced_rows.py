@@ -1,0 +1,70 @@
+"""Rows that take the place of those of a table that they match: REPLACE USING and REPLACE ON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.schema.table_schema import quoted
+from sparkdelta.tables import DeltaTable
+
+SOURCE = "sparkdelta_source"
+"""The alias of rows that have none."""
+_TARGET, _MARK = "sparkdelta_target", "sparkdelta_deletes"
+
+
+def replace_equal(
+    rows: DataFrame,
+    path: str,
+    names: Mapping[str, str],
+    *,
+    values: Mapping[str, str] | None = None,
+    evolves: bool = False,
+) -> None:
+    """Do what `replace_matching` does for rows that have the same values in some columns; nulls
+    equal nothing.
+
+    Parameters
+    ----------
+    names
+        Columns of the rows by columns of the table, neither of them quoted.
+    """
+    condition = " AND ".join(
+        f"{_TARGET}.{quoted(name)} = {SOURCE}.{quoted(given)}" for name, given in names.items()
+    )
+    table = DeltaTable.forPath(rows.sparkSession, path).alias(_TARGET)
+    replace_matching(rows.alias(SOURCE), table, condition, values=values, evolves=evolves)
+
+
+def replace_matching(
+    rows: DataFrame,
+    table: DeltaTable,
+    condition: str,
+    *,
+    values: Mapping[str, str] | None = None,
+    evolves: bool = False,
+) -> None:
+    """Delete the rows of a table that some rows match, and insert these, as one version.
+
+    Parameters
+    ----------
+    values
+        What is inserted, by columns of the table; by default the columns of the same names.
+    evolves
+        True if columns that the table does not have are added.
+
+    Raises
+    ------
+    DeltaError
+        Nothing was committed; see `DeltaTable.merge`.
+    """
+    # Each row is there twice: one deletes what it matches, the other is inserted.
+    both = rows.select("*", F.explode(F.array(F.lit(True), F.lit(False))).alias(_MARK))
+    merge = table.merge(both, f"({condition}) AND {_MARK}").whenMatchedDelete()
+    if values is None:
+        merge = merge.whenNotMatchedInsertAll(f"NOT {_MARK}")
+    else:
+        merge = merge.whenNotMatchedInsert(f"NOT {_MARK}", dict(values))
+    (merge.withSchemaEvolution() if evolves else merge).execute()
