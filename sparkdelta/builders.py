@@ -155,8 +155,8 @@ class DeltaTableBuilder(Generic[Table]):
         else:
             raise _invalid("location", "a location or a table name is required")
         described = replace(self._table, is_managed=table.is_managed)
-        create_table(self._spark, table.path, described, self._creation)
-        table.register(self._spark)
+        with table.named(self._spark):
+            create_table(self._spark, table.path, described, self._creation)
         return self._opened(self._spark, table.path)
 
     def _with_columns(self, columns: Iterable[StructField]) -> DeltaTableBuilder[Table]:

@@ -87,8 +87,9 @@ class Builders(Protocol):
     Attributes
     ----------
     classes
-        The classes ``SparkSession``, ``Catalog``, ``DataFrameReader``, ``DataFrameWriter``,
-        ``DataFrameWriterV2``, ``DataStreamReader`` and ``DataStreamWriter`` by these names.
+        The classes ``SparkSession``, ``Catalog``, ``DataFrame``, ``DataFrameReader``,
+        ``DataFrameWriter``, ``DataFrameWriterV2``, ``DataStreamReader`` and ``DataStreamWriter`` by
+        these names.
     """
 
     classes: ClassVar[Mapping[str, type]]

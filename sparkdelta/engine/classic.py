@@ -66,6 +66,7 @@ class ClassicEngine:
     sees_plans: ClassVar[bool] = True
     moves_frames: ClassVar[bool] = True
     runs_streams: ClassVar[bool] = True
+    registers_empty_tables: ClassVar[bool] = False
 
     @property
     def parallelism(self) -> int:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pyspark.sql import SparkSession, readwriter
 from pyspark.sql.catalog import Catalog
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.streaming import readwriter as streaming
 
 from sparkdelta.engine.builders import (
@@ -24,6 +25,7 @@ class ClassicBuilders:
 
     classes: ClassVar[Mapping[str, type]] = {
         "Catalog": Catalog,
+        "DataFrame": ClassicDataFrame,
         "DataFrameReader": readwriter.DataFrameReader,
         "DataFrameWriter": readwriter.DataFrameWriter,
         "DataFrameWriterV2": readwriter.DataFrameWriterV2,

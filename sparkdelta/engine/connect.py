@@ -14,12 +14,12 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.engine import connect_catalog
 from sparkdelta.engine.match_terms import MatchTerms
+from sparkdelta.engine.named_source import NamedOnly
 from sparkdelta.engine.sessions import LOG_SETTINGS, SHUFFLE_PARTITIONS, TABLE_SETTINGS, set_up
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.predicates.connect_columns import parse_connect_column
 from sparkdelta.predicates.sql_text import parse_condition
 from sparkdelta.protocol.predicates import Predicate, Unusable
-from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage import connect
 from sparkdelta.storage.connect import ConnectLogStore
 from sparkdelta.storage.local import LocalLogStore
@@ -42,6 +42,7 @@ class ConnectEngine:
     sees_plans: ClassVar[bool] = False
     moves_frames: ClassVar[bool] = False
     runs_streams: ClassVar[bool] = False
+    registers_empty_tables: ClassVar[bool] = True
     calls_back: ClassVar[bool] = False
     runs_workers_locally: ClassVar[bool] = False
     shows_progress_bar: ClassVar[bool] = False
@@ -144,26 +145,44 @@ class ConnectEngine:
     def table_location(self, name: Sequence[str], provider: str) -> str | None:
         return connect_catalog.table_location(self.spark, name, provider)
 
-    def is_managed(self, name: Sequence[str]) -> bool:  # noqa: ARG002
-        return False
+    def is_managed(self, name: Sequence[str]) -> bool:
+        return connect_catalog.is_managed(self.spark, name)
 
     def free_location(self, name: Sequence[str]) -> str:
-        raise _no_catalog(name, "created")
+        return connect_catalog.free_location(self.spark, name)
 
     def register_table(
         self, name: Sequence[str], location: str, provider: str, *, is_managed: bool
     ) -> None:
-        raise NotImplementedError("a table without `free_location`")
+        qualified = connect_catalog.qualified(self.spark, name)
+        with self._naming() as naming:
+            connect_catalog.register_table(
+                naming, qualified, None if is_managed else location, provider
+            )
 
-    def rename_table(self, name: Sequence[str], new_name: Sequence[str]) -> None:  # noqa: ARG002
-        raise _no_catalog(name, "renamed")
+    def rename_table(self, name: Sequence[str], new_name: Sequence[str]) -> None:
+        names = connect_catalog.names_of_renaming(self.spark, name, new_name)
+        with self._naming() as naming:
+            connect_catalog.rename_table(naming, *names)
 
     def move_table(self, name: Sequence[str], location: str) -> None:  # noqa: ARG002
-        raise _no_catalog(name, "moved")
+        problem = (
+            f"{'.'.join(name)} cannot get another location from a Spark Connect client; drop the "
+            "name and create it with the location"
+        )
+        raise InvalidArgumentError(argument="name", problem=problem)
 
     def drop_table(self, name: Sequence[str]) -> None:
-        qualified = ".".join(map(quoted, name))
-        self.spark.sql(f"DROP TABLE {qualified}")
+        qualified = connect_catalog.qualified(self.spark, name)
+        with self._naming() as naming:
+            connect_catalog.drop_table(naming, qualified)
+
+    @contextmanager
+    def _naming(self) -> Iterator[SparkSession]:
+        """Yield a session in which Spark knows tables of Delta's format by name."""
+        with _sibling(self.spark, {}) as naming:
+            naming.dataSource.register(NamedOnly)
+            yield naming
 
     def log_session(self) -> AbstractContextManager[SparkSession]:
         return _sibling(self.spark, {**LOG_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)})
@@ -245,14 +264,6 @@ class ConnectEngine:
 _NO_CALLS = "a Spark Connect server does not call a client"
 _NO_PLANS = "a Spark Connect client has no access to plans"
 _HAS_SCHEME = re.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/").match
-
-
-def _no_catalog(name: Sequence[str], done: str) -> InvalidArgumentError:
-    problem = (
-        f"{'.'.join(name)} cannot be {done} from a Spark Connect client, which has no access "
-        "to the session catalog; use delta.`/path`"
-    )
-    return InvalidArgumentError(argument="name", problem=problem)
 
 
 @contextmanager

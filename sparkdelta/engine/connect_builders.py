@@ -26,6 +26,7 @@ class ConnectBuilders:
 
     classes: ClassVar[Mapping[str, type]] = {
         "Catalog": Catalog,
+        "DataFrame": ConnectDataFrame,
         "DataFrameReader": readwriter.DataFrameReader,
         "DataFrameWriter": readwriter.DataFrameWriter,
         "DataFrameWriterV2": readwriter.DataFrameWriterV2,

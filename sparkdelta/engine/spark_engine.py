@@ -44,6 +44,8 @@ class SparkEngine(Protocol):
         True if a DataFrame can be moved to another session without changing its meaning.
     runs_streams
         True if functions of a streaming query run in this process.
+    registers_empty_tables
+        True if the session catalog takes a managed table only as long as it has no files.
     """
 
     attaches_partition_values: ClassVar[bool]
@@ -52,6 +54,7 @@ class SparkEngine(Protocol):
     sees_plans: ClassVar[bool]
     moves_frames: ClassVar[bool]
     runs_streams: ClassVar[bool]
+    registers_empty_tables: ClassVar[bool]
 
     @property
     def spark(self) -> SparkSession: ...

@@ -7,14 +7,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.catalog import Catalog, Column, Table
+from pyspark.sql.types import StructType
 
 from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.io import load_snapshot
+from sparkdelta.exceptions import InvalidArgumentError, TableAlreadyExistsError
+from sparkdelta.io import load_snapshot, read_delta
 from sparkdelta.spark_api.enabled_sessions import Original, is_enabled
-from sparkdelta.table.log.table_names import SESSION_CATALOG, path_in_name, table_name, table_path
+from sparkdelta.spark_api.options import is_delta, table_properties
+from sparkdelta.table.log.table_names import (
+    SESSION_CATALOG,
+    NewTable,
+    path_in_name,
+    table_name,
+    table_path,
+)
+from sparkdelta.tables import DeltaTable
 
 
 def table_exists(
@@ -41,6 +50,41 @@ def get_table(original: Original, catalog: Catalog, tableName: str) -> Table:
         tableType="MANAGED" if is_managed else "EXTERNAL",
         isTemporary=False,
     )
+
+
+def create_table(
+    original: Original,
+    catalog: Any,
+    tableName: str,
+    path: str | None = None,
+    source: str | None = None,
+    schema: StructType | None = None,
+    description: str | None = None,
+    **options: str,
+) -> DataFrame:
+    """``Catalog.createTable``; without a schema, of a table that is there."""
+    spark: SparkSession = catalog._sparkSession
+    if not is_enabled(spark) or not is_delta(source):
+        rows: DataFrame = original(catalog, tableName, path, source, schema, description, **options)
+        return rows
+    others, properties = table_properties(options)
+    path = others.pop("path", None) if path is None else path
+    for name in others:
+        problem = "a Delta table takes path and table properties"
+        raise InvalidArgumentError(argument=name, problem=problem)
+    if schema is None and not properties and path is not None:
+        load_snapshot(spark, path)
+        table = NewTable.of(spark, table_name(tableName), path)
+        if table.name is None:
+            raise TableAlreadyExistsError(path=table.path)
+        with table.named(spark):
+            return read_delta(spark, path)
+    builder = DeltaTable.create(spark).tableName(tableName).addColumns(schema or StructType())
+    builder = builder if path is None else builder.location(path)
+    builder = builder if description is None else builder.comment(description)
+    for name, text in properties.items():
+        builder = builder.property(name, text)
+    return builder.execute().toDF()
 
 
 def list_columns(

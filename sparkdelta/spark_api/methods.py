@@ -18,6 +18,7 @@ from sparkdelta.engine.builders import Builder, WriterState, builders_of
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.spark_api import catalog, streaming, writing
 from sparkdelta.spark_api.enabled_sessions import Original, Replacement, is_enabled
+from sparkdelta.spark_api.merging import MergeWriter
 from sparkdelta.spark_api.options import check_no_schema, is_delta, one_path
 from sparkdelta.spark_api.reading import read
 from sparkdelta.sql.inserted_rows import inserted_rows
@@ -88,8 +89,8 @@ def save_as_table(
     state = builders.writer(writer)
     location = next((v for n, v in state.options.items() if n.lower() == "path"), None)
     table = NewTable.of(spark, table_name(name), location)
-    writing.save(state, table.path, defines_table=True, is_managed=table.is_managed)
-    table.register(spark)
+    with table.named(spark):
+        writing.save(state, table.path, defines_table=True, is_managed=table.is_managed)
 
 
 def insert_into(
@@ -118,10 +119,14 @@ def _create(mode: str, *, requires_table: bool = False) -> Replacement:
             original(writer)
             return
         state, table = found
-        writing.create_as(
-            state, table.path, mode=mode, requires_table=requires_table, is_managed=table.is_managed
-        )
-        table.register(state.rows.sparkSession)
+        with table.named(state.rows.sparkSession):
+            writing.create_as(
+                state,
+                table.path,
+                mode=mode,
+                requires_table=requires_table,
+                is_managed=table.is_managed,
+            )
 
     return create
 
@@ -212,11 +217,23 @@ def table_of_session(original: Original, spark: SparkSession, tableName: str) ->
     return read(spark, path, {})
 
 
+def merge_into(original: Original, rows: DataFrame, table: str, condition: Column) -> Any:
+    """``DataFrame.mergeInto``."""
+    path = _named_path(rows.sparkSession, table)
+    return (
+        original(rows, table, condition)
+        if path is None
+        else MergeWriter(rows, path, table, condition)
+    )
+
+
 METHODS: Mapping[str, Callable[..., Any]] = {
+    "Catalog.createTable": catalog.create_table,
     "Catalog.getTable": catalog.get_table,
     "Catalog.listColumns": catalog.list_columns,
     "Catalog.refreshTable": catalog.refresh_table,
     "Catalog.tableExists": catalog.table_exists,
+    "DataFrame.mergeInto": merge_into,
     "DataFrameReader.load": load,
     "DataFrameReader.table": table_of_reader,
     "DataFrameWriter.save": save,

@@ -108,9 +108,9 @@ def to_table(
         is_ours = is_delta(format or builders.stream_writer(writer).source)
         if is_ours or table_path(spark, name) is not None:
             place = NewTable.of(spark, name)
-            query = _write(_told(writer, outputMode, partitionBy, queryName, options), place.path)
-            place.register(spark)
-            return query
+            state = _told(writer, outputMode, partitionBy, queryName, options)
+            with place.named(spark):
+                return _write(state, place.path)
     passed: StreamingQuery = original(
         writer, tableName, format, outputMode, partitionBy, queryName, **options
     )

@@ -71,30 +71,34 @@ def create(sql: SparkSql, path: str, statement: CreateTable) -> None:  # noqa: A
     if statement.provider not in (None, "delta"):
         raise StatementNotSupportedError(statement=f"USING {statement.provider} of a Delta table")
     table = NewTable.of(sql.spark, statement.target, statement.location)
-    if statement.query is not None:
-        options = WriteOptions(
-            mode=_MODES[statement.creation],
-            partition_by=statement.partition_by,
-            cluster_by=statement.cluster_by,
-            comment=statement.comment,
-            properties=statement.properties,
-            defines_table=True,
-            replaces_table=_MODES[statement.creation] == "overwrite",
-            requires_table=statement.creation is Creation.REPLACE,
-            is_managed=table.is_managed,
-        )
-        write(sql.query(statement.query), table.path, options)
-    elif _is_described(sql, statement, table):
-        description = TableDescription(
-            columns=tuple(map(_field, statement.columns)),
-            partition_by=statement.partition_by,
-            clustering_columns=statement.cluster_by,
-            comment=statement.comment,
-            properties=statement.properties,
-            is_managed=table.is_managed,
-        )
-        create_table(sql.spark, table.path, description, statement.creation)
-    table.register(sql.spark)
+    with table.named(sql.spark):
+        if statement.query is not None:
+            write(sql.query(statement.query), table.path, _options(statement, table))
+        elif _is_described(sql, statement, table):
+            description = TableDescription(
+                columns=tuple(map(_field, statement.columns)),
+                partition_by=statement.partition_by,
+                clustering_columns=statement.cluster_by,
+                comment=statement.comment,
+                properties=statement.properties,
+                is_managed=table.is_managed,
+            )
+            create_table(sql.spark, table.path, description, statement.creation)
+
+
+def _options(statement: CreateTable, table: NewTable) -> WriteOptions:
+    mode = _MODES[statement.creation]
+    return WriteOptions(
+        mode=mode,
+        partition_by=statement.partition_by,
+        cluster_by=statement.cluster_by,
+        comment=statement.comment,
+        properties=statement.properties,
+        defines_table=True,
+        replaces_table=mode == "overwrite",
+        requires_table=statement.creation is Creation.REPLACE,
+        is_managed=table.is_managed,
+    )
 
 
 def _is_described(sql: SparkSql, statement: CreateTable, table: NewTable) -> bool:
@@ -128,11 +132,11 @@ def created_like(sql: SparkSql, path: str, statement: CreateLike) -> None:  # no
     if statement.provider not in (None, "delta"):
         raise StatementNotSupportedError(statement=f"USING {statement.provider} LIKE a Delta table")
     table = NewTable.of(sql.spark, statement.target, statement.location)
-    create_table_like(
-        sql.spark, source, table.path, statement.properties, statement.creation,
-        is_managed=table.is_managed,
-    )  # fmt: skip
-    table.register(sql.spark)
+    with table.named(sql.spark):
+        create_table_like(
+            sql.spark, source, table.path, statement.properties, statement.creation,
+            is_managed=table.is_managed,
+        )  # fmt: skip
 
 
 def relocated(sql: SparkSql, path: str, statement: SetLocation) -> None:
@@ -166,17 +170,17 @@ def cloned(sql: SparkSql, path: str, statement: Clone) -> DataFrame:  # noqa: AR
     is_optional = statement.creation is Creation.CREATE_IF_NOT_EXISTS
     if is_optional and table.name is None and DeltaTable.isDeltaTable(sql.spark, table.path):
         return sql.spark.createDataFrame([], _CLONE_METRICS)
-    result = clone(
-        sql.spark,
-        source,
-        table.path,
-        deep=statement.deep,
-        version=statement.version,
-        timestamp=time,
-        replace=statement.creation in (Creation.REPLACE, Creation.CREATE_OR_REPLACE),
-        properties=statement.properties,
-    )
-    table.register(sql.spark)
+    with table.named(sql.spark):
+        result = clone(
+            sql.spark,
+            source,
+            table.path,
+            deep=statement.deep,
+            version=statement.version,
+            timestamp=time,
+            replace=statement.creation in (Creation.REPLACE, Creation.CREATE_OR_REPLACE),
+            properties=statement.properties,
+        )
     names = [field.name for field in _CLONE_METRICS.fields]
     columns = {name: pa.array([getattr(result, name)], pa.int64()) for name in names}
     return local_frame(sql.spark, pa.table(columns), _CLONE_METRICS)

@@ -50,8 +50,8 @@ import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
-from tests.connect.test_connect import by_pyspark, deleted, described, refused_changes, streams
-from tests.connect.test_connect import written
+from tests.connect.test_connect import by_name, by_pyspark, deleted, described, refused_changes
+from tests.connect.test_connect import streams, written
 from tests.support.distributed import distributed_scans
 spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
     .config("spark.driver.memory", "1g").config("spark.sql.shuffle.partitions", "2")
@@ -79,6 +79,7 @@ found["deleted"] = deleted(spark, Path(sys.argv[2]))
 found["refused changes"] = refused_changes(spark, Path(sys.argv[2]))
 found["streams"] = streams(spark, sys.argv[2] + "/my table")
 found["by pyspark"] = by_pyspark(spark, Path(sys.argv[2]))
+found["by name"] = by_name(spark, Path(sys.argv[2]))
 print(json.dumps(found))
 spark.stop()
 """
@@ -213,6 +214,50 @@ def by_pyspark(spark: SparkSession, root: Path) -> Any:
         counts = [read.load(f"{path}@v{version}").count() for version in range(4)]
         columns = load_snapshot(spark, path, version=0).metadata.partition_columns
         return [counts, columns, load_snapshot(spark, path).version]
+    finally:
+        sparkdelta.disable(spark)
+
+
+NAMES = ("c_made", "c_saved", "c_external", "c_written", "c_built", "c_selected", "c_like")
+
+
+def by_name(spark: SparkSession, root: Path) -> Any:
+    """Tables with names, by all ways to create them: their rows, kinds and what DROP leaves."""
+    sparkdelta.enable(spark)
+    try:
+        spark.sql("CREATE TABLE c_made (id BIGINT, part INT) USING delta PARTITIONED BY (part)")
+        more = spark.range(3).selectExpr("id", "1 AS part")
+        more.write.format("delta").mode("append").saveAsTable("c_made")
+        spark.sql("INSERT INTO c_made VALUES (3, 2)")
+        spark.range(2).write.format("delta").saveAsTable("c_saved")
+        external = spark.range(4).write.format("delta").option("path", str(root / "it's external"))
+        external.saveAsTable("default.c_external")
+        spark.range(5).writeTo("c_written").using("delta").create()
+        DeltaTable.create(spark).tableName("c_built").addColumn("id", "INT").execute()
+        spark.sql("CREATE TABLE c_selected USING delta AS SELECT * FROM c_made WHERE part = 2")
+        spark.sql("CREATE TABLE c_like LIKE c_saved")
+        rows = [spark.table(name).count() for name in NAMES]
+        kinds = [spark.catalog.getTable(name).tableType for name in NAMES]
+        refused = []
+        for text in (
+            "CREATE TABLE c_saved (id INT) USING delta",
+            "CREATE TABLE c_failed (id INT, id INT) USING delta",
+            "CREATE TABLE other.default.c_failed (id INT) USING delta",
+            "ALTER TABLE c_saved RENAME TO c_made",
+        ):
+            with pytest.raises(DeltaError) as raised:
+                spark.sql(text)
+            refused.append(type(raised.value).__name__)
+        spark.sql("ALTER TABLE c_saved RENAME TO c_renamed")
+        renamed = spark.sql("SELECT COUNT(*) FROM default.c_renamed").collect()[0][0]
+        spark.sql("ALTER TABLE c_renamed RENAME TO c_saved")
+        listed = {row["tableName"] for row in spark.sql("SHOW TABLES LIKE 'c_*'").collect()}
+        paths = [DeltaTable.forName(spark, n).detail().collect()[0]["location"] for n in NAMES]
+        for name in NAMES:
+            spark.sql(f"DROP TABLE {name}")
+        left = [Path(path.removeprefix("file:")).exists() for path in paths]
+        gone = spark.sql("SHOW TABLES LIKE 'c_*'").count()
+        return [rows, kinds, refused, renamed, sorted(listed), left, gone]
     finally:
         sparkdelta.disable(spark)
 
@@ -388,3 +433,14 @@ def test_pysparks_methods_do_the_same(
 ) -> None:
     here = json.loads(json.dumps(by_pyspark(spark, tmp_path)))
     assert by_connect["by pyspark"] == here == [[4, 5, 3, 1], ["part"], 3]
+
+
+def test_names_are_in_the_servers_catalog(
+    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+) -> None:
+    here = json.loads(json.dumps(by_name(spark, tmp_path)))
+    assert by_connect["by name"] == here
+    assert here[0] == [4, 2, 4, 5, 0, 1, 0]
+    is_external = [name == "c_external" for name in NAMES]
+    assert here[1] == ["EXTERNAL" if found else "MANAGED" for found in is_external]
+    assert here[4:] == [sorted(NAMES), is_external, 0]

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, readwriter
 from pyspark.sql import functions as F
 
 import sparkdelta
-from sparkdelta import DeltaTable, load_snapshot
+from sparkdelta import DeltaError, DeltaTable, load_snapshot
 from sparkdelta.engine.sessions import SPARK_ERRORS
 from sparkdelta.exceptions import (
     DeltaSparkPresentError,
@@ -201,6 +201,60 @@ def test_rows_take_the_place_of_those_that_they_match(
         with pytest.raises(InvalidArgumentError):
             refused.save(table_path)
     assert load_snapshot(enabled, table_path).version == 2
+
+
+def test_tables_of_the_catalog(enabled: SparkSession, table_path: str) -> None:
+    create, schema = enabled.catalog.createTable, enabled.range(0).schema
+    try:
+        made = create(
+            "api_made",
+            source="delta",
+            schema=schema,
+            description="d",
+            **{"delta.appendOnly": "true"},
+        )
+        assert (made.count(), enabled.catalog.getTable("api_made").description) == (0, "d")
+        enabled.range(3).write.format("delta").save(table_path)
+        assert create("api_placed", table_path, "delta").count() == 3
+        assert enabled.catalog.getTable("api_placed").tableType == "EXTERNAL"
+        for name, options in (
+            ("api_made", {"schema": schema}),
+            ("api_placed", {"path": table_path}),
+            ("api_x", {"a": "b"}),
+        ):
+            with pytest.raises(DeltaError):
+                create(name, source="delta", **options)
+        with pytest.raises(DeltaError):
+            create("api_x", table_path + " x", "delta")
+    finally:
+        for name in ("api_made", "api_placed"):
+            enabled.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def test_merge_into(enabled: SparkSession, table_path: str) -> None:
+    enabled.range(4).withColumn("s", F.lit("old")).write.format("delta").save(table_path)
+    enabled.sql(f"CREATE TABLE api_merged USING delta LOCATION '{table_path}'")
+    try:
+        new = enabled.createDataFrame(
+            [(2, "new", 1), (9, "nine", 2)], "id LONG, s STRING, more INT"
+        )
+        merge = new.alias("n").mergeInto("api_merged", F.expr("api_merged.id = n.id"))
+        merge.whenMatched(F.expr("n.s = 'new'")).update({"s": F.col("n.s")})
+        merge.whenNotMatched().insertAll().whenNotMatchedBySource(
+            F.expr("api_merged.id = 0")
+        ).delete()
+        merge.whenNotMatchedBySource().update({"s": F.lit("kept")}).withSchemaEvolution().merge()
+        found = {tuple(row) for row in enabled.table("api_merged").collect()}
+        assert found == {
+            (1, "kept", None), (2, "new", None), (3, "kept", None), (9, "nine", 2),
+        }  # fmt: skip
+        path = f"delta.`{table_path}`"
+        new.alias("n").mergeInto(path, F.expr("n.id = 2")).whenMatched().delete().merge()
+        assert enabled.table(path).count() == 0
+        with pytest.raises(InvalidArgumentError):
+            merge.whenNotMatchedBySource().updateAll()
+    finally:
+        enabled.sql("DROP TABLE api_merged")
 
 
 def test_clustered_tables(enabled: SparkSession, table_path: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -97,15 +98,27 @@ class NewTable:
         free = engine.free_location(name)
         return cls(free, name, is_managed=True) if location is None else cls(location, name)
 
-    def register(self, spark: SparkSession) -> None:
-        """Put the name into the session catalog, with provider and location; the log has the rest.
+    @contextmanager
+    def named(self, spark: SparkSession) -> Iterator[None]:
+        """Put the name into the session catalog, with provider and location, for the table that the
+        block creates; the log has the rest.
 
-        The table at the path exists.
+        A catalog that takes managed tables only as long as they have no files gets the name first,
+        and loses it again if there is no log afterwards.
         """
-        if self.name is not None:
-            engine = engine_of(spark)
+        engine, name = engine_of(spark), self.name
+        is_first = name is not None and self.is_managed and engine.registers_empty_tables
+        if name is not None and is_first:
+            engine.register_table(name, self.path, _PROVIDER, is_managed=True)
+        try:
+            yield
+        except BaseException:
+            if name is not None and is_first and not open_log(spark, self.path).list_from():
+                engine.drop_table(name)
+            raise
+        if name is not None and not is_first:
             path = open_log(spark, self.path).table_root
-            engine.register_table(self.name, path, _PROVIDER, is_managed=self.is_managed)
+            engine.register_table(name, path, _PROVIDER, is_managed=self.is_managed)
 
 
 def _check_location(spark: SparkSession, path: str, location: str | None) -> None:
