@@ -81,6 +81,10 @@ bench-maintenance: java $(VENV)/.installed ## Benchmark OPTIMIZE of 2,000 files,
 bench-changes: java $(VENV)/.installed ## Benchmark changes and streams against delta-spark, exceptAll and Spark
 	$(BIN)/python -m tests.benchmarks --only changes $(BENCH)
 
+.PHONY: bench-sql
+bench-sql: java $(VENV)/.installed ## Benchmark reads by format("delta") against read_delta; minutes
+	$(BIN)/python -m tests.benchmarks --only sql $(BENCH)
+
 ##@ Checks
 .PHONY: check
 check: lint types imports ## Lint, check types and imports

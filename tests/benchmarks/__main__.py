@@ -35,7 +35,7 @@ OF_LARGE_TABLES = ("planning", "checkpoints")
 
 NOT_BY_DEFAULT = (
     *OF_LARGE_TABLES,
-    *("writes", "row changes", "alterations", "maintenance", "changes"),
+    *("writes", "row changes", "alterations", "maintenance", "changes", "sql"),
 )
 """Suites of commands of their own, as each takes longer than all others."""
 

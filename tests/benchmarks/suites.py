@@ -31,6 +31,7 @@ from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Tar
 from tests.benchmarks.planning import planning
 from tests.benchmarks.planning_tables import FULL, SMALL, Planning
 from tests.benchmarks.row_changes import row_changes
+from tests.benchmarks.statements import statements
 from tests.benchmarks.writes import writes
 from tests.support.distributed import distributed_scans
 
@@ -315,5 +316,6 @@ SUITES: dict[str, Suite] = {
     "maintenance": lambda stopwatch, scale, scratch: maintenance(
         stopwatch, scale, scratch, scale.planning.without
     ),
+    "sql": statements,
     "planning": lambda stopwatch, scale, scratch: planning(stopwatch, scale.planning, scratch),
 }
