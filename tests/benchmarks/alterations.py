@@ -44,7 +44,7 @@ def constraint_of_delta_spark(bench: Bench) -> Measured:
         lambda path: alter_table(bench.spark, path).add_constraint("positive", "quantity >= 0"),
         "ALTER TABLE {table} ADD CONSTRAINT positive CHECK (quantity >= 0)",
         0.7,
-        lambda copy: load_snapshot(bench.spark, str(copy)).configuration,
+        lambda copy: load_snapshot(bench.spark, str(copy)).properties["delta.constraints.positive"],
     )
 
 
