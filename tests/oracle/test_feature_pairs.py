@@ -5,7 +5,6 @@ and writes every result, and refuses what we refuse.
 from __future__ import annotations
 
 import json
-import random
 import shutil
 from itertools import permutations
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.commands.test_drop_feature import ROWS, USES, rows
 from tests.oracle.test_drop_feature import drop
 from tests.support.delta_spark import DeltaSpark
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 PAIRS = sorted(permutations(USES, 2))
 LAST = ("columnMapping",)  # it renames the columns that others use
@@ -72,10 +71,12 @@ def dropped(spark: SparkSession, delta_spark: DeltaSpark, path: str, name: str) 
     return refusal is None
 
 
-def check_pair(
-    spark: SparkSession, delta_spark: DeltaSpark, path: str, first: str, second: str
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_a_pair(
+    spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path, first: str, second: str
 ) -> None:
     """Both features are added to a table and used; the first is dropped, then the second."""
+    path = str(tmp_path / "table")
     write_delta(spark.sql(ROWS), path, partition_by=["p"])
     for name in sorted((first, second), key=lambda each: (each in LAST, each)):
         use(spark, path, name)
@@ -88,16 +89,3 @@ def check_pair(
     write_delta(spark.sql(f"SELECT {values}"), path, mode="append")
     assert dropped(spark, delta_spark, path, second)
     assert verify(spark, path).is_clean
-
-
-def test_a_pair(spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path, seed: int) -> None:
-    first, second = random.Random(f"pairs {seed}").choice(PAIRS)
-    check_pair(spark, delta_spark, str(tmp_path / "table"), first, second)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_every_pair(
-    spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path, first: str, second: str
-) -> None:
-    check_pair(spark, delta_spark, str(tmp_path / "table"), first, second)
