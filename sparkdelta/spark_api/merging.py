@@ -61,7 +61,7 @@ class _Clause:
 
 
 class WhenMatched(_Clause):
-    """What is done with rows that match."""
+    """The actions on rows that match."""
 
     def updateAll(self) -> MergeWriter:
         """Assign the source's columns of the same names."""
@@ -77,7 +77,7 @@ class WhenMatched(_Clause):
 
 
 class WhenNotMatched(_Clause):
-    """What is done with rows of the source that match none."""
+    """The action on rows of the source that match no row of the table."""
 
     def insertAll(self) -> MergeWriter:
         """Insert the source's columns of the same names."""
@@ -89,7 +89,7 @@ class WhenNotMatched(_Clause):
 
 
 class WhenNotMatchedBySource(_Clause):
-    """What is done with rows of the table that match none."""
+    """The actions on rows of the table that match no row of the source."""
 
     def updateAll(self) -> MergeWriter:
         """Refuse: there is no row to take values from.
