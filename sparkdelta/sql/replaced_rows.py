@@ -51,7 +51,7 @@ def replace_matching(
     Parameters
     ----------
     values
-        What is inserted, by columns of the table; by default the columns of the same names.
+        Expressions to insert, by column of the table; by default the columns of the same names.
     evolves
         True if columns that the table does not have are added.
 

@@ -130,7 +130,7 @@ class CatalogLogStore:
         entries = {
             entry.name: entry
             for entry in self.store.list_from(start)
-            if _last_version(entry.name) <= ratified.latest_version
+            if _last_version(parse_log_file(entry.name)) <= ratified.latest_version
         }
         for commit in ratified.commits:
             name = commit_name(commit.version)
@@ -256,7 +256,7 @@ class CatalogLogStore:
         """
         if file is None or file.kind is LogFileKind.VERSION_CHECKSUM:
             return
-        version = file.version if file.end_version is None else file.end_version
+        version = _last_version(file)
         if self._is_published(version):
             return
         self._publish(version)
@@ -290,9 +290,8 @@ def _path(commit: StagedCommit) -> str:
     return f"{STAGED_COMMIT_DIRECTORY}/{commit.name}"
 
 
-def _last_version(name: str) -> Version:
+def _last_version(file: LogFile | None) -> Version:
     """The last version that a file of the log is about; -1 for any other file."""
-    file = parse_log_file(name)
     if file is None:
         return -1
     return file.version if file.end_version is None else file.end_version

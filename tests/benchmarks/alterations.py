@@ -31,8 +31,6 @@ _LOG_ONLY = {
 }
 """Each as a method of `AlterTable` with its arguments, and in SQL."""
 
-_TRACKED = {"delta.enableRowTracking": "true"}
-
 
 def constraint_of_delta_spark(bench: Bench) -> Measured:
     """ADD CONSTRAINT, which all rows satisfy."""
@@ -71,7 +69,7 @@ def row_tracking_of_delta_spark(bench: Bench) -> Measured:
         bench,
         f"row tracking of {bench.scale.checkpoint_files:,} files, driver of {_SMALL_HEAP}",
         _large_log(bench),
-        ("set_properties", [_TRACKED]),
+        ("set_properties", [{"delta.enableRowTracking": "true"}]),
         "ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
         0.5,
         partial(_without_ids, bench.spark),
@@ -127,7 +125,7 @@ def _large_log(bench: Bench) -> Path:
 
 
 def _without_ids(spark: SparkSession, table: Path) -> tuple[int, int]:
-    """How many files a table has, and how many of them without row ids."""
+    """Return the numbers of all files and of files without row ids."""
     files = load_snapshot(spark, str(table)).add_files()
     return files.count(), files.filter("baseRowId IS NULL").count()
 

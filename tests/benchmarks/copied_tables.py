@@ -31,7 +31,7 @@ class Sizes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What the parts need."""
+    """A suite: its stopwatch, its directory for tables, and its sizes."""
 
     stopwatch: Stopwatch
     scratch: Path
@@ -56,7 +56,7 @@ class Bench:
         Parameters
         ----------
         check
-            What must be the same afterwards.
+            Returns a value of the changed copy that must be equal for both engines.
         """
         times: dict[Callable[[str], object], list[float]] = {candidate: [], floor: []}
         for _ in range(self.stopwatch.pairs.first + 1):

@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
+from tests.benchmarks.copied_tables import Sizes
 from tests.benchmarks.data import STORED
 from tests.benchmarks.logs import CheckpointedLog
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
@@ -28,17 +28,6 @@ _RIVAL_MEMORY, _SMALL_HEAP = "2g", "1g"
 _UPDATES, _THREADS = 20, 4
 _SHARES = (0.01, 0.05, 0.1, 0.2, 0.4)
 _UNPAIRED = -1  # the `id` of a row that no other file's statistics include
-
-
-class Sizes(Protocol):
-    """Of the benchmark's scale."""
-
-    @property
-    def data_files(self) -> int: ...
-    @property
-    def rows_per_file(self) -> int: ...
-    @property
-    def checkpoint_files(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,9 @@ def test_a_serial_history_or_a_conflict(
     monkeypatch: pytest.MonkeyPatch,
     name: str,
 ) -> None:
-    """Whoever comes second fails by a conflict, or does what it would have done after the other."""
+    """The second writer fails by a conflict, or commits what it would have committed after the
+    first.
+    """
 
     def alter(path: str) -> object:
         return STATEMENTS[name](alter_table(spark, path))

@@ -52,7 +52,7 @@ def test_a_commit_is_staged_ratified_and_published() -> None:
     staged = catalog.ratified[log.table_root][1]
     assert log.files[f"{STAGED_COMMIT_DIRECTORY}/{staged.name}"] == log.files[commit_name(1)]
     assert staged.size_bytes == len(log.files[commit_name(1)])
-    # What the catalog stores is authoritative, although it is published.
+    # A commit that the catalog stores is read from there, even once it is published.
     assert [entry.name for entry in store.list_from(commit_name(1))] == [
         f"{STAGED_COMMIT_DIRECTORY}/{staged.name}"
     ]

@@ -37,7 +37,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def expected(cluster: Cluster) -> dict[str, Any]:
-    """What delta-spark makes of the days, on local disks."""
+    """The tables as delta-spark leaves them after the same days, on local disks."""
     if not pyspark.__version__.startswith(PYSPARK_SERIES):
         pytest.skip(f"delta-spark needs pyspark {PYSPARK_SERIES}x")
     more = {"spark.databricks.delta.snapshotPartitions": "2"}

@@ -89,7 +89,7 @@ class Shop:
               VALUES (n.i_id, concat('item ', n.i_id), n.i_price, {_literal(day)})""")
 
     def load_customers(self, day: int) -> None:
-        """Who moves gets another row, and the old one an end; one day, customers have e-mail."""
+        """Close the rows of customers who moved and add new ones; later with an e-mail column."""
         evolves = day >= _EVOLVES
         mail = ["concat(id, '@example.org') AS c_mail"] if evolves else []
         city = f"{_CITIES} AS c_city"
