@@ -12,14 +12,12 @@ from collections.abc import Mapping
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.engine.worker_storage import worker_files
+from sparkdelta.engine.worker_storage import driver_files
 from sparkdelta.exceptions import DataFileNotFoundError, DriverReadTooLargeError
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.roaring_bitmaps import PACKED_BITS, last_row, packed
 from sparkdelta.workers.deletion_vectors import read_deletion_vector
-from sparkdelta.workers.files import StoredFiles
 
 MAX_PACKED_VECTORS = 100
 """Up to this many deletion vectors are read by the driver when a query runs: a bit, and an eighth,
@@ -51,9 +49,7 @@ def packed_bitmaps(
     ----------
     PROTOCOL.md#deletion-vector-descriptor-schema
     """
-    files: StoredFiles = (near := worker_files(spark, table_root, options))
-    if not near.is_near(table_root):
-        files = engine_of(spark).driver_files(options) or near
+    files = driver_files(spark, table_root, options)
     bitmaps, size = [], 0
     for fields in vectors.to_pylist():
         descriptor = DeletionVectorDescriptor.from_dict(fields)
