@@ -242,7 +242,7 @@ class Cursor:
                 last is not None
                 and token.is_symbol("(")
                 and (
-                    last.is_word("IN", "EXISTS", "AND", "OR", "NOT")
+                    last.is_word("IN", "EXISTS", "AND", "OR", "NOT", "BETWEEN")
                     or (last.kind is Kind.SYMBOL and last.text not in ")]}")
                 )
             )

@@ -57,6 +57,11 @@ def parsed(text: str) -> s.Statement | None:
             "INSERT WITH SCHEMA EVOLUTION INTO t x REPLACE ON (x.a) IN (1) (VALUES (1)) LIMIT 1",
             s.Insert(target=("t",), query="(VALUES (1)) LIMIT 1", replace_on="(x.a) IN (1)", alias="x", evolves=True),
         ),
+        (
+            "INSERT INTO t REPLACE ON t.a IN (SELECT a FROM q) AND NOT EXISTS (SELECT 1) OR t.b BETWEEN (SELECT 1) AND 2 (SELECT b) s",
+            s.Insert(target=("t",), query="(SELECT b)", replace_on="t.a IN (SELECT a FROM q) AND NOT EXISTS (SELECT 1) OR t.b BETWEEN (SELECT 1) AND 2", query_alias="s"),
+        ),
+        ("INSERT INTO t REPLACE ON t.a = (SELECT max(a) FROM q) SELECT b", s.Insert(target=("t",), query="SELECT b", replace_on="t.a = (SELECT max(a) FROM q)")),
         ("INSERT INTO t REPLACE ON t.a = b FROM q SELECT b", s.Insert(target=("t",), query="FROM q SELECT b", replace_on="t.a = b")),
         ("CONVERT TO DELTA parquet.`/p`", s.Convert(("parquet", "/p"), None, True)),
         ("ALTER TABLE t CHANGE COLUMN a a INT NOT NULL", s.Unsupported(("t",), "CHANGE COLUMN with NOT NULL or DEFAULT")),
