@@ -91,8 +91,23 @@ def _named_rows(rows: DataFrame, snapshot: Snapshot, statement: Insert) -> DataF
             if name.lower() in map(str.lower, fixed):
                 problem = f"the query has column {name}, too"
                 raise InvalidArgumentError(argument="PARTITION", problem=problem)
-        return rows.withColumns({n: F.expr(text) for n, text in fixed.items()}) if fixed else rows
+        if fixed:
+            rows = rows.withColumns({name: F.expr(text) for name, text in fixed.items()})
+        return _converted(rows, snapshot)
     return _by_position(rows, snapshot, statement, fixed)
+
+
+def _converted(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
+    """Return rows with the values that the table's columns of the same names can take."""
+    fields = {field.name.lower(): field for field in snapshot.schema.fields}
+    values = {}
+    for given in rows.schema.fields:
+        wanted, name = fields.get(given.name.lower()), quoted(given.name)
+        if wanted is not None:
+            value = _value(name, given.dataType, wanted, by_name=True)
+            if value != name:
+                values[given.name] = F.expr(value)
+    return rows.withColumns(values) if values else rows
 
 
 def inserted_partition(spark: SparkSession, path: str, statement: Insert) -> str | None:
@@ -191,19 +206,22 @@ def inserted_columns(
     values = {}
     for name, field in zip(names, given, strict=True):
         wanted, value = fields.get(name.lower()), f"{quoted(alias)}.{quoted(field.name)}"
-        values[quoted(name)] = value if wanted is None else _value(value, field.dataType, wanted)
+        if wanted is not None:
+            value = _value(value, field.dataType, wanted, by_name=statement.by_name)
+        values[quoted(name)] = value
     return {n.lower(): field.name for n, field in zip(names, given, strict=True)}, values
 
 
-def _value(name: str, given: DataType, column: StructField) -> str:
-    """Return a value as a SQL expression that can be written into a column.
+def _value(name: str, given: DataType, column: StructField, *, by_name: bool = False) -> str:
+    """Return a value as a SQL expression that can be written into a column; fields of structs are
+    matched as columns are.
 
     Unlike `sparkdelta.write_delta`, an INSERT converts strings to other types, and raises an error
     where a string is no value of the type.
     """
     if isinstance(given, NullType):
         return f"CAST({name} AS {type_text(column.dataType)})"
-    renamed = _renamed(given, column.dataType)
+    renamed = given if by_name else _renamed(given, column.dataType)
     value = name if renamed == given else f"CAST({name} AS {type_text(renamed)})"
     if can_assign(renamed, column.dataType) or not can_convert(renamed, column.dataType):
         return value

@@ -71,7 +71,7 @@ def _created(parser: Parser, creation: Creation) -> _Created:
         if cursor.takes("USING"):
             statement = replace(statement, provider=cursor.word().lower())
         elif cursor.takes("PARTITIONED BY"):
-            statement = replace(statement, partition_by=cursor.names())
+            statement = replace(statement, partition_by=cursor.words())
         elif cursor.takes("CLUSTER BY"):
             statement = replace(statement, cluster_by=cursor.names())
         elif cursor.takes("LOCATION"):

@@ -201,6 +201,15 @@ class Cursor:
         self.expect(")")
         return tuple(names)
 
+    def words(self) -> tuple[str, ...]:
+        """Return names of columns, not of their fields, in parentheses, and go past them."""
+        self.expect("(")
+        names = [self.word()]
+        while self.takes(","):
+            names.append(self.word())
+        self.expect(")")
+        return tuple(names)
+
     def string(self) -> str:
         """Return the text of a string, and go past it."""
         if self.token.kind is not Kind.STRING:

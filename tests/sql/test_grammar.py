@@ -109,6 +109,7 @@ def parsed(text: str) -> s.Statement | None:
                 s.ColumnText(name="i", data_type="BIGINT", identity=(-5, 2, True)),
             ),
         )),
+        ("CREATE TABLE t USING delta PARTITIONED BY (`a.b`, `c``d`) AS SELECT 1", s.CreateTable(target=("t",), creation=Creation.CREATE, provider="delta", partition_by=("a.b", "c`d"), query="SELECT 1")),
         ("CREATE OR REPLACE TABLE delta.`/p q` USING DELTA CLUSTER BY (a, b) AS SELECT 1", s.CreateTable(target=P, creation=Creation.CREATE_OR_REPLACE, provider="delta", cluster_by=("a", "b"), query="SELECT 1")),
         ("CREATE TABLE IF NOT EXISTS t USING delta LOCATION '/p'", s.CreateTable(target=("t",), creation=Creation.CREATE_IF_NOT_EXISTS, provider="delta", location="/p")),
         ("CREATE TABLE t SHALLOW CLONE delta.`/p q` VERSION AS OF 3 LOCATION '/q'", s.Clone(target=("t",), source=P, deep=False, creation=Creation.CREATE, version=3, location="/q")),
