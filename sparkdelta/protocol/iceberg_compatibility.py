@@ -107,9 +107,10 @@ def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int
     feature, version = next(iter(active.items()))
     forbidden = FEATURES[feature].forbids
     if active.keys() & set(forbidden):
-        raise _violation(version, "VERSION_MUTUAL_EXCLUSIVE", "another version is active as well")
+        problem = "another version is active as well; set its property to false"
+        raise _violation(version, "VERSION_MUTUAL_EXCLUSIVE", problem)
     if column_mapping_mode(protocol, configuration) is ColumnMappingMode.NONE:
-        problem = f"{COLUMN_MAPPING_MODE} must be name or id"
+        problem = f"{COLUMN_MAPPING_MODE} must be set to name or id"
         raise _violation(version, "WRONG_REQUIRED_TABLE_PROPERTY", problem)
     if version == ROW_TRACKING_VERSION and not row_tracking(protocol, configuration).enabled:
         problem = f"{ENABLE_ROW_TRACKING} must be true"
@@ -117,10 +118,10 @@ def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int
     vectors = TableFeature.DELETION_VECTORS
     if vectors in forbidden and is_supported(protocol, vectors):
         if version == 1:
-            problem = "the table supports deletion vectors"
+            problem = "the table supports deletion vectors; drop the feature first"
             raise _violation(version, "INCOMPATIBLE_TABLE_FEATURE", problem)
         if is_on(configuration, _ENABLE_DELETION_VECTORS):
-            problem = "deletion vectors are enabled"
+            problem = f"deletion vectors are enabled; set {_ENABLE_DELETION_VECTORS} to false first"
             raise _violation(version, "DELETION_VECTORS_SHOULD_BE_DISABLED", problem)
     return version
 
@@ -163,6 +164,64 @@ def check_still_compatible(before: int | None, after: int | None) -> None:
     if before == ROW_TRACKING_VERSION != after:
         problem = f"{ENABLE_ICEBERG[ROW_TRACKING_VERSION]} cannot be disabled"
         raise _violation(ROW_TRACKING_VERSION, "CANNOT_BE_DISABLED", problem)
+
+
+def check_enabled_later(version: int, *, tracks_rows: bool) -> None:
+    """Raise if Iceberg compatibility cannot be enabled on a table that exists, whatever its files.
+
+    Parameters
+    ----------
+    version
+        The version that the table does not have yet.
+    tracks_rows
+        True if the table has row ids, perhaps in columns without field ids.
+
+    Raises
+    ------
+    IcebergCompatError
+
+    References
+    ----------
+    protocol_rfcs/iceberg-compat-v3.md
+    """
+    if version == ROW_TRACKING_VERSION and tracks_rows:
+        problem = (
+            "files may have row ids in columns without field ids; set "
+            f"{ENABLE_ROW_TRACKING} to false first"
+        )
+        raise _violation(version, "CHANGE_VERSION_NEED_REWRITE", problem)
+
+
+def check_same_version(before: int | None, after: int | None) -> None:
+    """Raise if the files of one table would become those of another with Iceberg compatibility.
+
+    Raises
+    ------
+    IcebergCompatError
+    """
+    if after is not None and after != before:
+        problem = "the cloned files are those of a table without it; set its property afterwards"
+        raise _violation(after, "CHANGE_VERSION_NEED_REWRITE", problem)
+
+
+def check_files(version: int, *, has_vectors: bool, lacks_partition_columns: bool) -> None:
+    """Raise if files that were written before do not allow Iceberg compatibility.
+
+    Raises
+    ------
+    IcebergCompatError
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+    PROTOCOL.md#writer-requirements-for-icebergcompatv2
+    """
+    if version < ROW_TRACKING_VERSION and has_vectors:
+        problem = "files have deletion vectors; run REORG TABLE ... APPLY (PURGE) first"
+        raise _violation(version, "DELETION_VECTORS_NOT_PURGED", problem)
+    if version == 1 and lacks_partition_columns:
+        problem = f"files lack the partition columns; set {ENABLE_ICEBERG[2]} instead"
+        raise _violation(version, "CHANGE_VERSION_NEED_REWRITE", problem)
 
 
 def is_iceberg_type_change(from_type: str, to_type: str) -> bool:

@@ -17,6 +17,7 @@ from sparkdelta import (
     load_snapshot,
     optimize,
     read_delta,
+    reorg,
     write_delta,
 )
 from sparkdelta.exceptions import IcebergCompatError
@@ -233,6 +234,58 @@ def test_version_3(spark: SparkSession, table_path: str) -> None:
         assert raised.value.violation == violation
     altered.change_column("n", default="-1")
     assert load_snapshot(spark, table_path).version == 3
+
+
+def test_it_is_enabled_on_a_table_with_files(spark: SparkSession, table_path: str) -> None:
+    """New files have what it requires; row tracking, which V3 requires, comes with it."""
+    mapped = {"delta.columnMapping.mode": "name"}
+    write_delta(spark.sql(DEEP), table_path, properties=mapped)
+    altered = alter_table(spark, table_path).set_properties({V2: "true"})
+    optimize(spark, table_path)
+    ids = fields(table_path, 1)["l"]["metadata"][NESTED].values()
+    [(_, file)] = columns_of(table_path, 2)
+    assert nested_ids(file.children[1]) == list(ids)
+    altered.set_properties({V2: "false", V3: "true"})
+    found = load_snapshot(spark, table_path)
+    assert found.properties["delta.enableRowTracking"] == "true"
+    assert not found.add_files().filter("baseRowId IS NULL").count()
+    wanted = sorted(map(str, spark.sql(DEEP).collect()))
+    assert sorted(map(str, read_delta(spark, table_path).collect())) == wanted
+
+
+@pytest.mark.full
+def test_it_cannot_be_enabled_yet(spark: SparkSession, tmp_path: Path) -> None:
+    """The violation of each kind of table; most name what to do first."""
+    mapped = {"delta.columnMapping.mode": "name"}
+    vectors = {**mapped, "delta.enableDeletionVectors": "true"}
+    tracked = {**mapped, "delta.enableRowTracking": "true"}
+    cases = [
+        ({}, V2, "WRONG_REQUIRED_TABLE_PROPERTY"),
+        (mapped, V1, "UNSUPPORTED_DATA_TYPE"),
+        (vectors, V2, "DELETION_VECTORS_SHOULD_BE_DISABLED"),
+        (tracked, V3, "CHANGE_VERSION_NEED_REWRITE"),
+    ]
+    for number, (properties, name, violation) in enumerate(cases):
+        path = str(tmp_path / str(number))
+        write_delta(spark.sql(DEEP), path, properties=properties)
+        with pytest.raises(IcebergCompatError) as raised:
+            alter_table(spark, path).set_properties({name: "true"})
+        assert raised.value.violation == violation
+        assert load_snapshot(spark, path).version == 0
+    path = str(tmp_path / "2")
+    DeltaTable.forPath(spark, path).delete("n = 1")
+    table = alter_table(spark, path).set_properties({"delta.enableDeletionVectors": "false"})
+    with pytest.raises(IcebergCompatError) as raised:
+        table.set_properties({V2: "true"})
+    assert raised.value.violation == "DELETION_VECTORS_NOT_PURGED"
+    reorg(spark, path)
+    table.set_properties({V2: "true"})
+    path = str(tmp_path / "partitioned")
+    write_delta(spark.sql(FLAT), path, partition_by=["p"], properties=mapped)
+    with pytest.raises(IcebergCompatError) as raised:
+        alter_table(spark, path).set_properties({V1: "true"})
+    assert raised.value.violation == "CHANGE_VERSION_NEED_REWRITE"
+    alter_table(spark, path).set_properties({V2: "true"})
 
 
 def test_what_becomes_of_such_a_table(spark: SparkSession, table_path: str) -> None:

@@ -20,13 +20,19 @@ from sparkdelta.exceptions import (
     ChangeDataColumnsError,
     ClusteringFeatureError,
     ColumnMappingModeChangeError,
-    IcebergCompatError,
     InvalidArgumentError,
     UnsetPropertyError,
 )
 from sparkdelta.protocol.change_types import CHANGE_COLUMNS
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.iceberg_compatibility import check_still_compatible, iceberg_version
+from sparkdelta.protocol.iceberg_compatibility import (
+    ENABLE_ICEBERG,
+    ROW_TRACKING_VERSION,
+    check_enabled_later,
+    check_files,
+    check_still_compatible,
+    iceberg_version,
+)
 from sparkdelta.protocol.property_rules import (
     CONSTRAINT,
     PREFIX,
@@ -41,6 +47,7 @@ from sparkdelta.protocol.table_features import TableFeature
 from sparkdelta.protocol.table_properties import (
     APPEND_ONLY,
     COLUMN_MAPPING_MODE,
+    ENABLE_ROW_TRACKING,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
     ROW_COMMIT_VERSION_COLUMN,
@@ -105,6 +112,9 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
     if is_on(requested.configuration, APPEND_ONLY):
         features |= {TableFeature.APPEND_ONLY.value}
     configuration = {**table.properties, **requested.configuration}
+    if is_on(requested.configuration, ENABLE_ICEBERG[ROW_TRACKING_VERSION]):
+        tracking = requested.configuration.get(ENABLE_ROW_TRACKING, "true")
+        configuration[ENABLE_ROW_TRACKING] = tracking
     after = with_properties(
         table, replace(requested, configuration=configuration, features=features)
     )
@@ -114,6 +124,9 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
             preparation = preparation or Preparation.ROW_IDS
         elif not assigns_row_ids(table.protocol, table.properties):
             read = ReadSet(whole_table=True)  # others write files without ids until this commit
+    if after.iceberg_version not in (None, table.iceberg_version):
+        _check_files(snapshot, after)
+        read = ReadSet(whole_table=True)
     if after.row_tracking.enabled:
         configuration = with_row_id_columns(after.properties)
         after = with_schema(after, after.schema, properties=configuration)
@@ -197,10 +210,7 @@ def with_properties(
     version = iceberg_version(protocol, configuration)
     check_still_compatible(table.iceberg_version, version)
     if version is not None and version != table.iceberg_version:
-        problem = "the files of a table that exists would have to be written again"
-        raise IcebergCompatError(
-            version=version, violation="CHANGE_VERSION_NEED_REWRITE", problem=problem
-        )
+        check_enabled_later(version, tracks_rows=table.row_tracking.enabled)
     if has_change_data_feed(protocol, configuration):
         check_change_data_columns(schema)
     check_manifest_properties(protocol, configuration)
@@ -222,6 +232,26 @@ def check_change_data_columns(schema: StructType) -> None:
     found = [name for name in schema.names if name.lower() in CHANGE_COLUMNS]
     if found:
         raise ChangeDataColumnsError(columns=tuple(found))
+
+
+def _check_files(snapshot: Snapshot, after: TableConfiguration) -> None:
+    """Raise if files do not allow the Iceberg compatibility that the table gets.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+    PROTOCOL.md#writer-requirements-for-icebergcompatv2
+    """
+    has_vector = F.col("deletionVector.storageType").isNotNull()
+    rows = read_rows(
+        snapshot.add_files().agg(F.max(has_vector)), what="file with a deletion vector", bound=1
+    )
+    [has_vectors] = rows[0]  # null of a table without files
+    check_files(
+        after.iceberg_version or 0,
+        has_vectors=bool(has_vectors),
+        lacks_partition_columns=has_vectors is not None and bool(after.partition_columns),
+    )
 
 
 def _has_files_without_row_ids(snapshot: Snapshot) -> bool:

@@ -18,6 +18,7 @@ from sparkdelta.exceptions import AddConstraintsError, ColumnMappingModeChangeEr
 from sparkdelta.frames.commit.commit_lines import add_fields
 from sparkdelta.frames.log.absolute_files import absolute_uri, absolute_vector
 from sparkdelta.protocol.actions import DomainMetadata
+from sparkdelta.protocol.iceberg_compatibility import check_same_version
 from sparkdelta.protocol.property_rules import CONSTRAINT, changed_properties
 from sparkdelta.protocol.protocol_upgrades import upgraded_protocol, without_feature
 from sparkdelta.protocol.table_features import TableFeature, is_supported, supported_features
@@ -160,7 +161,9 @@ def _with_overrides(
     if is_supported(source.protocol, TableFeature.CATALOG_MANAGED):
         protocol = without_feature(source.protocol, TableFeature.CATALOG_MANAGED)
         source = replace(source, protocol=protocol)
-    return with_properties(source, replace(requested, configuration=configuration))
+    after = with_properties(source, replace(requested, configuration=configuration))
+    check_same_version(source.iceberg_version, after.iceberg_version)
+    return after
 
 
 def _domains(source: Snapshot, before: TableConfiguration | None) -> tuple[DomainMetadata, ...]:
