@@ -21,8 +21,6 @@ from sparkdelta.exceptions import (
     MissingChangeDataError,
     VersionNotFoundError,
 )
-from sparkdelta.frames.commit.commit_lines import add_fields
-from sparkdelta.frames.log.changes import net_actions
 from sparkdelta.frames.rows.net_rows import (
     KIND,
     ROW_ID,
@@ -123,7 +121,8 @@ def _net_changes(
         options.where,
         None,
         options.max_driver_files,
-        differing=_differing_files(before, after),
+        before=None if before is None else before.state,
+        after=after.state,
     )
     names = options.columns or tuple(map(quoted, after.schema.names))
     if any(name.lower().startswith("_metadata.") for name in names):
@@ -132,6 +131,7 @@ def _net_changes(
     is_tracked = configuration.row_tracking.enabled and (
         before is None or before.configuration.row_tracking.enabled
     )
+    scan = scan.with_files() if is_tracked else scan
     by_row_id = is_tracked and not scan.has_rows_without_id()
     tracking = ("_metadata.row_id",) if by_row_id else ()
     rows = replace(scan, columns=(*names, KIND, *tracking)).to_df()
@@ -159,16 +159,6 @@ def _as_of(latest: Snapshot, version: Version, options: ChangeOptions) -> Snapsh
         store=latest.log.store,
         partition_time_zone=options.partition_time_zone,
     )
-
-
-def _differing_files(before: Snapshot | None, after: Snapshot) -> DataFrame:
-    def files(snapshot: Snapshot) -> DataFrame:
-        add = add_fields(snapshot.configuration.statistics, dataChange="true")
-        return snapshot.add_files().selectExpr(f"{add} AS file")
-
-    new = files(after)
-    old = new.filter("FALSE") if before is None else files(before)
-    return net_actions(old, new, table_root=after.path)
 
 
 @dataclass(frozen=True, slots=True)

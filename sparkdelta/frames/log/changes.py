@@ -54,6 +54,17 @@ def derived_changes(actions: DataFrame, *, table_root: str, is_partitioned: bool
         .groupBy("version", "key")
         .agg(F.expr("any_value(add, TRUE) AS add"), F.expr("any_value(remove, TRUE) AS remove"))
     )
+    return changes_of_pairs(files, is_partitioned=is_partitioned)
+
+
+def changes_of_pairs(files: DataFrame, *, is_partitioned: bool) -> DataFrame:
+    """The same of the add and the remove of each file.
+
+    Parameters
+    ----------
+    files
+        version LONG, add STRUCT, remove STRUCT: a row per file and version.
+    """
     if is_partitioned:
         values = F.when(F.col("remove.path").isNotNull(), F.expr(_partition_values_of_remove()))
         files = files.withColumn("remove", F.col("remove").withField("partitionValues", values))
@@ -79,36 +90,38 @@ def recorded_changes(actions: DataFrame) -> DataFrame:
     return actions.filter("cdc.path IS NOT NULL").selectExpr("version", f"inline(array({entry}))")
 
 
-def net_actions(before: DataFrame, after: DataFrame, *, table_root: str) -> DataFrame:
-    """The files that only one of two states of a table has, as actions that lead from one to the
-    other.
+def net_pairs(before: DataFrame, after: DataFrame, *, table_root: str, is_small: bool) -> DataFrame:
+    """The files that only one of two states of a table has, or that they have with different
+    deletion vectors, as pairs of actions that lead from one to the other.
 
     Parameters
     ----------
     before, after
         file STRUCT: the live files as add actions.
+    is_small
+        True if one task does all of it soonest.
 
     Returns
     -------
     DataFrame
-        version LONG (0), add STRUCT, remove STRUCT (of the type of add), as `derived_changes`
+        version LONG (0), add STRUCT, remove STRUCT (of the type of add), as `changes_of_pairs`
         takes them.
 
     References
     ----------
     PROTOCOL.md#action-reconciliation
     """
-    path = canonical_path("file.path", table_root=table_root)
-    vector = deletion_vector_id("file.deletionVector")
-    keys = ["path", "vector"]
-    old, new = (
-        files.selectExpr("file", f"{path} AS path", f"{vector} AS vector")
-        for files in (before, after)
+    removes, adds = before.selectExpr("file AS remove"), after.selectExpr("file AS add")
+    files = adds.unionByName(removes, allowMissingColumns=True)
+    path = canonical_path("coalesce(add.path, remove.path)", table_root=table_root)
+    pairs = (
+        (files.coalesce(1) if is_small else files)
+        .groupBy(F.expr(path))
+        .agg(F.expr("any_value(add, TRUE) AS add"), F.expr("any_value(remove, TRUE) AS remove"))
     )
-    added = new.join(old.select(keys), keys, "left_anti").select(F.col("file").alias("add"))
-    removed = old.join(new.select(keys), keys, "left_anti").select(F.col("file").alias("remove"))
-    actions = added.unionByName(removed, allowMissingColumns=True)
-    return actions.select(F.lit(0).cast("long").alias("version"), "add", "remove")
+    added, removed = (deletion_vector_id(f"{one}.deletionVector") for one in ("add", "remove"))
+    differs = f"add.path IS NULL OR remove.path IS NULL OR {added} != {removed}"
+    return pairs.filter(differs).selectExpr("0L AS version", "add", "remove")
 
 
 def _added(only: str) -> str:
