@@ -74,12 +74,16 @@ bench-alter: java $(VENV)/.installed ## Benchmark ALTER TABLE on 20M rows and on
 	$(BIN)/python -m tests.benchmarks --only alterations $(BENCH)
 
 .PHONY: bench-maintenance
-bench-maintenance: java $(VENV)/.installed ## Benchmark OPTIMIZE of 2,000 files, VACUUM of 100k and RESTORE of 1M against delta-spark
+bench-maintenance: java $(VENV)/.installed ## Benchmark OPTIMIZE, VACUUM, RESTORE, clones and CONVERT against delta-spark
 	$(BIN)/python -m tests.benchmarks --only maintenance $(BENCH)
 
 .PHONY: bench-changes
 bench-changes: java $(VENV)/.installed ## Benchmark changes and streams against delta-spark, exceptAll and Spark
 	$(BIN)/python -m tests.benchmarks --only changes $(BENCH)
+
+.PHONY: bench-growth
+bench-growth: java $(VENV)/.installed ## Benchmark tables of 1M and 10M files; BENCH='--most-files 100000000' for 100M
+	$(BIN)/python -m tests.benchmarks --only growth $(BENCH)
 
 .PHONY: bench-sql
 bench-sql: java $(VENV)/.installed ## Benchmark reads by format("delta") against read_delta; minutes

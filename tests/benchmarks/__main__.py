@@ -35,7 +35,7 @@ OF_LARGE_TABLES = ("planning", "checkpoints")
 
 NOT_BY_DEFAULT = (
     *OF_LARGE_TABLES,
-    *("writes", "row changes", "alterations", "maintenance", "changes", "sql"),
+    *("writes", "row changes", "alterations", "maintenance", "changes", "sql", "growth"),
 )
 """Suites of commands of their own, as each takes longer than all others."""
 
@@ -53,7 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> list[Comparison | NotMeasure
         try:
             for name in options.only or (suite for suite in SUITES if suite not in NOT_BY_DEFAULT):
                 stopwatch = Stopwatch(spark, pairs, name)
-                keeps = name in (*OF_LARGE_TABLES, "alterations", "changes") and options.scratch
+                keeps = (
+                    name in (*OF_LARGE_TABLES, "alterations", "changes", "growth")
+                    and options.scratch
+                )
                 parent = Path(options.scratch) if keeps else Path(scratch)
                 folder = OF_LARGE_TABLES[0] if name in OF_LARGE_TABLES else name
                 directory = parent / folder.replace(" ", "-")

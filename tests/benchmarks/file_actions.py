@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Literal
 
@@ -22,8 +23,9 @@ DAYS = 367
 """Prime, so that files removed at any stride are of all days."""
 ROWS, BYTES, TIME = 1000, 123_456, 1_700_000_000_000
 
-Statistics = Literal["json", "struct", "both"]
-"""How a checkpoint holds the statistics; parsed partition values go with the struct."""
+Statistics = Literal["json", "struct", "both", "few"]
+"""How a checkpoint holds the statistics; parsed partition values go with the struct. `few` is a
+struct of two columns."""
 
 COLUMNS = {
     "id": ("long", "n * 1000", "n * 1000 + 999"),
@@ -65,6 +67,7 @@ COLUMNS = {
 }
 """The table's columns but for the partition's: type, and in SQL the least and greatest of file
 `n`."""
+FEW = tuple(COLUMNS)[:2]
 
 _DAY = f"date_add(DATE'{FIRST_DAY}', CAST(n % {DAYS} AS INT))"
 _PATH = (
@@ -122,7 +125,7 @@ def add_actions(
     files: DataFrame, statistics: Statistics, *, data_change: bool = False
 ) -> DataFrame:
     """The add of each file of `with_path`: one column `add`."""
-    parsed = _statistics()
+    parsed = _statistics(FEW if statistics == "few" else tuple(COLUMNS))
     text = F.to_json(parsed, _JSON)
     fields = [
         F.col("path"),
@@ -130,7 +133,7 @@ def add_actions(
         F.lit(BYTES).cast("long").alias("size"),
         F.lit(TIME).cast("long").alias("modificationTime"),
         F.lit(data_change).alias("dataChange"),
-        (F.lit(None).cast("string") if statistics == "struct" else text).alias("stats"),
+        (text if statistics in ("json", "both") else F.lit(None).cast("string")).alias("stats"),
         F.lit(None).cast("MAP<STRING, STRING>").alias("tags"),
         F.lit(None).cast(_VECTOR).alias("deletionVector"),
     ]
@@ -162,11 +165,11 @@ def as_lines(actions: DataFrame) -> list[str]:
     return [row.line for row in lines.collect()]
 
 
-def _statistics() -> Column:
+def _statistics(columns: Sequence[str]) -> Column:
     def bound(which: int) -> Column:
-        return F.struct(*(F.expr(of[which]).alias(column) for column, of in COLUMNS.items()))
+        return F.struct(*(F.expr(COLUMNS[column][which]).alias(column) for column in columns))
 
-    counts = F.struct(*(F.lit(0).cast("long").alias(column) for column in COLUMNS))
+    counts = F.struct(*(F.lit(0).cast("long").alias(column) for column in columns))
     return F.struct(
         F.lit(ROWS).cast("long").alias("numRecords"),
         bound(1).alias("minValues"),

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from tests.benchmarks.file_actions import (
     DAYS,
+    FEW,
     FIRST_DAY,
     PARTITION,
     ROWS,
@@ -37,7 +38,7 @@ SORTED_ROW_GROUP_BYTES = 8 * 1024 * 1024
 """Of sidecars that are sorted, so that readers can skip most row groups: about 55,000 files each,
 the files of two days where the table has ten million."""
 
-_VERSION = 10
+CHECKPOINT_VERSION = 10
 _GENERATION = 2  # to be raised when the same parameters shall make other files
 
 
@@ -82,7 +83,7 @@ class CheckpointedLog:
             self._write_classic(spark, log)
         else:
             self._write_sidecars(spark, log)
-        hint = {"version": _VERSION, "size": self.files + 2}
+        hint = {"version": CHECKPOINT_VERSION, "size": self.files + 2}
         (log / "_last_checkpoint").write_text(json.dumps(hint), encoding="utf-8")
         self._write_tail(spark, log)
 
@@ -117,7 +118,7 @@ class CheckpointedLog:
         adds = add_actions(with_path(numbers), self.statistics)
         rows = first.unionByName(adds, allowMissingColumns=True).coalesce(1)
         (part,) = _write_parts(rows, log.parent / "parts")
-        part.rename(log / f"{_VERSION:020}.checkpoint.parquet")
+        part.rename(log / f"{CHECKPOINT_VERSION:020}.checkpoint.parquet")
         shutil.rmtree(log.parent / "parts")
 
     def _write_sidecars(self, spark: SparkSession, log: Path) -> None:
@@ -139,12 +140,17 @@ class CheckpointedLog:
         shutil.rmtree(log.parent / "parts")
         schema = spark.read.parquet(str(written[0])).schema.json()
         tags = {"sidecarFileSchema": schema}  # as delta-spark does
-        top = [{"checkpointMetadata": {"version": _VERSION, "tags": tags}}, *self._opening()]
+        top = [
+            {"checkpointMetadata": {"version": CHECKPOINT_VERSION, "tags": tags}},
+            *self._opening(),
+        ]
         for file in written:
             size, modified = file.stat().st_size, file.stat().st_mtime_ns // 1_000_000
             sidecar = {"path": file.name, "sizeInBytes": size, "modificationTime": modified}
             top.append({"sidecar": sidecar})
-        _write_lines(log / f"{_VERSION:020}.checkpoint.{uuid.uuid4()}.json", _as_lines(top))
+        _write_lines(
+            log / f"{CHECKPOINT_VERSION:020}.checkpoint.{uuid.uuid4()}.json", _as_lines(top)
+        )
 
     def _write_tail(self, spark: SparkSession, log: Path) -> None:
         count, each = self.tail_commits * self.actions_per_commit, self.actions_per_commit
@@ -157,13 +163,15 @@ class CheckpointedLog:
         for commit in range(self.tail_commits):
             part = slice(commit * each, (commit + 1) * each)
             lines = [*_as_lines([_COMMIT_INFO]), *adds[part], *removes[part]]
-            _write_lines(log / f"{_VERSION + 1 + commit:020}.json", lines)
+            _write_lines(log / f"{CHECKPOINT_VERSION + 1 + commit:020}.json", lines)
 
     def _opening(self) -> list[dict[str, Any]]:
         configuration = {
-            "delta.checkpoint.writeStatsAsJson": str(self.statistics != "struct").lower(),
+            "delta.checkpoint.writeStatsAsJson": str(self.statistics in ("json", "both")).lower(),
             "delta.checkpoint.writeStatsAsStruct": str(self.statistics != "json").lower(),
         }
+        if self.statistics == "few":
+            configuration["delta.dataSkippingStatsColumns"] = ",".join(FEW)
         if self.layout == "classic":
             return _opening(configuration)
         return _opening(configuration | {"delta.checkpointPolicy": "v2"}, "v2Checkpoint")

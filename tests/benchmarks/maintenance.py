@@ -1,9 +1,11 @@
-"""Maintenance of tables against delta-spark, on copies of one table."""
+"""Maintenance of tables, clones and conversions against delta-spark, on copies of one table."""
 
 from __future__ import annotations
 
 import json
+import operator
 import os
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,12 +14,21 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta import DeltaTable, load_snapshot, optimize, vacuum, write_delta
+from sparkdelta import (
+    DeltaTable,
+    clone,
+    convert_to_delta,
+    load_snapshot,
+    optimize,
+    read_delta,
+    vacuum,
+    write_delta,
+)
 from tests.benchmarks.copied_tables import Bench, Sizes
 from tests.benchmarks.file_actions import BYTES, path_of
 from tests.benchmarks.logs import CheckpointedLog
-from tests.benchmarks.measurement import Stopwatch, at_most
-from tests.benchmarks.parts import SESSION, Measured, against_delta_spark, run_parts
+from tests.benchmarks.measurement import Stopwatch, at_most, say
+from tests.benchmarks.parts import SESSION, Measured, against_delta_spark, make_once, run_parts
 from tests.support.delta_spark import DeltaSpark
 from tests.support.log_writer import write_commit
 from tests.support.spark_worker import SparkWorker
@@ -29,6 +40,8 @@ _HOUR = 3600
 _RESTORED_COMMITS, _FIRST_COMMIT = 100, 11
 _ROWS_PER_SMALL_FILE = 10_000
 _FILES_AFTER = 16  # an optimized table, about
+_SELECTIVE = ("x BETWEEN 500000 AND 501000", "y = '500000'")
+_ROWS_PER_CONVERTED_FILE = 100
 
 
 def vacuum_of_delta_spark(bench: Bench) -> Measured:
@@ -106,11 +119,12 @@ def optimize_of_delta_spark(bench: Bench) -> Measured:
     size, shown = total // _FILES_AFTER, f"{rows:,} rows in {files:,} files"
 
     def measure(rival: DeltaSpark) -> Measured:
-        for name, table, options, clause, target in (
-            ("OPTIMIZE", plain, {}, "", at_most(0.7)),
+        for name, table, options, clause, target, check, agrees in (
+            ("OPTIMIZE", plain, {}, "", at_most(0.7), _files, operator.eq),
             ("Z-order by two columns", plain, {"zorder_by": ["x", "y"]}, "ZORDER BY (x, y)",
-             at_most(0.8)),
-            ("clustering by two columns", clustered, {}, "", at_most(0.8)),
+             at_most(0.8), _selected_files, _no_more),
+            ("clustering by two columns", clustered, {}, "", at_most(0.8),
+             _selected_files, _no_more),
         ):  # fmt: skip
             yield from bench.tried(
                 partial(
@@ -120,7 +134,8 @@ def optimize_of_delta_spark(bench: Bench) -> Measured:
                     partial(optimize, bench.spark, target_file_size=size, **options),
                     partial(_run, rival, "OPTIMIZE delta.`{table}` " + clause, max_file_size=size),
                     target,
-                    lambda copy: load_snapshot(bench.spark, str(copy)).add_files().count(),
+                    partial(check, bench.spark),
+                    agrees,
                 ),
             )
         again = partial(optimize, bench.spark, target_file_size=size)
@@ -137,6 +152,94 @@ def optimize_of_delta_spark(bench: Bench) -> Measured:
         yield replace(found, floor_name="clustering of all")
 
     return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, measure)
+
+
+def clone_of_delta_spark(bench: Bench) -> Measured:
+    """SHALLOW CLONE of a table of very many files, with a small heap."""
+    files = bench.scale.checkpoint_files
+    log = CheckpointedLog(
+        layout="sorted",
+        statistics="both",
+        files=files,
+        sidecars=8,
+        tail_commits=10,
+        actions_per_commit=min(1_000, files // 100),
+    )
+    table = log.write_once(bench.spark, bench.scratch)
+    cores = bench.spark.sparkContext.defaultParallelism
+
+    def cloned(copy: Path) -> int:
+        target = _clone_of(str(copy))
+        count = load_snapshot(bench.spark, target).add_files().count()
+        shutil.rmtree(target)
+        return count
+
+    def measure(rival: DeltaSpark) -> Measured:
+        with SparkWorker(SESSION, cores=cores, memory=_SMALL_HEAP) as worker:
+            yield from bench.tried(
+                partial(
+                    bench.compare,
+                    f"shallow clone of {files:,} files, driver of {_SMALL_HEAP}",
+                    table,
+                    lambda copy: worker.run(f"{__name__}:clone_by_sparkdelta", path=copy),
+                    lambda copy: rival.run(
+                        f"{__name__}:run_by_delta_spark",
+                        statement=f"CREATE TABLE delta.`{_clone_of(copy)}` "
+                        f"SHALLOW CLONE delta.`{copy}`",
+                        max_file_size=None,
+                    ),
+                    at_most(0.3),
+                    cloned,
+                ),
+            )
+
+    return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, measure)
+
+
+def convert_of_delta_spark(bench: Bench) -> Measured:
+    """CONVERT TO DELTA of many Parquet files, with statistics."""
+    files = bench.scale.checkpoint_files // 100
+    directory = bench.scratch / f"parquet-{files}"
+    rows = bench.spark.range(0, files * _ROWS_PER_CONVERTED_FILE, 1, files)
+    columns = ("id", "CAST(id AS STRING) AS s", "CAST(id AS DOUBLE) AS d", "id % 7 AS k")
+    make_once(directory, lambda: rows.selectExpr(*columns).write.parquet(str(directory)))
+
+    def measure(rival: DeltaSpark) -> Measured:
+        yield from bench.tried(
+            partial(
+                bench.compare,
+                f"CONVERT TO DELTA of {files:,} Parquet files",
+                directory,
+                partial(convert_to_delta, bench.spark),
+                partial(_run, rival, "CONVERT TO DELTA parquet.`{table}`"),
+                at_most(0.5),
+                lambda copy: (
+                    load_snapshot(bench.spark, str(copy)).add_files().filter("stats != ''").count()
+                ),
+            ),
+        )
+
+    return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, measure)
+
+
+def _clone_of(path: str) -> str:
+    return f"{path}-clone"
+
+
+def _files(spark: SparkSession, table: Path) -> list[int]:
+    return [load_snapshot(spark, str(table)).add_files().count()]
+
+
+def _no_more(counts: list[int], others: list[int]) -> bool:
+    return all(map(operator.le, counts, others))
+
+
+def _selected_files(spark: SparkSession, table: Path) -> list[int]:
+    """The number of files, and of those which a query of one column after the other reads."""
+    queries = [read_delta(spark, str(table), where=where) for where in _SELECTIVE]
+    counts = [*_files(spark, table), *(len(query.inputFiles()) for query in queries)]
+    say(f"files, and files read for {', '.join(_SELECTIVE)}: {counts}")
+    return counts
 
 
 def _points(spark: SparkSession, start: int, end: int) -> DataFrame:
@@ -188,10 +291,17 @@ def restore_by_sparkdelta(spark: SparkSession, path: str) -> str:
     return json.dumps(metrics.asDict())
 
 
+def clone_by_sparkdelta(spark: SparkSession, path: str) -> None:
+    """Runs in the worker."""
+    clone(spark, path, _clone_of(path))
+
+
 MAINTENANCE_PARTS: dict[str, Callable[[Bench], Measured]] = {
     "delta-spark-vacuum": vacuum_of_delta_spark,
     "delta-spark-restore": restore_of_delta_spark,
     "delta-spark-optimize": optimize_of_delta_spark,
+    "delta-spark-clone": clone_of_delta_spark,
+    "delta-spark-convert": convert_of_delta_spark,
 }
 
 

@@ -25,6 +25,7 @@ from tests.benchmarks.data import (
     write_partitioned_table,
     write_table,
 )
+from tests.benchmarks.growth import growth
 from tests.benchmarks.logs import CheckpointedLog, Layout, write_commits
 from tests.benchmarks.maintenance import maintenance
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
@@ -317,5 +318,6 @@ SUITES: dict[str, Suite] = {
         stopwatch, scale, scratch, scale.planning.without
     ),
     "sql": statements,
+    "growth": lambda stopwatch, scale, scratch: growth(stopwatch, scale.planning, scratch),
     "planning": lambda stopwatch, scale, scratch: planning(stopwatch, scale.planning, scratch),
 }

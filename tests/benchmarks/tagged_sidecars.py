@@ -1,0 +1,44 @@
+"""Tags that sparkdelta gives to sidecars, for a checkpoint that was made without."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.frames.checkpoint.sidecar_summaries import sidecar_summaries, summarized_type
+from sparkdelta.protocol.sidecar_tags import SidecarTags
+from sparkdelta.table.checkpoint.contents import CheckpointContents
+from sparkdelta.table.checkpoint.options import CheckpointOptions
+from sparkdelta.table.snapshot import open_snapshot
+
+
+def tag_sidecars(spark: SparkSession, root: Path, version: int) -> None:
+    """Tag the sidecars of a V2 checkpoint in JSON that are sorted as sparkdelta sorts them, so that
+    the next checkpoint need not write them again. Those of ten million files would take minutes.
+    """
+    [checkpoint] = (root / "_delta_log").glob(f"{version:020}.checkpoint.*.json")
+    actions = [json.loads(line) for line in checkpoint.read_text(encoding="utf-8").splitlines()]
+    snapshot = open_snapshot(spark, str(root), version=version)
+    contents = CheckpointContents.of(
+        snapshot, CheckpointOptions(), now_ms=time.time_ns() // 1_000_000
+    )
+    files = spark.read.schema(summarized_type(contents.order)).parquet(
+        str(root / "_delta_log" / "_sidecars")
+    )
+    name = files.metadataColumn("_metadata")["file_name"]
+    found = {row.file: row for row in sidecar_summaries(files, name, contents.order).collect()}
+    for sidecar in (action["sidecar"] for action in actions if "sidecar" in action):
+        row = found[sidecar["path"]]
+        sidecar["tags"] = SidecarTags(
+            num_adds=row.num_adds,
+            num_removes=row.num_removes,
+            fingerprint=contents.fingerprint,
+            partition_values=row.partition_values,
+            statistics=row.statistics,
+            add_bytes=row.add_bytes,
+        ).as_tags()
+    lines = (json.dumps(action, separators=(",", ":")) for action in actions)
+    checkpoint.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
