@@ -19,7 +19,6 @@ from sparkdelta import (
     DeltaTable,
     load_snapshot,
     optimize,
-    read_delta,
     vacuum,
     write_checkpoint,
     write_delta,
@@ -99,8 +98,8 @@ def measure(spark: SparkSession, path: str, files: int) -> str:
 def _plan(spark: SparkSession, path: str, files: int) -> None:
     day = FIRST_DAY.isoformat()
     where = f"{PARTITION} = '{day}' AND id < {DAYS * ROWS * 10}"
-    found = len(read_delta(spark, path, where=where).inputFiles())
-    _check(found, min(10, -(-files // DAYS)))
+    found = load_snapshot(spark, path).scan(where=where).files().select("path").collect()
+    _check(len(found), min(10, -(-files // DAYS)))
 
 
 def _append(spark: SparkSession, path: str, files: int) -> None:
@@ -125,7 +124,7 @@ def _delete(spark: SparkSession, path: str, files: int) -> None:
 
 
 def _optimize(spark: SparkSession, path: str, files: int) -> None:
-    _check(optimize(spark, path, where=_REAL, progress=False).added.count, 1)
+    _check(optimize(spark, path, where=_REAL).added.count, 1)
 
 
 def _checkpoint(spark: SparkSession, path: str, files: int) -> None:
@@ -143,7 +142,7 @@ def _vacuum(spark: SparkSession, path: str, files: int) -> None:
     found = vacuum(
         spark, path, mode="lite", retention_hours=0, check_retention=False, progress=False
     )
-    _check(found.deleted, 2)
+    _check(found.deleted.count, 2)
 
 
 def _check(found: int, wanted: int) -> None:

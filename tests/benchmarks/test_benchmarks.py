@@ -37,6 +37,7 @@ OTHER_PROCESSES = (
     "delta-spark-restore",
     "delta-spark-log-only",
     "delta-spark-row-tracking",
+    "delta-spark-clone",
 )
 
 
