@@ -14,14 +14,13 @@ from pyspark.sql import SparkSession
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.write_support import check_data_writable
-from sparkdelta.schema.iceberg_types import check_iceberg_types
-from sparkdelta.schema.written_schema import check_collations
 from sparkdelta.table.commit.alterations import commit_alteration
 from sparkdelta.table.commit.preparations import prepare
 from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.log.missing_tables import advised
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.writable import check_table_writable
 from sparkdelta.table.write.alteration import Alteration
 
 Statement = Callable[[Snapshot], Alteration]
@@ -59,9 +58,7 @@ def alter(
             alteration = statement(snapshot)
         change = alteration.change
         # The commit must follow the features that it enables.
-        check_data_writable(change.after.protocol, path=snapshot.path)
-        check_iceberg_types(change.after.schema, change.after.iceberg_version)
-        check_collations(change.after.schema, change.after.protocol)
+        check_table_writable(change.after, path=snapshot.path)
         if not (change.changes_protocol or change.changes_metadata or change.domains):
             return None
         done = commit_alteration(snapshot, alteration)

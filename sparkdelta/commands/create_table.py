@@ -25,16 +25,14 @@ from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_properties import is_append_only
-from sparkdelta.protocol.write_support import check_data_writable
-from sparkdelta.schema.iceberg_types import check_iceberg_types
 from sparkdelta.schema.row_rules import row_rules
-from sparkdelta.schema.written_schema import check_collations
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.snapshot import Snapshot, find_snapshot, open_snapshot
+from sparkdelta.table.writable import check_table_writable
 from sparkdelta.table.write.alteration import shown_definition
 from sparkdelta.table.write.cloned_table import cloned_table
 from sparkdelta.table.write.rewriting import rewrite_all
@@ -154,9 +152,7 @@ def _commit(
     operation: Operation,
 ) -> Version:
     # The commit must follow the features that it enables.
-    check_data_writable(change.after.protocol, path=store.table_root)
-    check_iceberg_types(change.after.schema, change.after.iceberg_version)
-    check_collations(change.after.schema, change.after.protocol)
+    check_table_writable(change.after, path=store.table_root)
     _check_rules(spark, change.after, path=store.table_root)
     done = _transaction(spark, store, snapshot, change, operation).commit()
     run_commit_hooks(done)

@@ -1,4 +1,4 @@
-"""Snapshots of tables whose log may be written: everything is checked before anything is done."""
+"""Tables that may be written: everything is checked before anything is done."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.table_features import Writing, check_writable
+from sparkdelta.protocol.write_support import check_data_writable
+from sparkdelta.schema.iceberg_types import check_iceberg_types
+from sparkdelta.schema.written_schema import check_collations
+from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 
@@ -47,3 +51,17 @@ def open_writable(
         )
         check_writable(snapshot.protocol, path=snapshot.path, writing=writing)
     return snapshot
+
+
+def check_table_writable(table: TableConfiguration, *, path: str) -> None:
+    """Check that rows of a table can be written: its features, and what they allow of its schema.
+
+    Raises
+    ------
+    UnsupportedWriterFeaturesError, WriteNotImplementedError
+        Naming every feature that is not implemented.
+    IcebergCompatError, UnsupportedDataTypeError
+    """
+    check_data_writable(table.protocol, path=path)
+    check_iceberg_types(table.schema, table.iceberg_version)
+    check_collations(table.schema, table.protocol)

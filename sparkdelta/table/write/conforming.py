@@ -26,16 +26,14 @@ from sparkdelta.frames.rows.conformed_rows import (
     require_condition,
     retyped_rows,
 )
-from sparkdelta.protocol.write_support import check_data_writable
-from sparkdelta.schema.iceberg_types import check_iceberg_types
 from sparkdelta.schema.row_rules import Identity, RowRules, row_rules
 from sparkdelta.schema.table_schema import quoted, stored_schema
 from sparkdelta.schema.written_schema import (
-    check_collations,
     check_columns,
     matched_columns,
 )
 from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.writable import check_table_writable
 
 _TASKS_PER_CORE = 4
 
@@ -80,9 +78,7 @@ def match_rows(rows: StructType, table: TableConfiguration, *, path: str) -> Mat
     ----------
     PROTOCOL.md#schema-serialization-format
     """
-    check_data_writable(table.protocol, path=path)
-    check_iceberg_types(table.schema, table.iceberg_version)
-    check_collations(table.schema, table.protocol)
+    check_table_writable(table, path=path)
     check_columns(table.schema, any_names=table.is_mapped)
     stored_schema(table.schema)
     matched = matched_columns(table.schema, rows, path=path, any_names=table.is_mapped)
