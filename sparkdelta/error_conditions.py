@@ -61,7 +61,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "Cannot vacuum {path} with a retention period of {hours} hours: files that are this "
             "new may belong to writes in progress, and readers and time travel may need them. Use "
             "at least {least_hours} hours, set delta.deletedFileRetentionDuration, or, if nothing "
-            "else uses the table, pass check_retention=False."
+            "else uses the table, pass check_retention=False to sparkdelta.vacuum."
         ),
     ),
     "DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE": (

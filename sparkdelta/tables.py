@@ -32,6 +32,7 @@ from sparkdelta.table.log.missing_tables import advised
 from sparkdelta.table.log.table_names import table_name, table_path
 from sparkdelta.table.log.time_travel import version_at_timestamp
 from sparkdelta.table.maintenance.optimization import OptimizeRequest, OptimizeResult
+from sparkdelta.table.maintenance.retention_setting import checks_retention
 from sparkdelta.table.scan.row_names import RowNames, columns_frame
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.write.altered_properties import set_properties
@@ -426,7 +427,8 @@ class DeltaTable:
         Parameters
         ----------
         retentionHours
-            By default the table's `delta.deletedFileRetentionDuration`, or a week; not less.
+            By default the table's `delta.deletedFileRetentionDuration`, or a week; not less,
+            unless delta-spark's setting `retentionDurationCheck.enabled` is false.
 
         Returns
         -------
@@ -444,7 +446,10 @@ class DeltaTable:
         ----------
         PROTOCOL.md#data-files, PROTOCOL.md#vacuum-protocol-check
         """
-        wanted = VacuumOptions(retention_hours=checked_number(retentionHours, "retentionHours"))
+        wanted = VacuumOptions(
+            retention_hours=checked_number(retentionHours, "retentionHours"),
+            check_retention=checks_retention(self._spark),
+        )
         with advised(self._spark, self._path):
             vacuum(self._spark, self._path, wanted, options=self._options)
         return self._spark.createDataFrame([], StructType())

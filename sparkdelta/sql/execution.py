@@ -85,6 +85,7 @@ from sparkdelta.table.log.table_names import (
     rename_named_table,
     table_name,
 )
+from sparkdelta.table.maintenance.retention_setting import checks_retention
 from sparkdelta.table.write.ignored_settings import (
     check_commit_settings,
     check_evolution_setting,
@@ -249,6 +250,7 @@ def _vacuum(sql: SparkSql, path: str, statement: Vacuum) -> DataFrame:
         mode=statement.mode,
         dry_run=statement.dry_run,
         inventory=inventory,
+        check_retention=checks_retention(sql.spark),
     )
     files = [f"{result.path}/{file}" for file in result.files]
     paths = files if statement.dry_run else [result.path]

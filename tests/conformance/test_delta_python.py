@@ -29,15 +29,12 @@ from tests.support.corpus import found_or_skip
 pytestmark = [pytest.mark.conformance, pytest.mark.every_case]
 
 TESTS = 48
-_TABLES, _SQL = "test_deltatable.DeltaTableTests", "test_sql.DeltaSqlTests"
-_SETTING = "settings of delta-spark are ignored: vacuum(check_retention=False) skips the check"
+_TABLES = "test_deltatable.DeltaTableTests"
 EXCLUDED: Mapping[str, str] = {
     f"{_TABLES}.test_create_table_geo_types": "the types are not in the protocol",
     f"{_TABLES}.test_dropFeatureSupport": "the features exist only in delta-spark's own tests",
     f"{_TABLES}.test_optimize_w_partition_filter": "history has conditions as users write them",
-    f"{_TABLES}.test_vacuum": _SETTING,
     f"{_TABLES}.test_verify_paritionedBy_compatibility": "it calls classes in delta-spark's JAR",
-    f"{_SQL}.test_vacuum": _SETTING,
 }
 
 

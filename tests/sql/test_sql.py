@@ -16,9 +16,12 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     StatementNotSupportedError,
     SubqueryInConditionError,
+    VacuumRetentionTooShortError,
     VersionNotFoundError,
 )
 from sparkdelta.sql import queries, statement_text
+from sparkdelta.table.maintenance.retention_setting import RETENTION_CHECK
+from tests.support.settings import settings
 from tests.support.spark_jobs import no_jobs
 
 
@@ -95,6 +98,19 @@ def test_changes_of_rows(spark: SparkSession, table_path: str) -> None:
     assert _rows(sql(f"SELECT id FROM {t}")) == [(1,), (2,), (3,)]
     assert sql(f"OPTIMIZE {t}").columns == ["path", "metrics"]
     assert _rows(sql(f"VACUUM {t} RETAIN 1000 HOURS"))[0][0].endswith(table_path)
+
+
+def test_a_session_may_allow_vacuum_any_retention(enabled: SparkSession, table_path: str) -> None:
+    """Its user has set delta-spark's setting; our own function has an argument instead."""
+    enabled.range(3).write.format("delta").save(table_path)
+    statement = f"VACUUM delta.`{table_path}` RETAIN 0 HOURS DRY RUN"
+    with pytest.raises(VacuumRetentionTooShortError):
+        enabled.sql(statement)
+    with settings(enabled, {RETENTION_CHECK: "false"}):
+        assert _rows(enabled.sql(statement)) == []
+        sparkdelta.DeltaTable.forPath(enabled, table_path).vacuum(0)
+        with pytest.raises(VacuumRetentionTooShortError):
+            sparkdelta.vacuum(enabled, table_path, retention_hours=0)
 
 
 def test_inserts(enabled: SparkSession, table_path: str) -> None:
