@@ -348,7 +348,8 @@ def s3_arguments(name: str, settings: Mapping[str, str]) -> dict[str, str | bool
             if "endpoint" in found:
                 arguments[argument] = value.lower() != "true"
         elif setting == "connection.ssl.enabled":
-            arguments[argument] = "http" if value.lower() == "false" else "https"
+            # For an endpoint without a scheme; Hadoop's own defaults have it, too.
+            arguments.setdefault(argument, "http" if value.lower() == "false" else "https")
         elif setting == "aws.credentials.provider":
             if _ANONYMOUS in value and "access.key" not in found:
                 arguments[argument] = True

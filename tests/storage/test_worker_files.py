@@ -77,7 +77,9 @@ def test_storages_without_a_reader(path: str) -> None:
             {"access_key": "a", "secret_key": "s", "session_token": "t"},
         ),
         (
-            {"endpoint": "http://127.0.0.1:9000", "path.style.access": "true"},
+            # Hadoop's default of the last one is true.
+            {"endpoint": "http://127.0.0.1:9000", "path.style.access": "true",
+             "connection.ssl.enabled": "true"},
             {"scheme": "http", "endpoint_override": "127.0.0.1:9000",
              "force_virtual_addressing": False},
         ),
