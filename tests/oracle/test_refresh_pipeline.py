@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyspark
@@ -14,6 +15,8 @@ from pyspark.sql import SparkSession
 from tests.support import refresh_job
 from tests.support.cluster import Cluster, standalone_cluster
 from tests.support.delta_spark import DELTA_SETTINGS, PYSPARK_SERIES, DeltaSpark
+from tests.support.jars import JarsUnavailable
+from tests.support.s3_server import BUCKET, s3_jars, s3_server
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
@@ -26,6 +29,7 @@ _SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM of delta-spark
 }
+_STORES = ("local", "s3")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +48,9 @@ def expected(cluster: Cluster) -> dict[str, Any]:
     return month(cluster, "delta-spark", f"file:{cluster.scratch}/theirs", **DELTA_SETTINGS, **more)
 
 
-def month(cluster: Cluster, engine: str, root: str, **settings: str) -> dict[str, Any]:
+def month(
+    cluster: Cluster, engine: str, root: str, *, jars: tuple[Path, ...] = (), **settings: str
+) -> dict[str, Any]:
     """Submit the job until the month is over; return its state."""
     state = cluster.scratch / f"{engine}-{root.partition(':')[0]}.json"
     package = [cluster.package] if engine == "sparkdelta" else []
@@ -56,28 +62,46 @@ def month(cluster: Cluster, engine: str, root: str, **settings: str) -> dict[str
             *("--engine", engine, "--root", root, "--state", str(state)),
             *("--days", str(end - first), *export),
             py_files=package,
+            jars=jars,
             more_settings={**_SETTINGS, **settings},
             seconds=_SECONDS,
         )
-        assert run.returncode == 0, run.stderr[-6000:]
+        assert run.returncode == 0, f"{run.stdout[-3000:]}\n{run.stderr[-6000:]}"
     found: dict[str, Any] = json.loads(state.read_text())
     return found
 
 
+@pytest.mark.parametrize("store", _STORES)
 def test_a_month_ends_with_the_same_tables(
-    cluster: Cluster, expected: dict[str, Any], delta_spark: DeltaSpark
+    cluster: Cluster, expected: dict[str, Any], store: str, request: pytest.FixtureRequest
 ) -> None:
     """The rows of all tables, and those that earlier versions had when they were asked for."""
-    root = f"file:{cluster.scratch}/ours"
-    ours = month(cluster, "sparkdelta", root)
+    root, jars, settings = f"file:{cluster.scratch}/ours", (), dict[str, str]()
+    if store == "s3":
+        root, jars, settings = request.getfixturevalue("s3")
+    ours = month(cluster, "sparkdelta", root, jars=jars, **settings)
     assert ours["findings"] == []
     assert ours["looks"] == expected["looks"]
     assert len(ours["looks"]) == max(0, DAYS // 4 - 1) * 6
     for name, table in expected["tables"].items():
         assert ours["tables"][name] == table, name
         assert table["rows"] or DAYS < 7, name
-    read = delta_spark.run("tests.oracle.test_refresh_pipeline:rows_of", root=root)
-    assert read == expected["tables"]
+    if store != "s3":  # delta-spark's own session has no S3
+        delta_spark: DeltaSpark = request.getfixturevalue("delta_spark")
+        read = delta_spark.run("tests.oracle.test_refresh_pipeline:rows_of", root=root)
+        assert read == expected["tables"]
+
+
+@pytest.fixture
+def s3(tmp_path: Path) -> Iterator[tuple[str, tuple[Path, ...], dict[str, str]]]:
+    """A root in S3, and the JARs and settings by which Spark reads it."""
+    try:
+        jars = s3_jars(tmp_path)
+    except JarsUnavailable as unavailable:
+        pytest.skip(f"S3: {unavailable}")
+    with s3_server() as settings:
+        hadoop = {f"spark.hadoop.{name}": value for name, value in settings.items()}
+        yield f"s3a://{BUCKET}/a shop", tuple(jars), hadoop
 
 
 def rows_of(spark: SparkSession, root: str) -> dict[str, Any]:

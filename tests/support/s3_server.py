@@ -3,11 +3,41 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from tests.support.jars import HADOOP, Dependency, resolved_jars
+
 BUCKET = "bucket"
+_SDK = "2.35.4"
+_ACCELERATOR = Dependency(
+    "software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", "1.3.1", is_alone=True
+)
+"""Hadoop's file system has its classes in signatures, and does not use it unless told to."""
+_SPARKS_OWN = ("commons-codec-", "httpclient-", "httpcore-", "netty-", "slf4j-api-")
+_OTHERS = ("netty-nio-",)
+
+
+def s3_jars(scratch: Path) -> Sequence[Path]:
+    """The JARs by which Spark reads and writes S3: without the bundle of all of Amazon's services,
+    which has half a gigabyte.
+
+    Raises
+    ------
+    JarsUnavailable
+    """
+    parts = ("s3", "s3-transfer-manager", "sts", "apache-client", "netty-nio-client")
+    found = resolved_jars(
+        scratch,
+        Dependency("org.apache.hadoop", "hadoop-aws", HADOOP, is_alone=True),
+        _ACCELERATOR,
+        *(Dependency("software.amazon.awssdk", part, _SDK) for part in parts),
+    )
+    return [
+        jar for jar in found if jar.name.startswith(_OTHERS) or not jar.name.startswith(_SPARKS_OWN)
+    ]
 
 
 @contextmanager
