@@ -86,7 +86,7 @@ bench-growth: java $(VENV)/.installed ## Benchmark tables of 1M and 10M files; B
 	$(BIN)/python -m tests.benchmarks --only growth $(BENCH)
 
 .PHONY: bench-sql
-bench-sql: java $(VENV)/.installed ## Benchmark reads by format("delta") against read_delta; minutes
+bench-sql: java $(VENV)/.installed ## Benchmark reads by format("delta") and SQL against the calls that do the same; minutes
 	$(BIN)/python -m tests.benchmarks --only sql $(BENCH)
 
 ##@ Checks

@@ -1,20 +1,26 @@
-"""PySpark's own methods against the functions that do the same."""
+"""PySpark's own methods, and SQL, against the functions that do the same."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Protocol
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import sparkdelta
-from sparkdelta import read_delta, write_delta
-from tests.benchmarks.measurement import Comparison, Stopwatch, at_most
+from sparkdelta import DeltaTable, read_delta, write_delta
+from sparkdelta.spark_api.enabled_sessions import sparks_own
+from tests.benchmarks.measurement import Action, Comparison, Stopwatch, at_most
 from tests.benchmarks.parts import Measured
 from tests.support.spark_jobs import files_read
 
 _FILES = 64
+_ALLOWED = 0.05
+_SHOWN = "50 ms; {:.3f} s for the call, {:.2f}x for the statement"
 
 
 class Sizes(Protocol):
@@ -24,8 +30,35 @@ class Sizes(Protocol):
     def rows_per_file(self) -> int: ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    stopwatch: Stopwatch
+    path: str
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.stopwatch.spark
+
+    @property
+    def table(self) -> str:
+        return f"delta.`{self.path}`"
+
+    def overhead(self, name: str, statement: Action, call: Action) -> Comparison:
+        """By how many seconds a statement takes longer than the call that does the same."""
+        found = self.stopwatch.compare(name, statement, call, floor_name="", same_result=False)
+        pairs = zip(found.seconds, found.floor_seconds, strict=True)
+        return replace(
+            found,
+            name=f"{name}, beyond the call",
+            floor_name=_SHOWN.format(median(found.floor_seconds), found.ratio),
+            target=at_most(1),
+            seconds=tuple(one - other for one, other in pairs),
+            floor_seconds=(_ALLOWED,) * len(found.seconds),
+        )
+
+
 def statements(stopwatch: Stopwatch, scale: Sizes, scratch: Path) -> Measured:
-    """Reads by `format("delta")`, and their files."""
+    """Reads by `format("delta")` and their files; then what a statement costs beside its work."""
     spark = stopwatch.spark
     plain, parted = scratch / "plain", scratch / "parted"
     rows = _FILES * scale.rows_per_file // 20
@@ -44,6 +77,7 @@ def statements(stopwatch: Stopwatch, scale: Sizes, scratch: Path) -> Measured:
             ("all files", plain, "amount > 0"),
         ):
             yield _read(stopwatch, name, str(path), condition)
+        yield from _statements(_Bench(stopwatch, str(plain)))
     finally:
         sparkdelta.disable(spark)
 
@@ -62,3 +96,60 @@ def _read(stopwatch: Stopwatch, name: str, path: str, condition: str) -> Compari
         floor_name="read_delta(where=condition)",
         target=at_most(1.1),
     )
+
+
+def _statements(bench: _Bench) -> Measured:
+    spark, path, table = bench.spark, bench.path, bench.table
+    sql = partial(sparkdelta.sql, spark)
+    delta = DeltaTable.forPath(spark, path)
+    joined = "SELECT a.id FROM {} a JOIN {} VERSION AS OF 0 b ON a.id = b.id WHERE a.id < 5"
+    spliced = "SELECT a.id FROM {a} a JOIN {b} b ON a.id = b.id WHERE a.id < 5"
+    nothing, nothing_source = "id = -1", "-1L AS id"
+    row = "-2L AS id, 0D AS amount, 'x' AS text, 0 AS part"
+    others = "SELECT a.id FROM range(9) a JOIN range(9) b ON a.id = b.id"
+    sparks_sql = sparks_own(type(spark), "sql")
+    compared: dict[str, tuple[Action, Action]] = {
+        "SELECT": (
+            lambda: sql(f"SELECT id FROM {table} WHERE id = 5"),
+            lambda: read_delta(spark, path).where("id = 5").select("id"),
+        ),
+        "SELECT of a join": (
+            lambda: sql(joined.format(table, table)),
+            lambda: sparks_sql(
+                spark, spliced, a=read_delta(spark, path), b=read_delta(spark, path, version=0)
+            ),
+        ),
+        "DESCRIBE HISTORY": (lambda: sql(f"DESCRIBE HISTORY {table}"), delta.history),
+        "DESCRIBE DETAIL": (lambda: sql(f"DESCRIBE DETAIL {table}"), delta.detail),
+        "DELETE of nothing": (
+            lambda: sql(f"DELETE FROM {table} WHERE {nothing}"),
+            lambda: delta.delete(nothing),
+        ),
+        "DELETE of nothing, with a parameter": (
+            lambda: sql(f"DELETE FROM {table} WHERE id = :id", {"id": -1}),
+            lambda: delta.delete(nothing),
+        ),
+        "UPDATE of nothing": (
+            lambda: sql(f"UPDATE {table} SET amount = 0 WHERE {nothing}"),
+            lambda: delta.update(nothing, {"amount": "0"}),
+        ),
+        "MERGE of nothing": (
+            lambda: sql(
+                f"MERGE INTO {table} t USING (SELECT {nothing_source}) s ON t.id = s.id "
+                "WHEN MATCHED THEN DELETE"
+            ),
+            lambda: (
+                delta.alias("t")
+                .merge(spark.sql(f"SELECT {nothing_source}").alias("s"), "t.id = s.id")
+                .whenMatchedDelete()
+                .execute()
+            ),
+        ),
+        "INSERT of a row": (
+            lambda: sql(f"INSERT INTO {table} SELECT {row}"),
+            lambda: write_delta(spark.sql(f"SELECT {row}"), path, mode="append"),
+        ),
+        "a query of Spark's own": (lambda: spark.sql(others), lambda: sparks_sql(spark, others)),
+    }
+    for name, (statement, call) in compared.items():
+        yield bench.overhead(name, statement, call)
