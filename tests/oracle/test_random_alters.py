@@ -21,6 +21,7 @@ from tests.support.delta_spark import DeltaSpark
 pytestmark = pytest.mark.oracle
 
 STEPS = 14
+DEFAULTS = "delta.feature.allowColumnDefaults"
 CREATE = (
     "CREATE TABLE {} (a INT NOT NULL, b STRING COMMENT 'b', s STRUCT<x: INT, y: STRING>,"
     " l ARRAY<STRUCT<e: SMALLINT>>, m MAP<STRING, FLOAT>, p INT) USING delta"
@@ -32,6 +33,7 @@ INITIAL = {
     "delta.enableChangeDataFeed": ["true"],
     "delta.enableMaterializePartitionColumnsFeature": ["true"],
     "delta.enableRowTracking": ["true"],
+    DEFAULTS: ["supported"],
 }
 LATER = [
     "'delta.columnMapping.mode' = 'name'", "'delta.enableTypeWidening' = 'true'",
@@ -39,6 +41,15 @@ LATER = [
     "'delta.enableRowTracking' = 'true'", "'delta.dataSkippingStatsColumns' = 'a'",
     "'delta.enableMaterializePartitionColumnsFeature' = 'true'", "'delta.checkpointInterval' = 3",
     "'delta.dataSkippingNumIndexedCols' = '2'", "'delta.enableInCommitTimestamps' = 'true'",
+    "'delta.minReaderVersion' = '3', 'delta.minWriterVersion' = '7'",
+    "'delta.checkpointPolicy' = 'v2'",
+    "'delta.feature.domainMetadata' = 'supported'", "'delta.columnMapping.mode' = 'none'",
+    "'delta.feature.vacuumProtocolCheck' = 'supported'",
+]  # fmt: skip
+DROPPABLE = [
+    "columnMapping", "deletionVectors", "typeWidening", "rowTracking", "domainMetadata",
+    "checkConstraints", "inCommitTimestamp", "v2Checkpoint", "vacuumProtocolCheck",
+    "materializePartitionColumns", "appendOnly", "allowColumnDefaults", "nope",
 ]  # fmt: skip
 UNSET = ["own", "delta.checkpointInterval", "delta.dataSkippingStatsColumns"]
 NEW = ["INT", "SMALLINT", "STRING", "DATE", "STRUCT<n: INT>", "ARRAY<STRUCT<g: INT>>"]
@@ -89,8 +100,9 @@ def paths(data_type: DataType, path: str = "") -> Iterator[tuple[str, DataType]]
 class Author:
     """Draws statements that suit the table as it is, and some that do not."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, *, has_defaults: bool) -> None:
         self.rng = rng
+        self.has_defaults = has_defaults  # without its feature, delta-spark refuses a default
         self.names = 0
         self.schema = StructType()
 
@@ -100,7 +112,8 @@ class Author:
         alters = [
             self.add, self.add, self.rename, self.drop, self.retype, self.retype, self.move,
             self.describe, self.replace, self.replace, self.set, self.set, self.unset,
-            self.constrain, self.loosen,
+            self.constrain, self.loosen, self.cluster, self.drop_feature,
+            *[self.default] * 3 * self.has_defaults,
         ]  # fmt: skip
         return self.rng.choice(writes if self.rng.random() < 0.3 else alters)()
 
@@ -163,7 +176,22 @@ class Author:
         return f"ALTER TABLE {{}} ALTER COLUMN {self.path()} COMMENT 'c {self.rng.randrange(9)}'"
 
     def loosen(self) -> str:
-        return "ALTER TABLE {} ALTER COLUMN a DROP NOT NULL"
+        path = self.rng.choice(["a", self.path()])
+        return f"ALTER TABLE {{}} ALTER COLUMN {path} {self.rng.choice(['DROP', 'SET'])} NOT NULL"
+
+    def cluster(self) -> str:
+        fields = [p for p, _ in paths(self.schema) if p.endswith("`")]
+        columns = self.rng.sample(fields, self.rng.choice([1, 1, 2]))
+        by = self.rng.choice([f"({', '.join(columns)})", "NONE"])
+        return f"ALTER TABLE {{}} CLUSTER BY {by}"
+
+    def default(self) -> str:
+        field = self.rng.choice(self.schema.fields)
+        new = self.rng.choice([f"SET DEFAULT {value(self.rng, field.dataType)}", "DROP DEFAULT"])
+        return f"ALTER TABLE {{}} ALTER COLUMN `{field.name}` {new}"
+
+    def drop_feature(self) -> str:
+        return f"ALTER TABLE {{}} DROP FEATURE {self.rng.choice(DROPPABLE)}"
 
     def set(self) -> str:
         return f"ALTER TABLE {{}} SET TBLPROPERTIES ({self.rng.choice(LATER)})"
@@ -243,10 +271,10 @@ def test_random_statements(
     rng = random.Random(f"alters {seed}")
     ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
     chosen = [(k, rng.choice(v)) for k, v in INITIAL.items() if rng.random() < 0.4]
-    create = CREATE + rng.choice(["", " PARTITIONED BY (p)"])
+    create = CREATE + rng.choice(["", " PARTITIONED BY (p)", " CLUSTER BY (a)"])
     if chosen:
         create += f" TBLPROPERTIES ({', '.join(f'{k!r} = {v!r}' for k, v in chosen)})"
-    author, story = Author(rng), list[str]()
+    author, story = Author(rng, has_defaults=DEFAULTS in dict(chosen)), list[str]()
     statement = create
     for _ in range(STEPS):
         story.append(statement)
