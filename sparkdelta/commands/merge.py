@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError, NumRecordsMismatchError
 from sparkdelta.frames.rows.row_positions import ROW_INDEX
 from sparkdelta.protocol.staged_commit import Operation
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.commit.row_changes import commit_changes
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.scan.conditions import shown
@@ -185,8 +185,10 @@ def _touched_files(
     frames = [matches.pairs] + ([] if matches.unmatched is None else [matches.unmatched])
     acted = reduce(
         DataFrame.unionByName, (frame.select(FILE, POSITION, CLAUSE) for frame in frames)
-    ).filter(F.col(CLAUSE).isNotNull())
-    positions = acted.select(F.col(FILE).alias(FILE_KEY), F.col(POSITION).alias(ROW_INDEX))
+    ).filter(f"{quoted(CLAUSE)} IS NOT NULL")
+    positions = acted.selectExpr(
+        f"{quoted(FILE)} AS {quoted(FILE_KEY)}", f"{quoted(POSITION)} AS {quoted(ROW_INDEX)}"
+    )
     # Several rows of the source may match the same row, if it is deleted.
     num_staged = None if rows.deleted else rows.updated
     return touch_files(snapshot, positions, stage, adds=matches.files, num_staged=num_staged)

@@ -105,24 +105,26 @@ def read_deletion_vector(
         return decode(descriptor, source.read_at(1, 0) + source.read_at(length, start), offset=1)
 
 
-def is_deleted(chunks: Column, row_index: Column) -> Column:
-    """Return a condition that is true if a row is deleted.
+def is_deleted(chunks: str, row_index: str) -> str:
+    """Return SQL for a condition that is true if a row is deleted.
 
     Parameters
     ----------
     chunks
-        `BITMAPS.chunks` of the row's file; null if the file has no deletion vector.
+        SQL of `BITMAPS.chunks` of the row's file; null if the file has no deletion vector.
     row_index
-        LONG, the index of the row in its file.
+        SQL of the index of the row in its file, LONG.
     """
-    chunk = F.get(chunks, F.shiftright(row_index, 16).cast("int"))
-    return F.coalesce(is_deleted_in_chunk(chunk, row_index), F.lit(False))
+    chunk = f"get({chunks}, CAST(shiftright({row_index}, 16) AS INT))"
+    return is_deleted_in_chunk(chunk, row_index)
 
 
-def is_deleted_in_chunk(words: Column, row_index: Column) -> Column:
-    """Return a condition that is true if a row is deleted, given the words of its chunk."""
-    word = F.get(words, F.shiftright(row_index, 6).bitwiseAND(1023).cast("int"))
-    return F.getbit(word, row_index.bitwiseAND(63).cast("int")) == 1
+def is_deleted_in_chunk(words: str, row_index: str) -> str:
+    """Return SQL for a condition that is true if a row is deleted, given the words of its chunk;
+    false where these are null.
+    """
+    word = f"get({words}, CAST(shiftright({row_index}, 6) & 1023 AS INT))"
+    return f"coalesce(getbit({word}, CAST({row_index} & 63 AS INT)) = 1, FALSE)"
 
 
 def is_deleted_in_packed(bitmap: Column, row_index: Column) -> Column:

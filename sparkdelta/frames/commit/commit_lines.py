@@ -15,6 +15,7 @@ from sparkdelta.frames.log.file_keys import canonical_path, deletion_vector_id
 from sparkdelta.frames.log.statistics import statistics_text
 from sparkdelta.schema.action_schemas import ADD, CHANGES
 from sparkdelta.schema.checkpoint_schema import STATS_PARSED
+from sparkdelta.schema.sql_text import type_text
 
 LINE = "line"
 
@@ -38,9 +39,7 @@ def conformed_actions(actions: DataFrame, stored: StructType) -> DataFrame:
     ----------
     PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
     """
-    return actions.select(
-        *(_conformed(action, stored).alias(action.name) for action in CHANGES.fields)
-    )
+    return actions.selectExpr(*(_conformed(action, stored) for action in CHANGES.fields))
 
 
 def add_fields(statistics: StructType, **facts: str) -> str:
@@ -86,8 +85,8 @@ def file_action_lines(actions: DataFrame) -> DataFrame:
     ----------
     PROTOCOL.md#delta-log-entries
     """
-    options = {"ignoreNullFields": "true", "timeZone": "UTC"}
-    return actions.select(F.to_json(F.struct("add", "remove", "cdc"), options).alias(LINE))
+    options = "map('ignoreNullFields', 'true', 'timeZone', 'UTC')"
+    return actions.selectExpr(f"to_json(struct(add, remove, cdc), {options}) AS {LINE}")
 
 
 def action_totals(actions: DataFrame) -> DataFrame:
@@ -108,19 +107,16 @@ def action_totals(actions: DataFrame) -> DataFrame:
     ----------
     PROTOCOL.md#append-only-tables
     """
-    has_vector = F.col("add.deletionVector.storageType").isNotNull()
-    return actions.agg(
-        *(
-            F.coalesce(F.bool_or(condition), F.lit(False)).alias(name)
-            for name, condition in (
-                ("adds_data", _is_data("add")),
-                ("removes_data", _is_data("remove")),
-                ("has_vectors", has_vector),
-                ("has_change_files", F.col("cdc.path").isNotNull()),
-            )
-        ),
-        F.count("remove.path").alias("num_removes"),
-        F.coalesce(F.sum("remove.size"), F.lit(0)).alias("removed_bytes"),
+    facts = {
+        "adds_data": _is_data("add"),
+        "removes_data": _is_data("remove"),
+        "has_vectors": "add.deletionVector.storageType IS NOT NULL",
+        "has_change_files": "cdc.path IS NOT NULL",
+    }
+    return actions.selectExpr(
+        *(f"coalesce(bool_or({fact}), FALSE) AS {name}" for name, fact in facts.items()),
+        "count(remove.path) AS num_removes",
+        "coalesce(sum(remove.size), 0L) AS removed_bytes",
     )
 
 
@@ -139,24 +135,24 @@ def repeated_files(actions: DataFrame, *, table_root: str) -> DataFrame:
     return counted.filter("actions > 1").select("key.path")
 
 
-def _conformed(wanted: StructField, stored: StructType) -> Column:
+def _conformed(wanted: StructField, stored: StructType) -> str:
     action, wanted_type = wanted.name, wanted.dataType
     assert isinstance(wanted_type, StructType)
     data_type = stored[action].dataType if action in stored.names else None
     names = data_type.names if isinstance(data_type, StructType) else []
-    fields = [
-        (F.col(f"{action}.{f.name}") if f.name in names else F.lit(None))
-        .cast(f.dataType)
-        .alias(f.name)
-        for f in wanted_type.fields
-    ]
     if "path" not in names:
-        return F.lit(None).cast(wanted_type)
-    return F.when(F.col(f"{action}.path").isNotNull(), F.struct(*fields)).cast(wanted_type)
+        return f"CAST(NULL AS {type_text(wanted_type)}) AS {action}"
+    fields = (
+        f"CAST({f'{action}.{f.name}' if f.name in names else 'NULL'} AS {type_text(f.dataType)}) "
+        f"AS {f.name}"
+        for f in wanted_type.fields
+    )
+    value = f"CASE WHEN {action}.path IS NOT NULL THEN struct({', '.join(fields)}) END"
+    return f"CAST({value} AS {type_text(wanted_type)}) AS {action}"
 
 
-def _is_data(action: str) -> Column:
-    return F.col(f"{action}.path").isNotNull() & F.coalesce(f"{action}.dataChange", F.lit(True))
+def _is_data(action: str) -> str:
+    return f"{action}.path IS NOT NULL AND coalesce({action}.dataChange, TRUE)"
 
 
 def _key(action: str, table_root: str) -> Column:

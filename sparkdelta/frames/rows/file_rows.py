@@ -6,6 +6,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import DataFileNotReadError
+from sparkdelta.schema.sql_text import text_literal
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.workers.deletion_vectors import chunk_rows, is_deleted, is_deleted_in_chunk
 
 # Names that no column of a table has, as they are in the same rows.
@@ -21,15 +23,16 @@ _CHUNK = "sparkdelta:chunk"
 _WORDS = "sparkdelta:words"
 
 
-def path_of_uri(uri: Column) -> Column:
-    """Convert the URI of a file in a scan to a decoded path, as `protocol.file_paths.plain_path`.
+def path_of_uri(uri: str) -> str:
+    """SQL that converts the URI of a file in a scan to a decoded path, as
+    `protocol.file_paths.plain_path`.
 
     Hadoop's URIs have single slashes, but may have an empty authority.
     """
     # url_decode decodes "+" to a space, as in forms.
-    encoded = F.replace(uri, F.lit("+"), F.lit("%2B"))
-    decoded = F.when(uri.contains("%"), F.url_decode(encoded)).otherwise(uri)
-    return F.replace(decoded, F.lit(":///"), F.lit(":/"))
+    decoded = f"url_decode(replace({uri}, '+', '%2B'))"
+    decoded = f"CASE WHEN contains({uri}, '%') THEN {decoded} ELSE {uri} END"
+    return f"replace({decoded}, ':///', ':/')"
 
 
 def uri_key(uri: Column) -> Column:
@@ -84,22 +87,22 @@ def join_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataF
         CHUNKS ARRAY<ARRAY<LONG>> if `has_bitmaps`, and perhaps ONLY_CHUNKS of the only rows to
         keep. Small enough to be broadcast.
     """
-    joined = rows.join(F.broadcast(files), F.col(_ROW_FILE_KEY) == F.col(FILE_KEY), "left")
-    problem = F.lit(
+    is_of = F.expr(f"{quoted(_ROW_FILE_KEY)} = {quoted(FILE_KEY)}")
+    joined = rows.join(F.broadcast(files), is_of, "left")
+    problem = (
         f"[{DataFileNotReadError.error_class}] A scan read a file that the log does not name: the "
         "storage spells its path otherwise than the log does. Please report this."
     )
-    is_kept = F.lit(True)
+    is_kept = "TRUE"
     if has_bitmaps:
-        deleted = is_deleted(F.col(CHUNKS), F.col(ROW_INDEX))
+        index, only = quoted(ROW_INDEX), quoted(ONLY_CHUNKS)
+        deleted = is_deleted(quoted(CHUNKS), index)
         if ONLY_CHUNKS in files.columns:
-            is_other = ~is_deleted(F.col(ONLY_CHUNKS), F.col(ROW_INDEX))
-            deleted |= F.col(ONLY_CHUNKS).isNotNull() & is_other
-        joined = joined.select("*", deleted.alias(IS_DELETED))
-        is_kept = ~F.col(IS_DELETED)
-    return joined.filter(
-        F.when(F.col(FILE_KEY).isNull(), F.raise_error(problem)).otherwise(is_kept)
-    )
+            deleted += f" OR ({only} IS NOT NULL AND NOT {is_deleted(only, index)})"
+        joined = joined.selectExpr("*", f"{deleted} AS {quoted(IS_DELETED)}")
+        is_kept = f"NOT {quoted(IS_DELETED)}"
+    failure = f"raise_error({text_literal(problem)})"
+    return joined.filter(f"CASE WHEN {quoted(FILE_KEY)} IS NULL THEN {failure} ELSE {is_kept} END")
 
 
 def without_deleted_rows(rows: DataFrame, bitmaps: DataFrame) -> DataFrame:
@@ -113,20 +116,21 @@ def without_deleted_rows(rows: DataFrame, bitmaps: DataFrame) -> DataFrame:
     bitmaps
         FILE_KEY LONG and CHUNKS.
     """
-    chunks = chunk_rows(bitmaps.select(F.col(FILE_KEY).alias("file_key"), CHUNKS), CHUNKS)
-    chunks = chunks.select(
-        F.col("file_key").alias(_CHUNK_FILE_KEY),
-        F.col("chunk").cast("long").alias(_CHUNK),
-        F.col("words").alias(_WORDS),
+    files = bitmaps.selectExpr(f"{quoted(FILE_KEY)} AS file_key", quoted(CHUNKS))
+    chunks = chunk_rows(files, CHUNKS).selectExpr(
+        f"file_key AS {quoted(_CHUNK_FILE_KEY)}",
+        f"CAST(chunk AS BIGINT) AS {quoted(_CHUNK)}",
+        f"words AS {quoted(_WORDS)}",
     )
-    same_chunk = (F.col(FILE_KEY) == F.col(_CHUNK_FILE_KEY)) & (
-        F.shiftright(ROW_INDEX, 16) == F.col(_CHUNK)
+    index = quoted(ROW_INDEX)
+    same_chunk = F.expr(
+        f"{quoted(FILE_KEY)} = {quoted(_CHUNK_FILE_KEY)} "
+        f"AND shiftright({index}, 16) = {quoted(_CHUNK)}"
     )
-    deleted = is_deleted_in_chunk(F.col(_WORDS), F.col(ROW_INDEX))
     # Without a hint Spark may broadcast them: it estimates their size before decoding.
     joined = rows.join(chunks.hint("shuffle_hash"), same_chunk, "left")
-    is_deleted = F.coalesce(deleted, F.lit(False)).alias(IS_DELETED)
-    return joined.select("*", is_deleted).filter(~F.col(IS_DELETED))
+    deleted = f"{is_deleted_in_chunk(quoted(_WORDS), index)} AS {quoted(IS_DELETED)}"
+    return joined.selectExpr("*", deleted).filter(f"NOT {quoted(IS_DELETED)}")
 
 
 def except_on_deleted_rows(condition: str | Column) -> Column:

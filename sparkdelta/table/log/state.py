@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.engine.local_frames import empty_frame
@@ -103,9 +102,9 @@ class TableState:
         """
         if self.cached is not None:
             adds = self._adds_since_cached(self.cached, skipping)
-            return adds.select(*fields, F.col(STATS_PARSED)[NUM_RECORDS].alias(NUM_RECORDS))
+            return adds.selectExpr(*fields, f"{STATS_PARSED}.{NUM_RECORDS} AS {NUM_RECORDS}")
         adds = self._live_adds(skipping)
-        return adds.select(*fields, self._num_records(adds).alias(NUM_RECORDS))
+        return adds.selectExpr(*fields, f"{self._num_records(adds)} AS {NUM_RECORDS}")
 
     def adds(self, *, with_json: bool = True, skipping: DataSkipping | None = None) -> DataFrame:
         """The live adds with typed partition values and statistics.
@@ -294,14 +293,14 @@ class TableState:
         in_checkpoint = conformed(STATS_PARSED, stored=stored, wanted=statistics)
         return f"coalesce({in_checkpoint}, {parsed})"
 
-    def _num_records(self, adds: DataFrame) -> Column:
-        in_json = F.get_json_object("stats", "$.numRecords").try_cast("long")
+    def _num_records(self, adds: DataFrame) -> str:
+        in_json = num_records()
         if STATS_PARSED not in adds.columns:
             return in_json
         stored = self._stored().statistics
         if stored is None or NUM_RECORDS not in stored.names:
             return in_json
-        return F.coalesce(F.col(STATS_PARSED)[NUM_RECORDS].cast("long"), in_json)
+        return f"coalesce(CAST({STATS_PARSED}.{NUM_RECORDS} AS BIGINT), {in_json})"
 
     def _newest_by_key(self, action: str, fields: StructType, *, key: str) -> DataFrame:
         commits, checkpoint = self.log.commits, self.log.checkpoint
@@ -314,6 +313,11 @@ class TableState:
             rows = stored.unionByName(rows)
             rows = rows.coalesce(1) if self.log.is_small else rows
         return newest_by_key(rows, action=action, key=key)
+
+
+def num_records() -> str:
+    """SQL of the number of rows of an added file, of its statistics."""
+    return "try_cast(get_json_object(stats, '$.numRecords') AS BIGINT)"
 
 
 def _add_field(

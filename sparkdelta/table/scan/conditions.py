@@ -8,6 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.engine.local_frames import empty_frame
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     AggregateInConditionError,
@@ -219,7 +220,7 @@ def _filtered(
     spark: SparkSession, where: str | Column, schema: StructType, names: RowNames
 ) -> DataFrame:
     columns = [StructField(field.name, as_nullable(field.dataType)) for field in schema.fields]
-    empty = names.given_to(spark.createDataFrame([], StructType(columns)))
+    empty = names.given_to(empty_frame(spark, StructType(columns)))
     return engine_of(spark).analyzed_filter(empty, where, names.alias or qualifier_of(schema))
 
 

@@ -17,6 +17,7 @@ from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import Version
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.parquet import is_hidden
 from sparkdelta.workers.deletion_vectors import BITMAPS, decode_deletion_vectors
 
@@ -83,24 +84,21 @@ def read_bitmaps(
         .group_by("path", use_threads=False)
         .aggregate([(name, "list") for name in _DESCRIPTOR])
     )
-    frame = spark.createDataFrame(grouped).select(
-        F.col("path").alias("wanted"),
-        F.arrays_zip(*(F.col(f"{name}_list").alias(name) for name in _DESCRIPTOR)).alias(
-            "descriptors"
-        ),
-    )
+    frame = spark.createDataFrame(grouped.rename_columns(["wanted", *_DESCRIPTOR]))
+    lists = ", ".join(map(quoted, _DESCRIPTOR))
+    frame = frame.selectExpr("wanted", f"arrays_zip({lists}) AS descriptors")
     stored = sorted({path for path in paths if path is not None})
     if not stored:
-        inline = frame.select(F.lit(None).cast("binary").alias("content"), "descriptors")
+        inline = frame.selectExpr("CAST(NULL AS BINARY) AS content", "descriptors")
         with worker_python(spark):
             return decode_deletion_vectors(inline)
     contents = _contents(spark, stored, version, options)
-    is_of = F.col("path") == F.col("wanted")
+    is_of = F.expr("path = wanted")
     found = contents.join(F.broadcast(frame), is_of, "inner").select("content", "descriptors")
     # Inline ones, and any whose file Spark passed over, as it does with empty files: to decode the
     # latter without a content is an error, to leave them out would bring deleted rows back.
     others = frame.join(F.broadcast(contents.select("path")), is_of, "left_anti")
-    without_content = others.select(F.lit(None).cast("binary").alias("content"), "descriptors")
+    without_content = others.selectExpr("CAST(NULL AS BINARY) AS content", "descriptors")
     with worker_python(spark):
         return decode_deletion_vectors(found.unionByName(without_content))
 

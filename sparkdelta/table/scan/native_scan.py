@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.parquet_scan import DataFiles, scan_data_files
@@ -183,8 +183,7 @@ class NativeScan:
         joins_partitions = bool(self._partition_names) and directories is None
         of_scan = []
         if MetadataColumn.FILE in self.request.metadata_columns:
-            path = path_of_uri(scanned.metadata["file_path"])
-            of_scan.append(path.alias(MetadataColumn.FILE.value))
+            of_scan.append(scanned.metadata["file_path"].alias(MetadataColumn.FILE.value))
         if MetadataColumn.ROW_POSITION in self.request.metadata_columns:
             position = scanned.metadata["row_index"]
             of_scan.append(position.alias(MetadataColumn.ROW_POSITION.value))
@@ -202,7 +201,9 @@ class NativeScan:
             rows = rows.select("*", *of_scan)
         return self._matching(rows, self._logical_columns(stored), has_vectors=has_vectors)
 
-    def _matching(self, rows: DataFrame, columns: list[Column], *, has_vectors: bool) -> DataFrame:
+    def _matching(
+        self, rows: DataFrame, columns: list[Column | str], *, has_vectors: bool
+    ) -> DataFrame:
         """The columns of the rows that the request's condition is true of."""
         wanted = self.request.condition
         if wanted is None:
@@ -223,16 +224,14 @@ class NativeScan:
             As `_with_keys` gives them.
         """
         has_keys = FILE_KEY in known.column_names
-        columns = [
-            F.col(_ENTRY),
-            F.col(FILE_KEY) if has_keys else uri_key(F.col(FILE_URI)).alias(FILE_KEY),
-        ]
+        key = FILE_KEY if has_keys else uri_key(F.col(FILE_URI)).alias(FILE_KEY)
+        columns: list[Column | str] = [_ENTRY, key]
         if joins_partitions:
             columns += self.request.typed_partition_values()
         if self.request.wants_row_tracking:
-            columns += [F.col(BASE_ROW_ID), F.col(DEFAULT_ROW_COMMIT_VERSION)]
+            columns += [BASE_ROW_ID, DEFAULT_ROW_COMMIT_VERSION]
         if self.request.of_changes:
-            columns += [F.col(CHANGE_KIND)]
+            columns += [CHANGE_KIND]
         local = known.drop_columns(
             [c for c in ("deletionVector", "numRecords", ONLY) if c in known.column_names]
         )
@@ -276,7 +275,7 @@ class NativeScan:
             table_root=self.request.table_root,
             version=self.request.version,
             options=self.request.options,
-        ).select(F.col("file").alias(_ENTRY), F.col("chunks").alias(chunks))
+        ).selectExpr(f"file AS {quoted(_ENTRY)}", f"chunks AS {quoted(chunks)}")
 
     def _partition_directories(self, files: pa.Table) -> PartitionDirectories | None:
         """The partition values by directory, where every directory has one tuple of them."""
@@ -315,16 +314,23 @@ class NativeScan:
             if column.stored is not None
         }
 
-    def _logical_columns(self, stored: Mapping[str, StructField]) -> list[Column]:
+    def _logical_columns(self, stored: Mapping[str, StructField]) -> list[Column | str]:
         """The columns of the result, of rows with the columns of the scan and of their files."""
-        sources = {}
+        sources: dict[str, tuple[Column | str, DataType]] = {}
         for column in self.request.row_columns:
             name, data_type, values = column.field.name, column.field.dataType, []
             if name in stored:
                 data_type = stored[name].dataType
+                is_plain = stored[name].name == name and not stored[name].metadata
+                if is_plain and column.default is None:
+                    sources[name] = (quoted(name), data_type)
+                    continue
                 values.append(F.col(quoted(stored[name].name)))
-            if name in (MetadataColumn.FILE.value, MetadataColumn.ROW_POSITION.value):
-                values.append(F.col(name))
+            if name == MetadataColumn.FILE.value:
+                values.append(F.expr(path_of_uri(quoted(name))))
+            elif name == MetadataColumn.ROW_POSITION.value:
+                sources[name] = (quoted(name), data_type)
+                continue
             elif column.default is not None:
                 default = F.col(column.default)
                 values.append(default + F.col(ROW_INDEX) if column.adds_position else default)

@@ -180,20 +180,34 @@ class ScanRequest:
             for name, field in self.partition_columns.items()
         ]
 
-    def logical_columns(self, sources: Mapping[str, tuple[Column, DataType]]) -> list[Column]:
+    def logical_columns(
+        self, sources: Mapping[str, tuple[Column | str, DataType]]
+    ) -> list[Column | str]:
         """The columns of `output`.
 
         Parameters
         ----------
         sources
-            The value of each of `row_columns` and its type, by the column's name.
+            The value of each of `row_columns` and its type, by the column's name. As a text it is
+            the quoted name, of a column without metadata: what needs no Column takes no calls.
         """
-        columns = []
+        columns: list[Column | str] = []
         for field in self._fields:
-            value, data_type = sources.get(field.name, (F.lit(None), None))
+            value, data_type = sources.get(field.name, ("NULL", None))
+            metadata = _visible_metadata(field)
+            if isinstance(value, str):
+                is_same = data_type and as_nullable(data_type) == as_nullable(field.dataType)
+                if is_same and not metadata:
+                    columns.append(value)
+                    continue
+                value = F.expr(value)
             value = logical_column(value, stored=data_type, logical=field.dataType)
-            columns.append(value.alias(field.name, metadata=_visible_metadata(field)))
-        return columns + [sources[f.name][0].alias(f.name) for f in self._metadata_fields]
+            columns.append(value.alias(field.name, metadata=metadata))
+        return columns + [self._named(sources[f.name][0], f.name) for f in self._metadata_fields]
+
+    @staticmethod
+    def _named(value: Column | str, name: str) -> Column | str:
+        return value if isinstance(value, str) else value.alias(name)
 
     @property
     def _fields(self) -> list[StructField]:

@@ -37,7 +37,7 @@ from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.schema.action_schemas import ADD
-from sparkdelta.schema.sql_text import from_json_text
+from sparkdelta.schema.sql_text import from_json_text, text_literal
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
@@ -493,7 +493,7 @@ class Scan:
             has_vectors=has_vectors,
             tracks_rows=tracks_rows,
         )
-        return self._state.scan_files(*fields, skipping=self._skipping).select(*columns)
+        return self._state.scan_files(*fields, skipping=self._skipping).selectExpr(*columns)
 
     @property
     def _wants_row_tracking(self) -> bool:
@@ -531,25 +531,24 @@ def file_columns(
     *,
     has_vectors: bool,
     tracks_rows: bool = False,
-) -> list[Column]:
-    """The columns that scans need of each file, see `NativeScan.rows`, of rows with the fields of
-    add actions and NUM_RECORDS.
+) -> list[str]:
+    """SQL of the columns that scans need of each file, see `NativeScan.rows`, of rows with the
+    fields of add actions and NUM_RECORDS.
     """
-    columns = [F.expr(absolute_path("path", table_root=table_root)).alias("file"), F.col("size")]
+    columns = [f"{absolute_path('path', table_root=table_root)} AS file", "size"]
     # As text: the scan types them beside their files, without another way through Arrow.
     columns += [
-        F.try_element_at("partitionValues", F.lit(key)).alias(partition_column(index))
+        f"try_element_at(partitionValues, {text_literal(key)}) AS {quoted(partition_column(index))}"
         for index, (key, _) in enumerate(configuration.partition_keys)
     ]
     if has_vectors:
-        vector = F.col("deletionVector")
-        has_vector = vector["storageType"].isNotNull()
+        has_vector = "deletionVector.storageType IS NOT NULL"
         columns += [
-            F.when(has_vector, vector).alias("deletionVector"),
-            F.when(has_vector, F.col(NUM_RECORDS)).alias(NUM_RECORDS),
+            f"CASE WHEN {has_vector} THEN {name} END AS {name}"
+            for name in ("deletionVector", NUM_RECORDS)
         ]
     if tracks_rows:
-        columns += [F.col("baseRowId"), F.col("defaultRowCommitVersion")]
+        columns += ["baseRowId", "defaultRowCommitVersion"]
     return columns
 
 

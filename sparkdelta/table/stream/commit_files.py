@@ -25,8 +25,8 @@ from sparkdelta.protocol.stream_offsets import StreamOffset
 from sparkdelta.schema.action_schemas import CHANGES
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.line_reader import DRIVER_LOG_BYTES
-from sparkdelta.table.log.state import NUM_RECORDS
-from sparkdelta.table.stream.indexed_files import INDEX, VERSION, FileList, num_records
+from sparkdelta.table.log.state import NUM_RECORDS, num_records
+from sparkdelta.table.stream.indexed_files import INDEX, VERSION, FileList
 
 REMOVED = "removed"
 
@@ -63,7 +63,7 @@ def added_files(commits: CommitRange, listed: FileList) -> pa.Table:
     rows = parse_log_lines(commits.lines, actions=schema, few=True)
     rows = rows.filter("coalesce(add.dataChange, remove.dataChange, FALSE)")
     rows = rows.select(VERSION, "add.*", F.col("remove.path").alias(REMOVED))
-    rows = rows.select("*", num_records().alias(NUM_RECORDS))
+    rows = rows.selectExpr("*", f"{num_records()} AS {NUM_RECORDS}")
     table = read_table(
         rows.select(VERSION, *listed.columns(), REMOVED),
         what="files of commits that a stream reads",

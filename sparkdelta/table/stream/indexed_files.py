@@ -18,7 +18,7 @@ from sparkdelta.protocol.stream_offsets import BEFORE_FILES
 from sparkdelta.schema.action_schemas import actions
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.file_reader import LINE_PLACE, LogFileReader
-from sparkdelta.table.log.state import NUM_RECORDS
+from sparkdelta.table.log.state import NUM_RECORDS, num_records
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, file_columns
 from sparkdelta.table.snapshot import Snapshot
 
@@ -47,7 +47,7 @@ class FileList:
         if self.exclude_regex is not None:
             excluded = F.col("path").rlike(self.exclude_regex)
         columns = file_columns(self.configuration, self.table_root, has_vectors=True)
-        return [*columns, excluded.alias(EXCLUDED)]
+        return [*map(F.expr, columns), excluded.alias(EXCLUDED)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class IndexedFiles:
         lines = reader.executor_lines([commit], with_places=True)
         adds = parse_log_lines(lines, actions=actions("add"), keep=LINE_PLACE)
         adds = adds.filter("add.dataChange").select("add.*", *LINE_PLACE)
-        files = adds.select("*", num_records().alias(NUM_RECORDS))
+        files = adds.selectExpr("*", f"{num_records()} AS {NUM_RECORDS}")
         files = files.select(*listed.columns(), *LINE_PLACE)
         return cls._of(files, LINE_PLACE, commit.version, is_short=False)
 
@@ -118,8 +118,3 @@ class IndexedFiles:
         """Give back what Spark keeps."""
         if not isinstance(self._files, pa.Table):
             self._files.unpersist()
-
-
-def num_records() -> Column:
-    """The number of rows of an added file, of its statistics."""
-    return F.get_json_object("stats", "$.numRecords").try_cast("long")

@@ -276,14 +276,15 @@ class _Matching:
         keys: Sequence[EqualKey],
     ) -> dict[int | None, int]:
         """The number of rows by clause; raises if the rows of the source are ambiguous."""
+        clause, row = quoted(CLAUSE), quoted(SOURCE_ROW)
         by_row = pairs.groupBy(FILE, POSITION).agg(
-            F.max(CLAUSE).alias(CLAUSE),
-            F.min(SOURCE_ROW).alias(SOURCE_ROW),
-            (F.count("*") > 1).alias(_REPEATED),
+            F.expr(f"max({clause}) AS {clause}"),
+            F.expr(f"min({row}) AS {row}"),
+            F.expr(f"count(1) > 1 AS {_REPEATED}"),
         )
-        frames = [by_row.groupBy(CLAUSE).agg(F.count("*"), F.count_if(_REPEATED))]
+        frames = [by_row.groupBy(CLAUSE).agg(F.expr("count(1)"), F.expr(f"count_if({_REPEATED})"))]
         frames += [
-            frame.groupBy(CLAUSE).agg(F.count("*"), F.lit(0))
+            frame.groupBy(CLAUSE).agg(F.expr("count(1)"), F.expr("0L"))
             for frame in (unmatched, new)
             if frame is not None
         ]

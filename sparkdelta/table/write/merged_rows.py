@@ -243,8 +243,8 @@ class MergedRows:
             rows = rows.withColumn(writer.file_columns[1], F.lit(None).cast("long"))
         rows = with_target_names(rows, schema.names, target_names(schema, self.names))
         renamed = acted.withColumnsRenamed({FILE: _FILE, POSITION: _POSITION})
-        is_same = (F.col(FILE) == F.col(_FILE)) & (F.col(POSITION) == F.col(_POSITION))
-        return rows.join(renamed, is_same).drop(_FILE, _POSITION)
+        is_same = f"{quoted(FILE)} = {quoted(_FILE)} AND {quoted(POSITION)} = {quoted(_POSITION)}"
+        return rows.join(renamed, F.expr(is_same)).drop(_FILE, _POSITION)
 
     def _count(self, kind: Clause) -> int:
         """The number of rows that clauses of this kind act on."""

@@ -325,7 +325,10 @@ def _partition_predicates(snapshot: Snapshot, texts: DataFrame) -> tuple[Predica
 
 
 def remove_actions(
-    adds: DataFrame, *, num_records: SparkColumn | None = None, data_change: bool = True
+    adds: DataFrame,
+    *,
+    num_records: str = f"{STATS_PARSED}.{NUM_RECORDS}",
+    data_change: bool = True,
 ) -> DataFrame:
     """The actions that remove files, in a column `remove`.
 
@@ -334,27 +337,23 @@ def remove_actions(
     adds
         The columns of `Snapshot.add_files`.
     num_records
-        The rows of each file, deleted ones included; by default, those of `stats_parsed`.
+        SQL of the rows of each file, deleted ones included; by default, those of `stats_parsed`.
 
     References
     ----------
     PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#per-file-statistics
     """
-    if num_records is None:
-        num_records = F.col(STATS_PARSED)[NUM_RECORDS]
-    stats = F.to_json(F.struct(num_records.alias(NUM_RECORDS)))
-    now = time.time_ns() // 1_000_000
-    return adds.select(
-        F.struct(
-            "path",
-            F.lit(now).alias("deletionTimestamp"),
-            F.lit(data_change).alias("dataChange"),
-            F.lit(True).alias("extendedFileMetadata"),
-            "partitionValues",
-            "size",
-            "deletionVector",
-            "baseRowId",
-            "defaultRowCommitVersion",
-            F.when(num_records.isNotNull(), stats).alias("stats"),
-        ).alias("remove")
+    has_stats = f"{num_records} IS NOT NULL"
+    fields = (
+        "path",
+        f"{time.time_ns() // 1_000_000}L AS deletionTimestamp",
+        f"{str(data_change).upper()} AS dataChange",
+        "TRUE AS extendedFileMetadata",
+        "partitionValues",
+        "size",
+        "deletionVector",
+        "baseRowId",
+        "defaultRowCommitVersion",
+        f"CASE WHEN {has_stats} THEN to_json(struct({num_records} AS {NUM_RECORDS})) END AS stats",
     )
+    return adds.selectExpr(f"struct({', '.join(fields)}) AS remove")

@@ -188,8 +188,8 @@ def keyed_positions(rows: DataFrame) -> DataFrame:
     columns file_key LONG and row_index LONG.
     """
     file, row_index = MetadataColumn.FILE.value, MetadataColumn.ROW_POSITION.value
-    key = F.expr(file_key(quoted(file)))
-    return rows.select(key.alias(FILE_KEY), F.col(row_index).alias(ROW_INDEX))
+    key = file_key(quoted(file))
+    return rows.selectExpr(f"{key} AS {FILE_KEY}", f"{quoted(row_index)} AS {ROW_INDEX}")
 
 
 def touch_files(
@@ -455,5 +455,5 @@ def _actions(touched: DataFrame) -> DataFrame:
     changed = {"dataChange": "TRUE", "stats": STATS, "deletionVector": VECTOR}
     fields = ", ".join(f"{changed.get(n, f'{ADD}.{n}')} AS {n}" for n in ADD_TYPE.names)
     adds = parsed.filter(f"{STATS} IS NOT NULL").selectExpr(f"struct({fields}) AS add")
-    removes = remove_actions(parsed.select(f"{ADD}.*", NUM_RECORDS), num_records=F.col(NUM_RECORDS))
+    removes = remove_actions(parsed.select(f"{ADD}.*", NUM_RECORDS), num_records=NUM_RECORDS)
     return removes.unionByName(adds, allowMissingColumns=True)
