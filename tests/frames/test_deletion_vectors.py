@@ -70,7 +70,7 @@ def test_bitmaps_against_pyroaring(spark: SparkSession) -> None:
     indexes = decoded.select(
         "file", "chunks", F.explode(F.sequence(F.lit(0), F.lit(LAST))).alias("n")
     )
-    positions = indexes.filter(is_deleted(F.col("chunks"), F.col("n").cast("long")))
+    positions = indexes.filter(is_deleted("chunks", "CAST(n AS BIGINT)"))
     found = {
         row["file"]: BitMap(row["n"])
         for row in positions.groupBy("file").agg(F.collect_list("n").alias("n")).collect()
@@ -81,7 +81,7 @@ def test_bitmaps_against_pyroaring(spark: SparkSession) -> None:
 
 
 def test_a_file_without_a_bitmap_loses_nothing(spark: SparkSession) -> None:
-    frame = spark.range(3).select(is_deleted(F.lit(None).cast("array<array<bigint>>"), F.col("id")))
+    frame = spark.range(3).selectExpr(is_deleted("CAST(NULL AS ARRAY<ARRAY<BIGINT>>)", "id"))
     assert {row[0] for row in frame.collect()} == {False}
 
 
