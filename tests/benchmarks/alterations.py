@@ -11,14 +11,13 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaTable, alter_table, load_snapshot, write_delta
 from tests.benchmarks.copied_tables import Bench, Sizes
 from tests.benchmarks.data import STORED
-from tests.benchmarks.logs import CheckpointedLog
+from tests.benchmarks.logs import CHECKPOINT_VERSION, LARGE_TAIL, large_log
 from tests.benchmarks.measurement import Stopwatch, at_most
 from tests.benchmarks.parts import SESSION, Measured, against_delta_spark, run_parts
 from tests.support.delta_spark import DeltaSpark
 from tests.support.spark_worker import SparkWorker
 
 _RIVAL_MEMORY, _SMALL_HEAP = "2g", "1g"
-_TAIL_COMMITS = 10
 
 _LOG_ONLY = {
     "type widened": ("change_column", ["quantity", "long"], "ALTER COLUMN quantity TYPE BIGINT"),
@@ -109,17 +108,9 @@ def _table(bench: Bench, name: str, properties: dict[str, str]) -> tuple[Path, i
 def _large_log(bench: Bench) -> Path:
     """A log without data files, of a table with column mapping and type widening."""
     files = bench.scale.checkpoint_files
-    log = CheckpointedLog(
-        layout="sorted",
-        statistics="both",
-        files=files,
-        sidecars=8,
-        tail_commits=_TAIL_COMMITS,
-        actions_per_commit=min(1_000, files // 100),
-    )
-    table = log.write_once(bench.spark, bench.scratch)
+    table = large_log(files).write_once(bench.spark, bench.scratch)
     needed = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
-    if load_snapshot(bench.spark, str(table)).version == 2 * _TAIL_COMMITS:
+    if load_snapshot(bench.spark, str(table)).version == CHECKPOINT_VERSION + LARGE_TAIL:
         alter_table(bench.spark, str(table)).set_properties(needed)
     return table
 

@@ -60,7 +60,7 @@ class Bench:
         check
             Returns a value of the changed copy.
         agrees
-            Whether the value of sparkdelta goes with that of delta-spark.
+            Returns True if the values of sparkdelta and of delta-spark, in this order, agree.
         """
         times: dict[Callable[[str], object], list[float]] = {candidate: [], floor: []}
         for _ in range(self.stopwatch.pairs.first + 1):

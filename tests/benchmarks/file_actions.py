@@ -24,8 +24,8 @@ DAYS = 367
 ROWS, BYTES, TIME = 1000, 123_456, 1_700_000_000_000
 
 Statistics = Literal["json", "struct", "both", "few"]
-"""How a checkpoint holds the statistics; parsed partition values go with the struct. `few` is a
-struct of two columns."""
+"""The form of a checkpoint's statistics: JSON text, a struct beside parsed partition values, both,
+or such a struct of two columns only (`few`)."""
 
 COLUMNS = {
     "id": ("long", "n * 1000", "n * 1000 + 999"),

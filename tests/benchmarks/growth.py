@@ -1,4 +1,4 @@
-"""How times grow with the number of files: what a large table needs every day, with a small driver.
+"""Benchmark of everyday operations on tables of 1M, 10M and 100M files, with a driver of 2 GB.
 
 One file in a real partition is changed; all others are only in the log. Each size has a process of
 its own, so that nothing is remembered of another.
@@ -25,7 +25,7 @@ from sparkdelta import (
 )
 from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR
 from tests.benchmarks.file_actions import COLUMNS, DAYS, FIRST_DAY, PARTITION, ROWS
-from tests.benchmarks.logs import CHECKPOINT_VERSION, CheckpointedLog
+from tests.benchmarks.logs import CHECKPOINT_VERSION, large_log
 from tests.benchmarks.measurement import Comparison, Stopwatch, at_most, say
 from tests.benchmarks.parts import SESSION, linked
 from tests.benchmarks.planning_tables import Planning
@@ -62,14 +62,7 @@ def growth(stopwatch: Stopwatch, scale: Planning, scratch: Path) -> Iterator[Com
 
 def _operations(spark: SparkSession, scratch: Path, files: int) -> dict[str, float]:
     """Seconds of each operation."""
-    log = CheckpointedLog(
-        layout="sorted",
-        statistics="few",
-        files=files,
-        sidecars=-(-files // ADDS_PER_SIDECAR),
-        tail_commits=10,
-        actions_per_commit=min(1_000, files // 100),
-    )
+    log = large_log(files, statistics="few", sidecars=-(-files // ADDS_PER_SIDECAR))
     start = time.perf_counter()
     table = log.write_once(spark, scratch)
     tag_sidecars(spark, table, CHECKPOINT_VERSION)

@@ -39,6 +39,7 @@ SORTED_ROW_GROUP_BYTES = 8 * 1024 * 1024
 the files of two days where the table has ten million."""
 
 CHECKPOINT_VERSION = 10
+LARGE_TAIL = 10
 _GENERATION = 2  # to be raised when the same parameters shall make other files
 
 
@@ -175,6 +176,18 @@ class CheckpointedLog:
         if self.layout == "classic":
             return _opening(configuration)
         return _opening(configuration | {"delta.checkpointPolicy": "v2"}, "v2Checkpoint")
+
+
+def large_log(files: int, *, statistics: Statistics = "both", sidecars: int = 8) -> CheckpointedLog:
+    """A log with sorted sidecars and ten commits of up to 1,000 files each."""
+    return CheckpointedLog(
+        layout="sorted",
+        statistics=statistics,
+        files=files,
+        sidecars=sidecars,
+        tail_commits=LARGE_TAIL,
+        actions_per_commit=min(1_000, files // 100),
+    )
 
 
 def write_commits(

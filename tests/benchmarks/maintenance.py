@@ -26,7 +26,7 @@ from sparkdelta import (
 )
 from tests.benchmarks.copied_tables import Bench, Sizes
 from tests.benchmarks.file_actions import BYTES, path_of
-from tests.benchmarks.logs import CheckpointedLog
+from tests.benchmarks.logs import CheckpointedLog, large_log
 from tests.benchmarks.measurement import Stopwatch, at_most, say
 from tests.benchmarks.parts import SESSION, Measured, against_delta_spark, make_once, run_parts
 from tests.support.delta_spark import DeltaSpark
@@ -157,15 +157,7 @@ def optimize_of_delta_spark(bench: Bench) -> Measured:
 def clone_of_delta_spark(bench: Bench) -> Measured:
     """SHALLOW CLONE of a table of very many files, with a small heap."""
     files = bench.scale.checkpoint_files
-    log = CheckpointedLog(
-        layout="sorted",
-        statistics="both",
-        files=files,
-        sidecars=8,
-        tail_commits=10,
-        actions_per_commit=min(1_000, files // 100),
-    )
-    table = log.write_once(bench.spark, bench.scratch)
+    table = large_log(files).write_once(bench.spark, bench.scratch)
     cores = bench.spark.sparkContext.defaultParallelism
 
     def cloned(copy: Path) -> int:
@@ -182,11 +174,11 @@ def clone_of_delta_spark(bench: Bench) -> Measured:
                     f"shallow clone of {files:,} files, driver of {_SMALL_HEAP}",
                     table,
                     lambda copy: worker.run(f"{__name__}:clone_by_sparkdelta", path=copy),
-                    lambda copy: rival.run(
-                        f"{__name__}:run_by_delta_spark",
-                        statement=f"CREATE TABLE delta.`{_clone_of(copy)}` "
-                        f"SHALLOW CLONE delta.`{copy}`",
-                        max_file_size=None,
+                    partial(
+                        _run,
+                        rival,
+                        f"CREATE TABLE delta.`{_clone_of('{table}')}` "
+                        "SHALLOW CLONE delta.`{table}`",
                     ),
                     at_most(0.3),
                     cloned,

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
 from tests.benchmarks.copied_tables import Sizes
 from tests.benchmarks.data import STORED
-from tests.benchmarks.logs import CheckpointedLog
+from tests.benchmarks.logs import large_log
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
 from tests.benchmarks.parts import SESSION, Measured, against_delta_spark, linked, run_parts
 from tests.support.delta_spark import VERSION, DeltaSpark
@@ -286,14 +286,7 @@ def row_of_large_table(bench: _Bench) -> Iterator[Comparison]:
 
     The floor is a scan for the row.
     """
-    log = CheckpointedLog(
-        layout="sorted",
-        statistics="both",
-        files=bench.scale.checkpoint_files,
-        sidecars=8,
-        tail_commits=10,
-        actions_per_commit=min(1_000, bench.scale.checkpoint_files // 100),
-    )
+    log = large_log(bench.scale.checkpoint_files)
     table = log.write_once(bench.spark, bench.scratch)
     cores = bench.spark.sparkContext.defaultParallelism
     times = []

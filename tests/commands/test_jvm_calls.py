@@ -1,4 +1,5 @@
-"""How many calls of the JVM an operation makes: each costs a round trip, whatever the table's size.
+"""Upper bounds of the number of JVM calls of each operation. A call is a round trip, regardless of
+the size of the table.
 
 Bounds are some 10% above what was counted; raise one only for a reason.
 """

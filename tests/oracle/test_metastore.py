@@ -63,7 +63,9 @@ TABLES = ("parted", "saved", "ext", "written", "clustered", "CamelCase")
 
 
 def found(spark: SparkSession, database: str) -> dict[str, Any]:
-    """What a session finds by the names: rows, columns, and whether it is told a Delta table."""
+    """Return the names that a session lists, and columns, rows, format, partition columns and type
+    of each table.
+    """
     spark.sql(f"USE {database}")
     listed = {row["tableName"].lower() for row in spark.sql("SHOW TABLES").collect()}
     answers: dict[str, Any] = {"listed": sorted(listed)}

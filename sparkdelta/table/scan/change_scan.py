@@ -15,10 +15,11 @@ from sparkdelta.frames.log.changes import derived_changes, recorded_changes
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.protocol.change_types import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
 from sparkdelta.schema.column_mapping import PHYSICAL_NAME
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import COMMIT_TIMES
-from sparkdelta.table.log.state import NUM_RECORDS
+from sparkdelta.table.log.state import NUM_RECORDS, num_records
 from sparkdelta.table.scan.listing_rules import Listing
 from sparkdelta.table.scan.native_scan import has_large_bitmaps
 from sparkdelta.table.scan.request import (
@@ -28,9 +29,8 @@ from sparkdelta.table.scan.request import (
     MetadataColumn,
     RowCondition,
     ScanRequest,
-    partition_column,
 )
-from sparkdelta.table.scan.scan import Scan
+from sparkdelta.table.scan.scan import Scan, partition_texts
 from sparkdelta.workers.split_rows import ONLY
 
 _OF_COMMIT = (COMMIT_VERSION, COMMIT_TIMESTAMP)
@@ -115,22 +115,18 @@ class EntryScan(Scan):
         if self._skipping is not None:
             changes = self._skipping.keep(changes)
         root = self._state.log.store.table_root
-        values = [
-            F.try_element_at("partitionValues", F.lit(key)).alias(partition_column(index))
-            for index, (key, _) in enumerate(self._state.configuration.partition_keys)
-        ]
         vectors = [
-            F.when(F.col(f"{name}.storageType").isNotNull(), F.col(name)).alias(alias)
+            f"CASE WHEN {name}.storageType IS NOT NULL THEN {name} END AS {quoted(alias)}"
             for name, alias in (("deletionVector", "deletionVector"), ("only", ONLY))
         ]
         row_ids = (BASE_ROW_ID, DEFAULT_ROW_COMMIT_VERSION)
-        return changes.select(
-            F.expr(absolute_path("path", table_root=root)).alias("file"),
-            F.coalesce("size", F.lit(0)).alias("size"),
-            *values,
-            F.col("kind").alias(CHANGE_KIND),
+        return changes.selectExpr(
+            f"{absolute_path('path', table_root=root)} AS file",
+            "coalesce(size, 0L) AS size",
+            *partition_texts(self._state.configuration),
+            f"kind AS {quoted(CHANGE_KIND)}",
             *vectors,
-            F.get_json_object("stats", "$.numRecords").try_cast("long").alias(NUM_RECORDS),
+            f"{num_records()} AS {NUM_RECORDS}",
             *(row_ids if tracks_rows or self._wants_row_tracking else ()),
         )
 

@@ -536,11 +536,7 @@ def file_columns(
     fields of add actions and NUM_RECORDS.
     """
     columns = [f"{absolute_path('path', table_root=table_root)} AS file", "size"]
-    # As text: the scan types them beside their files, without another way through Arrow.
-    columns += [
-        f"try_element_at(partitionValues, {text_literal(key)}) AS {quoted(partition_column(index))}"
-        for index, (key, _) in enumerate(configuration.partition_keys)
-    ]
+    columns += partition_texts(configuration)
     if has_vectors:
         has_vector = "deletionVector.storageType IS NOT NULL"
         columns += [
@@ -550,6 +546,16 @@ def file_columns(
     if tracks_rows:
         columns += ["baseRowId", "defaultRowCommitVersion"]
     return columns
+
+
+def partition_texts(configuration: TableConfiguration) -> list[str]:
+    """SQL of the partition values of a file, as text: the scan types them beside its files, without
+    another way through Arrow.
+    """
+    return [
+        f"try_element_at(partitionValues, {text_literal(key)}) AS {quoted(partition_column(index))}"
+        for index, (key, _) in enumerate(configuration.partition_keys)
+    ]
 
 
 def _check_fields(schema: StructType, name: str) -> None:
