@@ -29,7 +29,7 @@ _SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM of delta-spark
 }
-_STORES = ("local", "s3")
+_STORES = ("local", "s3", "hdfs")
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,8 @@ def test_a_month_ends_with_the_same_tables(
     root, jars, settings = f"file:{cluster.scratch}/ours", (), dict[str, str]()
     if store == "s3":
         root, jars, settings = request.getfixturevalue("s3")
+    elif store == "hdfs":
+        root = f"{request.getfixturevalue('hdfs').uri}/a shop"
     ours = month(cluster, "sparkdelta", root, jars=jars, **settings)
     assert ours["findings"] == []
     assert ours["looks"] == expected["looks"]
