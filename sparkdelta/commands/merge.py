@@ -36,7 +36,6 @@ from sparkdelta.table.write.merge_clauses import (
 )
 from sparkdelta.table.write.merge_frames import FILE, POSITION, empty_frames, stage_source
 from sparkdelta.table.write.merge_matching import (
-    CLAUSE,
     MATCHED,
     NOT_MATCHED,
     NOT_MATCHED_BY_SOURCE,
@@ -44,6 +43,7 @@ from sparkdelta.table.write.merge_matching import (
     MergeMatches,
     find_matches,
 )
+from sparkdelta.table.write.merge_pairs import CLAUSE
 from sparkdelta.table.write.merged_rows import MergedRows
 from sparkdelta.table.write.row_changes import (
     RowChanges,
@@ -182,7 +182,10 @@ def _touched_files(
     """The files whose rows are updated or deleted."""
     if not rows.updated + rows.deleted:
         return TouchedFiles()
-    frames = [matches.pairs] + ([] if matches.unmatched is None else [matches.unmatched])
+    known = matches.pairs.known_positions
+    if known is not None and matches.unmatched is None:
+        return touch_files(snapshot, known, stage, adds=matches.files)
+    frames = [matches.pairs.rows] + ([] if matches.unmatched is None else [matches.unmatched])
     acted = reduce(
         DataFrame.unionByName, (frame.select(FILE, POSITION, CLAUSE) for frame in frames)
     ).filter(f"{quoted(CLAUSE)} IS NOT NULL")

@@ -14,6 +14,14 @@ from sparkdelta.schema.table_schema import quoted
 
 # Without quotes, backslashes and "${", whose meaning depends on session settings.
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;/@+*^()\[\]|{}<>\"=-]*")
+_NAME = re.compile(r"[A-Za-z0-9_.]+|`(?:[^`]|``)+`")
+
+
+def is_name(text: str) -> bool:
+    """True if a user's expression is no more than a name or a number: in parentheses, it can be a
+    part of other text.
+    """
+    return _NAME.fullmatch(text) is not None
 
 
 def text_literal(text: str) -> str:

@@ -151,9 +151,10 @@ def write_parquet(
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
     sibling = spark._jsparkSession.cloneSession()
-    committers = committer_settings(sibling.conf().get)
+    sibling_conf = sibling.conf()
+    committers = committer_settings(sibling_conf.get)
     for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
-        sibling.conf().set(key, value)
+        sibling_conf.set(key, value)
     plan = rows._jdf.queryExecution().analyzed()
     writer = jvm.org.apache.spark.sql.classic.Dataset.ofRows(sibling, plan).write()
     names = gateway.new_array(jvm.java.lang.String, len(partition_by))

@@ -52,8 +52,9 @@ def condition_terms(
 
 def columns_used(frame: DataFrame, rows: DataFrame) -> list[str]:
     """Return the columns of `rows` that the last operator of a plan refers to."""
-    used = frame._jdf.queryExecution().analyzed().references()
-    return [str(each.name()) for each in _output(rows) if used.contains(each)]
+    own = rows._jdf.queryExecution().analyzed().outputSet()
+    used = frame._jdf.queryExecution().analyzed().references().intersect(own).toSeq()
+    return [str(used.apply(number).name()) for number in range(used.size())]
 
 
 def with_attributes_of(rows: DataFrame, like: DataFrame) -> DataFrame:
@@ -126,9 +127,9 @@ def _standing_for(rows: DataFrame, attributes: Mapping[int, Any]) -> DataFrame:
     none = getattr(getattr(jvm.scala, "None$"), "MODULE$")
     nothing = _scala_sequence(jvm, [])
     catalyst = jvm.org.apache.spark.sql.catalyst
-    columns = _output(rows)
+    alias, columns = catalyst.expressions.Alias, _output(rows)
     for number, attribute in attributes.items():
-        columns[number] = catalyst.expressions.Alias(
+        columns[number] = alias(
             columns[number],
             attribute.name(),
             attribute.exprId(),

@@ -70,21 +70,19 @@ bytes; numRecords: its rows, deleted ones included; num_deleted: the rows that n
 deletes; num_left: the rows that are left; had_vector: True if it had a vector before.
 """
 
+VECTOR_ARROW = pa.struct(
+    [
+        ("storageType", pa.string()),
+        ("pathOrInlineDv", pa.string()),
+        ("offset", pa.int32()),
+        ("sizeInBytes", pa.int32()),
+        ("cardinality", pa.int64()),
+    ]
+)
 TOUCHED_ARROW = pa.schema(
     [
         (ADD, pa.string()),
-        (
-            VECTOR,
-            pa.struct(
-                [
-                    ("storageType", pa.string()),
-                    ("pathOrInlineDv", pa.string()),
-                    ("offset", pa.int32()),
-                    ("sizeInBytes", pa.int32()),
-                    ("cardinality", pa.int64()),
-                ]
-            ),
-        ),
+        (VECTOR, VECTOR_ARROW),
         (STATS, pa.string()),
         (OUTCOME, pa.string()),
         (SIZE, pa.int64()),

@@ -17,7 +17,7 @@ from sparkdelta import DeltaTable, read_delta, write_delta
 
 _PROPERTIES = {"delta.enableDeletionVectors": "true"}
 _CALL = "c\n"
-_BOUNDS = {"read": 190, "where": 180, "append": 180, "delete": 600, "update": 1_000, "merge": 1_700}
+_BOUNDS = {"read": 190, "where": 180, "append": 85, "delete": 310, "update": 510, "merge": 920}
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.exceptions import UpdateSchemaMismatchError
-from sparkdelta.schema.sql_text import text_literal, type_text
+from sparkdelta.frames.rows.selected_rows import selected_rows
+from sparkdelta.schema.sql_text import is_name, text_literal, type_text
 from sparkdelta.schema.store_assignment import assigned, can_convert, field_of
 from sparkdelta.schema.table_schema import quoted
 
@@ -117,14 +118,17 @@ def assigned_rows(
     """
     others = [*kept, *([clause_column] if clause_column is not None else [])]
     needed = [name for name in current if any(_needs_current(each[name]) for each in clauses)]
-    evaluated = rows.select(
-        *(F.col(quoted(current[name])).alias(_CURRENT + name) for name in needed),
-        *(
-            _of_clause(expression, index, clause_column).alias(_value_name(index, path))
-            for index, each in enumerate(clauses)
-            for path, expression in expressions_of(each)
-        ),
-        *(F.col(quoted(name)) for name in others),
+    evaluated = selected_rows(
+        rows,
+        [
+            *(f"{quoted(current[name])} AS {quoted(_CURRENT + name)}" for name in needed),
+            *(
+                _of_clause(expression, index, clause_column, _value_name(index, path))
+                for index, each in enumerate(clauses)
+                for path, expression in expressions_of(each)
+            ),
+            *map(quoted, others),
+        ],
     )
     columns = []
     for field in schema.fields:
@@ -137,20 +141,26 @@ def assigned_rows(
             )
             for index, each in enumerate(clauses)
         ]
-        columns.append(F.expr(_by_clause(texts, clause_column)).alias(field.name))
-    return evaluated.select(*columns, *(F.col(quoted(name)) for name in others))
+        columns.append(f"{_by_clause(texts, clause_column)} AS {quoted(field.name)}")
+    return evaluated.selectExpr(*columns, *map(quoted, others))
 
 
 def _needs_current(value: ColumnValue) -> bool:
     return value.keeps_fields if isinstance(value, Assigned) else value is not Origin.FILLED
 
 
-def _of_clause(expression: str | Column, clause: int, clause_column: str | None) -> Column:
-    """Return an expression that is evaluated in the rows of its clause only."""
+def _of_clause(
+    expression: str | Column, clause: int, clause_column: str | None, name: str
+) -> str | Column:
+    """Return a column of an expression that is evaluated in the rows of its clause only."""
+    is_wanted = None if clause_column is None else f"{quoted(clause_column)} = {clause}"
+    if isinstance(expression, str) and is_name(expression):
+        text = f"({expression})"
+        text = text if is_wanted is None else f"CASE WHEN {is_wanted} THEN {text} END"
+        return f"{text} AS {quoted(name)}"
     column = F.expr(expression) if isinstance(expression, str) else expression
-    if clause_column is None:
-        return column
-    return F.when(F.expr(f"{quoted(clause_column)} = {clause}"), column)
+    column = column if is_wanted is None else F.when(F.expr(is_wanted), column)
+    return column.alias(name)
 
 
 def _value_name(clause: int, path: tuple[str, ...]) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import (
     ConstraintViolatedError,
@@ -103,7 +103,7 @@ def conformed_rows(
     if numbered:
         rows = rows.coalesce(max_partitions)
     values = {
-        **{name: F.expr(text) for name, text in rules.defaults.items()},
+        **rules.defaults,
         **{name: _numbers(identity, max_partitions) for name, identity in numbered.items()},
     }
     text_partitions = {
@@ -111,24 +111,25 @@ def conformed_rows(
         for column in columns
         if column.field.name in partition_columns and isinstance(column.field.dataType, StringType)
     }
-    typed = rows.select(
+    filled = rows.selectExpr(
         *(
             _typed(c, rows.schema, values, text_partitions)
             for c in columns
             if c.source is not None or c.field.name not in generated
         ),
-        *(F.expr(str(c.filled_where)).alias(_FILLED + c.field.name) for c in some_generated),
-        *(F.col(quoted(name)) for name in kept),
+        *(f"{c.filled_where} AS {quoted(_FILLED + c.field.name)}" for c in some_generated),
+        *map(quoted, kept),
     )
-    filled = typed.select(
-        *(
-            _generated(c, generated[c.field.name], text_partitions)
-            if c.field.name in generated
-            else F.col(quoted(c.field.name))
-            for c in columns
-        ),
-        *(F.col(quoted(name)) for name in kept),
-    )
+    if generated:
+        filled = filled.selectExpr(
+            *(
+                _generated(c, generated[c.field.name], text_partitions)
+                if c.field.name in generated
+                else quoted(c.field.name)
+                for c in columns
+            ),
+            *map(quoted, kept),
+        )
     given = {c.field.name for c in columns if c.source is not None}
     schema = StructType([column.field for column in columns])
     violations = list(_violations(schema, rules, given, text_partitions, path))
@@ -149,7 +150,7 @@ def retyped_rows(
     own = set(rows.columns)
     columns = [WrittenColumn(f, f.name if f.name in own else None) for f in fields]
     typed = (_typed(column, rows.schema, {}, ()) for column in columns)
-    return rows.select(*typed, *(F.col(quoted(name)) for name in file_columns))
+    return rows.selectExpr(*typed, *map(quoted, file_columns))
 
 
 def require_condition(rows: DataFrame, where: str | Column) -> DataFrame:
@@ -168,42 +169,45 @@ def require_condition(rows: DataFrame, where: str | Column) -> DataFrame:
 def _typed(
     column: WrittenColumn,
     rows: StructType,
-    values: Mapping[str, Column],
+    values: Mapping[str, str],
     text_partitions: Collection[str],
-) -> Column:
-    """Return a column in its type.
+) -> str:
+    """Return SQL for a column in its type.
 
     Parameters
     ----------
     values
-        The default and identity values of the table's columns.
+        SQL of the default and identity values of the table's columns.
     """
     field, data_type = column.field, without_collations(column.field.dataType)
-    value = F.expr(f"CAST(NULL AS {type_text(data_type)})")
+    value = f"CAST(NULL AS {type_text(data_type)})"
     if column.source is not None:
         source = quoted(column.source)
         given = rows[column.source].dataType
-        value = F.expr(assigned(source, given, data_type, column=field.name))
+        value = assigned(source, given, data_type, column=field.name)
     if column.is_filled and field.name in values:
-        filled = values[field.name].cast(data_type)
+        filled = _cast(values[field.name], data_type)
         if column.filled_where is not None:
-            filled = F.when(F.expr(column.filled_where), filled).otherwise(value)
+            filled = f"CASE WHEN {column.filled_where} THEN {filled} ELSE {value} END"
         value = filled
-    return _as_stored(value, field, text_partitions).alias(field.name)
+    return f"{_as_stored(value, field, text_partitions)} AS {quoted(field.name)}"
 
 
-def _generated(column: WrittenColumn, text: str, text_partitions: Collection[str]) -> Column:
+def _generated(column: WrittenColumn, text: str, text_partitions: Collection[str]) -> str:
     field = column.field
-    value = _as_stored(
-        F.expr(text).cast(without_collations(field.dataType)), field, text_partitions
-    )
+    value = _as_stored(_cast(text, field.dataType), field, text_partitions)
     if column.source is not None:
-        is_filled = F.col(quoted(_FILLED + field.name))
-        value = F.when(is_filled, value).otherwise(F.col(quoted(field.name)))
-    return value.alias(field.name)
+        is_filled = quoted(_FILLED + field.name)
+        value = f"CASE WHEN {is_filled} THEN {value} ELSE {quoted(field.name)} END"
+    return f"{value} AS {quoted(field.name)}"
 
 
-def _as_stored(value: Column, field: StructField, text_partitions: Collection[str]) -> Column:
+def _cast(expression: str, data_type: DataType) -> str:
+    """Return SQL for an expression of the table, which may end with a comment, in a type."""
+    return f"CAST((\n{expression}\n) AS {type_text(without_collations(data_type))})"
+
+
+def _as_stored(value: str, field: StructField, text_partitions: Collection[str]) -> str:
     """Return a value as it is stored, so that rules are checked on the stored value.
 
     Parameters
@@ -214,17 +218,17 @@ def _as_stored(value: Column, field: StructField, text_partitions: Collection[st
     return _empty_to_null(value) if field.name in text_partitions else value
 
 
-def _empty_to_null(text: Column) -> Column:
+def _empty_to_null(text: str) -> str:
     """Replace the empty string by null, which is the same partition value.
 
     References
     ----------
     PROTOCOL.md#partition-value-serialization
     """
-    return F.nullif(text, F.lit(""))
+    return f"nullif({text}, '')"
 
 
-def _numbers(identity: Identity, max_partitions: int) -> Column:
+def _numbers(identity: Identity, max_partitions: int) -> str:
     """Generate unique identity values; each partition generates every `max_partitions`-th.
 
     A value out of the range of LONG fails the query.
@@ -233,9 +237,9 @@ def _numbers(identity: Identity, max_partitions: int) -> Column:
     ----------
     PROTOCOL.md#identity-columns
     """
-    row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROWS_OF_A_PARTITION))
-    number = row * F.lit(max_partitions) + F.spark_partition_id()
-    return F.lit(identity.next_value).cast("long") + F.lit(identity.step).cast("long") * number
+    row = f"(monotonically_increasing_id() & {_ROWS_OF_A_PARTITION}L)"
+    number = f"({row} * {max_partitions} + spark_partition_id())"
+    return f"CAST({identity.next_value} AS BIGINT) + CAST({identity.step} AS BIGINT) * {number}"
 
 
 def _violations(
@@ -247,10 +251,10 @@ def _violations(
     types = {field.name: field.dataType for field in schema.fields}
     for name, expression in rules.generated.items():
         if name in given:
-            wanted = F.expr(expression).cast(without_collations(types[name]))
+            wanted = _cast(expression, types[name])
             wanted = _empty_to_null(wanted) if name in text_partitions else wanted
             yield (
-                ~F.col(quoted(name)).eqNullSafe(wanted),
+                F.expr(f"NOT ({quoted(name)} <=> {wanted})"),
                 _violation("Generated Column", f"{quoted(name)} <=> {expression}"),
             )
     for constraint in rules.constraints:

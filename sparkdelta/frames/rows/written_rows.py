@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DateType, StructField, TimestampNTZType, TimestampType
 
 from sparkdelta.exceptions import InvalidPartitionValueError
+from sparkdelta.frames.rows.selected_rows import selected_rows
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.workers.footer_statistics import NO_VALUE
 
@@ -53,9 +54,12 @@ def written_rows(
     partitions = [field for field in fields if field.name in directories]
     if with_partitions:
         stored += partitions
-    return rows.select(
-        *(F.col(quoted(name)) for name in (*(field.name for field in stored), *file_columns)),
-        *(_serialized(field).alias(directories[field.name]) for field in partitions),
+    return selected_rows(
+        rows,
+        [
+            *(quoted(name) for name in (*(field.name for field in stored), *file_columns)),
+            *(_serialized(field).alias(directories[field.name]) for field in partitions),
+        ],
     )
 
 

@@ -7,8 +7,6 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
 from sparkdelta.table.write.orphans import report_orphans
@@ -25,10 +23,10 @@ def commit_changes(changes: RowChanges, operation: Operation) -> CommittedTransa
     """
     snapshot, new, changed = changes.snapshot, changes.new, changes.change_files
     with report_orphans(snapshot.path, changes.directories):
-        staged = replace(
-            changes.change.actions,
-            adds=() if new is None or new.values is None else new.values,
-            change_files=() if changed is None else changed.values,
+        staged = changes.change.actions.with_files(
+            (*(() if new is None else new.values or ()), *changes.touched.adds),
+            changes.touched.removes,
+            () if changed is None else changed.values,
         )
         return Transaction(
             spark=snapshot.log.spark,

@@ -36,6 +36,7 @@ from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_P
 from sparkdelta.schema.statistics_schema import narrowed_statistics
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.checkpoint_reader import CheckpointReader
+from sparkdelta.table.log.known_adds import KnownAdds
 from sparkdelta.table.log.log_reader import LogReader
 
 NUM_RECORDS = "numRecords"
@@ -63,7 +64,7 @@ class TableState:
     cached
         The live files of this version or an earlier one; used instead of the checkpoint.
     known
-        The only live adds that are of interest, as local data; used instead of the log.
+        The only live adds that are of interest; used instead of the log.
     shows_progress
         True to show a progress bar for a long query, see `engine.progress`.
 
@@ -77,7 +78,7 @@ class TableState:
     partition_time_zone: str
     num_files: int | None = None
     cached: CachedAdds | None = None
-    known: DataFrame | None = None
+    known: KnownAdds | None = None
     shows_progress: bool = False
 
     def has_few_files(self, bound: int) -> bool:
@@ -121,15 +122,9 @@ class TableState:
         adds = self._all_adds if skipping is None else self._live_adds(skipping)
         return self._typed(adds, with_json=with_json)
 
-    def with_known(self, adds: DataFrame, count: int) -> TableState:
-        """The state if these were the only live files.
-
-        Parameters
-        ----------
-        adds
-            The fields of their actions, as local data.
-        """
-        return replace(self, known=adds, num_files=count, cached=None)
+    def with_known(self, adds: KnownAdds) -> TableState:
+        """The state if these were the only live files."""
+        return replace(self, known=adds, num_files=adds.texts.num_rows, cached=None)
 
     def adds_as_stored(self) -> tuple[DataFrame, StoredFacts]:
         """The live adds as in the log, with the typed columns that the checkpoint has; and which
@@ -221,7 +216,7 @@ class TableState:
     def _live_adds(self, skipping: DataSkipping | FileMarks | None = None) -> DataFrame:
         """As `_all_adds`, but for those that are left out."""
         if self.known is not None:
-            return _kept(self.known, skipping, NOTHING_STORED)
+            return _kept(self.known.frame, skipping, NOTHING_STORED)
         new = _kept(newest_adds(self._newest), skipping, NOTHING_STORED)
         checkpoint = self.log.checkpoint
         if checkpoint is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,13 +13,24 @@ from sparkdelta.engine.driver import delta_errors
 from sparkdelta.engine.local_frames import empty_frame
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
-from sparkdelta.exceptions import DataFileNotReadError
+from sparkdelta.engine.worker_storage import driver_files
+from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.roaring_bitmaps import Chunks
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.parquet import is_hidden
-from sparkdelta.workers.deletion_vectors import BITMAPS, decode_deletion_vectors
+from sparkdelta.workers.deletion_vectors import (
+    BITMAPS,
+    decode_deletion_vectors,
+    read_deletion_vector,
+)
+
+MAX_KNOWN_VECTORS = 16
+"""Up to this many deletion vectors of a scan are read by the driver: a query takes longer."""
+
+_MAX_KNOWN_BYTES = 1 << 20  # of their decoded bitmaps
 
 _CHUNK_BYTES = 8 * 1024
 _ROWS_PER_CHUNK = 65_536
@@ -45,6 +56,67 @@ def decoded_bytes(files: pa.Table) -> int:
     by_rows = pc.add(pc.divide(files["numRecords"], _ROWS_PER_CHUNK), 1)
     chunks = pc.min_element_wise(vectors, by_size, by_rows, skip_nulls=True)
     return int(pc.sum(chunks).as_py() or 0) * _CHUNK_BYTES
+
+
+def vectors_of_driver(
+    spark: SparkSession,
+    vectors: pa.ChunkedArray,
+    *,
+    table_root: str,
+    version: Version,
+    options: Mapping[str, str],
+) -> Iterator[Chunks]:
+    """Read the bitmaps of deletion vector descriptors, one after the other.
+
+    Raises
+    ------
+    DataFileNotFoundError
+        A deletion vector file is gone.
+    DeletionVectorError
+        A deletion vector is damaged.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vector-descriptor-schema
+    """
+    files = driver_files(spark, table_root, options)
+    for fields in vectors.to_pylist():
+        descriptor = DeletionVectorDescriptor.from_dict(fields)
+        try:
+            yield read_deletion_vector(descriptor, files=files, table_root=table_root)
+        except FileNotFoundError as error:
+            file = str(descriptor.absolute_path(table_root))
+            raise DataFileNotFoundError(file=file, version=version) from error
+
+
+def known_bitmaps(
+    spark: SparkSession,
+    files: pa.Table,
+    *,
+    table_root: str,
+    version: Version,
+    options: Mapping[str, str],
+) -> pa.Array | None:
+    """`BITMAPS.chunks` of each file; None if they are too much for the driver.
+
+    Parameters
+    ----------
+    files
+        deletionVector STRUCT, numRecords LONG (null where unknown).
+
+    Raises
+    ------
+    DataFileNotFoundError, DeletionVectorError
+        As of `vectors_of_driver`.
+    """
+    is_many = files.num_rows > MAX_KNOWN_VECTORS or decoded_bytes(files) > _MAX_KNOWN_BYTES
+    if is_many or not engine_of(spark).sees_plans:
+        return None
+    found = vectors_of_driver(
+        spark, files["deletionVector"], table_root=table_root, version=version, options=options
+    )
+    chunks = [[each.get(number) for number in range(max(each, default=-1) + 1)] for each in found]
+    return pa.array(chunks, pa.list_(pa.list_(pa.int64())))
 
 
 def read_bitmaps(

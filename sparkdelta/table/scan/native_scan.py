@@ -38,7 +38,11 @@ from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.column_mapping import named_by_file
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.storage.parquet import PartitionDirectories, is_hidden
-from sparkdelta.table.scan.deletion_vector_files import decoded_bytes, read_bitmaps
+from sparkdelta.table.scan.deletion_vector_files import (
+    decoded_bytes,
+    known_bitmaps,
+    read_bitmaps,
+)
 from sparkdelta.table.scan.request import (
     BASE_ROW_ID,
     CHANGE_KIND,
@@ -190,6 +194,8 @@ class NativeScan:
         rows = scanned.rows
         if has_vectors or self._joins_files or joins_partitions:
             known = _with_keys(files, scanned)
+            if has_vectors and not self.request.of_changes and not has_large_bitmaps(known):
+                known = self._with_bitmaps(known)
             of_files = self._of_files(known, joins_partitions=joins_partitions)
             by_stamp = FILE_KEY in known.column_names
             rows = with_file(rows, scanned.metadata, *of_scan, by_stamp=by_stamp)
@@ -232,6 +238,8 @@ class NativeScan:
             columns += [BASE_ROW_ID, DEFAULT_ROW_COMMIT_VERSION]
         if self.request.of_changes:
             columns += [CHANGE_KIND]
+        if CHUNKS in known.column_names:
+            columns += [CHUNKS]
         local = known.drop_columns(
             [c for c in ("deletionVector", "numRecords", ONLY) if c in known.column_names]
         )
@@ -251,7 +259,21 @@ class NativeScan:
             )
         return of_files
 
+    def _with_bitmaps(self, known: pa.Table) -> pa.Table:
+        """The files with CHUNKS, if their bitmaps are few."""
+        request = self.request
+        bitmaps = known_bitmaps(
+            self.spark,
+            known,
+            table_root=request.table_root,
+            version=request.version,
+            options=request.options,
+        )
+        return known if bitmaps is None else known.append_column(CHUNKS, bitmaps)
+
     def _without_deleted(self, rows: DataFrame, known: pa.Table, of_files: DataFrame) -> DataFrame:
+        if CHUNKS in known.column_names:
+            return join_files(rows, of_files.drop(_ENTRY), has_bitmaps=True)
         bitmaps = self._bitmaps(known, "deletionVector", CHUNKS)
         if self.request.of_changes:
             with_bitmaps = of_files.join(bitmaps, _ENTRY, "left")

@@ -12,12 +12,10 @@ from collections.abc import Mapping
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from sparkdelta.engine.worker_storage import driver_files
-from sparkdelta.exceptions import DataFileNotFoundError, DriverReadTooLargeError
-from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
+from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.roaring_bitmaps import PACKED_BITS, last_row, packed
-from sparkdelta.workers.deletion_vectors import read_deletion_vector
+from sparkdelta.table.scan.deletion_vector_files import vectors_of_driver
 
 MAX_PACKED_VECTORS = 100
 """Up to this many deletion vectors are read by the driver when a query runs: a bit, and an eighth,
@@ -49,15 +47,11 @@ def packed_bitmaps(
     ----------
     PROTOCOL.md#deletion-vector-descriptor-schema
     """
-    files = driver_files(spark, table_root, options)
+    found = vectors_of_driver(
+        spark, vectors, table_root=table_root, version=version, options=options
+    )
     bitmaps, size = [], 0
-    for fields in vectors.to_pylist():
-        descriptor = DeletionVectorDescriptor.from_dict(fields)
-        try:
-            chunks = read_deletion_vector(descriptor, files=files, table_root=table_root)
-        except FileNotFoundError as error:
-            file = str(descriptor.absolute_path(table_root))
-            raise DataFileNotFoundError(file=file, version=version) from error
+    for chunks in found:
         size += (last_row(chunks) or 0) // PACKED_BITS + 1
         if size > MAX_PACKED_BYTES:
             what, bound = "bytes of bitmaps of deletion vectors", MAX_PACKED_BYTES

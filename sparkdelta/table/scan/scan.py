@@ -10,11 +10,10 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, StructType
 
 from sparkdelta.engine.driver import read_rows, read_table
 from sparkdelta.engine.job_names import jobs_of
-from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.engine.progress import progress
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_storage import worker_files
@@ -24,7 +23,6 @@ from sparkdelta.exceptions import (
     DriverReadTooLargeError,
     InvalidArgumentError,
 )
-from sparkdelta.frames.commit.commit_lines import add_fields
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.frames.skipping.data_skipping import DataSkipping
 from sparkdelta.frames.skipping.failing_values import infallible_terms, is_infallible
@@ -36,13 +34,14 @@ from sparkdelta.protocol.predicates import And, ColumnPath, Predicate, is_usable
 from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
-from sparkdelta.schema.action_schemas import ADD
-from sparkdelta.schema.sql_text import from_json_text, text_literal
+from sparkdelta.schema.sql_text import text_literal
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.log.known_adds import KnownAdds, keyed_adds
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
 from sparkdelta.table.scan.conditions import parse_where
 from sparkdelta.table.scan.distributed_scan import DistributedScan
+from sparkdelta.table.scan.known_files import known_files
 from sparkdelta.table.scan.late_scan import LateScan
 from sparkdelta.table.scan.listing_rules import Listing
 from sparkdelta.table.scan.native_scan import NativeScan, has_large_bitmaps
@@ -64,7 +63,6 @@ MAX_KNOWN_FILES = 1_000
 """Up to this many files with rows to change are read from the log once, as a whole: a large log is
 not searched again for each step of an operation."""
 
-_ADD_TEXT = StructType([StructField("add", StringType())])
 _ROW_TRACKING = {
     "_metadata.row_id": (MetadataColumn.ROW_ID, "row_id"),
     "_metadata.row_commit_version": (MetadataColumn.ROW_COMMIT_VERSION, "row_commit_version"),
@@ -122,8 +120,11 @@ class Scan:
             all wanted rows, and may be cheaper to evaluate.
         """
         state, bound = self._state, MAX_KNOWN_FILES
-        fields = add_fields(state.configuration.statistics)
-        adds = self.files(with_json=True).selectExpr(f"to_json({fields}) AS add")
+        adds = keyed_adds(
+            self.files(with_json=True),
+            table_root=state.log.store.table_root,
+            statistics=state.configuration.statistics,
+        )
         with self._named_jobs():
             try:
                 known = read_table(
@@ -134,14 +135,18 @@ class Scan:
                 )
             except DriverReadTooLargeError:
                 return self
-        texts = local_frame(state.log.spark, known, _ADD_TEXT)
-        parsed = texts.selectExpr(f"{from_json_text('add', ADD)} AS add").select("add.*")
         predicate = self._predicate if row_predicate is None else row_predicate
-        return replace(self, _state=state.with_known(parsed, known.num_rows), _predicate=predicate)
+        state = state.with_known(KnownAdds(state.log.spark, known))
+        return replace(self, _state=state, _predicate=predicate)
 
     def reading(self, columns: Sequence[str] | None) -> Scan:
         """The same scan, of these columns; None for all."""
         return replace(self, columns=None if columns is None else tuple(columns))
+
+    @property
+    def known(self) -> KnownAdds | None:
+        """The files, where they were read from the log once, see `with_known_files`."""
+        return self._state.known
 
     def files(self, *, with_json: bool = False) -> DataFrame:
         """The data files that the scan reads: the columns of `Snapshot.add_files`.
@@ -363,7 +368,7 @@ class Scan:
     @cached_property
     def _vectors_at_most(self) -> int | None:
         """An upper bound of the deletion vectors; None if it takes more than the driver has."""
-        if not is_supported(self._state.configuration.protocol, TableFeature.DELETION_VECTORS):
+        if not self._has_vectors:
             return 0
         in_checksum = None if self._checksum is None else self._checksum.num_deletion_vectors
         return self._state.log.vectors_at_most() if in_checksum is None else in_checksum
@@ -460,7 +465,15 @@ class Scan:
         tracks_rows
             True for the columns that row ids need; `columns` may ask for them, too.
         """
-        bound = self.max_driver_files
+        bound, known = self.max_driver_files, self.known
+        if known is not None:
+            return known_files(
+                known.values,
+                self._state.configuration,
+                self._state.log.store.table_root,
+                has_vectors=self._has_vectors,
+                tracks_rows=tracks_rows or self._wants_row_tracking,
+            )
         files = self._file_list(tracks_rows=tracks_rows)
         # A limit costs a shuffle, so that the driver stops in time.
         limited = files if self._has_few_files(bound) else files.limit(bound + 1)
@@ -481,7 +494,7 @@ class Scan:
         """The columns that scans need of each file, see `NativeScan.rows`."""
         configuration = self._state.configuration
         tracks_rows = tracks_rows or self._wants_row_tracking
-        has_vectors = is_supported(configuration.protocol, TableFeature.DELETION_VECTORS)
+        has_vectors = self._has_vectors
         fields = ["path", "partitionValues", "size"]
         if has_vectors:
             fields += ["deletionVector"]
@@ -494,6 +507,11 @@ class Scan:
             tracks_rows=tracks_rows,
         )
         return self._state.scan_files(*fields, skipping=self._skipping).selectExpr(*columns)
+
+    @property
+    def _has_vectors(self) -> bool:
+        """True if files may have deletion vectors."""
+        return is_supported(self._state.configuration.protocol, TableFeature.DELETION_VECTORS)
 
     @property
     def _wants_row_tracking(self) -> bool:

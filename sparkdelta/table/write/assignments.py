@@ -38,6 +38,7 @@ from sparkdelta.frames.rows.assigned_rows import (
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.row_rules import RowRules
+from sparkdelta.schema.sql_text import is_name
 from sparkdelta.table.scan.conditions import (
     is_of_several_rows,
     missing_column,
@@ -244,8 +245,12 @@ def check_expressions(
     """
     if not given:
         return
+    names = [value for _, value in given if isinstance(value, str) and is_name(value)]
+    others = [value for _, value in given if not isinstance(value, str) or not is_name(value)]
+    checked = [" OR ".join(f"(({name}) IS NULL)" for name in names)] if names else []
+    conditions = (*map(F.expr, checked), *map(_is_null, others))
     try:
-        _ = rows.filter(reduce(operator.or_, (_is_null(value) for _, value in given))).schema
+        _ = rows.filter(reduce(operator.or_, conditions)).schema
     except AnalysisException:
         for path, value in given:
             try:

@@ -102,7 +102,7 @@ def find_matching_rows(
     else:
         scan = scan.with_known_files()
         positions = scan.reading(()).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
-        adds = scan.files(with_json=True)
+        adds = scan.known or scan.files(with_json=True)
         if not is_usable(predicate):
             changes = may_change(snapshot.log.spark, where, configuration, names=names)
         touched = touch_files(snapshot, keyed_positions(positions), stage, adds=adds)

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import NullType, StructField, StructType
 
+from sparkdelta.engine.local_frames import empty_frame
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.frames.rows.row_positions import file_key
 from sparkdelta.predicates.analyzed_text import qualifier_of
@@ -43,15 +44,13 @@ class MergeFrames:
         `TARGET`.
     source
         For WHEN NOT MATCHED: the columns of the source, and again as `SOURCE`.
+    both
+        For WHEN MATCHED and the condition of the merge: pairs of a row of each.
     """
 
     target: DataFrame
     source: DataFrame
-
-    @property
-    def both(self) -> DataFrame:
-        """For WHEN MATCHED and the condition of the merge: pairs of a row of each."""
-        return self.target.crossJoin(self.source)
+    both: DataFrame
 
 
 def empty_frames(
@@ -59,13 +58,11 @@ def empty_frames(
 ) -> MergeFrames:
     """The frames without rows, to check expressions on."""
     fields = [StructField(f.name, as_nullable(f.dataType)) for f in table.fields]
-    columns = _numbered(source)
-    return MergeFrames(
-        with_target_names(
-            spark.createDataFrame([], StructType(fields)), table.names, target_names(table, names)
-        ),
-        _with_source_names(spark.createDataFrame([], columns), source),
+    target = with_target_names(
+        empty_frame(spark, StructType(fields)), table.names, target_names(table, names)
     )
+    of_source = _with_source_names(spark.createDataFrame([], _numbered(source)), source)
+    return MergeFrames(target, of_source, target.crossJoin(of_source))
 
 
 def with_target_names(rows: DataFrame, columns: Sequence[str], names: RowNames) -> DataFrame:
@@ -84,11 +81,12 @@ def positioned(rows: DataFrame, table: TableConfiguration) -> DataFrame:
     replaced by `FILE`.
     """
     path = quoted(MetadataColumn.FILE.value)
-    keyed = rows.withColumn(FILE, F.expr(file_key(path))).drop(MetadataColumn.FILE.value)
+    kept = (quoted(name) for name in rows.columns if name != MetadataColumn.FILE.value)
+    keyed = rows.selectExpr(*kept, f"{file_key(path)} AS {quoted(FILE)}")
     if not is_supported(table.protocol, TableFeature.DELETION_VECTORS):
         return keyed
     # Not deterministic, so that Spark evaluates no condition that may fail on deleted rows.
-    return keyed.filter(F.spark_partition_id() >= 0)
+    return keyed.filter("spark_partition_id() >= 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +108,11 @@ class StagedSource:
 def stage_source(source: DataFrame, stage: Staging) -> StagedSource:
     """Compute the rows of the source and number them."""
     columns = _numbered(source)
-    rows = source.toDF(*columns.names).select(
-        *(_storable(field) for field in columns.fields),
-        F.monotonically_increasing_id().alias(SOURCE_ROW),
+    rows = source.toDF(*columns.names).selectExpr(
+        *map(_storable, columns.fields), f"monotonically_increasing_id() AS {quoted(SOURCE_ROW)}"
     )
-    staged = stage.stage_rows(rows, _PART)
-    restored = staged.withColumns({name: F.lit(None) for name in _voids(columns)})
+    staged, voids = stage.stage_rows(rows, _PART), _voids(columns)
+    restored = staged.withColumns({name: F.lit(None) for name in voids}) if voids else staged
     return StagedSource(_with_source_names(restored, source, SOURCE_ROW), stage.size_bytes(_PART))
 
 
@@ -133,10 +130,10 @@ def _voids(columns: StructType) -> list[str]:
     return [field.name for field in columns.fields if isinstance(field.dataType, NullType)]
 
 
-def _storable(field: StructField) -> Column:
-    """The column as Parquet can store it."""
-    column = F.col(field.name)
-    return column.cast("string") if isinstance(field.dataType, NullType) else column
+def _storable(field: StructField) -> str:
+    """SQL of the column as Parquet can store it."""
+    is_void = isinstance(field.dataType, NullType)
+    return f"CAST({field.name} AS STRING) AS {field.name}" if is_void else field.name
 
 
 def _with_source_names(numbered: DataFrame, source: DataFrame, *more: str) -> DataFrame:

@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     DataType,
@@ -33,6 +33,7 @@ from sparkdelta.protocol.predicates import (
     Or,
     Predicate,
 )
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.write.merge_frames import SOURCE_ROW, StagedSource
 
 MAX_SAMPLED_KEYS = 4_096
@@ -43,6 +44,9 @@ MAX_RANGES = 64
 
 MAX_ROW_RANGES = 4
 """Of a key, for leaving out row groups and rows: Spark compares every row with all of them."""
+
+_TASK_BYTES = 8 << 20
+"""One task reads the keys of a source of up to this size: a shuffle would take longer."""
 
 _KEY, _RANGE = "key", "range"
 _RANGED = (IntegralType, DecimalType, DateType, TimestampType, TimestampNTZType)
@@ -70,11 +74,8 @@ class SourceKeys:
 
 def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
     """Read the ranges of the keys of a source."""
-    # Of other rows the keys do not matter, and may fail.
-    may_match = reduce(operator.and_, terms.source, F.lit(True))
     columns = [
-        F.when(may_match, key.source).alias(f"{_KEY}{number}")
-        for number, key in enumerate(terms.keys)
+        _key_of(key, terms.source).alias(f"{_KEY}{number}") for number, key in enumerate(terms.keys)
     ]
     rows = source.rows.select(*columns, SOURCE_ROW)
     types = [field.dataType for field in rows.schema.fields]
@@ -84,8 +85,10 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
         if isinstance(types[number], _RANGED) or types[number] == StringType()
     ]
     rows = rows.select(*(name for _, name, _ in keys), SOURCE_ROW)
+    if source.size_bytes <= _TASK_BYTES:
+        rows = rows.coalesce(1)
     sample = read_table(
-        rows.orderBy(F.xxhash64(SOURCE_ROW)).limit(MAX_SAMPLED_KEYS),
+        rows.orderBy(F.expr(f"xxhash64({quoted(SOURCE_ROW)})")).limit(MAX_SAMPLED_KEYS),
         what="sampled keys of a source",
         bound=MAX_SAMPLED_KEYS,
     )
@@ -112,6 +115,11 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
     return SourceKeys(
         num_rows, tuple(predicates), tuple(row_predicates), matches_none=num_rows == 0
     )
+
+
+def _key_of(key: EqualKey, terms: Sequence[Column]) -> Column:
+    """The key of rows of which all terms are true: of others it does not matter, and may fail."""
+    return F.when(reduce(operator.and_, terms), key.source) if terms else key.source
 
 
 def _joined(ranges: Sequence[tuple[Any, Any]], most: int) -> list[tuple[Any, Any]]:

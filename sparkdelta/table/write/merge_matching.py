@@ -20,6 +20,7 @@ from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.predicates import And, Or, Predicate
 from sparkdelta.schema.table_schema import quoted
+from sparkdelta.table.log.known_adds import KnownAdds
 from sparkdelta.table.scan.conditions import deterministic_filter, with_partition_terms
 from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.scan.row_names import RowNames
@@ -40,19 +41,23 @@ from sparkdelta.table.write.merge_frames import (
     with_target_names,
 )
 from sparkdelta.table.write.merge_keys import source_keys
+from sparkdelta.table.write.merge_pairs import (
+    CLAUSE,
+    REPEATED,
+    MergePairs,
+    RowCount,
+    no_pairs,
+    stage_pairs,
+)
 
 OPERATION = "MERGE"
 MATCHED = Clause.MATCHED_UPDATE.rows
 NOT_MATCHED = Clause.NOT_MATCHED_INSERT.rows
 NOT_MATCHED_BY_SOURCE = Clause.NOT_MATCHED_BY_SOURCE_UPDATE.rows
 
-CLAUSE = "sparkdelta:clause"
-"""The index of the clause that acts on a row; null if none does."""
-
 MAX_BROADCAST_BYTES = 64 << 20
 """A source of up to this size is sent to every executor."""
 
-_REPEATED = "repeated"
 _ACTS = f"{quoted(CLAUSE)} IS NOT NULL"
 _MAX_SHOWN = 10
 
@@ -64,8 +69,7 @@ class MergeMatches:
     Attributes
     ----------
     pairs
-        `FILE`, `POSITION`, `SOURCE_ROW` and `CLAUSE` of each row of the table and row of the source
-        that match. Staged.
+        Of each row of the table and row of the source that match. Staged.
     unmatched
         `FILE`, `POSITION` and `CLAUSE` of rows of the table that match no row of the source, where
         a clause acts on them. Staged; None without such clauses.
@@ -82,7 +86,7 @@ class MergeMatches:
         Of the same rows; the second is None without such clauses.
     """
 
-    pairs: DataFrame
+    pairs: MergePairs
     unmatched: DataFrame | None
     new: DataFrame | None
     num_rows: Mapping[int | None, int]
@@ -100,13 +104,18 @@ class MergeMatches:
         return None if self.acting_alone is None else Or((self.matching, self.acting_alone))
 
     @property
-    def files(self) -> DataFrame:
-        """The files that may have these rows, as `Scan.files` gives them with `stats`."""
+    def files(self) -> KnownAdds | DataFrame:
+        """The files that may have these rows, as `touch_files` takes them."""
+        known, alone = self.matching_scan.known, self.scan_alone
+        if known is not None and alone is None:
+            return known
+        if known is not None and alone is not None and alone.known is not None:
+            return known.united(alone.known)
         adds = self.matching_scan.files(with_json=True)
-        if self.scan_alone is None:
+        if alone is None:
             return adds
-        alone = self.scan_alone.files(with_json=True)
-        return adds.unionByName(alone.join(adds.select("path"), "path", "left_anti"))
+        others = alone.files(with_json=True).join(adds.select("path"), "path", "left_anti")
+        return adds.unionByName(others)
 
     @property
     def read(self) -> ReadSet:
@@ -166,22 +175,25 @@ class _Matching:
         scan = self.snapshot.candidates(matching)
         if not keys.matches_none:
             scan = scan.with_known_files(self._all_of([*terms.target, *keys.row_predicates]))
-        found = self._no_pairs() if keys.matches_none else self._pairs(scan)
-        pairs = self.stage.stage_rows(found, "pairs")
+        if keys.matches_none:
+            pairs = no_pairs(self.stage)
+        else:
+            pairs = stage_pairs(self._pairs(scan), self.stage, self.snapshot.version)
         acting_alone = scan_alone = unmatched = new = None
         if self._conditions(NOT_MATCHED_BY_SOURCE):
             acting_alone = self._acting_alone()
             scan_alone = self.snapshot.candidates(acting_alone).with_known_files()
-            unmatched = self.stage.stage_rows(self._unmatched(scan_alone, pairs), "unmatched")
+            unmatched = self.stage.stage_rows(self._unmatched(scan_alone, pairs.rows), "unmatched")
         if self._conditions(NOT_MATCHED):
-            alone = self.source.rows.join(pairs.select(SOURCE_ROW), SOURCE_ROW, "left_anti")
+            alone = self.source.rows.join(pairs.rows.select(SOURCE_ROW), SOURCE_ROW, "left_anti")
             new = alone.select("*", self._clause(NOT_MATCHED)).filter(_ACTS)
-        num_rows = self._num_rows(pairs, unmatched, new, terms.keys)
+        counts = self._row_counts(pairs, unmatched, new, keys.num_rows)
+        self._check_repeated(sum(each.num_repeated for each in counts), pairs, terms.keys)
         return MergeMatches(
             pairs=pairs,
             unmatched=unmatched,
             new=new,
-            num_rows=num_rows,
+            num_rows={each.clause: each.num_rows for each in counts},
             num_source_rows=keys.num_rows,
             matching=matching,
             matching_scan=scan,
@@ -197,10 +209,6 @@ class _Matching:
             source = F.broadcast(source)
         joined = rows.join(source, expression(self.condition))
         return joined.select(FILE, POSITION, SOURCE_ROW, self._clause(MATCHED))
-
-    def _no_pairs(self) -> DataFrame:
-        columns = ", ".join(f"{quoted(name)} LONG" for name in (FILE, POSITION, SOURCE_ROW))
-        return self.stage.spark.createDataFrame([], f"{columns}, {quoted(CLAUSE)} INT")
 
     def _unmatched(self, scan: Scan, pairs: DataFrame) -> DataFrame:
         conditions = list(self._conditions(NOT_MATCHED_BY_SOURCE).values())
@@ -236,10 +244,12 @@ class _Matching:
 
     def _clause(self, rows: str) -> Column:
         """The first of the clauses for such rows whose condition is true."""
-        first = F.lit(None).cast("int")
+        first = F.expr("CAST(NULL AS INT)")
         for index, condition in reversed(self._conditions(rows).items()):
-            is_true = F.lit(True) if condition is None else expression(condition)
-            first = F.when(is_true, F.lit(index)).otherwise(first)
+            number = F.expr(str(index))
+            if condition is not None:
+                number = F.when(expression(condition), number).otherwise(first)
+            first = number
         return first.alias(CLAUSE)
 
     def _terms(self, frame: DataFrame, condition: str | Column) -> MatchTerms:
@@ -268,40 +278,48 @@ class _Matching:
             self.stage.spark, And(tuple(terms)), self.snapshot.configuration
         )
 
-    def _num_rows(
+    def _row_counts(
         self,
-        pairs: DataFrame,
+        pairs: MergePairs,
         unmatched: DataFrame | None,
         new: DataFrame | None,
-        keys: Sequence[EqualKey],
-    ) -> dict[int | None, int]:
-        """The number of rows by clause; raises if the rows of the source are ambiguous."""
-        clause, row = quoted(CLAUSE), quoted(SOURCE_ROW)
-        by_row = pairs.groupBy(FILE, POSITION).agg(
-            F.expr(f"max({clause}) AS {clause}"),
-            F.expr(f"min({row}) AS {row}"),
-            F.expr(f"count(1) > 1 AS {_REPEATED}"),
-        )
-        frames = [by_row.groupBy(CLAUSE).agg(F.expr("count(1)"), F.expr(f"count_if({_REPEATED})"))]
-        frames += [
-            frame.groupBy(CLAUSE).agg(F.expr("count(1)"), F.expr("0L"))
-            for frame in (unmatched, new)
-            if frame is not None
-        ]
-        counts = read_rows(
-            reduce(DataFrame.union, frames),
+        num_source_rows: int,
+    ) -> list[RowCount]:
+        """The numbers of rows by clause; a query counts those that the driver does not know."""
+        known, unknown = [], []
+        if pairs.known is None:
+            counts = (F.expr("count(1)"), F.expr(f"count_if({REPEATED})"))
+            unknown.append(pairs.by_row.groupBy(CLAUSE).agg(*counts))
+        else:
+            known += pairs.known_counts
+        others = [] if unmatched is None else [unmatched]
+        if new is not None:
+            index, condition = next(iter(self._conditions(NOT_MATCHED).items()))
+            if condition is None and pairs.known is not None:
+                known.append(RowCount(index, num_source_rows - pairs.num_source_rows))
+            else:
+                others.append(new)
+        unknown += [rows.groupBy(CLAUSE).agg(F.expr("count(1)"), F.expr("0L")) for rows in others]
+        if not unknown:
+            return known
+        found = read_rows(
+            reduce(DataFrame.union, unknown),
             what="rows of a merge by clause",
             bound=len(self.clauses) + 1,
             version=self.snapshot.version,
         )
-        num_repeated = sum(row[2] for row in counts)
+        return known + [RowCount(*row) for row in found]
+
+    def _check_repeated(
+        self, num_repeated: int, pairs: MergePairs, keys: Sequence[EqualKey]
+    ) -> None:
+        """Refuse rows of the table that match several rows of the source."""
         if num_repeated and not self._allows_repeated():
             raise MultipleSourceRowsError(
                 path=self.snapshot.path,
                 num_rows=num_repeated,
-                keys=self._shown_keys(by_row.filter(_REPEATED), keys),
+                keys=self._shown_keys(pairs.by_row.filter(REPEATED), keys),
             )
-        return {row[0]: row[1] for row in counts}
 
     def _shown_keys(self, repeated: DataFrame, keys: Sequence[EqualKey]) -> list[str]:
         """The keys of some of these rows, as text."""

@@ -14,13 +14,13 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from sparkdelta.frames.rows.assigned_rows import assigned_rows
 from sparkdelta.frames.rows.conformed_rows import retyped_rows
 from sparkdelta.protocol.change_types import CHANGE_TYPE, ChangeType
 from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.staging import Staging
-from sparkdelta.table.write.assignments import with_assignments
 from sparkdelta.table.write.change_files import (
     ChangeFiles,
     with_change_type,
@@ -38,7 +38,8 @@ from sparkdelta.table.write.merge_frames import (
     target_names,
     with_target_names,
 )
-from sparkdelta.table.write.merge_matching import CLAUSE, MergeMatches
+from sparkdelta.table.write.merge_matching import MergeMatches
+from sparkdelta.table.write.merge_pairs import CLAUSE
 from sparkdelta.table.write.new_files import NewFiles
 from sparkdelta.table.write.row_changes import ChangeWriter
 from sparkdelta.table.write.staged_rows import computed_once
@@ -146,7 +147,7 @@ class MergedRows:
         """The new rows, which have no ids yet, and the columns that they get their values from."""
         assert self.matches.new is not None
         rows, matched = self._conformed(self.matches.new, Clause.NOT_MATCHED_INSERT, ())
-        nothing = {name: F.lit(None).cast("long") for name in self.writer.file_columns}
+        nothing = {name: F.expr("CAST(NULL AS LONG)") for name in self.writer.file_columns}
         if self._writes_changes:
             nothing[_BEFORE] = F.lit(None).cast(as_nullable(self.writer.snapshot.schema))
         return rows.withColumns(nothing) if nothing else rows, matched
@@ -167,10 +168,12 @@ class MergedRows:
             each.assignments for each in clauses.values() if each.assignments is not None
         ]
         cases = " ".join(f"WHEN {index} THEN {n}" for n, index in enumerate(clauses))
-        rows = rows.select("*", F.expr(f"CASE {quoted(CLAUSE)} {cases} END").alias(_ASSIGNMENTS))
-        number = _ASSIGNMENTS if len(assignments) > 1 else None
+        number = None
+        if len(assignments) > 1:
+            number = _ASSIGNMENTS
+            rows = rows.selectExpr("*", f"CASE {quoted(CLAUSE)} {cases} END AS {quoted(number)}")
         own = self.writer.snapshot.schema.names
-        assigned = with_assignments(
+        assigned = assigned_rows(
             rows,
             table.schema,
             assignments,
@@ -216,7 +219,7 @@ class MergedRows:
         and, if they are matched, `SOURCE_ROW`.
         """
         matches, is_matched = self.matches, kind.is_matched
-        acted = matches.pairs if is_matched else matches.unmatched
+        acted = matches.pairs.rows if is_matched else matches.unmatched
         scan = matches.matching_scan if is_matched else matches.scan_alone
         assert acted is not None
         assert scan is not None

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
@@ -25,24 +26,22 @@ from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import DataFileNotReadError, DriverReadTooLargeError
-from sparkdelta.frames.commit.commit_lines import add_fields
-from sparkdelta.frames.log.file_keys import absolute_path, plain_path
 from sparkdelta.frames.rows.row_positions import ROW_INDEX, file_key, position_words
-from sparkdelta.protocol.file_actions import AddFile
+from sparkdelta.protocol.file_actions import AddFile, RemoveFile
 from sparkdelta.protocol.file_paths import resolve
 from sparkdelta.protocol.log_files import LOG_DIRECTORY, data_directory
 from sparkdelta.protocol.roaring_bitmaps import chunks_of_rows
 from sparkdelta.protocol.table_properties import max_deleted_share as table_share
-from sparkdelta.schema.action_schemas import ADD as ADD_TYPE
 from sparkdelta.schema.checkpoint_schema import STATS_PARSED
-from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.parquet import WRITE_OPTIONS
+from sparkdelta.table.log.known_adds import KnownAdds, keyed_adds
 from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.orphans import report_orphans
 from sparkdelta.table.write.rewriting import remove_actions
+from sparkdelta.table.write.touched_actions import action_rows, adds_before, new_actions
 from sparkdelta.table.write.touched_rows import rewritten_files
 from sparkdelta.workers.deletion_vector_writer import (
     ADD,
@@ -54,10 +53,8 @@ from sparkdelta.workers.deletion_vector_writer import (
     NUM_RECORDS,
     OUTCOME,
     SIZE,
-    STATS,
     TOUCHED,
     TOUCHED_ARROW,
-    VECTOR,
     WORD,
     DeletionVectorWriter,
     Outcome,
@@ -101,10 +98,12 @@ class TouchedFiles:
 
     Attributes
     ----------
+    adds, removes
+        A remove of each file, and an add of those that get a deletion vector, where the driver
+        knows them one by one.
     actions
-        Columns `remove` and `add`, one of them in each row: a remove of each file, and an add of
-        those that get a deletion vector. Deterministic, and may be evaluated repeatedly; None
-        without files.
+        The same of other files, in columns `remove` and `add`, one of them in each row.
+        Deterministic, and may be evaluated repeatedly; None without such files.
     deleted
         `TOUCHED` of the files, for `table.write.touched_rows`; None if whole files are removed. Of
         use as long as the staging directory.
@@ -127,8 +126,10 @@ class TouchedFiles:
         New deletion vectors; vectors that were there before; those of them that got a new one.
     """
 
+    adds: tuple[AddFile, ...] = ()
+    removes: tuple[RemoveFile, ...] = ()
     actions: DataFrame | None = None
-    deleted: DataFrame | None = None
+    deleted: pa.Table | DataFrame | None = None
     rewritten: pa.Table | DataFrame | None = None
     paths: tuple[str, ...] | None = ()
     num_files: int = 0
@@ -194,11 +195,11 @@ def keyed_positions(rows: DataFrame) -> DataFrame:
 
 def touch_files(
     snapshot: Snapshot,
-    positions: DataFrame,
+    positions: pa.Table | DataFrame,
     stage: Staging,
     *,
     max_deleted_share: float | None = None,
-    adds: DataFrame | None = None,
+    adds: KnownAdds | DataFrame | None = None,
     num_staged: int | None = None,
 ) -> TouchedFiles:
     """Write the deletion vectors of rows to delete, into a directory of their own.
@@ -208,14 +209,14 @@ def touch_files(
     Parameters
     ----------
     positions
-        As `keyed_positions` gives them; rows may repeat.
+        As `keyed_positions` gives them; a table if the driver has them. Rows may repeat.
     max_deleted_share
         See `protocol.table_properties.max_deleted_share`; by default, that of the table.
     stage
         A directory for what is of use until the commit.
     adds
-        The files that may have such rows, as `Scan.files` gives them with `stats`;
-        by default, all of the table.
+        The files that may have such rows; a DataFrame as `Scan.files` gives it with `stats`. By
+        default, all of the table.
     num_staged
         The number of positions, if they are staged; by default, they are evaluated once.
 
@@ -247,7 +248,7 @@ class _Touching:
     snapshot: Snapshot
     stage: Staging
     max_deleted_share: float
-    adds: DataFrame
+    adds: KnownAdds | DataFrame
     directory: str
 
     @property
@@ -255,8 +256,10 @@ class _Touching:
         """The absolute path of `directory`."""
         return f"{self.snapshot.path}/{self.directory}"
 
-    def result(self, positions: DataFrame, num_staged: int | None) -> TouchedFiles:
-        if num_staged is not None:
+    def result(self, positions: pa.Table | DataFrame, num_staged: int | None) -> TouchedFiles:
+        if isinstance(positions, pa.Table):
+            num_bytes, num_files = positions.num_rows * _POSITION_BYTES, 1
+        elif num_staged is not None:
             num_bytes, num_files = num_staged * _POSITION_BYTES, 1
         else:
             entries = self.stage.write_parquet(positions, "positions", WRITE_OPTIONS)
@@ -264,19 +267,20 @@ class _Touching:
             num_bytes, num_files = sum(entry.size_bytes for entry in entries), len(entries)
         table = self._by_driver(positions, num_bytes, num_files)
         if table is None:
+            if isinstance(positions, pa.Table):
+                positions = local_frame(self.stage.spark, positions, _POSITIONS)
             return self._by_executors(positions, num_bytes)
-        return self._touched(local_frame(self.stage.spark, table, TOUCHED), table)
+        return self._touched(table)
 
-    def _by_driver(self, staged: DataFrame, num_bytes: int, num_files: int) -> pa.Table | None:
+    def _by_driver(
+        self, positions: pa.Table | DataFrame, num_bytes: int, num_files: int
+    ) -> pa.Table | None:
         """`TOUCHED`, written by the driver; None if it is too much for it."""
         files, limits = self._driver_files()
         if num_bytes > limits.positions * _POSITION_BYTES or num_files > limits.files:
             return None
         try:
-            rows = read_table(
-                staged, what="positions of rows to delete", bound=limits.positions,
-                version=self.snapshot.version,
-            )  # fmt: skip
+            rows = self._read_positions(positions, limits.positions)
         except DriverReadTooLargeError:
             return None
         keys = rows[FILE_KEY].to_numpy()
@@ -297,27 +301,42 @@ class _Touching:
         )
         return pa.Table.from_pylist(list(self._writer(files).write(touched)), TOUCHED_ARROW)
 
+    def _read_positions(self, positions: pa.Table | DataFrame, bound: int) -> pa.Table:
+        if isinstance(positions, pa.Table):
+            return positions
+        return read_table(
+            positions,
+            what="positions of rows to delete",
+            bound=bound,
+            version=self.snapshot.version,
+        )
+
     def _adds_by_key(self, keys: Sequence[int]) -> dict[int, str]:
         """The add actions of files as JSON, by the keys of their paths."""
         if not keys:
             return {}
-        adds = self._adds().filter(f"{FILE_KEY} IN ({', '.join(f'{key}L' for key in keys)})")
-        rows = read_rows(
-            adds,
-            what="touched files",
-            bound=2 * len(keys),
-            version=self.snapshot.version,
-        )
-        found = {row[FILE_KEY]: row[ADD] for row in rows}
-        if len(rows) != len(keys) or len(found) != len(keys):
-            files = [AddFile.from_dict(json.loads(row[ADD])).path for row in rows]
+        if isinstance(self.adds, KnownAdds):
+            texts = self.adds.texts
+        else:
+            wanted = ", ".join(f"{key}L" for key in keys)
+            texts = read_table(
+                self._keyed_adds(self.adds).filter(f"{FILE_KEY} IN ({wanted})"),
+                what="touched files",
+                bound=2 * len(keys),
+                version=self.snapshot.version,
+            )
+        texts = texts.filter(pc.is_in(texts[FILE_KEY], pa.array(keys, pa.int64())))
+        found = dict(zip(texts[FILE_KEY].to_pylist(), texts[ADD].to_pylist(), strict=True))
+        if texts.num_rows != len(keys) or len(found) != len(keys):
+            files = [AddFile.from_dict(json.loads(add)).path for add in texts[ADD].to_pylist()]
             raise DataFileNotReadError(files=files, version=self.snapshot.version)
         return found
 
     def _by_executors(self, staged: DataFrame, num_bytes: int) -> TouchedFiles:
         nothing = F.lit(None)
         keys = staged.select(FILE_KEY).distinct()
-        adds = self._adds().join(keys, FILE_KEY, "left_semi")
+        adds = self.adds.frame if isinstance(self.adds, KnownAdds) else self.adds
+        adds = self._keyed_adds(adds).join(keys, FILE_KEY, "left_semi")
         words = position_words(staged)
         rows = words.select(FILE_KEY, nothing.cast("string").alias(ADD), WORD, BITS).unionByName(
             adds.select(
@@ -343,16 +362,13 @@ class _Touching:
                 version=self.snapshot.version,
             )
         except DriverReadTooLargeError:
-            table = None
-        return self._touched(frame, table)
+            return self._touched(frame)
+        return self._touched(table)
 
-    def _adds(self) -> DataFrame:
+    def _keyed_adds(self, adds: DataFrame) -> DataFrame:
         """FILE_KEY and ADD of the files that may have the rows."""
-        root = self.snapshot.path
-        fields = add_fields(self.snapshot.configuration.statistics)
-        file = absolute_path("path", table_root=root)
-        adds = self.adds.selectExpr(f"{file} AS file", f"to_json({fields}) AS {ADD}")
-        return adds.selectExpr(f"{file_key(plain_path('file'))} AS {FILE_KEY}", ADD)
+        statistics = self.snapshot.configuration.statistics
+        return keyed_adds(adds, table_root=self.snapshot.path, statistics=statistics)
 
     def _driver_files(self) -> tuple[StoredFiles, _Limits]:
         """The table's files as the driver reaches them, and how much it does by itself."""
@@ -374,32 +390,32 @@ class _Touching:
             version=self.snapshot.version,
         )
 
-    def _touched(self, frame: DataFrame, table: pa.Table | None) -> TouchedFiles:
+    def _touched(self, found: pa.Table | DataFrame) -> TouchedFiles:
         """The result.
 
         Parameters
         ----------
-        frame
-            `TOUCHED`.
-        table
-            The same; None if it is too much for the driver.
+        found
+            `TOUCHED`; a DataFrame if it is too much for the driver.
         """
-        if table is not None and not table.num_rows:
-            return TouchedFiles()
-        totals = self._totals(frame, table)
+        if isinstance(found, pa.Table):
+            if not found.num_rows:
+                return TouchedFiles()
+            before = adds_before(found)
+            adds, removes = new_actions(found, before)
+            paths = tuple(resolve(self.snapshot.path, add.path) for add in before)
+            known = TouchedFiles(adds=adds, removes=removes, paths=paths)
+        else:
+            known = TouchedFiles(actions=action_rows(found), paths=None)
+        totals = self._totals(found)
         removed, kept, rewritten = (
             totals.get(outcome.value, _NO_FILES)
             for outcome in (Outcome.REMOVED, Outcome.VECTOR, Outcome.REWRITTEN)
         )
-        paths = None
-        if table is not None:
-            adds = (AddFile.from_dict(json.loads(text)) for text in table[ADD].to_pylist())
-            paths = tuple(resolve(self.snapshot.path, add.path) for add in adds)
-        return TouchedFiles(
-            actions=_actions(frame),
-            deleted=frame,
-            rewritten=rewritten_files(self.snapshot, frame, rewritten.files),
-            paths=paths,
+        return replace(
+            known,
+            deleted=found,
+            rewritten=rewritten_files(self.snapshot, found, rewritten.files),
             num_files=removed.files + kept.files + rewritten.files,
             num_rows=removed.deleted + kept.deleted + rewritten.deleted,
             num_file_rows=sum(each.deleted + each.left for each in totals.values()),
@@ -413,20 +429,20 @@ class _Touching:
             directory=self.target if kept.files else None,
         )
 
-    def _totals(self, frame: DataFrame, table: pa.Table | None) -> dict[str, _Totals]:
+    def _totals(self, found: pa.Table | DataFrame) -> dict[str, _Totals]:
         """The totals of each outcome."""
-        if table is not None:
+        if isinstance(found, pa.Table):
             sums = [(name, "sum") for name in (SIZE, NUM_DELETED, NUM_LEFT, HAD_VECTOR)]
-            grouped = table.group_by(OUTCOME).aggregate([([], "count_all"), *sums])
+            grouped = found.group_by(OUTCOME).aggregate([([], "count_all"), *sums])
             rows = grouped.select([OUTCOME, "count_all", *(f"{n}_sum" for n, _ in sums)])
             return {row[OUTCOME]: _Totals(*list(row.values())[1:]) for row in rows.to_pylist()}
-        totals = frame.groupBy(OUTCOME).agg(
+        totals = found.groupBy(OUTCOME).agg(
             F.count("*"), F.sum(SIZE), F.sum(NUM_DELETED), F.sum(NUM_LEFT), F.count_if(HAD_VECTOR)
         )
-        found = read_rows(
+        rows = read_rows(
             totals, what="totals of touched files", bound=3, version=self.snapshot.version
         )
-        return {row[0]: _Totals(*row[1:]) for row in found}
+        return {row[0]: _Totals(*row[1:]) for row in rows}
 
 
 class _Totals(NamedTuple):
@@ -440,20 +456,3 @@ class _Totals(NamedTuple):
 
 
 _NO_FILES = _Totals(0, 0, 0, 0, 0)
-
-
-def _actions(touched: DataFrame) -> DataFrame:
-    """The actions of `TOUCHED`, in columns `remove` and `add`.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
-    """
-    parsed = touched.selectExpr(
-        f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}", VECTOR, STATS, NUM_RECORDS
-    )
-    changed = {"dataChange": "TRUE", "stats": STATS, "deletionVector": VECTOR}
-    fields = ", ".join(f"{changed.get(n, f'{ADD}.{n}')} AS {n}" for n in ADD_TYPE.names)
-    adds = parsed.filter(f"{STATS} IS NOT NULL").selectExpr(f"struct({fields}) AS add")
-    removes = remove_actions(parsed.select(f"{ADD}.*", NUM_RECORDS), num_records=NUM_RECORDS)
-    return removes.unionByName(adds, allowMissingColumns=True)

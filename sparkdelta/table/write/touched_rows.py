@@ -7,24 +7,39 @@ PROTOCOL.md#deletion-vectors
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_table
+from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.frames.log.file_keys import absolute_path
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
+from sparkdelta.protocol.file_actions import AddFile
 from sparkdelta.schema.action_schemas import ADD as ADD_TYPE
 from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.table.scan.change_scan import entry_scan
+from sparkdelta.table.scan.known_files import known_files
 from sparkdelta.table.scan.request import CHANGE_KIND, MetadataColumn, partition_column
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
 from sparkdelta.table.snapshot import Snapshot
-from sparkdelta.workers.deletion_vector_writer import ADD, NUM_RECORDS, OUTCOME, VECTOR, Outcome
+from sparkdelta.workers.deletion_vector_writer import (
+    ADD,
+    NUM_RECORDS,
+    OUTCOME,
+    TOUCHED,
+    VECTOR,
+    Outcome,
+)
 from sparkdelta.workers.split_rows import ONLY
 
 
 def rewritten_files(
-    snapshot: Snapshot, touched: DataFrame, count: int
+    snapshot: Snapshot, touched: pa.Table | DataFrame, count: int
 ) -> pa.Table | DataFrame | None:
     """The files to rewrite with all deleted rows in their deletion vectors, as `Scan.rows_of` takes
     them; None if there are none.
@@ -35,12 +50,15 @@ def rewritten_files(
     Parameters
     ----------
     touched
-        `TOUCHED`.
+        `TOUCHED`; a table if the driver knows them.
     count
         The number of files to rewrite.
     """
     if not count:
         return None
+    if isinstance(touched, pa.Table):
+        rewritten = touched.filter(pc.equal(touched[OUTCOME], Outcome.REWRITTEN.value))
+        return snapshot.scan().not_shuffled(_known_files(snapshot, rewritten))
     rewritten = touched.filter(F.col(OUTCOME) == Outcome.REWRITTEN.value)
     files = _files(snapshot, rewritten, F.col(VECTOR).alias("deletionVector"))
     if count > MAX_DRIVER_FILES:
@@ -53,7 +71,7 @@ def rewritten_files(
 
 def deleted_rows(
     snapshot: Snapshot,
-    touched: DataFrame,
+    touched: pa.Table | DataFrame,
     count: int,
     *metadata_columns: MetadataColumn,
     scan: Scan | None = None,
@@ -64,12 +82,14 @@ def deleted_rows(
     Parameters
     ----------
     touched
-        `TOUCHED`.
+        `TOUCHED`; a table if the driver knows them.
     count
         The number of files.
     scan
         Of these rows; by default, of the whole table.
     """
+    if isinstance(touched, pa.Table):
+        touched = local_frame(snapshot.log.spark, touched, TOUCHED)
     scan = entry_scan(snapshot.scan() if scan is None else scan)
     return scan.rows_of(_files_of_deleted_rows(snapshot, touched, count), *metadata_columns)
 
@@ -90,6 +110,24 @@ def _files_of_deleted_rows(
         return files
     return read_table(
         files, what="files of deleted rows", bound=MAX_DRIVER_FILES, version=snapshot.version
+    )
+
+
+def _known_files(snapshot: Snapshot, touched: pa.Table) -> pa.Table:
+    """The columns that scans need of each file, with all its deleted rows in its vector."""
+    return known_files(
+        [
+            replace(
+                AddFile.from_dict(json.loads(row[ADD])),
+                deletion_vector=DeletionVectorDescriptor.from_dict(row[VECTOR]),
+                stats=json.dumps({NUM_RECORDS: row[NUM_RECORDS]}),
+            )
+            for row in touched.select([ADD, VECTOR, NUM_RECORDS]).to_pylist()
+        ],
+        snapshot.configuration,
+        snapshot.path,
+        has_vectors=True,
+        tracks_rows=True,
     )
 
 
