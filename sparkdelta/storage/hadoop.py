@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from py4j.java_gateway import JavaClass, JVMView
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +20,30 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from sparkdelta.exceptions import FileSystemNotFoundError, StorageError
 from sparkdelta.storage.parquet import WRITE_OPTIONS, WRITE_SETTINGS, committer_settings
+
+
+class JavaNames:
+    """Packages of a JVM, whose attributes are its classes and other packages.
+
+    py4j asks the JVM for each part of ``org.apache.spark``, and the JVM searches all JARs for a
+    class of that name. Here the case of a name tells what it is.
+    """
+
+    def __init__(self, view: JVMView, package: str = "") -> None:
+        self._view = view
+        self._package = package
+
+    def __getattr__(self, name: str) -> Any:
+        if not name[0].isupper():
+            return JavaNames(self._view, f"{self._package}{name}.")
+        if not self._package:
+            return getattr(self._view, name)  # a class that PySpark has imported
+        return JavaClass(f"{self._package}{name}", self._view._gateway_client)
+
+
+def jvm_of(spark: SparkSession) -> Any:
+    """Return the packages of a session's JVM."""
+    return JavaNames(spark._jvm)
 
 
 def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> str:
@@ -32,7 +57,7 @@ def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> s
     StorageError
         The path is malformed, or its file system cannot be initialized.
     """
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     with storage_errors(path):
         try:
             here = hadoop_path(spark, path)
@@ -94,7 +119,7 @@ def _problem(error: object) -> str:
 
 def hadoop_path(spark: SparkSession, path: str) -> Any:
     """Return Hadoop's `Path` of a decoded path."""
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     return jvm.org.apache.hadoop.fs.Path(path)
 
 
@@ -148,7 +173,7 @@ def write_parquet(
         Settings of this write only.
     """
     spark = rows.sparkSession
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     gateway: Any = spark.sparkContext._gateway
     sibling = spark._jsparkSession.cloneSession()
     sibling_conf = sibling.conf()
@@ -170,7 +195,7 @@ def rows_in(rows: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
     """Yield the same rows in another session of the application, which is the active session
     meanwhile.
     """
-    jvm: Any = session._jvm
+    jvm = jvm_of(session)
     with same_active_session(session):
         jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
         yield moved_rows(rows, session)
@@ -179,7 +204,7 @@ def rows_in(rows: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
 @contextmanager
 def same_active_session(spark: SparkSession) -> Iterator[None]:
     """Restore the active session of the thread after a block."""
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     sessions = jvm.org.apache.spark.sql.classic.SparkSession
     before = sessions.getActiveSession()
     try:
@@ -193,7 +218,7 @@ def same_active_session(spark: SparkSession) -> Iterator[None]:
 
 def clear_active_session(spark: SparkSession) -> None:
     """Clear the active session of the thread."""
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     jvm.org.apache.spark.sql.classic.SparkSession.clearActiveSession()
 
 
@@ -259,7 +284,7 @@ _USER_FUNCTIONS = frozenset(
 
 def moved_rows(rows: DataFrame, session: SparkSession) -> DataFrame:
     """Return the same rows as a DataFrame of another session of the application."""
-    jvm: Any = session._jvm
+    jvm = jvm_of(session)
     plan = rows._jdf.queryExecution().analyzed()
     moved = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
     return ClassicDataFrame(moved, session)

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.storage.hadoop import jvm_of
 
 
 def reader_state(reader: Any) -> dict[str, Any]:
@@ -91,7 +92,7 @@ def is_clone(spark: SparkSession, of: SparkSession) -> bool:
 
 def has_class(spark: SparkSession, name: str) -> bool:
     """True if the session's class loader finds a class."""
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     return loader.getResource(f"{name.replace('.', '/')}.class") is not None
 

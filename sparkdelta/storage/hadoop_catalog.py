@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.storage.hadoop import jvm_of
 
 SESSION_CATALOG = "spark_catalog"
 
@@ -37,7 +38,7 @@ def table_location(spark: SparkSession, name: Sequence[str], provider: str) -> s
     its_provider = table.provider()
     if not its_provider.isDefined() or str(its_provider.get()).lower() != provider:
         return None
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     return str(jvm.org.apache.hadoop.fs.Path(table.location()).toString())
 
 
@@ -64,7 +65,7 @@ def free_location(spark: SparkSession, name: Sequence[str]) -> str:
     if catalog.tableExists(identifier):
         problem = f"{shown} is a table of another format, or a view"
         raise InvalidArgumentError(argument="name", problem=problem)
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     return str(jvm.org.apache.hadoop.fs.Path(catalog.defaultTablePath(identifier)).toString())
 
 
@@ -72,7 +73,7 @@ def register_table(
     spark: SparkSession, name: Sequence[str], location: str, provider: str, *, is_managed: bool
 ) -> None:
     """Add a table without columns, which its log has, to the session catalog."""
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     catalog, package = _catalog(spark), jvm.org.apache.spark.sql.catalyst.catalog
     some, types = jvm.scala.Option.apply, package.CatalogTableType
     uri = jvm.org.apache.hadoop.fs.Path(location).toUri()
@@ -103,7 +104,7 @@ def rename_table(spark: SparkSession, name: Sequence[str], new_name: Sequence[st
     InvalidArgumentError
         The new name is taken, or is in another database or catalog.
     """
-    catalog, jvm = _catalog(spark), cast(Any, spark._jvm)
+    catalog, jvm = _catalog(spark), jvm_of(spark)
     old = catalog.qualifyIdentifier(_identifier(spark, _in_session_catalog(spark, name)))
     database, new = old.database(), _in_session_catalog(spark, new_name)
     if not new or (len(new) == 2 and new[0].lower() != database.get().lower()):
@@ -118,7 +119,7 @@ def rename_table(spark: SparkSession, name: Sequence[str], new_name: Sequence[st
 
 def move_table(spark: SparkSession, name: Sequence[str], location: str) -> None:
     """Give a table another location; no file is moved."""
-    catalog, jvm = _catalog(spark), cast(Any, spark._jvm)
+    catalog, jvm = _catalog(spark), jvm_of(spark)
     identifier = _identifier(spark, _in_session_catalog(spark, name))
     table, uri = catalog.getTableMetadata(identifier), jvm.org.apache.hadoop.fs.Path(location)
     storage = _with_defaults(table.storage(), "copy", jvm.scala.Option.apply(uri.toUri()))
@@ -154,6 +155,6 @@ def _in_session_catalog(spark: SparkSession, name: Sequence[str]) -> Sequence[st
 
 
 def _identifier(spark: SparkSession, name: Sequence[str]) -> Any:
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     database = jvm.scala.Option.apply(name[0] if len(name) == 2 else None)
     return jvm.org.apache.spark.sql.catalyst.TableIdentifier(name[-1], database)

@@ -29,6 +29,7 @@ from sparkdelta.exceptions import DeltaError
 from sparkdelta.storage.hadoop import (
     hadoop_path,
     have_user_functions,
+    jvm_of,
     node_classes,
     same_active_session,
     storage_errors,
@@ -74,7 +75,7 @@ def late_rows(spark: SparkSession, listing: SparkSession, wanted: LateRelation) 
 
 def problem_of_callbacks(spark: SparkSession, listing: SparkSession) -> str | None:
     """Return the reason why Spark cannot ask Python for files; None if it can."""
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     try:
         methods = jvm.java.lang.Class.forName(_INTERFACE).getMethods()
         names = {str(method.getName()) for method in methods}
@@ -91,7 +92,7 @@ def problem_of_callbacks(spark: SparkSession, listing: SparkSession) -> str | No
 
 
 def _relation(spark: SparkSession, listing: SparkSession, wanted: LateRelation) -> Any:
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     gateway: Any = spark.sparkContext._gateway
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # PySpark's
     _let_errors_pass(gateway)
@@ -158,7 +159,7 @@ def _answer(method: _Method) -> _Method:
 
 def _to_raise(spark: SparkSession, error: BaseException) -> _CallbackError:
     """Return an error as an unchecked exception of the JVM, whose text is the error's."""
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     gateway: Any = spark.sparkContext._gateway
     cause = _java_exception(error)
     if cause is not None and any(is_instance_of(gateway, cause, kind) for kind in _UNCHECKED):
@@ -207,7 +208,7 @@ class _FileIndex:
         implements = (_INTERFACE,)
 
     def __init__(self, spark: SparkSession, listing: SparkSession, wanted: LateRelation) -> None:
-        jvm: Any = listing._jvm
+        jvm = jvm_of(listing)
         self.jvm = jvm
         self.listing = listing
         self.sibling = scan_session(spark, by_id=has_field_ids(wanted.schema))

@@ -20,6 +20,7 @@ from sparkdelta.storage.hadoop import (
     hadoop_configuration,
     hadoop_path,
     is_not_found,
+    jvm_of,
     storage_errors,
     texts,
 )
@@ -88,7 +89,7 @@ class HadoopFiles:
             raise FileNotFoundError(errno.ENOENT, "no such data file", path)
         with storage_errors(path):
             stream = self._file_system(path).open(hadoop_path(self.spark, path))
-        return pa.PythonFile(_HadoopFile(self.spark._jvm, stream, size), mode="r")
+        return pa.PythonFile(_HadoopFile(jvm_of(self.spark), stream, size), mode="r")
 
     def create(self, path: str) -> pa.NativeFile:
         """Create a file at an absolute, decoded path and open it for writing."""
@@ -164,7 +165,7 @@ def _children(spark: SparkSession, system: Any, directory: str) -> list[Listed]:
             statuses = system.listStatus(hadoop_path(spark, directory))
     except FileNotFoundError:
         return []
-    return listed(spark._jvm, statuses)
+    return listed(jvm_of(spark), statuses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,7 @@ class HadoopTableFiles:
         paths = [self._path(relative_path(self.table_root, path)) for path in (source, target)]
         if self.stat(source) is None:
             raise FileNotFoundError(errno.ENOENT, "no such file", source)
-        jvm: Any = self.spark._jvm
+        jvm = jvm_of(self.spark)
         system, configuration = self._file_system(), hadoop_configuration(self.spark, {})
         copy = jvm.org.apache.hadoop.fs.FileUtil.copy
         with storage_errors(self.table_root):

@@ -18,6 +18,7 @@ from sparkdelta.storage.hadoop import (
     hadoop_configuration,
     hadoop_path,
     is_not_found,
+    jvm_of,
     storage_errors,
 )
 from sparkdelta.storage.hadoop_files import HadoopTableFiles, listed
@@ -141,7 +142,7 @@ class HadoopLogStore:
         return scheme
 
     def _list(self, name: str, *, directories: bool = False) -> list[FileEntry]:
-        jvm: Any = self.spark._jvm
+        jvm = jvm_of(self.spark)
         directory = self._path(name)
         try:
             with storage_errors(self.table_root):
@@ -156,7 +157,7 @@ class HadoopLogStore:
         return sorted(listing, key=lambda entry: entry.name)
 
     def _read(self, name: str, size: int | None = None) -> bytes:
-        jvm: Any = self.spark._jvm
+        jvm = jvm_of(self.spark)
         path = self._path(name)
         try:
             with storage_errors(self.table_root):
@@ -198,7 +199,7 @@ class HadoopLogStore:
             self._file_system(directory).mkdirs(directory)
 
     def _rename(self, source: str, name: str, *, overwriting: bool) -> None:
-        jvm: Any = self.spark._jvm
+        jvm = jvm_of(self.spark)
         gateway: Any = self.spark.sparkContext._gateway
         path = self._path(name)
         rename = getattr(jvm.org.apache.hadoop.fs, "Options$Rename")

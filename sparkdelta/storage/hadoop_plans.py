@@ -12,7 +12,7 @@ from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from sparkdelta.schema.table_schema import quoted
-from sparkdelta.storage.hadoop import texts
+from sparkdelta.storage.hadoop import jvm_of, texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def rows_matching(
     session
         The JVM session that evaluates them.
     """
-    jvm: Any = rows.sparkSession._jvm
+    jvm = jvm_of(rows.sparkSession)
     plan = rows._jdf.queryExecution().analyzed()
     if filters:
         condition = joined(jvm, filters)
@@ -123,7 +123,7 @@ def joined(jvm: Any, filters: Sequence[Any]) -> Any:
 def _standing_for(rows: DataFrame, attributes: Mapping[int, Any]) -> DataFrame:
     """Return rows some of whose columns, by their number, stand for other attributes."""
     spark = rows.sparkSession
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     none = getattr(getattr(jvm.scala, "None$"), "MODULE$")
     nothing = _scala_sequence(jvm, [])
     catalyst = jvm.org.apache.spark.sql.catalyst
@@ -184,7 +184,7 @@ def _term(expression: Any, sets: list[Any], frame: DataFrame) -> ConditionTerm:
 
 
 def _column(expression: Any, frame: DataFrame) -> Column:
-    jvm: Any = frame.sparkSession._jvm
+    jvm = jvm_of(frame.sparkSession)
     return ClassicColumn(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
 

@@ -19,7 +19,14 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
-from sparkdelta.storage.hadoop import hadoop_path, moved_rows, sequence, storage_errors, texts
+from sparkdelta.storage.hadoop import (
+    hadoop_path,
+    jvm_of,
+    moved_rows,
+    sequence,
+    storage_errors,
+    texts,
+)
 from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
 
 _SEPARATOR = "\x1f"
@@ -71,7 +78,7 @@ def read_files(
     schema: StructType | None,
 ) -> DataFrame:
     """Return a DataFrame of files read by one of Spark's public sources."""
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     reader = scan_session(spark, by_id=False).read().format(source)
     if schema is not None:
         reader = reader.schema(java_schema_of(jvm, schema))
@@ -108,7 +115,7 @@ def parquet_relation(
     is_streaming
         True if the rows are a batch of a stream.
     """
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     datasources = jvm.org.apache.spark.sql.execution.datasources
     sibling = scan_session(spark, by_id=has_field_ids(schema))
     java_schema = java_schema_of(jvm, schema)
@@ -210,7 +217,7 @@ def hidden_parquet_relation(
     FileNotFoundError
         A file does not exist; `filename` is its path.
     """
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     datasources = jvm.org.apache.spark.sql.execution.datasources
     sibling = scan_session(spark, by_id=has_field_ids(schema))
     scala_options = jvm.PythonUtils.toScalaMap({**options, "returning_batch": "false"})
@@ -255,7 +262,7 @@ _ROW_INDEX = "_tmp_metadata_row_index"  # Spark's Parquet reader fills in a colu
 
 def _whole_file(spark: SparkSession, file: str, configuration: Any) -> tuple[str, Any]:
     """Return a file's URI and a scan partition that reads the whole file."""
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     gateway: Any = spark.sparkContext._gateway
     datasources = jvm.org.apache.spark.sql.execution.datasources
     path = hadoop_path(spark, file)

@@ -18,7 +18,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import InvalidArgumentError, StreamNotSupportedError
-from sparkdelta.storage.hadoop import same_active_session
+from sparkdelta.storage.hadoop import jvm_of, same_active_session
 from sparkdelta.storage.stream_source import ReadLimit, StreamSource
 
 _QUERY_ID = "sql.streaming.queryId"
@@ -53,7 +53,7 @@ def stream_frame(spark: SparkSession, source: StreamSource) -> DataFrame:
     ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
     session = spark._jsparkSession
     attributes = _attributes(spark, source.schema)
-    options = [_none(jvm)]
+    options = [_none(spark)]
     unassigned = _class(jvm, "org.apache.spark.sql.catalyst.streaming.Unassigned$")
     if unassigned is not None:  # the name of the source, since Spark 4.2
         options.append(getattr(unassigned, "MODULE$"))
@@ -64,8 +64,8 @@ def stream_frame(spark: SparkSession, source: StreamSource) -> DataFrame:
 
 def _empty_batch(spark: SparkSession, schema: StructType) -> Any:
     """Return a streaming Java DataFrame without rows."""
-    jvm: Any = spark._jvm
-    attributes, none = _attributes(spark, schema), _none(jvm)
+    jvm = jvm_of(spark)
+    attributes, none = _attributes(spark, schema), _none(spark)
     local = jvm.org.apache.spark.sql.catalyst.plans.logical.LocalRelation
     plan = local(attributes, jvm.PythonUtils.toSeq([]), True, none)
     return jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)
@@ -90,8 +90,9 @@ class _Source:
         return _java_schema(self._spark, self._source.schema)
 
     def getDefaultReadLimit(self) -> Any:
-        jvm: Any = self._spark._jvm
-        limits, limit = getattr(jvm, f"{_READING}.ReadLimit"), self._source.limit
+        jvm = jvm_of(self._spark)
+        limits = jvm.org.apache.spark.sql.connector.read.streaming.ReadLimit
+        limit = self._source.limit
         parts = [] if limit.max_files is None else [limits.maxFiles(limit.max_files)]
         parts += [] if limit.max_bytes is None else [limits.maxBytes(limit.max_bytes)]
         if len(parts) == 1:
@@ -156,24 +157,24 @@ def _json(offset: Any) -> str | None:
 
 
 def _frame(spark: SparkSession, plan: Any) -> DataFrame:
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)
     return ClassicDataFrame(rows, spark)
 
 
 def _attributes(spark: SparkSession, schema: StructType) -> Any:
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     types = jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils
     return types.toAttributes(_java_schema(spark, schema))
 
 
 def _java_schema(spark: SparkSession, schema: StructType) -> Any:
-    jvm: Any = spark._jvm
+    jvm = jvm_of(spark)
     return jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
 
 
-def _none(jvm: Any) -> Any:
-    return getattr(getattr(jvm.scala, "None$"), "MODULE$")
+def _none(spark: SparkSession) -> Any:
+    return getattr(getattr(jvm_of(spark).scala, "None$"), "MODULE$")
 
 
 def _execution_class(jvm: Any, name: str) -> Any:

@@ -119,8 +119,14 @@ def _statements(bench: _Bench) -> Measured:
                 spark, spliced, a=read_delta(spark, path), b=read_delta(spark, path, version=0)
             ),
         ),
-        "DESCRIBE HISTORY": (lambda: sql(f"DESCRIBE HISTORY {table}"), delta.history),
-        "DESCRIBE DETAIL": (lambda: sql(f"DESCRIBE DETAIL {table}"), delta.detail),
+        "DESCRIBE HISTORY": (
+            lambda: sql(f"DESCRIBE HISTORY {table}"),
+            lambda: DeltaTable.forPath(spark, path).history(),
+        ),
+        "DESCRIBE DETAIL": (
+            lambda: sql(f"DESCRIBE DETAIL {table}"),
+            lambda: DeltaTable.forPath(spark, path).detail(),
+        ),
         "DELETE of nothing": (
             lambda: sql(f"DELETE FROM {table} WHERE {nothing}"),
             lambda: delta.delete(nothing),
