@@ -152,7 +152,8 @@ def _update(sql: SparkSql, path: str, statement: Update) -> DataFrame:
 def _merge(sql: SparkSql, path: str, statement: Merge) -> DataFrame:
     texts = [[each.condition, *(each.values or {}).values()] for each in statement.actions]
     _check_expressions(sql, "MERGE", statement.condition, *chain(*texts))
-    source = sql.query(f"SELECT * FROM {statement.source}")  # noqa: S608 - the user's own text
+    rows = f"SELECT * FROM {statement.source}"  # noqa: S608 - the user's own text
+    source = sql.query(f"{statement.queries} {rows}")
     if statement.source_alias is not None:
         source = source.alias(statement.source_alias)
     table = _changed_table(sql, path, statement)

@@ -9,18 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from sparkdelta.sql.change_grammar import (
+    CHANGES,
+    common_queries,
+    delete,
+    insert,
+    merge,
+    truncate,
+    update,
+    with_queries,
+)
 from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.statements import (
+    Alter,
     Convert,
-    Delete,
     DescribeColumn,
     DescribeDetail,
     DescribeHistory,
     DescribeTable,
     Generate,
-    Insert,
-    Merge,
-    MergeAction,
     Optimize,
     Refresh,
     Reorg,
@@ -30,9 +37,7 @@ from sparkdelta.sql.statements import (
     ShowPartitions,
     ShowProperties,
     Statement,
-    Truncate,
     Unsupported,
-    Update,
     Vacuum,
 )
 from sparkdelta.sql.table_grammar import (
@@ -43,9 +48,8 @@ from sparkdelta.sql.table_grammar import (
     replace_table,
 )
 from sparkdelta.sql.tokens import Kind
-from sparkdelta.table.write.merge_clauses import Clause
 
-_QUERY = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
+_KINDS_OF_PLANS = ("EXTENDED", "FORMATTED", "CODEGEN", "COST", "LOGICAL")
 
 
 def parse(parser: Parser) -> Statement | None:
@@ -56,179 +60,22 @@ def parse(parser: Parser) -> Statement | None:
     StatementSyntaxError
         It is one of Delta's, and is not understood.
     """
-    for words, rule in _RULES.items():
-        if parser.cursor.takes(words):
-            statement = rule(parser)
-            parser.cursor.expect_end()
-            return statement
-    return None
-
-
-def _delete(parser: Parser) -> Delete:
-    target, alias = parser.table(), parser.alias("WHERE")
-    return Delete(target, alias, parser.condition())
-
-
-def _truncate(parser: Parser) -> Truncate:
-    return Truncate(parser.table())
-
-
-def _update(parser: Parser) -> Update:
-    target, alias = parser.table(), parser.alias("SET")
-    parser.cursor.expect("SET")
-    values = parser.assignments("WHERE")
-    return Update(target, alias, values, parser.condition())
-
-
-def _merge(parser: Parser) -> Merge:
-    cursor = parser.cursor
-    evolves = cursor.takes("WITH SCHEMA EVOLUTION")
-    cursor.expect("INTO")
-    target, alias = parser.table(), parser.alias("USING")
-    cursor.expect("USING")
-    source, source_alias = _source(parser)
-    cursor.expect("ON")
-    condition = cursor.expression("WHEN")
-    actions = []
-    while cursor.takes("WHEN"):
-        actions.append(_merge_action(parser))
-    return Merge(target, alias, source, source_alias, condition, tuple(actions), evolves)
-
-
-def _source(parser: Parser) -> tuple[str, str | None]:
-    """Return the source of a merge with its alias, and the alias, or else the table's name."""
-    cursor, before, last = parser.cursor, None, None
-    start, name = cursor.token, None
-    if start.is_name:
-        name, place = cursor.token.text, 1
-        while cursor.ahead(place).is_symbol(".") and cursor.ahead(place + 1).is_name:
-            name, place = cursor.ahead(place + 1).text, place + 2
-    depth = 0
-    while depth or not cursor.token.is_word("ON"):
-        if cursor.token.kind is Kind.END:
-            raise cursor.error("ON is expected")
-        depth += cursor.token.is_symbol("(") - cursor.token.is_symbol(")")
-        before, last = last, cursor.next()
-    if last is None:
-        raise cursor.error("a table or query is expected")
-    source = cursor.text[start.start : last.end]
-    is_alias = last.is_name and before is not None and not before.is_symbol(".")
-    return source, last.text if is_alias else name
-
-
-def _merge_action(parser: Parser) -> MergeAction:
-    cursor = parser.cursor
-    is_matched = not cursor.takes("NOT")
-    cursor.expect("MATCHED")
-    is_of_table = not is_matched and cursor.takes("BY SOURCE")
-    if not is_matched and not is_of_table:
-        cursor.takes("BY TARGET")
-    condition = cursor.expression("THEN") if cursor.takes("AND") else None
-    cursor.expect("THEN")
-    if not is_matched and not is_of_table:
-        cursor.expect("INSERT")
-        return MergeAction(Clause.NOT_MATCHED_INSERT, condition, _inserted_values(parser))
-    if cursor.takes("DELETE"):
-        of_source, of_both = Clause.NOT_MATCHED_BY_SOURCE_DELETE, Clause.MATCHED_DELETE
-        return MergeAction(of_both if is_matched else of_source, condition, None)
-    cursor.expect("UPDATE SET")
-    if is_matched and cursor.takes("*"):
-        return MergeAction(Clause.MATCHED_UPDATE, condition, None)
-    kind = Clause.MATCHED_UPDATE if is_matched else Clause.NOT_MATCHED_BY_SOURCE_UPDATE
-    return MergeAction(kind, condition, parser.assignments("WHEN"))
-
-
-def _inserted_values(parser: Parser) -> Mapping[str, str] | None:
-    cursor = parser.cursor
-    if cursor.takes("*"):
+    cursor, queries = parser.cursor, ""
+    is_explained = cursor.takes("EXPLAIN")
+    if is_explained and cursor.token.is_word(*_KINDS_OF_PLANS):
+        cursor.next()
+    if cursor.looks_at("WITH"):
+        queries = common_queries(cursor)
+    if (queries or is_explained) and not cursor.token.is_word(*CHANGES):
         return None
-    names = cursor.names()
-    cursor.expect("VALUES")
-    cursor.expect("(")
-    values = [cursor.expression(closing=",")]
-    while cursor.takes(","):
-        values.append(cursor.expression(closing=","))
-    if len(values) != len(names):
-        raise cursor.error(f"{len(names)} values are expected, not {len(values)}")
-    cursor.expect(")")
-    if len(set(names)) != len(names):
-        raise cursor.error("a column is assigned twice")
-    return dict(zip(names, values, strict=True))
-
-
-def _insert(parser: Parser) -> Insert:
-    cursor = parser.cursor
-    evolves = cursor.takes("WITH SCHEMA EVOLUTION")
-    overwrites = cursor.takes("OVERWRITE")
-    if not overwrites:
-        cursor.expect("INTO")
-    cursor.takes("TABLE")
-    target, alias = parser.table(), parser.alias("BY", "PARTITION", "REPLACE", *_QUERY)
-    partition = _partition(parser) if cursor.takes("PARTITION") else {}
-    columns, by_name = None, cursor.takes("BY NAME")
-    if not by_name and cursor.looks_at("(") and not cursor.ahead().is_word(*_QUERY):
-        columns = None if cursor.ahead().is_symbol("(") else cursor.names()
-        by_name = columns is None and cursor.takes("BY NAME")
-    insert = Insert(
-        target=target,
-        query="",
-        alias=alias,
-        columns=columns,
-        by_name=by_name,
-        overwrites=overwrites,
-        partition=partition,
-        evolves=evolves,
-    )
-    if cursor.takes("REPLACE"):
-        insert = _replacing(parser, insert)
-    elif alias is not None:
-        raise cursor.error("REPLACE ON is expected after an alias")
-    if not cursor.token.is_word(*_QUERY) and not cursor.token.is_symbol("("):
-        raise cursor.error("a query is expected")
-    if insert.replace_on is not None and cursor.looks_at("("):
-        return _insert_of_parentheses(parser, insert)
-    return replace(insert, query=cursor.rest())
-
-
-_QUERY_IN_PARENTHESES = tuple(f"( {word}" for word in _QUERY if word != "FROM")  # TRIM(FROM x)
-
-
-def _replacing(parser: Parser, insert: Insert) -> Insert:
-    """Go past what follows REPLACE."""
-    cursor = parser.cursor
-    is_plain = insert.columns is None and not insert.partition and not insert.overwrites
-    if cursor.takes("ON") and is_plain:
-        return replace(insert, replace_on=cursor.expression(*_QUERY, *_QUERY_IN_PARENTHESES))
-    if insert.alias is not None:
-        raise cursor.error("ON is expected")
-    if cursor.takes("USING") and is_plain:
-        return replace(insert, replace_using=cursor.names())
-    cursor.expect("WHERE")
-    return replace(insert, replace_where=cursor.expression(*_QUERY))
-
-
-def _insert_of_parentheses(parser: Parser, insert: Insert) -> Insert:
-    """Go past a query in parentheses, which may have an alias, or be only the first of a union."""
-    cursor = parser.cursor
-    start = cursor.token
-    cursor.in_parentheses()
-    if cursor.token.is_word("AS") or cursor.ahead().kind is Kind.END:
-        return replace(insert, query=cursor.since(start), query_alias=parser.alias())
-    cursor.rest()
-    return replace(insert, query=cursor.since(start))
-
-
-def _partition(parser: Parser) -> Mapping[str, str | None]:
-    cursor, found = parser.cursor, dict[str, str | None]()
-    cursor.expect("(")
-    while True:
-        name = cursor.word()
-        if name.lower() in map(str.lower, found):
-            raise cursor.error(f"{name} is there twice")
-        found[name] = cursor.constant() if cursor.takes("=") else None
-        if not cursor.takes(","):
-            cursor.expect(")")
-            return found
+    for words, rule in _RULES.items():
+        if cursor.takes(words):
+            statement = rule(parser)
+            cursor.expect_end()
+            if is_explained:
+                return Unsupported(statement.target, "EXPLAIN of a change of rows")
+            return with_queries(statement, queries) if queries else statement
+    return None
 
 
 def _optimize(parser: Parser) -> Optimize:
@@ -236,12 +83,7 @@ def _optimize(parser: Parser) -> Optimize:
     target, is_full = parser.table(), cursor.takes("FULL")
     where, columns = parser.condition("ZORDER"), None
     if cursor.takes("ZORDER BY"):
-        if cursor.looks_at("("):
-            columns = cursor.names()
-        else:
-            columns = (cursor.column(),)
-            while cursor.takes(","):
-                columns = (*columns, cursor.column())
+        columns = cursor.names() if cursor.looks_at("(") else cursor.columns()
     return Optimize(target, where, columns, is_full)
 
 
@@ -258,9 +100,11 @@ def _restore(parser: Parser) -> Restore:
     cursor.takes("TABLE")
     target = parser.table()
     cursor.takes("TO")
-    if cursor.takes("VERSION AS OF"):
-        return Restore(target, cursor.number(), None)
-    cursor.expect("TIMESTAMP AS OF")
+    version = parser.version()
+    if version is not None:
+        return Restore(target, version, None)
+    if not parser.takes_time():
+        raise cursor.error("VERSION AS OF or TIMESTAMP AS OF is expected")
     return Restore(target, None, cursor.expression())
 
 
@@ -293,7 +137,7 @@ def _describe(parser: Parser) -> DescribeTable | DescribeColumn | Unsupported:
 
 def _show_partitions(parser: Parser) -> ShowPartitions:
     target = parser.table()
-    partition = _partition(parser) if parser.cursor.takes("PARTITION") else {}
+    partition = parser.partition() if parser.cursor.takes("PARTITION") else {}
     if None in partition.values():
         raise parser.cursor.error("each column of PARTITION needs a value")
     return ShowPartitions(target, partition)
@@ -333,8 +177,13 @@ def _convert(parser: Parser) -> Convert:
 
 def _vacuum(parser: Parser) -> Vacuum:
     cursor = parser.cursor
-    vacuum = Vacuum(target=parser.table())
+    vacuum, seen = Vacuum(target=parser.table()), set[str]()
     while cursor.token.kind is not Kind.END:
+        word = cursor.token.text.upper()
+        clause = "LITE or FULL" if word in ("LITE", "FULL") else word
+        if clause in seen:
+            raise cursor.error(f"{clause} is there twice")
+        seen.add(clause)
         if cursor.takes("LITE"):
             vacuum = replace(vacuum, mode="lite")
         elif cursor.takes("USING INVENTORY"):
@@ -349,6 +198,14 @@ def _vacuum(parser: Parser) -> Vacuum:
         else:
             cursor.expect("FULL")
     return vacuum
+
+
+def _comment(parser: Parser) -> Alter:
+    """Return ``COMMENT ON TABLE t IS 'x'``, which no other word takes away."""
+    cursor, target = parser.cursor, parser.table()
+    cursor.expect("IS")
+    text = "" if cursor.takes("NULL") else cursor.string()
+    return Alter(target, "set_properties", ({"comment": text},), {})
 
 
 def _refresh(parser: Parser) -> Refresh:
@@ -371,10 +228,10 @@ def _unsupported(name: str, *words: str) -> Callable[[Parser], Unsupported]:
 
 
 _RULES: Mapping[str, Callable[[Parser], Statement]] = {
-    "DELETE FROM": _delete,
-    "UPDATE": _update,
-    "MERGE": _merge,
-    "INSERT": _insert,
+    "DELETE FROM": delete,
+    "UPDATE": update,
+    "MERGE": merge,
+    "INSERT": insert,
     "OPTIMIZE": _optimize,
     "REORG": _reorg,
     "RESTORE": _restore,
@@ -393,14 +250,17 @@ _RULES: Mapping[str, Callable[[Parser], Statement]] = {
     "REPLACE TABLE": replace_table,
     "DROP TABLE": drop_table,
     "ALTER TABLE": alter_table,
+    "COMMENT ON TABLE": _comment,
     "REFRESH TABLE": _refresh,
     "ANALYZE TABLE": _unsupported("ANALYZE TABLE"),
     "CACHE TABLE": _unsupported("CACHE TABLE"),
     "CACHE LAZY TABLE": _unsupported("CACHE TABLE"),
+    "UNCACHE TABLE": _unsupported("UNCACHE TABLE", "IF EXISTS"),
+    "MSCK REPAIR TABLE": _unsupported("MSCK REPAIR TABLE"),
     "GENERATE": _generate,
     "VACUUM": _vacuum,
     "CONVERT TO DELTA": _convert,
     "FSCK REPAIR TABLE": _repair,
-    "TRUNCATE TABLE": _truncate,
+    "TRUNCATE TABLE": truncate,
 }
 """The rule of each statement, by its first keywords."""

@@ -11,7 +11,8 @@ from typing import Any
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.schema.sql_text import text_literal
-from sparkdelta.sql.tokens import Kind, Token, syntax_error
+from sparkdelta.sql.cursor import syntax_error
+from sparkdelta.sql.tokens import Kind, Token
 
 Arguments = Mapping[str, Any] | Sequence[Any] | None
 _LARGEST_INT = 2**31

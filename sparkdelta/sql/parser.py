@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sparkdelta.sql.cursor import Cursor
 from sparkdelta.sql.statements import Name
-from sparkdelta.sql.tokens import Cursor, Kind, Token
+from sparkdelta.sql.tokens import Kind, Token
 
 
 class Parser:
@@ -25,7 +26,7 @@ class Parser:
         """Go past the name of the table that the statement is about, or its path as a string."""
         token = self.cursor.token
         is_path = token.kind is Kind.STRING
-        self.target = ("delta", self.cursor.string()) if is_path else self.cursor.name()
+        self.target = ("delta", self.cursor.string()) if is_path else self.cursor.table()
         return self.target
 
     def alias(self, *ends: str) -> str | None:
@@ -34,6 +35,25 @@ class Parser:
             return self.cursor.word()
         token = self.cursor.token
         return self.cursor.word() if token.is_name and not token.is_word(*ends) else None
+
+    def version(self) -> int | None:
+        """Go past ``VERSION AS OF`` and its number, if they are next."""
+        place = self.cursor.place
+        self.cursor.takes("FOR")
+        if not (self.cursor.takes("VERSION AS OF") or self.cursor.takes("SYSTEM_VERSION AS OF")):
+            self.cursor.place = place
+            return None
+        token = self.cursor.token
+        if token.kind is Kind.STRING and token.text.isdigit():
+            return int(self.cursor.string())
+        return self.cursor.number()
+
+    def takes_time(self) -> bool:
+        """Go past ``TIMESTAMP AS OF``, if it is next; True if it was."""
+        for words in ("TIMESTAMP AS OF", "SYSTEM_TIME AS OF"):
+            if self.cursor.takes(words) or self.cursor.takes(f"FOR {words}"):
+                return True
+        return False
 
     def condition(self, *ends: str) -> str | None:
         """Go past WHERE and its condition, if they are next."""
@@ -44,9 +64,23 @@ class Parser:
         values: dict[str, str] = {}
         while True:
             name = self.cursor.column()
-            self.cursor.expect("=")
+            if not self.cursor.takes("=="):
+                self.cursor.expect("=")
             if name in values:
                 raise self.cursor.error(f"{name} is assigned twice")
             values[name] = self.cursor.expression(*ends, closing=",")
             if not self.cursor.takes(","):
                 return values
+
+    def partition(self) -> Mapping[str, str | None]:
+        """Go past ``(a = 1, b)``; return the values by column, None for those without."""
+        cursor, found = self.cursor, dict[str, str | None]()
+        cursor.expect("(")
+        while True:
+            name = cursor.word()
+            if name.lower() in map(str.lower, found):
+                raise cursor.error(f"{name} is there twice")
+            found[name] = cursor.constant() if cursor.takes("=") else None
+            if not cursor.takes(","):
+                cursor.expect(")")
+                return found

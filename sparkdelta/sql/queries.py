@@ -12,8 +12,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.io import read_changes, read_delta
+from sparkdelta.sql.cursor import syntax_error
 from sparkdelta.sql.relations import Relation, Slice, common_names, relations
-from sparkdelta.sql.tokens import Kind, Token, syntax_error, tokenize
+from sparkdelta.sql.tokens import Kind, Token, tokenize
 from sparkdelta.table.log.path_versions import split_path
 from sparkdelta.table.log.session_times import session_time
 from sparkdelta.table.log.table_names import quoted_name, table_name, table_path
@@ -116,16 +117,19 @@ class SparkSql:
         return read_changes(self.spark, path, **found)
 
 
-def _located(spark: SparkSession, relation: Relation, known: Mapping[str, int]) -> str | None:
+def _located(
+    spark: SparkSession, relation: Relation, known: Mapping[str, Sequence[range]]
+) -> str | None:
     """Return the path of a table with the version that its name may end with; None for others.
 
     Parameters
     ----------
     known
-        The names of queries of the same text, and the places from which on they are known.
+        The names of queries of the same text, and the places where they are known.
     """
     name = relation.name
-    if len(name) == 1 and relation.start >= known.get(name[0].lower(), relation.end):
+    places = known.get(name[0].lower(), ()) if len(name) == 1 else ()
+    if any(relation.start in each for each in places):
         return None
     path = table_path(spark, name)
     named, _, version = name[-1].rpartition("@")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sparkdelta.sql.tokens import Kind, Token, syntax_error
+from sparkdelta.sql.cursor import name_of_table, syntax_error
+from sparkdelta.sql.tokens import Kind, Token
 
 _ENDS_FROM = {
     "WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET",
@@ -86,29 +87,35 @@ def relations(text: str, tokens: Sequence[Token]) -> list[Relation]:
     return list(_relations(text, tokens))
 
 
-def common_names(tokens: Sequence[Token]) -> dict[str, int]:
+def common_names(tokens: Sequence[Token]) -> dict[str, list[range]]:
     """Return the names in lower case that WITH gives to queries, ``name [(columns)] AS (``, and the
-    places in the text from which on they are these: inside of its own query, a name is a table's.
+    places in the text where they are these: up to the end of the query that WITH begins, but not
+    inside of their own, where a name is a table's.
     """
-    found = dict[str, int]()
+    found, opened = dict[str, list[range]](), list[int]()
     is_recursive = any(token.is_word("RECURSIVE") for token in tokens)
     for number, token in enumerate(tokens):
-        if token.is_word("AS") and tokens[number + 1].is_symbol("(") and number:
+        if token.is_symbol("("):
+            opened.append(number)
+        elif token.is_symbol(")"):
+            del opened[-1:]
+        elif token.is_word("AS") and tokens[number + 1].is_symbol("(") and number:
             before = number - 1
             if tokens[before].is_symbol(")"):
                 while before and not tokens[before].is_symbol("("):
                     before -= 1
                 before -= 1
-            if tokens[before].is_name:
+            if tokens[before].is_name and not tokens[before - 1].is_word("WINDOW"):
                 start = tokens[before].start if is_recursive else _closing(tokens, number + 1).end
-                found.setdefault(tokens[before].text.lower(), start)
+                end = _closing(tokens, opened[-1] if opened else 0).end
+                found.setdefault(tokens[before].text.lower(), []).append(range(start, end))
     return found
 
 
 def _closing(tokens: Sequence[Token], place: int) -> Token:
-    """Return the parenthesis that closes the one at a place, or the end."""
+    """Return the parenthesis that closes the one at a place, else the end."""
     depth = 0
-    for token in tokens[place:]:
+    for token in tokens[place:] if tokens[place].is_symbol("(") else ():
         depth += token.is_symbol("(") - token.is_symbol(")")
         if not depth:
             return token
@@ -120,7 +127,8 @@ def _relations(text: str, tokens: Sequence[Token]) -> Iterator[Relation]:
     place = 0
     while tokens[place].kind is not Kind.END:
         token, level = tokens[place], levels[-1]
-        word = token.text.upper() if token.kind is Kind.WORD else ""
+        is_field = place > 0 and tokens[place - 1].is_symbol(".")
+        word = token.text.upper() if token.kind is Kind.WORD and not is_field else ""
         is_first, level.is_new = level.is_new, False
         place += 1
         if token.is_symbol("("):
@@ -149,20 +157,24 @@ def _relations(text: str, tokens: Sequence[Token]) -> Iterator[Relation]:
             level.expects = False
             if token.is_name:
                 takes_alias = not tokens[place - 2].is_word("TABLE")
-                place, found = _relation(text, tokens, place - 1, takes_alias=takes_alias)
+                place, found = relation_at(text, tokens, place - 1, takes_alias=takes_alias)
                 yield from found
 
 
-def _relation(
-    text: str, tokens: Sequence[Token], place: int, *, takes_alias: bool
+def relation_at(
+    text: str, tokens: Sequence[Token], place: int, *, takes_alias: bool = True
 ) -> tuple[int, tuple[Relation] | tuple[()]]:
-    """Return the relation at a place, and the place after it."""
-    start = tokens[place].start
-    name = [tokens[place].text]
-    place += 1
-    while tokens[place].is_symbol(".") and tokens[place + 1].is_name:
-        name.append(tokens[place + 1].text)
-        place += 2
+    """Return the relation at a place, and the place after it; none for a function of other rows.
+
+    Raises
+    ------
+    StatementSyntaxError
+        A version or time is not understood.
+    """
+    start, found = tokens[place].start, name_of_table(text, tokens, place)
+    if found is None:
+        raise syntax_error(text, start, "the name of a table is expected")
+    place, name = found
     if tokens[place].is_symbol("("):
         if len(name) > 1 or name[0].lower() not in _CHANGES:
             return place, ()
@@ -171,7 +183,7 @@ def _relation(
         return place, (Relation((name[0].lower(),), start, end, arguments=arguments, alias_at=end),)
     version = timestamp = None
     if tokens[place].is_symbol("@") and tokens[place + 1].is_name:  # t@v5
-        name[-1] += f"@{tokens[place + 1].text}"
+        name = (*name[:-1], f"{name[-1]}@{tokens[place + 1].text}")
         place += 2
     kind = place + 1 if tokens[place].is_word("FOR") else place
     if tokens[kind + 1].is_word("AS") and tokens[kind + 2].is_word("OF"):
@@ -190,9 +202,7 @@ def _relation(
         or (tokens[after].is_name and not tokens[after].is_word(*_NO_ALIAS))
     )
     return place, (
-        Relation(
-            tuple(name), start, end, version, timestamp, None, not has_alias, alias_at=alias_at
-        ),
+        Relation(name, start, end, version, timestamp, None, not has_alias, alias_at=alias_at),
     )
 
 
@@ -233,6 +243,8 @@ def _operand(text: str, tokens: Sequence[Token], place: int) -> tuple[int, Slice
             place += 2
         if tokens[place].is_symbol("(") and first.is_name:
             place, _ = _arguments(text, tokens, place)
+    if tokens[place].is_symbol("::"):
+        place += 2
     return place, Slice(text[first.start : tokens[place - 1].end], first.start)
 
 

@@ -14,13 +14,15 @@ from sparkdelta.exceptions import (
     StatementNotSupportedError,
     StatementSyntaxError,
 )
+from sparkdelta.sql.cursor import Cursor, name_of_table
 from sparkdelta.sql.execution import no_rows, run_statement
 from sparkdelta.sql.grammar import parse
 from sparkdelta.sql.parameters import Arguments, bound_text, check_quoted
 from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.queries import Located, SparkSql
 from sparkdelta.sql.statements import Convert, CreateLike, Statement
-from sparkdelta.sql.tokens import Cursor, Token, tokenize
+from sparkdelta.sql.tokens import Token, tokenize
+from sparkdelta.sql.variables import with_variables
 from sparkdelta.table.log.table_names import quoted_name, table_name, table_path
 
 _MAY_BE_OURS = re.compile(
@@ -29,7 +31,8 @@ _MAY_BE_OURS = re.compile(
     re.IGNORECASE,
 )
 _HEADS = (
-    "SELECT", "WITH", "FROM", "VALUES", "TABLE", "EXPLAIN", "INSERT", "CREATE", "CACHE",
+    "SELECT", "WITH", "FROM", "VALUES", "TABLE", "EXPLAIN", "INSERT", "CREATE", "CACHE", "DESCRIBE",
+    "DESC", "SET",
 )  # fmt: skip
 """The first keywords of texts in which a DataFrame may stand for a table."""
 
@@ -59,24 +62,28 @@ def run_sql(
     def passed_on() -> DataFrame:
         return run(text, **named) if arguments is None else run(text, arguments, **named)
 
-    tokens = tokenize(text) if isinstance(text, str) and _MAY_BE_OURS.search(text) else None
+    if not isinstance(text, str) or not _MAY_BE_OURS.search(text):
+        return passed_on()
+    given = text if named else with_variables(spark, text)
+    tokens = tokenize(given)
     if tokens is None:
         return passed_on()
     frames = {name: value for name, value in named.items() if isinstance(value, DataFrame)}
     values = {name: value for name, value in named.items() if name not in frames}
-    bound, refused = text, None
+    bound, refused = given, None
     try:
-        check_quoted(text, tokens, named)
-        bound = bound_text(text, tokens, arguments, values)
+        check_quoted(given, tokens, named)
+        bound = bound_text(given, tokens, arguments, values)
     except (InvalidArgumentError, StatementSyntaxError) as error:
         refused = error
     if named:
         bound = bound.replace("{{", "{").replace("}}", "}")
-    tokens = tokens if bound == text else tokenize(bound) or tokens
+    tokens = tokens if bound == given else tokenize(bound) or tokens
     sql, read = SparkSql(spark, run, frames), None
     try:
         statement, path = _statement(spark, bound, tokens)
         if statement is None:
+            _check_others(spark, bound, tokens)
             read = _tables_read(sql, bound, tokens)
     except StatementSyntaxError as error:
         raise refused or error from None
@@ -136,6 +143,30 @@ def _creates_delta(tokens: tuple[Token, ...]) -> bool:
     return is_clone or any(
         one.is_word("USING") and other.is_word("DELTA") for one, other in pairwise(tokens)
     )
+
+
+def _check_others(spark: SparkSession, text: str, tokens: tuple[Token, ...]) -> None:
+    """Refuse texts of several statements of which one is about a Delta table.
+
+    Raises
+    ------
+    StatementNotSupportedError
+    """
+    if tokens[0].is_word("BEGIN"):
+        kind, words = "a script that has Delta tables", {"FROM", "INTO", "TABLE", "UPDATE"}
+    elif tokens[0].is_word("FROM"):
+        kind, words = "FROM with several INSERTs into Delta tables", {"INTO", "OVERWRITE"}
+    else:
+        return
+    for number, token in enumerate(tokens[:-2]):
+        if token.is_word(*words):
+            place = number + 1 + tokens[number + 1].is_word("TABLE")
+            try:
+                found = name_of_table(text, tokens, place)
+            except StatementSyntaxError:
+                continue  # an expression that only Spark can evaluate
+            if found is not None and table_path(spark, found[1]) is not None:
+                raise StatementNotSupportedError(statement=kind)
 
 
 def _with_query(

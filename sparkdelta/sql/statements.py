@@ -55,7 +55,13 @@ class MergeAction:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """MERGE INTO."""
+    """MERGE INTO.
+
+    Attributes
+    ----------
+    queries
+        WITH and its queries, which the source may name.
+    """
 
     target: Name
     alias: str | None
@@ -64,6 +70,7 @@ class Merge:
     condition: str
     actions: tuple[MergeAction, ...]
     evolves: bool
+    queries: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

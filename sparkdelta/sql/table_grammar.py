@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from sparkdelta.commands.create_table import Creation
+from sparkdelta.sql.cursor import Cursor, syntax_error
 from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.statements import (
     AddColumns,
@@ -23,11 +24,12 @@ from sparkdelta.sql.statements import (
     SetLocation,
     Unsupported,
 )
-from sparkdelta.sql.tokens import Cursor, Kind, syntax_error
+from sparkdelta.sql.tokens import Kind
 from sparkdelta.table.write.altered_columns import column_path
 
 _CONSTRAINTS = ("CONSTRAINT", "CHECK", "PRIMARY KEY", "FOREIGN KEY", "UNIQUE", "REFERENCES")
 _COLUMN_ENDS = ("NOT NULL", "COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER", *_CONSTRAINTS)
+_COLUMN_CHANGES = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC")
 _CONSTRAINT_CLAUSE = "a constraint in CREATE TABLE; use ALTER TABLE ... ADD CONSTRAINT ... CHECK"
 _Created: TypeAlias = CreateTable | CreateLike | Clone | Unsupported
 
@@ -71,11 +73,15 @@ def _created(parser: Parser, creation: Creation) -> _Created:
         if cursor.takes("USING"):
             statement = replace(statement, provider=cursor.word().lower())
         elif cursor.takes("PARTITIONED BY"):
-            statement = replace(statement, partition_by=cursor.words())
+            names, more = _partitions(cursor)
+            columns = (*statement.columns, *more)
+            statement = replace(statement, partition_by=names, columns=columns)
         elif cursor.takes("CLUSTER BY"):
             statement = replace(statement, cluster_by=cursor.names())
-        elif cursor.takes("LOCATION"):
-            statement = replace(statement, location=cursor.string())
+        elif cursor.looks_at("LOCATION") or cursor.looks_at("OPTIONS"):
+            if statement.location is not None:
+                raise cursor.error("the location is there twice")
+            statement = replace(statement, location=_location(cursor))
         elif cursor.takes("COMMENT"):
             statement = replace(statement, comment=cursor.string())
         elif cursor.takes("TBLPROPERTIES"):
@@ -91,9 +97,37 @@ def _created(parser: Parser, creation: Creation) -> _Created:
     return statement
 
 
+def _location(cursor: Cursor) -> str:
+    """Return ``LOCATION '/p'`` or ``OPTIONS (path = '/p')``, and go past it."""
+    if cursor.takes("LOCATION"):
+        return cursor.string()
+    cursor.expect("OPTIONS")
+    start, options = cursor.token.start, _properties(cursor)
+    if list(map(str.lower, options)) != ["path"]:
+        raise syntax_error(cursor.text, start, "the only option of a Delta table is its path")
+    return next(iter(options.values()))
+
+
+def _partitions(cursor: Cursor) -> tuple[tuple[str, ...], tuple[ColumnText, ...]]:
+    """Return the names of partition columns, and the definitions of those that have a type here."""
+    names, columns = list[str](), list[ColumnText]()
+    cursor.expect("(")
+    while True:
+        if cursor.ahead().is_symbol("("):
+            raise cursor.error("the name of a column is expected")
+        if cursor.ahead().is_symbol(",", ")"):
+            names.append(cursor.word())
+        else:
+            columns.append(_column(cursor, in_table=True))
+            names += column_path(columns[-1].name)
+        if not cursor.takes(","):
+            cursor.expect(")")
+            return tuple(names), tuple(columns)
+
+
 def _like(parser: Parser, creation: Creation) -> CreateLike:
     cursor = parser.cursor
-    statement = CreateLike(target=parser.target or (), source=cursor.name(), creation=creation)
+    statement = CreateLike(target=parser.target or (), source=cursor.table(), creation=creation)
     if creation not in (Creation.CREATE, Creation.CREATE_IF_NOT_EXISTS):
         raise cursor.error("LIKE goes with CREATE TABLE, not with REPLACE")
     while cursor.token.kind is not Kind.END:
@@ -112,10 +146,11 @@ def _clone(parser: Parser, creation: Creation) -> Clone:
     deep = not cursor.takes("SHALLOW")
     cursor.takes("DEEP")
     cursor.expect("CLONE")
-    clone = Clone(target=target, source=cursor.name(), deep=deep, creation=creation)
-    if cursor.takes("VERSION AS OF"):
-        clone = replace(clone, version=cursor.number())
-    elif cursor.takes("TIMESTAMP AS OF"):
+    clone = Clone(target=target, source=cursor.table(), deep=deep, creation=creation)
+    version = parser.version()
+    if version is not None:
+        clone = replace(clone, version=version)
+    elif parser.takes_time():
         clone = replace(clone, timestamp=cursor.expression("TBLPROPERTIES", "LOCATION"))
     if cursor.takes("TBLPROPERTIES"):
         clone = replace(clone, properties=_properties(cursor))
@@ -146,13 +181,13 @@ def _is_constraint(cursor: Cursor) -> bool:
 
 
 def _added_columns(cursor: Cursor) -> tuple[ColumnText, ...]:
-    """Return the definitions of one new column, or of several in parentheses, and go past them."""
-    if not cursor.takes("("):
-        return (_column(cursor, in_table=False),)
+    """Return the definitions of new columns, perhaps in parentheses, and go past them."""
+    is_enclosed = cursor.takes("(")
     found = [_column(cursor, in_table=False)]
     while cursor.takes(","):
         found.append(_column(cursor, in_table=False))
-    cursor.expect(")")
+    if is_enclosed:
+        cursor.expect(")")
     return tuple(found)
 
 
@@ -229,8 +264,10 @@ def _properties(cursor: Cursor) -> dict[str, str]:
             found[key] = cursor.string()
         elif token.is_word("TRUE", "FALSE"):
             found[key] = cursor.next().text.lower()
+        elif token.kind is Kind.NUMBER:
+            found[key] = cursor.next().text
         else:
-            found[key] = str(cursor.number())
+            raise cursor.error("a string, a number, TRUE or FALSE is expected")
         if not cursor.takes(","):
             cursor.expect(")")
             return found
@@ -286,7 +323,7 @@ def alter_table(
         return alter("rename_column", name, cursor.word())
     if cursor.takes("DROP COLUMNS") or cursor.takes("DROP COLUMN"):
         if_exists = cursor.takes("IF EXISTS")
-        names = cursor.names() if cursor.looks_at("(") else (cursor.column(),)
+        names = cursor.names() if cursor.looks_at("(") else cursor.columns()
         return alter("drop_columns", *names, if_exists=if_exists)
     if cursor.takes("CLUSTER BY"):
         return alter("cluster_by", *(() if cursor.takes("NONE") else cursor.names()))
@@ -302,7 +339,13 @@ def alter_table(
 def _altered_column(
     cursor: Cursor, alter: Callable[..., Alter], target: Name
 ) -> Alter | Unsupported:
-    name = cursor.column()
+    return _change(cursor, alter, target, cursor.column())
+
+
+def _change(
+    cursor: Cursor, alter: Callable[..., Alter], target: Name, name: str
+) -> Alter | Unsupported:
+    """Go past what changes in a column."""
     if cursor.takes("SYNC IDENTITY"):
         return alter("sync_identity", name)
     if cursor.takes("TYPE"):
@@ -319,8 +362,6 @@ def _altered_column(
         return alter("change_column", name, drop_default=True)
     if cursor.takes("SET DEFAULT"):
         return alter("change_column", name, default=cursor.expression(closing=","))
-    if cursor.takes("SYNC IDENTITY"):
-        return alter("sync_identity", name)
     words = cursor.rest()
     return Unsupported(target, f"ALTER COLUMN ... {words}")
 
@@ -328,10 +369,11 @@ def _altered_column(
 def _changed_column(
     cursor: Cursor, alter: Callable[..., Alter], target: Name
 ) -> Alter | Unsupported:
-    """``CHANGE [COLUMN] a [b] TYPE [COMMENT] [FIRST | AFTER]``."""
+    """``CHANGE [COLUMN] a a INT [COMMENT] [FIRST | AFTER]``, or what follows ALTER COLUMN, too."""
     name = cursor.column()
-    if cursor.takes("SYNC IDENTITY"):
-        return alter("sync_identity", name)
+    is_named = cursor.token.text.lower() == column_path(name)[-1].lower()
+    if cursor.token.is_word(*_COLUMN_CHANGES) and not is_named:
+        return _change(cursor, alter, target, name)
     column = _column(cursor, in_table=False)
     if column.name.split(".")[-1].strip("`").lower() != name.split(".")[-1].strip("`").lower():
         return Unsupported(target, "CHANGE COLUMN to another name; use RENAME COLUMN")

@@ -1,9 +1,8 @@
-"""Tokens of a SQL text, and a cursor over them; sqlglot's tokenizer for Databricks SQL."""
+"""Tokens of a SQL text, of sqlglot's tokenizer for Databricks SQL."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
@@ -11,8 +10,6 @@ from typing import ClassVar
 from sqlglot import TokenType
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import TokenError
-
-from sparkdelta.exceptions import StatementSyntaxError
 
 
 class Kind(Enum):
@@ -65,17 +62,17 @@ _KINDS = {
     TokenType.NUMBER: Kind.NUMBER,
 }
 _WORD = re.compile(r"\w+")
+_LINE = re.compile(r"[^\r\n]*")
+_ESCAPED = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[01][0-7]{2}|.)", re.DOTALL)
+_CHARACTERS = {
+    "0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_",
+}  # fmt: skip
 _LOOK_AHEAD = 4
-_LITERAL = (
-    "NULL", "TRUE", "FALSE", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "INTERVAL", "X",
-    "CAST", "AS", "STRING", "DOUBLE",
-)  # fmt: skip
-"""Words in literals, and in those that stand for parameters."""
 
 
 def tokenize(text: str) -> tuple[Token, ...] | None:
     """Return the tokens of a text and some for its end, so that a few of them can always be looked
-    at; None if it is not SQL.
+    at; None if it is not SQL, or has comments that are none for Spark.
     """
     found: list[Token] = []
     try:
@@ -89,9 +86,18 @@ def tokenize(text: str) -> tuple[Token, ...] | None:
         kind = _KINDS.get(token.token_type)
         quote = text[start]
         before = found[-1] if found else None
-        if kind is Kind.STRING and before and before.end == start and text[before.start] == quote:
+        if not _is_blank(text[before.end if before else 0 : start]):
+            return None
+        joined = before if before is not None and before.end == start else None
+        if joined and joined.kind is Kind.NUMBER and _WORD.fullmatch(text, joined.start, end):
+            # Names may begin with digits.
+            found[-1] = Token(Kind.WORD, text[joined.start : end], joined.start, end)
+        elif joined and kind is Kind.STRING and text[joined.start] == quote:
             # Two quotes within a string are one.
-            found[-1] = Token(kind, f"{before.text}{quote}{token.text}", before.start, end)
+            value = f"{joined.text}{quote}{_unquoted(text[start:end])}"
+            found[-1] = Token(kind, value, joined.start, end)
+        elif kind is Kind.STRING:
+            found.append(Token(kind, _unquoted(text[start:end]), start, end))
         elif kind is not None:
             found.append(Token(kind, token.text, start, end))
         elif _WORD.match(text, start) and not text[start:end].endswith(("'", '"')):
@@ -100,209 +106,47 @@ def tokenize(text: str) -> tuple[Token, ...] | None:
             found += [Token(Kind.WORD, word[0], word.start(), word.end()) for word in words]
         else:
             found.append(Token(Kind.SYMBOL, text[start:end], start, end))
+    if not _is_blank(text[found[-1].end if found else 0 :]):
+        return None
     while found and found[-1].is_symbol(";"):
         found.pop()
     end = found[-1].end if found else 0
     return (*found, *[Token(Kind.END, "", end, end)] * _LOOK_AHEAD)
 
 
-class Cursor:
-    """A place among the tokens of a statement, and the rules of its grammar that are the smallest.
+def _is_blank(text: str) -> bool:
+    """True if there is nothing for Spark between two tokens but blanks and comments.
 
-    Attributes
-    ----------
-    token
-        The token at this place.
+    For sqlglot ``{# #}`` is a comment, too. For Spark one goes on after a backslash at its end.
     """
-
-    def __init__(self, text: str, tokens: tuple[Token, ...]) -> None:
-        self.text = text
-        self._tokens = tokens
-        self._place = 0
-
-    @property
-    def token(self) -> Token:
-        return self._tokens[self._place]
-
-    def ahead(self, count: int = 1) -> Token:
-        """Return a token after this one."""
-        return self._tokens[min(self._place + count, len(self._tokens) - 1)]
-
-    def next(self) -> Token:
-        """Return the token at this place, and go on."""
-        token = self.token
-        self._place = min(self._place + 1, len(self._tokens) - 1)
-        return token
-
-    def looks_at(self, words: str) -> bool:
-        """True if some keywords or symbols, separated by blanks, are next."""
-        return all(
-            self.ahead(number).is_word(word) or self.ahead(number).is_symbol(word)
-            for number, word in enumerate(words.split())
-        )
-
-    def takes(self, words: str) -> bool:
-        """Go past some keywords or symbols if they are next; True if they were."""
-        if not self.looks_at(words):
+    place, depth = 0, 0
+    while place < len(text):
+        if text.startswith("/*", place):
+            place, depth = place + 2, depth + 1
+        elif depth:
+            is_end = text.startswith("*/", place)
+            place, depth = place + 1 + is_end, depth - is_end
+        elif text.startswith("--", place):
+            line = _LINE.match(text, place)
+            place = len(text) if line is None else line.end()
+            if text.startswith("\\\n", place - 1):
+                return False
+        elif text[place].isspace():
+            place += 1
+        else:
             return False
-        for _ in words.split():
-            self.next()
-        return True
-
-    def expect(self, words: str) -> None:
-        """Go past some keywords or symbols.
-
-        Raises
-        ------
-        StatementSyntaxError
-            They are not next.
-        """
-        if not self.takes(words):
-            raise self.error(f"{words} is expected")
-
-    def error(self, problem: str) -> StatementSyntaxError:
-        """Return the error for the token at this place."""
-        return syntax_error(self.text, self.token.start, problem)
-
-    def expect_end(self) -> None:
-        """Raise an error if the statement goes on."""
-        if self.token.kind is not Kind.END:
-            raise self.error("the statement should end")
-
-    def word(self) -> str:
-        """Return a part of a name, and go past it."""
-        if not self.token.is_name:
-            raise self.error("a name is expected")
-        return self.next().text
-
-    def name(self) -> tuple[str, ...]:
-        """Return a name with dots, and go past it."""
-        parts = [self.word()]
-        while self.takes("."):
-            parts.append(self.word())
-        return tuple(parts)
-
-    def column(self) -> str:
-        """Return a name of a column as text, with backticks where it was written so."""
-        start = self.token
-        self.name()
-        return self.since(start)
-
-    def since(self, token: Token) -> str:
-        """Return the text from a token up to this place."""
-        return self.text[token.start : self._tokens[self._place - 1].end]
-
-    def names(self) -> tuple[str, ...]:
-        """Return names of columns in parentheses, and go past them."""
-        self.expect("(")
-        names = [self.column()]
-        while self.takes(","):
-            names.append(self.column())
-        self.expect(")")
-        return tuple(names)
-
-    def words(self) -> tuple[str, ...]:
-        """Return names of columns, not of their fields, in parentheses, and go past them."""
-        self.expect("(")
-        names = [self.word()]
-        while self.takes(","):
-            names.append(self.word())
-        self.expect(")")
-        return tuple(names)
-
-    def string(self) -> str:
-        """Return the text of a string, and go past it."""
-        if self.token.kind is not Kind.STRING:
-            raise self.error("a string is expected")
-        return self.next().text
-
-    def number(self) -> int:
-        """Return an integer, and go past it."""
-        sign = -1 if self.takes("-") else 1
-        token = self.token
-        if token.kind is not Kind.NUMBER or not token.text.isdigit():
-            raise self.error("an integer is expected")
-        self.next()
-        return sign * int(token.text)
-
-    def hours(self) -> float:
-        """Return a number, and go past it."""
-        if self.token.kind is not Kind.NUMBER:
-            raise self.error("a number is expected")
-        return float(self.next().text)
-
-    def expression(self, *ends: str, closing: Collection[str] = ()) -> str:
-        """Return the text up to keywords outside of parentheses and CASE, and go there.
-
-        Parameters
-        ----------
-        ends
-            Keywords, separated by blanks where several belong together.
-        closing
-            Symbols that end it, too; a closing parenthesis always does.
-        """
-        first, last = self.token, None
-        opened: list[Token] = []
-        while self.token.kind is not Kind.END:
-            token = self.token
-            is_field = last is not None and last.is_symbol(".")
-            is_operator = last is not None and last.is_word("DISTINCT")  # IS DISTINCT FROM
-            is_subquery = (
-                last is not None
-                and token.is_symbol("(")
-                and (
-                    last.is_word("IN", "EXISTS", "AND", "OR", "NOT", "BETWEEN")
-                    or (last.kind is Kind.SYMBOL and last.text not in ")]}")
-                )
-            )
-            if not opened and (
-                token.is_symbol(")", *closing)
-                or (any(map(self.looks_at, ends)) and not (is_field or is_operator or is_subquery))
-            ):
-                break
-            if token.is_symbol("(", "[", "{") or (token.is_word("CASE") and not is_field):
-                opened.append(token)
-            elif token.is_symbol(")", "]", "}"):
-                while opened and opened.pop().is_word("CASE"):  # it was the name of a column
-                    pass
-            elif token.is_word("END") and not is_field and opened and opened[-1].is_word("CASE"):
-                opened.pop()
-            last = self.next()
-        if last is None:
-            raise self.error("an expression is expected")
-        return self.text[first.start : last.end]
-
-    def constant(self) -> str:
-        """Return the text of a literal, and go past it."""
-        start, place = self.token, self._place
-        text = self.expression(closing=",")
-        for token in self._tokens[place : self._place]:
-            is_name = token.kind is Kind.NAME or (token.is_name and not token.is_word(*_LITERAL))
-            if is_name or token.is_symbol("*"):
-                raise syntax_error(self.text, start.start, "a constant is expected")
-        return text
-
-    def in_parentheses(self) -> str:
-        """Return the text between parentheses, and go past them."""
-        self.expect("(")
-        inner = self.expression()
-        self.expect(")")
-        return inner
-
-    def rest(self) -> str:
-        """Go past the rest of the statement."""
-        first = last = self.token
-        while self.token.kind is not Kind.END:
-            last = self.next()
-        return self.text[first.start : last.end]
+    return not depth
 
 
-_SHOWN = 30
+def _unquoted(text: str) -> str:
+    """Return the value of a string: without quotes, and with Spark's escapes carried out."""
+    if text[0] in "rR":
+        return text[2:-1]
+    return _ESCAPED.sub(_character, text[1:-1])
 
 
-def syntax_error(text: str, position: int, problem: str) -> StatementSyntaxError:
-    """Return the error for a place in a statement."""
-    line = text.count("\n", 0, position) + 1
-    column = position - (text.rfind("\n", 0, position) + 1) + 1
-    shown = text[max(0, position - _SHOWN) : position] + "⟨here⟩" + text[position:][:_SHOWN]
-    return StatementSyntaxError(problem=problem, line=line, column=column, excerpt=shown)
+def _character(escaped: re.Match[str]) -> str:
+    code = escaped[1]
+    if code[0] in "uU" and len(code) > 1:
+        return chr(int(code[1:], 16))
+    return chr(int(code, 8)) if len(code) > 1 else _CHARACTERS.get(code, code)

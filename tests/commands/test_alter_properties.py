@@ -63,7 +63,11 @@ def test_properties_are_set_and_unset(spark: SparkSession, table_path: str) -> N
     assert info["operationParameters"] == {
         "properties": '["DELTA.appendOnly","gone"]', "ifExists": True,
     }  # fmt: skip
-    assert versions(table_path) == 3
+    table.set_properties({"Comment": "it's", "a": "b"}).unset_properties(["comment"])
+    [metadata], [after] = (commit(table_path, version)["metaData"] for version in (3, 4))
+    assert (metadata["description"], metadata["configuration"]["a"]) == ("it's", "b")
+    assert "description" not in after
+    assert versions(table_path) == 5
 
 
 def test_features_by_property(spark: SparkSession, table_path: str) -> None:

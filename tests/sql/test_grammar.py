@@ -148,6 +148,25 @@ def parsed(text: str) -> s.Statement | None:
             s.ShowPartitions(P, {"p": "DATE'2024-01-01'", "q": "NULL"}),
         ),
         ("SHOW TBLPROPERTIES delta.`/p q` ('a.b')", s.ShowProperties(P, "a.b")),
+        ("DELETE FROM IDENTIFIER('db.' || CAST(X'60742078602e75' AS string)) x", s.Delete(("db", "t x", "u"), "x", None)),
+        ("DELETE FROM db.2024_sales WHERE 1e5 > 2Y", s.Delete(("db", "2024_sales"), None, "1e5 > 2Y")),
+        (r"ALTER TABLE t ALTER COLUMN a COMMENT 'x\ny\u0041\101\%\q''z'", s.Alter(("t",), "change_column", ("a",), {"comment": "x\nyAA\\%q'z"})),
+        (r"ALTER TABLE t SET TBLPROPERTIES (a = 3.5, b = r'\n')", s.Alter(("t",), "set_properties", ({"a": "3.5", "b": "\\n"},), {})),
+        ("UPDATE t SET a == 1 WHERE a == 2", s.Update(("t",), None, {"a": "1"}, "a == 2")),
+        (
+            "WITH c AS (SELECT ')'), d (x) AS (TABLE c) INSERT INTO t SELECT * FROM d",
+            s.Insert(target=("t",), query="WITH c AS (SELECT ')'), d (x) AS (TABLE c) (SELECT * FROM d)"),
+        ),
+        ("WITH c AS (SELECT 'INSERT') SELECT * FROM c", None),
+        ("INSERT INTO t REPLACE WHERE a > 1 (SELECT 1)", s.Insert(target=("t",), query="(SELECT 1)", replace_where="a > 1")),
+        ("CREATE TABLE t USING delta PARTITIONED BY (b DATE, `c d` STRING) OPTIONS (PATH '/p')", s.CreateTable(target=("t",), creation=Creation.CREATE, provider="delta", partition_by=("b", "c d"), location="/p", columns=(
+            s.ColumnText(name="b", data_type="DATE"), s.ColumnText(name="`c d`", data_type="STRING"),
+        ))),
+        ("ALTER TABLE t ADD COLUMNS a INT, b STRING FIRST", s.AddColumns(("t",), (s.ColumnText(name="a", data_type="INT"), s.ColumnText(name="b", data_type="STRING", is_first=True)))),
+        ("ALTER TABLE t DROP COLUMN a, b.c", s.Alter(("t",), "drop_columns", ("a", "b.c"), {"if_exists": False})),
+        ("ALTER TABLE t CHANGE a TYPE BIGINT", s.Alter(("t",), "change_column", ("a", "BIGINT"), {})),
+        ("ALTER TABLE t CHANGE comment comment STRING", s.Alter(("t",), "change_column", ("comment", "STRING"), {"comment": None, "first": False, "after": None})),
+        ("RESTORE t FOR SYSTEM_VERSION AS OF '3'", s.Restore(("t",), 3, None)),
     ],
 )  # fmt: skip
 def test_statements(text: str, statement: s.Statement | None) -> None:
@@ -189,7 +208,7 @@ def test_merge() -> None:
     )
     sources = {
         "db.s": "s", "delta.`/s` VERSION AS OF 3 AS u": "u", "(SELECT 1) AS v": "v", "{df}": None,
-        "s w": "w", "(SELECT 1)": None,
+        "s w": "w", "(SELECT 1)": None, "(SELECT 1) AS x (a, b)": "x", "s@v3": "s",
     }  # fmt: skip
     for text, alias in sources.items():
         found = parsed(f"MERGE INTO t USING {text} ON a = b WHEN MATCHED THEN DELETE")
@@ -218,6 +237,12 @@ def test_merge() -> None:
         ("SHOW COLUMNS t", (1, 14)),
         ("SHOW PARTITIONS t PARTITION (p)", (1, 32)),
         ("DESCRIBE t a b", (1, 14)),
+        ("MERGE INTO t USING a s JOIN b ON x WHEN MATCHED THEN DELETE", (1, 24)),
+        ("VACUUM t LITE FULL", (1, 15)),
+        ("CREATE TABLE t (a INT) USING delta OPTIONS (x 'y')", (1, 44)),
+        ("CREATE TABLE t (a INT) USING delta PARTITIONED BY (days(a))", (1, 52)),
+        ("DELETE FROM IDENTIFIER(a)", (1, 24)),
+        ("DELETE FROM IDENTIFIER('a.')", (1, 24)),
         ("DESCRIBE DATABASE d", (1, 10)),
     ],
 )
@@ -246,6 +271,8 @@ def test_what_is_understood_in_part_is_refused(text: str, place: tuple[int, int]
         ("SELECT CASE WHEN x THEN 1 END FROM t@v5", [("t@v5", True)]),
         ("EXPLAIN SELECT * FROM t", [("t", True)]),
         ("SHOW COLUMNS FROM t", []),
+        ("SELECT * FROM IDENTIFIER('db.t') x, 1u", [("db.t", False), ("1u", True)]),
+        ("SELECT a.from, b, a.join, c FROM t", [("t", True)]),
     ],
 )  # fmt: skip
 def test_tables_of_queries(text: str, found: list[tuple[str, bool]]) -> None:
@@ -264,6 +291,7 @@ def test_tables_of_queries(text: str, found: list[tuple[str, bool]]) -> None:
         ("TIMESTAMP AS OF current_timestamp() - INTERVAL 1 DAY", None, "current_timestamp() - INTERVAL 1 DAY", False),
         ("TIMESTAMP AS OF current_timestamp() - INTERVAL '1' HOURS WHERE a", None, "current_timestamp() - INTERVAL '1' HOURS", False),
         ("FOR TIMESTAMP AS OF TIMESTAMP '2024-01-01 00:00:00' AS x", None, "TIMESTAMP '2024-01-01 00:00:00'", True),
+        ("TIMESTAMP AS OF '2024-01-01'::timestamp x", None, "'2024-01-01'::timestamp", True),
         ("TIMESTAMP AS OF (SELECT max(t) FROM u)", None, "(SELECT max(t) FROM u)", False),
     ],
 )  # fmt: skip
@@ -283,8 +311,21 @@ def test_names_of_common_table_expressions() -> None:
     text = "WITH a AS (SELECT 1), B (x, y) AS (SELECT 1, 2) SELECT * FROM a JOIN b"
     tokens = tokenize(text)
     assert tokens is not None
-    places = {"a": text.index(", B"), "b": text.rindex(" SELECT")}
-    assert common_names(tokens) == places, "inside of its own query, a name is a table's"
+    starts = {"a": text.index(", B"), "b": text.rindex(" SELECT")}
+    known = {name: [range(start, len(text))] for name, start in starts.items()}
+    assert common_names(tokens) == known, "inside of its own query, a name is a table's"
+    text = "SELECT * FROM (WITH c AS (SELECT 1) SELECT * FROM c) JOIN c WINDOW w AS (ORDER BY a)"
+    tokens = tokenize(text)
+    assert tokens is not None
+    known = {"c": [range(text.index(" SELECT * FROM c"), text.index(" JOIN"))]}
+    assert common_names(tokens) == known, "and so it is outside of the query that names it"
+
+
+@pytest.mark.parametrize("comment", ["-- \\\n", "{# x #}"])
+def test_comments_that_are_others_for_spark_are_not_passed_over(comment: str) -> None:
+    """For Spark, a comment goes on after a backslash at the end of its line: so would DELETE."""
+    assert tokenize(f"DELETE FROM t {comment} WHERE a") is None
+    assert tokenize("DELETE FROM t /* a /* b */ */ -- \\") is not None
 
 
 def test_parameters() -> None:

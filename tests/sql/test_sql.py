@@ -231,6 +231,30 @@ def test_partitions_of_inserts(enabled: SparkSession, table_path: str) -> None:
     enabled.catalog.dropTempView("sql_quoted")
 
 
+def test_names_and_queries_as_spark_has_them(enabled: SparkSession, table_path: str) -> None:
+    """Names by IDENTIFIER, in variables and with digits first; WITH before a change; variables."""
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    enabled.range(3).write.format("delta").save(table_path)
+    sql(f"CREATE TABLE 2024_sales USING delta OPTIONS (path '{table_path}')")
+    try:
+        sql("DELETE FROM IDENTIFIER(:t) WHERE id = 0", {"t": "2024_sales"})
+        sql("WITH c AS (SELECT id + 5 AS id FROM 2024_sales) INSERT INTO 2024_sales TABLE c")
+        sql("""WITH c AS (SELECT 1L AS k, 9L AS v) MERGE INTO IDENTIFIER('2024' || '_sales') AS t
+            USING (TABLE c) AS s (k, w) ON t.id = s.k WHEN MATCHED THEN UPDATE SET id == s.w""")
+        sql("COMMENT ON TABLE 2024_sales IS 'a\\nb'")
+    finally:
+        sql("DROP TABLE 2024_sales")
+    with settings(enabled, {"own.path": table_path}):
+        assert _rows(sql("SELECT * FROM delta.`${own.path}` WHERE id <> 2")) == [(6,), (7,), (9,)]
+    sql("DECLARE OR REPLACE VARIABLE sql_largest BIGINT")
+    sql(f"SET VAR sql_largest = (SELECT max(id) FROM {t})")
+    assert _rows(sql("SELECT sql_largest")) == [(9,)]
+    assert _rows(sql(f"DESCRIBE QUERY SELECT id FROM {t}")) == [("id", "bigint", None)]
+    query = f"SELECT * FROM (WITH c AS (SELECT 1) TABLE c) JOIN {t} AS c WHERE id = 2"
+    assert _rows(sql(query)) == [(1, 2)]
+    assert load_snapshot(enabled, table_path).metadata.description == "a\nb"
+
+
 def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str) -> None:
     sql, t = enabled.sql, f"delta.`{table_path}`"
     enabled.range(3).write.format("delta").save(table_path)
@@ -252,8 +276,14 @@ def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str)
     ):
         with pytest.raises(SubqueryInConditionError):
             sql(text)
-    with pytest.raises(StatementNotSupportedError):
-        sql(f"SHOW CREATE TABLE {t}")
+    for text in (
+        f"SHOW CREATE TABLE {t}",
+        f"EXPLAIN DELETE FROM {t}",
+        f"BEGIN DELETE FROM {t}; SELECT 1; END",
+        f"FROM range(1) INSERT INTO {t} SELECT id INSERT INTO {t} SELECT id + 1",
+    ):
+        with pytest.raises(StatementNotSupportedError):
+            sql(text)
     assert load_snapshot(enabled, table_path).version == 0
 
 

@@ -80,6 +80,8 @@ _OF_ENGINES = frozenset(
     )
 )  # fmt: skip
 """Properties that tell engines what files of the table contain."""
+_COMMENT = "comment"
+"""The property that is the table's description, as delta-spark has it."""
 
 
 def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alteration:
@@ -99,7 +101,10 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
     """
     if not properties:
         raise InvalidArgumentError(argument="properties", problem="there are none")
-    requested = changed_properties(properties)
+    comments = [value for name, value in properties.items() if name.lower() == _COMMENT]
+    requested = changed_properties(
+        {name: value for name, value in properties.items() if name.lower() != _COMMENT}
+    )
     for name in requested.configuration:
         if name.startswith(CONSTRAINT):
             raise AddConstraintsError(name=name.removeprefix(CONSTRAINT))
@@ -130,6 +135,8 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
     if after.row_tracking.enabled:
         configuration = with_row_id_columns(after.properties)
         after = with_schema(after, after.schema, properties=configuration)
+    if comments:
+        after = replace(after, metadata=replace(after.metadata, description=comments[-1]))
     shown = {"properties": dict(properties)}
     found = alteration(TableChange(table, after), "SET TBLPROPERTIES", shown, read)
     return replace(found, preparation=preparation)
@@ -157,7 +164,7 @@ def unset_properties(
         raise InvalidArgumentError(argument="names", problem="it must be a list of properties")
     table = snapshot.configuration
     spelled = {_own_spelling(table, name) for name in names}
-    missing = sorted(spelled - table.properties.keys() - {COLUMN_MAPPING_MODE})
+    missing = sorted(spelled - table.properties.keys() - {COLUMN_MAPPING_MODE, _COMMENT})
     if missing and not if_exists:
         raise UnsetPropertyError(property=missing[0], path=snapshot.path)
     for name in sorted(spelled & _OF_ENGINES):
@@ -168,6 +175,8 @@ def unset_properties(
         table, preparation = unmapped_table(snapshot).after, Preparation.NO_MAPPING_PROPERTY
     rest = {name: value for name, value in table.properties.items() if name not in spelled}
     after = with_properties(table, RequestedProperties(rest))
+    if _COMMENT in spelled:
+        after = replace(after, metadata=replace(after.metadata, description=None))
     shown = {"properties": list(names), "ifExists": if_exists}
     found = alteration(TableChange(table, after), "UNSET TBLPROPERTIES", shown)
     return replace(found, preparation=preparation)
