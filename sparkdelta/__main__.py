@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import sparkdelta
 from sparkdelta.engine.driver import read_rows
@@ -20,13 +21,15 @@ DONE, FAILED, INVALID = 0, 1, 2
 """Exit codes: success; an error, or findings of verify; invalid arguments."""
 
 _SHOWN = 20
+_LISTS = ("history", "files", "changes")
+"""Commands that answer with rows; the others answer with the fields of one thing."""
 Answer: TypeAlias = "list[dict[str, Any]]"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(arguments)
-    spark = SparkSession.builder.appName("sparkdelta").getOrCreate()
+    spark = SparkSession.getActiveSession() or _session()
     try:
         answer, code = _COMMANDS[options.command](spark, options)
     except DeltaError as error:
@@ -36,8 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for row in answer:
             print(json.dumps(row, default=str))
     else:
-        _draw(answer)
+        _draw(answer, is_list=options.command in _LISTS)
     return code
+
+
+def _session() -> SparkSession:
+    """Start Spark, without its bars and warnings between the lines of an answer."""
+    builder = SparkSession.builder.appName("sparkdelta").config("spark.log.level", "ERROR")
+    return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -90,7 +99,8 @@ def _history(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
 
 def _files(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
     snapshot = sparkdelta.load_snapshot(spark, options.path, version=options.version)
-    files = snapshot.scan(options.where).files().select("path", "size", "modificationTime")
+    time = F.timestamp_millis("modificationTime").alias("modificationTime")
+    files = snapshot.scan(options.where).files().select("path", "size", time)
     return _rows(files.orderBy("path"), options.limit), DONE
 
 
@@ -150,23 +160,37 @@ def _rows(frame: DataFrame, limit: int) -> Answer:
     return [row.asDict(recursive=True) for row in shown]
 
 
-def _draw(answer: Answer) -> None:
-    """Print rows as a table, one row as a list of its fields; by rich if it is installed."""
+def _draw(answer: Answer, *, is_list: bool) -> None:
+    """Print rows as a table, the only one as a list of its fields; by rich if it is installed."""
     try:
         from rich import box
         from rich.console import Console
+        from rich.markup import escape
         from rich.table import Table
     except ImportError:
         for row in answer:
             print(json.dumps(row, default=str, indent=2))
         return
-    is_one = len(answer) == 1
-    pairs = [{"field": name, "value": value} for name, value in answer[0].items()] if is_one else []
-    rows = pairs or answer
+    rows = answer
+    if not is_list:
+        rows = [{"field": name, "value": value} for row in answer for name, value in row.items()]
     table = Table(*(rows[0] if rows else ("no rows",)), box=box.SIMPLE)
     for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
+        table.add_row(*(escape(_text(value)) for value in row.values()))
     Console().print(table)
+
+
+def _text(value: object) -> str:
+    """Return a value as people read it: an entry of a map or an element of a list in each line."""
+    if isinstance(value, Mapping):
+        return "\n".join(f"{name}: {_inner(own)}" for name, own in value.items())
+    return "\n".join(map(_inner, value)) if isinstance(value, list | tuple) else _inner(value)
+
+
+def _inner(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {own}" for name, own in value.items())
+    return "" if value is None else str(value)
 
 
 if __name__ == "__main__":

@@ -654,7 +654,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "23512",
         (
             "Cannot add the constraint {expression}, because it is false or null for {num_rows} "
-            "rows of {path}, among them {rows}. Delete or update these rows first."
+            "of the rows of {path}, among them {rows}. Delete or update these rows first."
         ),
     ),
     "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED": (

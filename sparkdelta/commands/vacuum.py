@@ -72,7 +72,7 @@ class FileCount:
     bytes: int = 0
 
     def __str__(self) -> str:
-        return f"{self.count:,} files ({self.bytes:,} bytes)"
+        return f"{self.count:,} file{'s' * (self.count != 1)} ({self.bytes:,} bytes)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

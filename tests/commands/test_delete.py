@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable as DeltaRsTable
+from pyspark.errors import AnalysisException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -185,9 +187,16 @@ def test_nothing_matches(spark: SparkSession, table_path: str) -> None:
     assert not list(Path(table_path, "_delta_log").glob("*staged*"))
 
 
-def test_refusals(spark: SparkSession, table_path: str, tmp_path: Path) -> None:
+def test_refusals(
+    spark: SparkSession, table_path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Conditions on more than the row, wrong columns and append-only tables."""
-    table = create(spark, table_path, VECTORS)
+    table, logged = create(spark, table_path, VECTORS), list[object]()
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    monkeypatch.setattr(logger, "callHandlers", logged.append)
+    with pytest.raises(AnalysisException):
+        spark.sql("SELECT idd")
+    assert logged.pop()
     for error, condition in {
         NondeterministicConditionError: "rand() < 0.5",
         SubqueryInConditionError: "id IN (SELECT 1L)",
@@ -196,6 +205,7 @@ def test_refusals(spark: SparkSession, table_path: str, tmp_path: Path) -> None:
     }.items():
         with pytest.raises(error):
             table.delete(condition)
+    assert not logged, "PySpark's own log has the JVM's stack of each"
     only = str(tmp_path / "only")
     create(spark, only, {"delta.appendOnly": "true"})
     with pytest.raises(AppendOnlyTableError):

@@ -36,8 +36,12 @@ def test_commands(
     spark.range(3).coalesce(1).write.parquet(parquet)
     assert main(["convert", parquet, "--no-statistics", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["num_converted_files"] == 1
-    assert main(["history", table_path]) == 0
-    assert "WRITE" in capsys.readouterr().out
+    assert main(["history", table_path, "--limit", "1"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert any(line[:1] == ["1"] and "WRITE" in line for line in lines), "a table of one row"
+    assert main(["verify", table_path]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["findings", "0"] in [line[-2:] for line in lines]
     assert main(["describe", str(tmp_path / "nothing")]) == 1
     assert "DELTA_TABLE_NOT_FOUND" in capsys.readouterr().err
     with pytest.raises(SystemExit):

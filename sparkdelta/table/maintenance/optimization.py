@@ -103,12 +103,12 @@ class OptimizeResult(Result):
             return f"Nothing to do: none {files} has to be rewritten"
         if self.is_dry_run:
             return (
-                f"Would rewrite {removed.count} {files} ({removed.total} bytes) as about "
+                f"Would rewrite {removed.count} {files} ({removed.total:,} bytes) as about "
                 f"{self.num_planned_files}"
             )
         return (
-            f"Rewrote {removed.count} {files} ({removed.total} bytes) as {added.count} "
-            f"({added.total} bytes), in version {', '.join(map(str, self.versions))}"
+            f"Rewrote {removed.count} {files} ({removed.total:,} bytes) as {added.count} "
+            f"({added.total:,} bytes), in version {', '.join(map(str, self.versions))}"
         )
 
     def as_dict(self) -> dict[str, object]:

@@ -8,6 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.engine.error_log import unlogged_errors
 from sparkdelta.engine.local_frames import empty_frame
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
@@ -29,6 +30,7 @@ from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 
 
+@unlogged_errors()
 def parse_where(
     spark: SparkSession,
     where: str | Column,
@@ -58,6 +60,7 @@ def parse_where(
     return _predicate(spark, where, configuration, filtered, names.alias)
 
 
+@unlogged_errors()
 def parse_deterministic_where(
     spark: SparkSession,
     where: str | Column,
@@ -97,6 +100,7 @@ def parse_deterministic_where(
     return predicate
 
 
+@unlogged_errors()
 def deterministic_filter(rows: DataFrame, where: str | Column, *, operation: str) -> DataFrame:
     """The rows that a condition of an operation is true of.
 

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
+from sparkdelta.engine.error_log import unlogged_errors
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
     ConflictingSetColumnsError,
@@ -228,6 +229,7 @@ def is_default(value: str | Column) -> bool:
     return isinstance(value, str) and value.strip().upper() == "DEFAULT"
 
 
+@unlogged_errors()
 def check_expressions(
     rows: DataFrame,
     given: Sequence[_PathValue],

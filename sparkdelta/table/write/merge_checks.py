@@ -7,6 +7,7 @@ from functools import partial
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
+from sparkdelta.engine.error_log import unlogged_errors
 from sparkdelta.exceptions import InvalidConditionError
 from sparkdelta.frames.rows.assigned_rows import expressions_of
 from sparkdelta.table.scan.conditions import (
@@ -48,6 +49,7 @@ def _rows_of(kind: Clause, frames: MergeFrames) -> DataFrame:
     return frames.source if kind.is_not_matched else frames.target
 
 
+@unlogged_errors()
 def _check_condition(rows: DataFrame, condition: str | Column, part: str) -> None:
     try:
         deterministic_filter(rows, condition, operation=f"MERGE {part}")

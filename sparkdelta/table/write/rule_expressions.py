@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField, StructType
 
+from sparkdelta.engine.error_log import unlogged_errors
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     AggregateInConstraintError,
@@ -104,6 +105,7 @@ _DEFAULT = _Use(
 )
 
 
+@unlogged_errors()
 def check_default(spark: SparkSession, column: StructField) -> None:
     """Refuse a default that depends on a row, or is not of the column's type.
 
@@ -170,6 +172,7 @@ def check_unused(
                 raise GeneratedDependentColumnError(column=shown, name=name, expression=text)
 
 
+@unlogged_errors()
 def _uses(spark: SparkSession, schema: StructType, expression: str, column: str) -> bool:
     """True if an expression is not valid without a column."""
     if column.replace("`", "``").lower() not in expression.lower():
@@ -225,6 +228,7 @@ def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) 
             _ = ours.select(*map(F.expr, rules.defaults.values())).schema
 
 
+@unlogged_errors()
 def _checked(
     spark: SparkSession, schema: StructType, expressions: Mapping[str, str], use: _Use
 ) -> dict[str, DataFrame]:
