@@ -131,7 +131,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "0A000",
         (
             "Cannot run the SQL statement, and nothing was done: {statement} is not implemented. "
-            "COMPATIBILITY.md lists what is."
+            "README.md lists the statements that are."
         ),
     ),
     "DELTA_INSERT_COLUMN_ARITY_MISMATCH": (

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from sparkdelta.exceptions import StatementSyntaxError
 from sparkdelta.sql.cursor import name_of_table, syntax_error
 from sparkdelta.sql.tokens import Kind, Token
 
@@ -171,7 +172,11 @@ def relation_at(
     StatementSyntaxError
         A version or time is not understood.
     """
-    start, found = tokens[place].start, name_of_table(text, tokens, place)
+    start = tokens[place].start
+    try:
+        found = name_of_table(text, tokens, place)
+    except StatementSyntaxError:
+        return place + 1, ()  # IDENTIFIER of an expression that only Spark can evaluate
     if found is None:
         raise syntax_error(text, start, "the name of a table is expected")
     place, name = found

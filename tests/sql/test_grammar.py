@@ -272,6 +272,7 @@ def test_what_is_understood_in_part_is_refused(text: str, place: tuple[int, int]
         ("EXPLAIN SELECT * FROM t", [("t", True)]),
         ("SHOW COLUMNS FROM t", []),
         ("SELECT * FROM IDENTIFIER('db.t') x, 1u", [("db.t", False), ("1u", True)]),
+        ("SELECT * FROM IDENTIFIER(lower('T')) x JOIN u", [("u", True)]),
         ("SELECT a.from, b, a.join, c FROM t", [("t", True)]),
     ],
 )  # fmt: skip
