@@ -48,6 +48,10 @@ MAX_ROW_RANGES = 4
 _TASK_BYTES = 8 << 20
 """One task reads the keys of a source of up to this size: a shuffle would take longer."""
 
+_NARROWEST = 10_000
+"""Gaps of a smaller part of all the keys' range are none: together, they leave out hardly a file,
+but each takes its share of the time that Spark needs to plan."""
+
 _KEY, _RANGE = "key", "range"
 _RANGED = (IntegralType, DecimalType, DateType, TimestampType, TimestampNTZType)
 
@@ -98,17 +102,18 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
     for key, name, data_type in keys:
         try:
             values = sorted({*_values(sample[name])})
-            ranges = _joined([(value, value) for value in values], MAX_RANGES)
+            ranges = joined_ranges([(value, value) for value in values], MAX_RANGES)
             if not is_whole:
                 bounds = [last for _, last in ranges]
-                ranges, num_rows = _exact_ranges(rows, name, data_type, bounds)
+                exact, num_rows = _exact_ranges(rows, name, data_type, bounds)
+                ranges = without_narrow_gaps(exact)
         except (OverflowError, ValueError):  # a moment that Python has not
             continue
         if not ranges:
             return SourceKeys(num_rows or 0, matches_none=True)
         predicates.append(_predicate(key, data_type, ranges))
         if any(least != greatest for least, greatest in ranges):
-            ranges = _joined(ranges, MAX_ROW_RANGES)
+            ranges = joined_ranges(ranges, MAX_ROW_RANGES)
         row_predicates.append(_predicate(key, data_type, ranges))
     if num_rows is None:
         num_rows = _count(rows)
@@ -122,14 +127,32 @@ def _key_of(key: EqualKey, terms: Sequence[Column]) -> Column:
     return F.when(reduce(operator.and_, terms), key.source) if terms else key.source
 
 
-def _joined(ranges: Sequence[tuple[Any, Any]], most: int) -> list[tuple[Any, Any]]:
+def joined_ranges(ranges: Sequence[tuple[Any, Any]], most: int) -> list[tuple[Any, Any]]:
     """Join neighbours among sorted ranges, but where the gaps are widest; of texts, evenly."""
-    places: Sequence[int] = range(1, len(ranges))
-    if len(ranges) > most and isinstance(ranges[0][0], str):
-        places = [len(ranges) * number // most for number in range(1, most)]
-    elif len(ranges) > most:
-        widest = sorted(places, key=lambda at: ranges[at][0] - ranges[at - 1][1])
-        places = sorted(widest[1 - most :])
+    if len(ranges) <= most:
+        return [*ranges]
+    if isinstance(ranges[0][0], str):
+        return _cut(ranges, [len(ranges) * number // most for number in range(1, most)])
+    widest = sorted(_wide_gaps(ranges), key=lambda at: ranges[at][0] - ranges[at - 1][1])
+    return _cut(ranges, sorted(widest[1 - most :]))
+
+
+def without_narrow_gaps(ranges: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Join neighbours among sorted ranges, but where a gap may leave out files."""
+    return _cut(ranges, _wide_gaps(ranges))
+
+
+def _wide_gaps(ranges: Sequence[tuple[Any, Any]]) -> list[int]:
+    """The places among sorted ranges before which there are such gaps; of texts, all."""
+    places = range(1, len(ranges))
+    if not ranges or isinstance(ranges[0][0], str):
+        return [*places]
+    least = (ranges[-1][1] - ranges[0][0]) / _NARROWEST
+    return [at for at in places if ranges[at][0] - ranges[at - 1][1] > least]
+
+
+def _cut(ranges: Sequence[tuple[Any, Any]], places: Sequence[int]) -> list[tuple[Any, Any]]:
+    """Join neighbours among sorted ranges, but at some places."""
     starts, ends = [0, *places], [*places, len(ranges)]
     return [
         (ranges[start][0], ranges[end - 1][1])
