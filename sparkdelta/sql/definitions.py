@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -23,6 +24,7 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.io import load_snapshot
 from sparkdelta.predicates.names import UnusableError, find_column
+from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT, GENERATION_EXPRESSION
 from sparkdelta.schema.altered_columns import Position
 from sparkdelta.schema.column_ids import without_ids
@@ -32,6 +34,7 @@ from sparkdelta.sql.queries import SparkSql
 from sparkdelta.sql.statements import (
     AddColumns,
     Alter,
+    ChangeColumns,
     Clone,
     ColumnText,
     Convert,
@@ -43,7 +46,13 @@ from sparkdelta.sql.statements import (
 )
 from sparkdelta.table.log.session_times import session_time
 from sparkdelta.table.log.table_names import NewTable, move_named_table, quoted_name, table_path
-from sparkdelta.table.write.altered_columns import NewColumn, add_columns, column_path
+from sparkdelta.table.write.altered_columns import (
+    ColumnChange,
+    NewColumn,
+    add_columns,
+    change_columns,
+    column_path,
+)
 from sparkdelta.table.write.options import WriteOptions
 from sparkdelta.table.write.table_change import TableDescription
 from sparkdelta.tables import DeltaTable
@@ -204,6 +213,27 @@ def _has_type(sql: SparkSql, path: str, name: str, data_type: str) -> bool:
         return False
     its_own = type_of_path(schema, column.path)
     return as_nullable(its_own) == as_nullable(declared_type(data_type))
+
+
+def with_changed_columns(sql: SparkSql, path: str, statement: ChangeColumns) -> None:
+    """ALTER TABLE ... ALTER COLUMN of several columns, in one version."""
+    changes = [_column_change(*each.values, **each.options) for each in statement.changes]
+    alter(sql.spark, path, partial(change_columns, changes=changes))
+
+
+def _column_change(
+    name: str,
+    data_type: str | None = None,
+    *,
+    first: bool = False,
+    after: str | None = None,
+    **options: Any,
+) -> tuple[ColumnPath, ColumnChange]:
+    position = Position() if first else None
+    if after is not None:
+        position = Position(column_path(after)[-1])
+    changed_type = None if data_type is None else declared_type(data_type)
+    return column_path(name), ColumnChange(data_type=changed_type, position=position, **options)
 
 
 def with_columns(sql: SparkSql, path: str, statement: AddColumns) -> None:

@@ -45,6 +45,7 @@ from sparkdelta.sql.replaced_rows import SOURCE, replace_equal, replace_matching
 from sparkdelta.sql.statements import (
     AddColumns,
     Alter,
+    ChangeColumns,
     Clone,
     Convert,
     CreateLike,
@@ -332,6 +333,7 @@ COMMANDS: Mapping[type, Callable[[SparkSql, str, Any], DataFrame | None]] = {
     SetLocation: definitions.relocated,
     DropTable: _drop,
     Alter: definitions.altered,
+    ChangeColumns: definitions.with_changed_columns,
     AddColumns: definitions.with_columns,
     ReplaceColumns: definitions.with_columns_replaced,
     DropFeature: definitions.without_feature,

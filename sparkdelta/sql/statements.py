@@ -328,6 +328,14 @@ class Alter:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeColumns:
+    """ALTER TABLE ... ALTER COLUMN of several columns, each as it would be alone."""
+
+    target: Name
+    changes: tuple[Alter, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RenameTable:
     """ALTER TABLE ... RENAME TO."""
 
@@ -417,6 +425,7 @@ Statement: TypeAlias = (
     | Convert
     | DropTable
     | Alter
+    | ChangeColumns
     | RenameTable
     | SetLocation
     | AddColumns

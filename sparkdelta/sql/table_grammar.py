@@ -12,6 +12,7 @@ from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.statements import (
     AddColumns,
     Alter,
+    ChangeColumns,
     Clone,
     ColumnText,
     CreateLike,
@@ -31,6 +32,10 @@ _CONSTRAINTS = ("CONSTRAINT", "CHECK", "PRIMARY KEY", "FOREIGN KEY", "UNIQUE", "
 _COLUMN_ENDS = ("NOT NULL", "COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER", *_CONSTRAINTS)
 _COLUMN_CHANGES = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC")
 _CONSTRAINT_CLAUSE = "a constraint in CREATE TABLE; use ALTER TABLE ... ADD CONSTRAINT ... CHECK"
+_Altered: TypeAlias = (
+    Alter | ChangeColumns | AddColumns | ReplaceColumns | RenameTable | SetLocation | DropFeature
+    | Unsupported
+)  # fmt: skip
 _Created: TypeAlias = CreateTable | CreateLike | Clone | Unsupported
 
 
@@ -279,7 +284,7 @@ def _property(cursor: Cursor) -> str:
 
 def alter_table(
     parser: Parser,
-) -> Alter | AddColumns | ReplaceColumns | RenameTable | SetLocation | DropFeature | Unsupported:
+) -> _Altered:
     """``ALTER TABLE``, after its keywords."""
     cursor, target = parser.cursor, parser.table()
 
@@ -328,7 +333,7 @@ def alter_table(
     if cursor.takes("CLUSTER BY"):
         return alter("cluster_by", *(() if cursor.takes("NONE") else cursor.names()))
     if cursor.takes("ALTER COLUMN") or cursor.takes("ALTER"):
-        return _altered_column(cursor, alter, target)
+        return _altered_columns(cursor, alter, target)
     if cursor.takes("CHANGE COLUMN") or cursor.takes("CHANGE"):
         return _changed_column(cursor, alter, target)
     words = " ".join(token.text.upper() for token in (cursor.token, cursor.ahead()))
@@ -336,10 +341,22 @@ def alter_table(
     return Unsupported(target, f"ALTER TABLE ... {words.strip()}")
 
 
-def _altered_column(
+def _altered_columns(
     cursor: Cursor, alter: Callable[..., Alter], target: Name
-) -> Alter | Unsupported:
-    return _change(cursor, alter, target, cursor.column())
+) -> Alter | ChangeColumns | Unsupported:
+    """``ALTER [COLUMN] a TYPE INT, b FIRST``."""
+    found = _change(cursor, alter, target, cursor.column())
+    changes = list[Alter]()
+    while isinstance(found, Alter) and found.method == "change_column":
+        if found.values[0].lower() in (each.values[0].lower() for each in changes):
+            raise cursor.error(f"{found.values[0]} is changed twice")
+        changes.append(found)
+        if not cursor.takes(","):
+            return found if len(changes) == 1 else ChangeColumns(target, tuple(changes))
+        found = _change(cursor, alter, target, cursor.column())
+    if changes and isinstance(found, Alter):
+        raise cursor.error("SYNC IDENTITY goes with one column alone")
+    return found
 
 
 def _change(

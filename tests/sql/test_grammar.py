@@ -166,6 +166,11 @@ def parsed(text: str) -> s.Statement | None:
         ("ALTER TABLE t DROP COLUMN a, b.c", s.Alter(("t",), "drop_columns", ("a", "b.c"), {"if_exists": False})),
         ("ALTER TABLE t CHANGE a TYPE BIGINT", s.Alter(("t",), "change_column", ("a", "BIGINT"), {})),
         ("ALTER TABLE t CHANGE comment comment STRING", s.Alter(("t",), "change_column", ("comment", "STRING"), {"comment": None, "first": False, "after": None})),
+        ("ALTER TABLE t ALTER a SET DEFAULT f(1, 2), b.c TYPE DECIMAL(5, 2), d FIRST", s.ChangeColumns(("t",), (
+            s.Alter(("t",), "change_column", ("a",), {"default": "f(1, 2)"}),
+            s.Alter(("t",), "change_column", ("b.c", "DECIMAL(5, 2)"), {}),
+            s.Alter(("t",), "change_column", ("d",), {"first": True}),
+        ))),
         ("RESTORE t FOR SYSTEM_VERSION AS OF '3'", s.Restore(("t",), 3, None)),
     ],
 )  # fmt: skip
@@ -229,7 +234,8 @@ def test_merge() -> None:
         ("CREATE TABLE t (a INT) USING delta AS SELECT 1", None),
         ("CREATE TABLE t (a INT) LOCATION '/p' LOCATION '/q'", (1, 38)),
         ("INSERT INTO t PARTITION (a = 1, A = 2) SELECT 1", (1, 35)),
-        ("ALTER TABLE t ALTER COLUMN a SET DEFAULT 1, b SET DEFAULT 2", (1, 43)),
+        ("ALTER TABLE t ALTER COLUMN a SET DEFAULT 1, A FIRST", (1, 52)),
+        ("ALTER TABLE t ALTER COLUMN a FIRST, b SYNC IDENTITY", (1, 52)),
         ("DESCRIBE HISTORY t LIMIT x", (1, 26)),
         ("INSERT OVERWRITE t PARTITION (d = a) SELECT 1 AS a", (1, 35)),
         ("INSERT INTO t PARTITION (d = rand()) SELECT 1", (1, 30)),

@@ -242,17 +242,21 @@ def test_names_and_queries_as_spark_has_them(enabled: SparkSession, table_path: 
         sql("""WITH c AS (SELECT 1L AS k, 9L AS v) MERGE INTO IDENTIFIER('2024' || '_sales') AS t
             USING (TABLE c) AS s (k, w) ON t.id = s.k WHEN MATCHED THEN UPDATE SET id == s.w""")
         sql("COMMENT ON TABLE 2024_sales IS 'a\\nb'")
+        sql("ALTER TABLE 2024_sales ADD COLUMNS v STRING, w INT")
+        sql("ALTER TABLE 2024_sales ALTER COLUMN w FIRST, id DROP NOT NULL, v COMMENT 'c'")
     finally:
         sql("DROP TABLE 2024_sales")
     with settings(enabled, {"own.path": table_path}):
-        assert _rows(sql("SELECT * FROM delta.`${own.path}` WHERE id <> 2")) == [(6,), (7,), (9,)]
+        assert _rows(sql("SELECT id FROM delta.`${own.path}` WHERE id <> 2")) == [(6,), (7,), (9,)]
     sql("DECLARE OR REPLACE VARIABLE sql_largest BIGINT")
     sql(f"SET VAR sql_largest = (SELECT max(id) FROM {t})")
     assert _rows(sql("SELECT sql_largest")) == [(9,)]
     assert _rows(sql(f"DESCRIBE QUERY SELECT id FROM {t}")) == [("id", "bigint", None)]
-    query = f"SELECT * FROM (WITH c AS (SELECT 1) TABLE c) JOIN {t} AS c WHERE id = 2"
-    assert _rows(sql(query)) == [(1, 2)]
-    assert load_snapshot(enabled, table_path).metadata.description == "a\nb"
+    query = f"SELECT id FROM (WITH c AS (SELECT 1) TABLE c) JOIN {t} AS c WHERE id = 2"
+    assert _rows(sql(query)) == [(2,)]
+    snapshot = load_snapshot(enabled, table_path)
+    assert (snapshot.version, snapshot.metadata.description) == (6, "a\nb")
+    assert snapshot.schema.names == ["w", "id", "v"]
 
 
 def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str) -> None:

@@ -239,10 +239,28 @@ def change_column(snapshot: Snapshot, path: ColumnPath, change: ColumnChange) ->
     ----------
     PROTOCOL.md#type-widening, PROTOCOL.md#default-columns
     """
+    schema, shown = _with_change(snapshot, snapshot.configuration.schema, path, change)
+    return altered(snapshot, schema, "CHANGE COLUMN", shown)
+
+
+def change_columns(
+    snapshot: Snapshot, changes: Sequence[tuple[ColumnPath, ColumnChange]]
+) -> Alteration:
+    """The table with several columns changed, one after another, as by `change_column`."""
+    schema, shown = snapshot.configuration.schema, list[Mapping[str, object]]()
+    for path, change in changes:
+        schema, parameters = _with_change(snapshot, schema, path, change)
+        shown.append(parameters)
+    return altered(snapshot, schema, "CHANGE COLUMNS", {"columns": shown})
+
+
+def _with_change(
+    snapshot: Snapshot, schema: StructType, path: ColumnPath, change: ColumnChange
+) -> tuple[StructType, Mapping[str, object]]:
+    """A schema with a column changed, and how the parameters of the operation show the column."""
     if change == ColumnChange():
         raise InvalidArgumentError(argument="change_column", problem="nothing is to be changed")
-    table = snapshot.configuration
-    path, schema = spelled_path(table.schema, path), table.schema
+    path = spelled_path(schema, path)
     if change.data_type is not None:
         schema = retyped(snapshot, schema, path, change.data_type)
     if change != ColumnChange(data_type=change.data_type):
@@ -254,8 +272,7 @@ def change_column(snapshot: Snapshot, path: ColumnPath, change: ColumnChange) ->
     if change.default is not None:
         check_default(snapshot.log.spark, field)
     position = {} if change.position is None else {"position": str(change.position)}
-    shown = {"column": shown_field(path, field), **position}
-    return altered(snapshot, schema, "CHANGE COLUMN", shown)
+    return schema, {"column": shown_field(path, field), **position}
 
 
 def physical_path_of(table: TableConfiguration, path: ColumnPath) -> ColumnPath:
