@@ -153,6 +153,16 @@ class ClassicEngine:
             return _sibling(self.spark, _listing_sessions, settings)
         return _sibling(self.spark, _interpreting_sessions, {**settings, **INTERPRETED})
 
+    @contextmanager
+    def in_listing_session(self, *, compiles: bool) -> Iterator[SparkSession]:
+        listing, before = self.listing_session(compiles=compiles), SparkSession._activeSession
+        try:
+            with hadoop.same_active_session(self.spark):
+                yield listing
+        finally:
+            if SparkSession._activeSession is listing:  # createDataFrame has set it
+                SparkSession._activeSession = before
+
     def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
         return hadoop_file_index.late_rows(self.spark, listing, relation)
 

@@ -102,6 +102,9 @@ class ConnectEngine:
     def listing_session(self, *, compiles: bool) -> SparkSession:
         raise NotImplementedError(_NO_CALLS)
 
+    def in_listing_session(self, *, compiles: bool) -> AbstractContextManager[SparkSession]:
+        raise NotImplementedError(_NO_CALLS)
+
     def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
         raise NotImplementedError(_NO_CALLS)
 

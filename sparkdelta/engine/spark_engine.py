@@ -154,6 +154,9 @@ class SparkEngine(Protocol):
             False for few rows: to compile a plan takes longer than to interpret it.
         """
 
+    def in_listing_session(self, *, compiles: bool) -> AbstractContextManager[SparkSession]:
+        """Use a `listing_session` in a block; the active session is the same after it."""
+
     def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
         """Return the rows of a scan whose files are chosen when a query runs, independent of the
         settings of the user's session; requires `calls_back`.

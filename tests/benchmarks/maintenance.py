@@ -35,6 +35,7 @@ from tests.support.spark_worker import SparkWorker
 from tests.support.table_builder import add, metadata, protocol, remove
 
 _RIVAL_MEMORY, _SMALL_HEAP = "2g", "1g"
+_RIVAL_CLONE_MEMORY = "8g"  # with 2 GB it fails: the heap is too small
 _DIRECTORIES = 100
 _HOUR = 3600
 _RESTORED_COMMITS, _FIRST_COMMIT = 100, 11
@@ -185,7 +186,7 @@ def clone_of_delta_spark(bench: Bench) -> Measured:
                 ),
             )
 
-    return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, measure)
+    return against_delta_spark(bench.stopwatch, _RIVAL_CLONE_MEMORY, measure)
 
 
 def convert_of_delta_spark(bench: Bench) -> Measured:

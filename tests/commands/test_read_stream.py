@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from sparkdelta import (
     write_stream,
 )
 from sparkdelta.exceptions import DeltaError, from_message
+from tests.support.settings import HOSTILE, settings
 
 NOW = {"availableNow": True}
 
@@ -52,6 +54,10 @@ def ids(spark: SparkSession, path: str) -> list[int]:
     return sorted(row["id"] for row in read_delta(spark, f"{path}_out").collect())
 
 
+def texts(rows: DataFrame) -> list[str]:
+    return sorted(row[0] for row in rows.selectExpr("to_json(struct(*))").collect())
+
+
 def append(spark: SparkSession, path: str, first: int, last: int, files: int = 1) -> None:
     write_delta(spark.range(first, last, 1, files), path, mode="append")
 
@@ -64,7 +70,9 @@ def test_the_table_and_then_its_commits(spark: SparkSession, table_path: str) ->
     assert rows.isStreaming
     assert rows.schema.simpleString() == "struct<id:bigint>"
     append(spark, table_path, 5, 6)
+    before = SparkSession.getActiveSession()
     assert run(rows, table_path) == [2, 2, 2]
+    assert SparkSession.getActiveSession() is before
     table_id = offsets(table_path)[0]["reservoirId"]
     assert offsets(table_path) == [
         {
@@ -198,3 +206,29 @@ def test_the_change_data_feed(spark: SparkSession, table_path: str) -> None:
     assert later.count() == changes.count()
     first = found.filter("_commit_version = 1").select("_commit_timestamp").distinct()
     assert first.collect()[0][0] is not None
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("values", HOSTILE.values(), ids=HOSTILE)
+def test_adverse_settings(spark: SparkSession, table_path: str, values: Mapping[str, str]) -> None:
+    """Values at the limits of their types, in the rows and as partition values."""
+    rows = spark.sql("""
+        SELECT id, moment AS aMoment, moment AS p, CAST(moment AS TIMESTAMP_NTZ) AS local,
+            CAST(moment AS DATE) AS Day, X'C3FF' AS bytes, named_struct('a.B', id, 'ü', '😀') AS s,
+            CAST('12345678901234567890123456789012345.678' AS DECIMAL(38, 3)) AS number
+        FROM VALUES (0, TIMESTAMP'0001-01-01 00:00:00.000001Z'),
+            (1, TIMESTAMP'1883-11-18 12:03:57Z'), (2, TIMESTAMP'9999-12-31 23:59:59.999999Z')
+            AS v(id, moment)""")
+    expected = texts(rows)
+    properties = {"delta.enableChangeDataFeed": "true"}
+    with settings(spark, values):
+        write_delta(rows, table_path, partition_by=["p"], properties=properties)
+        run(read_stream(spark, table_path, max_files_per_trigger=1), table_path)
+        DeltaTable.forPath(spark, table_path).delete("id = 1")
+        changes = read_stream(spark, table_path, read_change_feed=True, starting_version=1)
+        of_changes = f"{table_path}_changes"
+        run(changes, of_changes)
+    assert texts(read_delta(spark, f"{table_path}_out").select(*rows.columns)) == expected
+    deleted = read_delta(spark, f"{of_changes}_out")
+    assert texts(deleted.select(*rows.columns)) == expected[1:2]
+    assert [row[0] for row in deleted.select("_change_type").collect()] == ["delete"]

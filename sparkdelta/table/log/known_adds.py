@@ -40,11 +40,15 @@ class KnownAdds:
     def values(self) -> tuple[AddFile, ...]:
         return tuple(AddFile.from_dict(json.loads(text)) for text in self.texts[ADD].to_pylist())
 
+    @property
+    def keyed(self) -> DataFrame:
+        """As `keyed_adds`."""
+        return local_frame(self.spark, self.texts, _TEXTS)
+
     @cached_property
     def frame(self) -> DataFrame:
         """The fields of the actions."""
-        local = local_frame(self.spark, self.texts, _TEXTS)
-        return local.selectExpr(f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}").select(f"{ADD}.*")
+        return self.keyed.selectExpr(f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}").select(f"{ADD}.*")
 
     def united(self, other: KnownAdds) -> KnownAdds:
         """These and the others among some more."""

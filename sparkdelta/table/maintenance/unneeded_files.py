@@ -218,20 +218,28 @@ def decided(
         files, _ = stage.read_parquet("needed", files.schema)
     needed = files.select("path", "reason").filter("path IS NOT NULL")
     if root.startswith("file:"):
-        linked = files
+        others = files
         if not candidates.has_links:
-            linked = files.filter(f"{is_absolute('uri')} AND path IS NULL")
-        local = linked.selectExpr(f"{absolute_path('uri', table_root=root)} AS path").filter(
-            "startswith(path, 'file:')"
-        )
-        with worker_python(stage.spark):
-            linked = linked_files(
-                local.selectExpr("substring(path, 6) AS path"), root.removeprefix("file:")
-            )
-        needed = needed.unionAll(linked.selectExpr("path", f"'{LIVE}' AS reason"))
+            others = files.filter(f"{is_absolute('uri')} AND path IS NULL")
+        if candidates.has_links or read_rows(
+            others.limit(1), what="file elsewhere that the log names", bound=1
+        ):
+            linked = _linked(others, stage, root)
+            needed = needed.unionAll(linked.selectExpr("path", f"'{LIVE}' AS reason"))
     frame = outcomes(candidates.entries, needed, before_ms=before_ms)
     stage.write_parquet(frame, "outcomes", {})
     return stage.read_parquet("outcomes", frame.schema)[0]
+
+
+def _linked(files: DataFrame, stage: Staging, root: str) -> DataFrame:
+    """The files below the root that symbolic links lead to from the places of files."""
+    local = files.selectExpr(f"{absolute_path('uri', table_root=root)} AS path").filter(
+        "startswith(path, 'file:')"
+    )
+    with worker_python(stage.spark):
+        return linked_files(
+            local.selectExpr("substring(path, 6) AS path"), root.removeprefix("file:")
+        )
 
 
 def _partition_columns(snapshot: Snapshot) -> set[str]:

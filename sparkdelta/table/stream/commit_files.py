@@ -65,7 +65,7 @@ def added_files(commits: CommitRange, listed: FileList) -> pa.Table:
     rows = rows.select(VERSION, "add.*", F.col("remove.path").alias(REMOVED))
     rows = rows.selectExpr("*", f"{num_records()} AS {NUM_RECORDS}")
     table = read_table(
-        rows.select(VERSION, *listed.columns(), REMOVED),
+        rows.selectExpr(VERSION, *listed.columns(), REMOVED),
         what="files of commits that a stream reads",
         bound=commits.local_lines.num_rows,
         version=commits.last_version,

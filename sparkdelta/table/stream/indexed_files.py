@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_table
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.frames.log.log_lines import parse_log_lines
 from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.protocol.stream_offsets import BEFORE_FILES
 from sparkdelta.schema.action_schemas import actions
+from sparkdelta.schema.sql_text import text_literal
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.file_reader import LINE_PLACE, LogFileReader
 from sparkdelta.table.log.state import NUM_RECORDS, num_records
@@ -41,13 +43,13 @@ class FileList:
     table_root: str
     exclude_regex: str | None
 
-    def columns(self) -> list[Column]:
-        """Return the columns, of rows with the fields of add actions and NUM_RECORDS."""
-        excluded = F.lit(False)
+    def columns(self) -> list[str]:
+        """Return SQL of the columns, of rows with the fields of add actions and NUM_RECORDS."""
+        excluded = "FALSE"
         if self.exclude_regex is not None:
-            excluded = F.col("path").rlike(self.exclude_regex)
+            excluded = f"path RLIKE {text_literal(self.exclude_regex)}"
         columns = file_columns(self.configuration, self.table_root, has_vectors=True)
-        return [*map(F.expr, columns), excluded.alias(EXCLUDED)]
+        return [*columns, f"{excluded} AS {EXCLUDED}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,18 @@ class IndexedFiles:
     @classmethod
     def of_snapshot(cls, snapshot: Snapshot, listed: FileList) -> IndexedFiles:
         """Return all the files of a table, by modification time and path."""
+        if not snapshot.state.has_few_files(MAX_DRIVER_FILES):
+            return cls._of_state(snapshot, listed, is_short=False)
+        log = snapshot.log
+        engine = engine_of(log.spark)
+        with engine.in_listing_session(compiles=not log.is_small) as session:
+            return cls._of_state(snapshot.in_session(session), listed, is_short=True)
+
+    @classmethod
+    def _of_state(cls, snapshot: Snapshot, listed: FileList, *, is_short: bool) -> IndexedFiles:
         order = ("modificationTime", _PATH)
         fields = (_PATH, "partitionValues", "size", "modificationTime", "deletionVector")
-        files = snapshot.state.scan_files(*fields).select(*listed.columns(), *order)
-        is_short = snapshot.state.has_few_files(MAX_DRIVER_FILES)
+        files = snapshot.state.scan_files(*fields).selectExpr(*listed.columns(), *order)
         return cls._of(files, order, snapshot.version, is_short=is_short)
 
     @classmethod
@@ -77,7 +87,7 @@ class IndexedFiles:
         adds = parse_log_lines(lines, actions=actions("add"), keep=LINE_PLACE)
         adds = adds.filter("add.dataChange").select("add.*", *LINE_PLACE)
         files = adds.selectExpr("*", f"{num_records()} AS {NUM_RECORDS}")
-        files = files.select(*listed.columns(), *LINE_PLACE)
+        files = files.selectExpr(*listed.columns(), *LINE_PLACE)
         return cls._of(files, LINE_PLACE, commit.version, is_short=False)
 
     @classmethod

@@ -335,8 +335,9 @@ class _Touching:
     def _by_executors(self, staged: DataFrame, num_bytes: int) -> TouchedFiles:
         nothing = F.lit(None)
         keys = staged.select(FILE_KEY).distinct()
-        adds = self.adds.frame if isinstance(self.adds, KnownAdds) else self.adds
-        adds = self._keyed_adds(adds).join(keys, FILE_KEY, "left_semi")
+        known = self.adds
+        adds = known.keyed if isinstance(known, KnownAdds) else self._keyed_adds(known)
+        adds = adds.join(keys, FILE_KEY, "left_semi")
         words = position_words(staged)
         rows = words.select(FILE_KEY, nothing.cast("string").alias(ADD), WORD, BITS).unionByName(
             adds.select(
