@@ -53,7 +53,8 @@ def condition_terms(
 def columns_used(frame: DataFrame, rows: DataFrame) -> list[str]:
     """Return the columns of `rows` that the last operator of a plan refers to."""
     own = rows._jdf.queryExecution().analyzed().outputSet()
-    used = frame._jdf.queryExecution().analyzed().references().intersect(own).toSeq()
+    # In this order: the set has names as they are spelled here, not as the user writes them.
+    used = own.intersect(frame._jdf.queryExecution().analyzed().references()).toSeq()
     return [str(used.apply(number).name()) for number in range(used.size())]
 
 

@@ -112,7 +112,7 @@ def test_clauses_of_all_kinds(
             rows,
             F.col("t.id") == rows["id"],
             (UPDATE, "s.n = 100", {"n": "s.n + t.n", "s": "concat(t.s, s.s)"}),
-            (DELETE, "t.id = 2"),
+            (DELETE, "T.ID = 2"),
             (INSERT, "s.id is not null"),
             (ALONE_UPDATE, "t.id > 27", {"part": "1 - part"}),
             (ALONE_DELETE, F.col("t.id") == 20),
