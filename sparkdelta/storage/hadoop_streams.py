@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import InvalidArgumentError, StreamNotSupportedError
 from sparkdelta.storage.hadoop import jvm_of, same_active_session
+from sparkdelta.storage.hadoop_scans import java_schema_of
 from sparkdelta.storage.stream_source import ReadLimit, StreamSource
 
 _QUERY_ID = "sql.streaming.queryId"
@@ -87,7 +88,7 @@ class _Source:
         self._offset = _execution_class(spark._jvm, "SerializedOffset")
 
     def schema(self) -> Any:
-        return _java_schema(self._spark, self._source.schema)
+        return java_schema_of(jvm_of(self._spark), self._source.schema)
 
     def getDefaultReadLimit(self) -> Any:
         jvm = jvm_of(self._spark)
@@ -165,12 +166,7 @@ def _frame(spark: SparkSession, plan: Any) -> DataFrame:
 def _attributes(spark: SparkSession, schema: StructType) -> Any:
     jvm = jvm_of(spark)
     types = jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils
-    return types.toAttributes(_java_schema(spark, schema))
-
-
-def _java_schema(spark: SparkSession, schema: StructType) -> Any:
-    jvm = jvm_of(spark)
-    return jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
+    return types.toAttributes(java_schema_of(jvm, schema))
 
 
 def _none(spark: SparkSession) -> Any:

@@ -107,10 +107,11 @@ class MergeMatches:
     def files(self) -> KnownAdds | DataFrame:
         """The files that may have these rows, as `touch_files` takes them."""
         known, alone = self.matching_scan.known, self.scan_alone
-        if known is not None and alone is None:
-            return known
-        if known is not None and alone is not None and alone.known is not None:
-            return known.united(alone.known)
+        if known is not None:
+            if alone is None:
+                return known
+            if alone.known is not None:
+                return known.united(alone.known)
         adds = self.matching_scan.files(with_json=True)
         if alone is None:
             return adds
@@ -173,11 +174,10 @@ class _Matching:
         keys = source_keys(self.source, terms)
         matching = self._all_of([*terms.target, *keys.predicates])
         scan = self.snapshot.candidates(matching)
-        if not keys.matches_none:
-            scan = scan.with_known_files(self._all_of([*terms.target, *keys.row_predicates]))
         if keys.matches_none:
             pairs = no_pairs(self.stage)
         else:
+            scan = scan.with_known_files(self._all_of([*terms.target, *keys.row_predicates]))
             pairs = stage_pairs(self._pairs(scan), self.stage, self.snapshot.version)
         acting_alone = scan_alone = unmatched = new = None
         if self._conditions(NOT_MATCHED_BY_SOURCE):

@@ -19,7 +19,6 @@ from sparkdelta.engine.driver import read_table
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
-from sparkdelta.protocol.file_actions import AddFile
 from sparkdelta.schema.action_schemas import ADD as ADD_TYPE
 from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.table.scan.change_scan import entry_scan
@@ -27,6 +26,7 @@ from sparkdelta.table.scan.known_files import known_files
 from sparkdelta.table.scan.request import CHANGE_KIND, MetadataColumn, partition_column
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
 from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.touched_actions import adds_before
 from sparkdelta.workers.deletion_vector_writer import (
     ADD,
     NUM_RECORDS,
@@ -115,14 +115,15 @@ def _files_of_deleted_rows(
 
 def _known_files(snapshot: Snapshot, touched: pa.Table) -> pa.Table:
     """The columns that scans need of each file, with all its deleted rows in its vector."""
+    rows = touched.select([VECTOR, NUM_RECORDS]).to_pylist()
     return known_files(
         [
             replace(
-                AddFile.from_dict(json.loads(row[ADD])),
+                add,
                 deletion_vector=DeletionVectorDescriptor.from_dict(row[VECTOR]),
                 stats=json.dumps({NUM_RECORDS: row[NUM_RECORDS]}),
             )
-            for row in touched.select([ADD, VECTOR, NUM_RECORDS]).to_pylist()
+            for add, row in zip(adds_before(touched), rows, strict=True)
         ],
         snapshot.configuration,
         snapshot.path,
