@@ -194,7 +194,7 @@ class NativeScan:
         rows = scanned.rows
         if has_vectors or self._joins_files or joins_partitions:
             known = _with_keys(files, scanned)
-            if has_vectors and not self.request.of_changes:
+            if has_vectors and not self.request.of_changes and not has_large_bitmaps(known):
                 known = self._with_bitmaps(known)
             of_files = self._of_files(known, joins_partitions=joins_partitions)
             by_stamp = FILE_KEY in known.column_names
