@@ -30,7 +30,8 @@ Call = Callable[[SparkSession, Namespace], tuple[Mapping[str, object], int]]
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """Return a parser for the arguments that all jobs take."""
-    made = argparse.ArgumentParser(description=description)
+    lines = argparse.RawDescriptionHelpFormatter
+    made = argparse.ArgumentParser(description=description, formatter_class=lines)
     made.add_argument("path", help="root of the table, any path that Spark can read")
     return made
 

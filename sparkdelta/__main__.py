@@ -50,8 +50,10 @@ def _session() -> SparkSession:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="sparkdelta", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
+    text = "Show and maintain a Delta table. Each command has its own --help."
+    parser = argparse.ArgumentParser(prog="sparkdelta", description=text)
+    parser.add_argument("--version", action="version", version=sparkdelta.__version__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
 
     def command(name: str, text: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text, description=text)
