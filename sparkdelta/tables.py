@@ -455,9 +455,10 @@ class DeltaTable:
         return self._spark.createDataFrame([], StructType())
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
-        """Raise the protocol's versions, which adds the table features that they imply.
+        """Add the table features that versions of the protocol imply, in the lowest versions for
+        all features of the table.
 
-        Lower versions than the table's change nothing.
+        Versions with lists of features, 3 and 7, imply none, and change nothing.
 
         Raises
         ------

@@ -33,6 +33,7 @@ FIELD_FEATURES = {
 """The features that keys in the metadata of columns require."""
 
 _DEFAULT_FEATURES = (TableFeature.APPEND_ONLY, TableFeature.INVARIANTS)
+_LEGACY = tuple(Protocol(*each) for each in ((1, 2), (1, 3), (1, 4), (2, 5), (1, 6), (2, 6)))
 
 
 def metadata_features(
@@ -113,10 +114,11 @@ def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
 def with_versions(
     protocol: Protocol, *, reader_version: int | None, writer_version: int | None
 ) -> Protocol:
-    """Return the protocol with at least these versions and the features that they imply.
+    """Return the protocol with the features that these versions imply, in the lowest versions for
+    all of its features; `protocol` itself if it supports them.
 
-    Lower versions than the protocol's own change nothing. Reader version 2, which is that of
-    `columnMapping`, needs writer version 5, without which it stays 1.
+    A version that is not given is the table's own. Versions that have feature lists imply nothing.
+    Reader version 2, which is that of `columnMapping`, needs writer version 5 to imply it.
 
     Raises
     ------
@@ -127,22 +129,22 @@ def with_versions(
     ----------
     PROTOCOL.md#protocol-evolution, PROTOCOL.md#supported-features
     """
-    reader = max(protocol.min_reader_version, reader_version or 1)
-    writer = max(protocol.min_writer_version, writer_version or 1)
-    if writer < WRITER_FEATURES_VERSION:
-        if reader >= READER_FEATURES_VERSION:
-            problem = f"reader version {reader} requires writer version {WRITER_FEATURES_VERSION}"
-            raise InvalidArgumentError(argument=MIN_READER_VERSION, problem=problem)
-        is_mapped = writer >= (FEATURES[TableFeature.COLUMN_MAPPING].min_writer_version or 0)
-        return Protocol(reader if is_mapped else protocol.min_reader_version, writer)
-    wanted = Protocol(reader_version or 1, writer_version or 1)
-    implied = {feature.value for feature in supported_features(wanted)}
-    has_lists = protocol.min_writer_version >= WRITER_FEATURES_VERSION
-    listed = upgraded_protocol(protocol if has_lists else _with_lists(protocol, set()), implied)
-    if reader <= listed.min_reader_version or reader < READER_FEATURES_VERSION:
-        return listed
-    readers = tuple(filter(_is_reader_writer, listed.writer_features or ()))
-    return replace(listed, min_reader_version=reader, reader_features=readers)
+    reader = reader_version or protocol.min_reader_version
+    writer = writer_version or protocol.min_writer_version
+    if writer >= WRITER_FEATURES_VERSION:
+        return protocol
+    if reader >= READER_FEATURES_VERSION:
+        problem = f"reader version {reader} requires writer version {WRITER_FEATURES_VERSION}"
+        raise InvalidArgumentError(argument=MIN_READER_VERSION, problem=problem)
+    implied = {
+        feature
+        for feature in supported_features(Protocol(reader, writer))
+        if writer >= (FEATURES[feature].min_writer_version or WRITER_FEATURES_VERSION)
+    }
+    missing = implied - supported_features(protocol)
+    if not missing:
+        return protocol
+    return _lowest(_with_lists(protocol, {feature.value for feature in missing}))
 
 
 def without_feature(protocol: Protocol, feature: TableFeature) -> Protocol:
@@ -155,11 +157,16 @@ def without_feature(protocol: Protocol, feature: TableFeature) -> Protocol:
     """
     has_lists = protocol.min_writer_version >= WRITER_FEATURES_VERSION
     listed = protocol if has_lists else _with_lists(protocol, set())
-    writers = {n for n in listed.writer_features or () if known_feature(n) is not feature}
-    left = {known_feature(name) for name in writers}
-    for version in range(2, WRITER_FEATURES_VERSION):
-        legacy = with_versions(Protocol(1, 1), reader_version=2, writer_version=version)
-        if left == supported_features(legacy):
+    writers = tuple(n for n in listed.writer_features or () if known_feature(n) is not feature)
+    return _lowest(replace(listed, writer_features=writers))
+
+
+def _lowest(listed: Protocol) -> Protocol:
+    """The lowest versions for the features in the list of writers."""
+    writers = set(listed.writer_features or ())
+    features = {known_feature(name) for name in writers}
+    for legacy in _LEGACY:
+        if features == supported_features(legacy):
             return legacy
     unknown = tuple(n for n in listed.reader_features or () if known_feature(n) is None)
     if unknown:

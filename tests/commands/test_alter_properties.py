@@ -145,7 +145,7 @@ def test_column_mapping_is_removed(spark: SparkSession, table_path: str, unsets:
         ({"delta.feature.icebergWriterCompatV1": "supported"}, WriteNotImplementedError),
         ({"delta.columnMapping.mode": "id"}, ColumnMappingModeChangeError),
         ({"delta.enableChangeDataFeed": "true"}, ChangeDataColumnsError),
-        ({"delta.enableIcebergCompatV2": "true", **MAPPED}, IcebergCompatError),
+        ({"delta.enableIcebergCompatV2": "true"}, IcebergCompatError),
         (
             {"delta.enableRowTracking": "true", "delta.rowTrackingSuspended": "true"},
             RowTrackingCombinationError,

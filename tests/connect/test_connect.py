@@ -23,12 +23,14 @@ from sparkdelta import (
     read_changes,
     read_delta,
     read_stream,
+    use_catalog,
     write_delta,
     write_stream,
 )
 from sparkdelta.exceptions import InvalidArgumentError
 from tests.support.distributed import distributed_scans
 from tests.support.log_writer import write_checkpoint, write_commit, write_v2_checkpoint
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.reference_model import replay
 from tests.support.snapshots import paths
 from tests.support.table_builder import (
@@ -180,7 +182,7 @@ def deleted(spark: SparkSession, root: Path) -> Any:
 
 
 def refused_changes(spark: SparkSession, root: Path) -> list[str]:
-    """The arguments for which changes of rows are refused, although they are valid."""
+    """The arguments for which valid changes of rows, and catalogs, are refused."""
     table = DeltaTable.forPath(spark, str(root / "enableDeletionVectors"))
     merge = table.merge(spark.range(1), "part = 0").whenMatchedDelete()
     refused = []
@@ -188,6 +190,7 @@ def refused_changes(spark: SparkSession, root: Path) -> list[str]:
         lambda: table.delete("id + 1 > rand()"),
         lambda: table.update("id = 1", {"id": "2"}),
         merge.execute,
+        lambda: use_catalog(spark, str(root / "managed"), MemoryCatalog()),
     ):
         try:
             call()
@@ -421,11 +424,11 @@ def test_connect_writes_what_classic_writes(
 def test_connect_deletes_what_classic_deletes(
     spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Conditions that are not understood are refused; so are UPDATE and MERGE."""
+    """Conditions that are not understood are refused; so are UPDATE, MERGE, and catalogs."""
     here = json.loads(json.dumps(deleted(spark, tmp_path)))
     assert by_connect["deleted"] == here
     assert [counts for _, counts in here[:2]] == [[[1, 0, 1], [2, 1, 1]], [[1, 2, 0], [2, 3, 0]]]
-    assert by_connect["refused changes"] == ["condition", "set", "source"]
+    assert by_connect["refused changes"] == ["condition", "set", "source", "catalog"]
 
 
 def test_pysparks_methods_do_the_same(

@@ -119,8 +119,14 @@ def test_no_commit_drops_a_feature(before, after, lost):
         (Protocol(1, 4), (1, 2), Protocol(1, 4)),
         (Protocol(1, 2), (2, 4), Protocol(1, 4)),  # reader version 2 is that of column mapping
         (Protocol(1, 2), (2, 5), Protocol(2, 5)),
-        (Protocol(1, 2), (1, 7), Protocol(1, 7, None, ("appendOnly", "invariants"))),
-        (Protocol(1, 2), (3, 7), Protocol(3, 7, (), ("appendOnly", "invariants"))),
+        (Protocol(1, 2), (None, 5), Protocol(1, 4)),
+        (Protocol(1, 2), (1, 6), Protocol(1, 6)),
+        (Protocol(1, 2), (3, 7), Protocol(1, 2)),  # it implies nothing
+        (Protocol(1, 7, None, ("checkConstraints",)), (1, 2), Protocol(1, 3)),
+        (Protocol(2, 7, None, ("columnMapping",)), (None, 2),
+         Protocol(2, 7, None, ("appendOnly", "columnMapping", "invariants"))),
+        (Protocol(1, 7, None, ("domainMetadata",)), (2, None),
+         Protocol(1, 7, None, ("domainMetadata",))),
         (Protocol(1, 7, None, ("domainMetadata",)), (1, 2),
          Protocol(1, 7, None, ("appendOnly", "domainMetadata", "invariants"))),
         (Protocol(3, 7, ("v2Checkpoint",), ("v2Checkpoint",)), (3, 7),
@@ -128,7 +134,7 @@ def test_no_commit_drops_a_feature(before, after, lost):
     ],
 )  # fmt: skip
 def test_versions_that_are_raised(before, versions, after):
-    """Protocol Evolution: with the features that the versions imply, and never lower."""
+    """Protocol Evolution: with the features that the versions imply, and none is lost."""
     reader, writer = versions
     assert with_versions(before, reader_version=reader, writer_version=writer) == after
 
@@ -171,9 +177,19 @@ def test_a_reader_feature_is_dropped(feature, before, after):
     assert without_feature(before, TableFeature(feature)) == after
 
 
-def test_reader_features_need_writer_features():
+@pytest.mark.parametrize(
+    ("before", "versions"),
+    [
+        (Protocol(1, 2), (3, 6)),
+        (Protocol(1, 2), (3, None)),
+        (Protocol(3, 7, ("v2Checkpoint",), ("v2Checkpoint",)), (None, 4)),
+    ],
+)
+def test_reader_features_need_writer_features(before, versions):
+    """Also if one of the versions is the table's own."""
+    reader, writer = versions
     with pytest.raises(InvalidArgumentError):
-        with_versions(Protocol(1, 2), reader_version=3, writer_version=6)
+        with_versions(before, reader_version=reader, writer_version=writer)
 
 
 def test_nothing_is_missing():

@@ -83,8 +83,10 @@ def delta_session(scratch: Path) -> SparkSession:
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM: 10,000 tasks
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.driver.memory": "1g",
-        # Files with the old hybrid calendar depend on the JVM's own time zone.
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        # Files with the old hybrid calendar depend on the JVM's own time zone. The others as in
+        # `spark_conf/spark-defaults.conf`, which this replaces.
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1"
+        " -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -XX:NewRatio=1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
