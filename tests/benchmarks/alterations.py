@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from sparkdelta import DeltaTable, alter_table, load_snapshot, write_delta
+from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
 from tests.benchmarks.copied_tables import Bench, Sizes
 from tests.benchmarks.data import STORED
 from tests.benchmarks.logs import CHECKPOINT_VERSION, LARGE_TAIL, large_log
@@ -89,7 +89,7 @@ def drop_of_delta_spark(bench: Bench) -> Measured:
         "ALTER TABLE {table} DROP FEATURE deletionVectors",
         0.8,
         lambda copy: [
-            load_snapshot(bench.spark, str(copy)).read().count(),
+            read_delta(bench.spark, str(copy)).count(),
             load_snapshot(bench.spark, str(copy)).protocol.reader_features,
         ],
     )
