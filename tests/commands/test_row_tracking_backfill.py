@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import DeltaError, MetadataChangedException
 from sparkdelta.table.commit import recommits, transaction
+from sparkdelta.table.write.altered_properties import files_without_row_ids
 from tests.commands.test_drop_feature import operations
 from tests.commands.test_write import commit
 from tests.support.crashing_store import dying_writer
@@ -64,16 +65,32 @@ def test_files_get_row_ids(spark: SparkSession, table_path: str) -> None:
     assert ids(spark, table_path).items() >= first.items()
 
 
-@pytest.mark.full
-def test_in_several_commits_between_appends(
+def test_commits_do_not_conflict_with_each_other(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each begins where the last one ended: what it looked up is known to be live there."""
+    write_delta(spark.range(0, 6, 1, 6), table_path)
+    DeltaTable.forPath(spark, table_path).addFeatureSupport("rowTracking")
+    monkeypatch.setattr(recommits, "MAX_BATCH_FILES", 2)
+    read = load_snapshot(spark, table_path)
+    done = list(recommits.recommit(read, files_without_row_ids, {}, "ROW TRACKING BACKFILL"))
+    assert len(done) == 3
+    assert [commit.attempts for commit in done] == [1, 1, 1]
+    files = load_snapshot(spark, table_path).add_files().collect()
+    assert sorted(file["baseRowId"] for file in files) == list(range(6))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("appends", [True, False])
+def test_in_several_commits_between_appends(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, appends: bool
 ) -> None:
     """It conflicts with nothing that only appends; where files were removed, it looks again."""
     write_delta(spark.range(0, 12, 1, 6), table_path)
     monkeypatch.setattr(recommits, "MAX_BATCH_FILES", 2)
     monkeypatch.setattr(transaction, "MAX_VALUE_ACTIONS", 1)
     meanwhile = [
-        lambda: append(spark, table_path, 12),
+        lambda: append(spark, table_path, 12) if appends else None,
         lambda: DeltaTable.forPath(spark, table_path).delete("id < 10"),  # files of each batch
     ]
     commit_files: Callable[..., object] = recommits._commit
@@ -86,7 +103,7 @@ def test_in_several_commits_between_appends(
     monkeypatch.setattr(recommits, "_commit", committed)
     alter_table(spark, table_path).set_properties(ON)
     assert not meanwhile
-    assert sorted(ids(spark, table_path)) == [10, 11, 12, 13]
+    assert sorted(ids(spark, table_path)) == [10, 11, *([12, 13] if appends else [])]
 
 
 def test_deletes_go_on_beside_it(spark: SparkSession, table_path: str) -> None:

@@ -66,30 +66,32 @@ def recommit(
             engine_of(snapshot.log.spark).log_session() as session,
             staging(session, snapshot.log.store) as stage,
         ):
-            read = snapshot.in_session(session)
-            count = _count(wanted(read))
+            looked_up = wanted(snapshot.in_session(session))
+            count = _count(looked_up)
             if not count:
                 return
             batches = -(-count // MAX_BATCH_FILES)
-            add = add_fields(read.configuration.statistics, dataChange="false", **facts)
-            actions = wanted(read).selectExpr(
+            add = add_fields(snapshot.configuration.statistics, dataChange="false", **facts)
+            actions = looked_up.selectExpr(
                 f"pmod(xxhash64(path), {batches}L) AS {_BATCH}", f"{add} AS add"
             )
             if batches > 1:  # each commit then reads the files of its own batch
                 actions = actions.repartitionByRange(batches, _BATCH)
             stage.write_parquet(actions, "files", {})
             staged, _ = stage.read_parquet("files", actions.schema)
-            looked_up = snapshot  # a file that was removed since must not come back
+            read = snapshot  # a file that was removed since must not come back
             for batch in range(batches):
                 files = staged.filter(F.col(_BATCH) == batch).select("add")
                 try:
-                    done = _commit(looked_up, files, Operation(operation, {"batchId": str(number)}))
+                    done = _commit(read, files, Operation(operation, {"batchId": str(number)}))
                 except DeltaConcurrentModificationException as error:
                     failure = error
                     break
                 number += 1
                 yield done
                 snapshot = done.snapshot
+                if snapshot.version == read.version + 1:  # no other commit came between
+                    read = snapshot
         if failure is not None:
             rounds += 1
             if rounds == MAX_ROUNDS:
