@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -191,7 +191,7 @@ class NativeScan:
         if MetadataColumn.ROW_POSITION in self.request.metadata_columns:
             position = scanned.metadata["row_index"]
             of_scan.append(position.alias(MetadataColumn.ROW_POSITION.value))
-        rows = scanned.rows
+        rows, columns = scanned.rows, self._logical_columns(stored)
         if has_vectors or self._joins_files or joins_partitions:
             known = _with_keys(files, scanned)
             if has_vectors and not self.request.of_changes and not has_large_bitmaps(known):
@@ -205,7 +205,9 @@ class NativeScan:
                 rows = join_files(rows, of_files.drop(_ENTRY), has_bitmaps=False)
         elif of_scan:
             rows = rows.select("*", *of_scan)
-        return self._matching(rows, self._logical_columns(stored), has_vectors=has_vectors)
+        elif directories is None and _are_names_of(columns, stored.values()):
+            columns = ["*"]  # each name takes a few calls of the JVM
+        return self._matching(rows, columns, has_vectors=has_vectors)
 
     def _matching(
         self, rows: DataFrame, columns: list[Column | str], *, has_vectors: bool
@@ -358,6 +360,12 @@ class NativeScan:
                 values.append(default + F.col(ROW_INDEX) if column.adds_position else default)
             sources[name] = (F.coalesce(*values) if len(values) > 1 else values[0], data_type)
         return self.request.logical_columns(sources)
+
+
+def _are_names_of(columns: Sequence[Column | str], fields: Iterable[StructField]) -> bool:
+    """True if columns are no others than the fields, by their names."""
+    names = [column for column in columns if isinstance(column, str)]
+    return len(names) == len(columns) and names == [quoted(field.name) for field in fields]
 
 
 def has_large_bitmaps(files: pa.Table) -> bool:

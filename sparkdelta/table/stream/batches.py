@@ -28,7 +28,6 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, listing_prefix
 from sparkdelta.protocol.stream_offsets import BEFORE_FILES, StreamOffset
 from sparkdelta.protocol.table_features import TableFeature, check_readable, is_supported
-from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.catalog_log import has_catalog
 from sparkdelta.storage.stream_source import ReadLimit
 from sparkdelta.table.log.commit_range import CommitRange
@@ -186,11 +185,7 @@ class BatchPlanner:
     def rows(self, plan: BatchPlan) -> DataFrame | None:
         """Return the rows of a batch; None if it reads no file."""
         scan = self.scan
-        names = [quoted(name) for name in scan.row_schema.names]
-        frames = [
-            scan.rows_of(self._listed_for_scan(files)).select(*names)
-            for files in _distinct(plan.files)
-        ]
+        frames = [scan.rows_of(self._listed_for_scan(files)) for files in _distinct(plan.files)]
         frames += self._changes(plan)
         return reduce(DataFrame.unionAll, frames) if frames else None
 
