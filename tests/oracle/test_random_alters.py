@@ -42,6 +42,7 @@ LATER = [
     "'delta.enableMaterializePartitionColumnsFeature' = 'true'", "'delta.checkpointInterval' = 3",
     "'delta.dataSkippingNumIndexedCols' = '2'", "'delta.enableInCommitTimestamps' = 'true'",
     "'delta.minReaderVersion' = '3', 'delta.minWriterVersion' = '7'",
+    "'delta.minWriterVersion' = '4'",
     "'delta.checkpointPolicy' = 'v2'",
     "'delta.feature.domainMetadata' = 'supported'", "'delta.columnMapping.mode' = 'none'",
     "'delta.feature.vacuumProtocolCheck' = 'supported'",
