@@ -6,7 +6,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from itertools import permutations
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import alter_table, load_snapshot, verify, write_delta
+from sparkdelta.commands import drop_feature as command
 from sparkdelta.commands.drop_feature import drop_feature
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.protocol.table_features import supported_features
@@ -23,7 +29,7 @@ from tests.support.delta_spark import DeltaSpark
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
-PAIRS = sorted(permutations(USES, 2))
+PAIRS = list(combinations(sorted(USES), 2))
 LAST = ("columnMapping",)  # it renames the columns that others use
 
 
@@ -49,43 +55,87 @@ def use(spark: SparkSession, path: str, name: str) -> None:
     Path(path, "_delta_log", f"{version:020}.json").write_text(text)
 
 
-def dropped(spark: SparkSession, delta_spark: DeltaSpark, path: str, name: str) -> bool:
-    """Drop a feature, as delta-spark does of a copy; False if both refuse it."""
-    before, copy = rows(spark, path), f"{path}-copy"
-    shutil.copytree(path, copy)
-    told = delta_spark.run("tests.oracle.test_feature_pairs:try_to_drop", table=copy, name=name)
-    try:
-        drop_feature(spark, path, name)
-        refusal = None
-    except DeltaError as error:
-        refusal = str(error)
-    shutil.rmtree(copy)
-    assert (refusal is None) == ("error" not in told), (refusal, told)
-    assert rows(spark, path) == before
-    found = load_snapshot(spark, path).protocol
-    left = sorted(feature.value for feature in supported_features(found))
-    if refusal is None:
-        assert told["protocol"] == [found.min_reader_version, left]
-    read, features = delta_spark.run("tests.oracle.test_drop_feature:go_on", table=path)
-    assert ([tuple(row) for row in read], features) == (before, left)
-    return refusal is None
+@dataclass(frozen=True)
+class Engines:
+    """Both, and the thread that waits for the other."""
+
+    spark: SparkSession
+    delta_spark: DeltaSpark
+    waiting: ThreadPoolExecutor
+
+    def dropped(self, path: str, name: str, *, copy: str | None) -> Iterator[None]:
+        """Drop a feature, as delta-spark does of a copy, which then goes on with the table; yields
+        where it is to be waited for.
+        """
+        before, told = rows(self.spark, path), None
+        if copy is not None:
+            told = self._ask("test_feature_pairs:try_to_drop", table=copy, name=name)
+        try:
+            drop_feature(self.spark, path, name)
+            refusal = None
+        except DeltaError as error:
+            refusal = str(error)
+        assert rows(self.spark, path) == before
+        found = load_snapshot(self.spark, path).protocol
+        left = sorted(feature.value for feature in supported_features(found))
+        if told is None:
+            assert refusal is None, (path, name, refusal)
+        else:
+            yield
+            wanted, answer = {"protocol": [found.min_reader_version, left]}, told.result()
+            assert (refusal is None) == ("error" not in answer), (path, refusal, answer)
+            assert refusal is not None or answer == wanted, (path, answer, wanted)
+        told = self._ask("test_drop_feature:go_on", table=path)
+        yield
+        read, features = told.result()
+        assert ([tuple(row) for row in read], features) == (before, left), path
+
+    def life(self, path: str, first: str, second: str) -> Iterator[None]:
+        """Drop one feature, append rows, and drop the other one.
+
+        delta-spark need not drop the other one, too: the table is then like one that has it alone,
+        or, if the first drop is refused, like the one of the other order.
+        """
+        copy = f"{path}-copy"
+        shutil.copytree(path, copy)
+        yield from self.dropped(path, first, copy=copy)
+        schema = load_snapshot(self.spark, path).schema
+        values = [f"{'8L' if name == 'id' else '0'} AS {name}" for name in schema.names]
+        write_delta(self.spark.sql(f"SELECT {', '.join(values)}"), path, mode="append")
+        yield from self.dropped(path, second, copy=None)
+        found = supported_features(load_snapshot(self.spark, path).protocol)
+        assert second not in {feature.value for feature in found}
+        assert verify(self.spark, path).is_clean
+
+    def _ask(self, function: str, **arguments: Any) -> Any:
+        ask = partial(self.delta_spark.run, f"tests.oracle.{function}", **arguments)
+        return self.waiting.submit(ask)
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_a_pair(
-    spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path, first: str, second: str
+    spark: SparkSession,
+    delta_spark: DeltaSpark,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    first: str,
+    second: str,
 ) -> None:
-    """Both features are added to a table and used; the first is dropped, then the second."""
-    path = str(tmp_path / "table")
-    write_delta(spark.sql(ROWS), path, partition_by=["p"])
+    """Both features are added to a table and used; then they are dropped, in either order.
+
+    The tables of both orders take turns, so that no engine waits for the other.
+    """
+    monkeypatch.setattr(command, "NUM_BARRIERS", 1)  # the others are alike
+    template = str(tmp_path / "table")
+    write_delta(spark.sql(ROWS), template, partition_by=["p"])
     for name in sorted((first, second), key=lambda each: (each in LAST, each)):
-        use(spark, path, name)
-    dropped(spark, delta_spark, path, first)
-    more = {
-        field.name: "8L" if field.name == "id" else "0"
-        for field in load_snapshot(spark, path).schema.fields
-    }
-    values = ", ".join(f"{value} AS {name}" for name, value in more.items())
-    write_delta(spark.sql(f"SELECT {values}"), path, mode="append")
-    assert dropped(spark, delta_spark, path, second)
-    assert verify(spark, path).is_clean
+        use(spark, template, name)
+    with ExitStack() as stack:
+        engines = Engines(spark, delta_spark, stack.enter_context(ThreadPoolExecutor(1)))
+        lives = []
+        for order in ((first, second), (second, first)):
+            path = str(tmp_path / order[0])
+            shutil.copytree(template, path)
+            lives.append(engines.life(path, *order))
+        for _ in zip_longest(*lives):
+            pass
