@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, verify, write_delta
+from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, sql, verify, write_delta
 from sparkdelta.commands.drop_feature import drop_feature
 from sparkdelta.protocol.metadata_cleanup import DAY_MS
 from sparkdelta.tables import IdentityGenerator
@@ -42,10 +42,21 @@ def _of_table(method: str, *values: Any) -> Statement:
     return statement
 
 
-def _dropped_with_history(spark: SparkSession, path: str) -> None:
+def _by_sql(text: str) -> Statement:
+    def statement(spark: SparkSession, path: str) -> object:
+        return sql(spark, text.format(f"delta.`{path}`"))
+
+    return statement
+
+
+def _dropped_with_history(feature: str) -> Statement:
     """At a time when the versions before have expired."""
-    later = time.time_ns() // 1_000_000 + 2 * DAY_MS
-    drop_feature(spark, path, "vacuumProtocolCheck", truncates_history=True, now_ms=later)
+
+    def statement(spark: SparkSession, path: str) -> object:
+        later = time.time_ns() // 1_000_000 + 2 * DAY_MS
+        return drop_feature(spark, path, feature, truncates_history=True, now_ms=later)
+
+    return statement
 
 
 MAPPING, TRACKING = "delta.columnMapping.mode", "delta.enableRowTracking"
@@ -56,7 +67,9 @@ PROPERTIES = {
 STATEMENTS: dict[str, Statement] = {
     "set": _altered("set_properties", {"own": "y", "delta.enableChangeDataFeed": "true"}),
     "unset": _altered("unset_properties", ["own"]),
+    "comment": _by_sql("COMMENT ON TABLE {} IS 'new'"),
     "add": _altered("add_column", "s.z", "INT", first=True),
+    "add several": _altered("add_columns", "y INT, z ARRAY<INT>"),
     "rename": _altered("rename_column", "n", "m"),
     "drop": _altered("drop_columns", "k", "s.y"),
     "move": _altered("change_column", "k", first=True),
@@ -65,6 +78,7 @@ STATEMENTS: dict[str, Statement] = {
     "widen": _altered("change_column", "n", "BIGINT"),
     "default": _altered("change_column", "n", default="1"),
     "no default": _altered("change_column", "k", drop_default=True),
+    "several": _by_sql("ALTER TABLE {} ALTER COLUMN n COMMENT 'n', k FIRST"),
     "replace": _altered(
         "replace_columns", "n INT, id LONG, k INT COMMENT 'k', s STRUCT<x: INT, y: STRING>, z INT"
     ),
@@ -73,18 +87,24 @@ STATEMENTS: dict[str, Statement] = {
     "cluster": _altered("cluster_by", "k", "n"),
     "no clusters": _altered("cluster_by"),
     "sync": _altered("sync_identity", "g"),
-    "upgrade": _of_table("upgradeTableProtocol", 3, 7),
+    "upgrade": _of_table("upgradeTableProtocol", 2, 5),
     "add feature": _of_table("addFeatureSupport", "v2Checkpoint"),
+    "timestamps": _altered("set_properties", {"delta.enableInCommitTimestamps": "true"}),
+    "iceberg": _altered("set_properties", {"delta.enableIcebergCompatV3": "true"}),
     "track rows": _altered("set_properties", {TRACKING: "true", "own": "y"}),
     "map": _altered("set_properties", {MAPPING: "name"}),
     "unmap": _altered("set_properties", {MAPPING: "none", "own": "y"}),
     "unset mapping": _altered("unset_properties", [MAPPING, "own"]),
-    "truncate": _dropped_with_history,
+    "truncate": _dropped_with_history("vacuumProtocolCheck"),
+    "unprotect": _dropped_with_history("checkpointProtection"),
 }
 """Drops of features without `truncateHistory` are in `test_drop_feature.py`."""
 
 PLAIN = ("upgrade", "map", "replace")
 """These are carried out on a table without table features."""
+
+PROTECTED = ("unprotect",)
+"""These are, on a table that lost a feature and has protected checkpoints."""
 
 IDENTITY = IdentityGenerator()
 
@@ -107,13 +127,23 @@ def _template(spark: SparkSession, path: str, properties: dict[str, str]) -> Non
     DeltaTable.forPath(spark, path).delete("id = 1")
 
 
+Templates = Callable[[str], Path]
+
+
 @pytest.fixture(scope="module")
-def templates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A table without table features, and one with many."""
+def templates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Templates:
+    """The table that a statement is for: without table features, or with many."""
     root = tmp_path_factory.mktemp("alter_crashes")
     _template(spark, str(root / "plain"), {})
     _template(spark, str(root / "rich"), PROPERTIES)
-    return root / "plain", root / "rich"
+    shutil.copytree(root / "rich", root / "protected")
+    drop_feature(spark, str(root / "protected"), "vacuumProtocolCheck")
+
+    def template(name: str) -> Path:
+        kind = "plain" if name in PLAIN else "protected" if name in PROTECTED else "rich"
+        return root / kind
+
+    return template
 
 
 def commits(path: str) -> dict[int, list[str]]:
@@ -148,10 +178,10 @@ def definition(spark: SparkSession, path: str) -> tuple[Any, ...]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_statement_that_dies(
-    spark: SparkSession, tmp_path: Path, templates: tuple[Path, Path], name: str
+    spark: SparkSession, tmp_path: Path, templates: Templates, name: str
 ) -> None:
     """At each change of the storage, as they are in a run that does not die."""
-    statement, template = STATEMENTS[name], templates[name not in PLAIN]
+    statement, template = STATEMENTS[name], templates(name)
     whole = str(tmp_path / "whole")
     shutil.copytree(template, whole)
     before, first = rows(spark, whole), load_snapshot(spark, whole).version
