@@ -16,6 +16,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     StatementNotSupportedError,
     SubqueryInConditionError,
+    TableNotFoundError,
     VacuumRetentionTooShortError,
     VersionNotFoundError,
 )
@@ -302,6 +303,9 @@ def test_the_rest_is_sparks(enabled: SparkSession, tmp_path: Path) -> None:
     assert sql("DESCRIBE DATABASE default").count() > 2
     with pytest.raises(Exception, match="sql_missing"):
         sql("DELETE FROM sql_missing WHERE x")
+    for text in ("OPTIMIZE sql_missing", "SELECT * FROM table_changes('sql_missing', 0)"):
+        with pytest.raises(TableNotFoundError):
+            sql(text)
 
 
 def test_other_statements_cost_no_job(enabled: SparkSession, table_path: str) -> None:
