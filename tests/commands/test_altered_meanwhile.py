@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
+from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, sql, write_delta
+from sparkdelta.commands import drop_feature as command
+from sparkdelta.commands.drop_feature import drop_feature
 from sparkdelta.exceptions import DeltaConcurrentModificationException, DeltaError
+from sparkdelta.protocol.metadata_cleanup import DAY_MS
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.tables import IdentityGenerator
+from tests.commands.test_drop_feature import USES, make
 
 pytestmark = pytest.mark.slow
 
@@ -44,27 +49,53 @@ def of_table(method: str, *values: Any) -> Statement:
     return statement
 
 
-STATEMENTS: dict[str, tuple[Statement, int]] = {
-    "add": (altered("add_column", "more", "INT", first=True), 1),
-    "rename": (altered("rename_column", "n", "m"), 1),
-    "drop": (altered("drop_columns", "n"), 1),
-    "widen": (altered("change_column", "n", "BIGINT"), 1),
-    "default": (altered("change_column", "k", default="7"), 1),
-    "loosen": (altered("change_column", "id", drop_not_null=True), 1),
-    "constrain": (altered("add_constraint", "few", "id < 5"), 1),
-    "no constraint": (altered("drop_constraint", "c"), 1),
-    "cluster": (altered("cluster_by", "k"), 1),
-    "no clusters": (altered("cluster_by"), 1),
-    "sync": (altered("sync_identity", "g"), 1),
-    "set": (altered("set_properties", {"own": "y"}), 1),
-    "unset": (altered("unset_properties", ["own"]), 1),
-    "add feature": (of_table("addFeatureSupport", "v2Checkpoint"), 1),
-    "track rows": (altered("set_properties", {TRACKING: "true"}), 3),
-    "unmap": (altered("set_properties", {MAPPING: "none"}), 1),
-    "drop vectors": (of_table("dropFeatureSupport", "deletionVectors"), 5),
-    "drop widening": (of_table("dropFeatureSupport", "typeWidening"), 7),
+def by_sql(text: str) -> Statement:
+    def statement(spark: SparkSession, path: str) -> object:
+        return sql(spark, text.format(f"delta.`{path}`"))
+
+    return statement
+
+
+def truncate(spark: SparkSession, path: str) -> None:
+    """At a time when the versions before have expired."""
+    later = time.time_ns() // 1_000_000 + 2 * DAY_MS
+    drop_feature(spark, path, "vacuumProtocolCheck", truncates_history=True, now_ms=later)
+
+
+REPLACED = "k INT COMMENT 'k', id LONG, n SMALLINT, z INT"
+STATEMENTS: dict[str, Statement] = {
+    "add": altered("add_column", "more", "INT", first=True),
+    "rename": altered("rename_column", "n", "m"),
+    "drop": altered("drop_columns", "n"),
+    "widen": altered("change_column", "n", "BIGINT"),
+    "default": altered("change_column", "k", default="7"),
+    "several": by_sql("ALTER TABLE {} ALTER COLUMN n COMMENT 'n', k FIRST"),
+    "replace": altered("replace_columns", REPLACED),
+    "loosen": altered("change_column", "id", drop_not_null=True),
+    "constrain": altered("add_constraint", "few", "id < 5"),
+    "no constraint": altered("drop_constraint", "c"),
+    "cluster": altered("cluster_by", "k"),
+    "no clusters": altered("cluster_by"),
+    "sync": altered("sync_identity", "g"),
+    "set": altered("set_properties", {"own": "y"}),
+    "unset": altered("unset_properties", ["own"]),
+    "comment": by_sql("COMMENT ON TABLE {} IS 'new'"),
+    "timestamps": altered("set_properties", {"delta.enableInCommitTimestamps": "true"}),
+    "upgrade": of_table("upgradeTableProtocol", 2, 5),
+    "add feature": of_table("addFeatureSupport", "v2Checkpoint"),
+    "track rows": altered("set_properties", {TRACKING: "true"}),
+    "map": altered("set_properties", {MAPPING: "name"}),
+    "unmap": altered("set_properties", {MAPPING: "none"}),
+    "drop vectors": of_table("dropFeatureSupport", "deletionVectors"),
+    "drop widening": of_table("dropFeatureSupport", "typeWidening"),
+    "domainMetadata": of_table("dropFeatureSupport", "domainMetadata"),
+    "materializePartitionColumns": of_table("dropFeatureSupport", "materializePartitionColumns"),
+    "truncate": truncate,
 }
-"""With the number of their commits."""
+"""Those with the name of a feature drop it from a table that uses no other."""
+
+PLAIN = ("replace", "upgrade", "map")
+"""These are carried out on a table without table features."""
 
 OF_ROWS = ("rename", "drop", "widen", "constrain", "sync")
 """Statements that change columns, or that depend on rows, race with all kinds of writes."""
@@ -75,12 +106,19 @@ COMMIT = Transaction.commit
 Write = Callable[[SparkSession, str], object]
 
 
+def new_row(spark: SparkSession, path: str, number: int) -> DataFrame:
+    found = load_snapshot(spark, path)
+    wanted = {"id", "g", *found.metadata.partition_columns}
+    names = [name for name in found.schema.names if name in wanted]
+    return spark.sql(f"SELECT {', '.join(f'{number}L AS {name}' for name in names)}")
+
+
 def append(spark: SparkSession, path: str) -> object:
-    return write_delta(spark.sql("SELECT 9L AS id, 9L AS g"), path, mode="append")
+    return write_delta(new_row(spark, path, 9), path, mode="append")
 
 
 def overwrite(spark: SparkSession, path: str) -> object:
-    return write_delta(spark.sql("SELECT 8L AS id, 8L AS g"), path, mode="overwrite")
+    return write_delta(new_row(spark, path, 8), path, mode="overwrite")
 
 
 def delete(spark: SparkSession, path: str) -> object:
@@ -94,31 +132,55 @@ def update(spark: SparkSession, path: str) -> object:
 WRITES: list[Write] = [append, overwrite, delete, update]
 
 
-@pytest.fixture(scope="module")
-def template(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def make_rich(spark: SparkSession, path: str) -> None:
     """Two files; clustered, with a constraint, a wider column, and an identity column."""
-    path = tmp_path_factory.mktemp("altered") / "table"
-    table = DeltaTable.create(spark).location(str(path)).clusterBy("id")
+    table = DeltaTable.create(spark).location(path).clusterBy("id")
     table.addColumn("id", "LONG", nullable=False).addColumn("n", "SMALLINT").addColumn("k", "INT")
     table.addColumn("g", "LONG", generatedByDefaultAs=IdentityGenerator())
     for name, value in PROPERTIES.items():
         table.property(name, value)
     table.execute()
     rows = "SELECT id, smallint(id) AS n, int(id % 2) AS k, id + 50 AS g FROM range(0, 4, 1, 2)"
-    write_delta(spark.sql(rows), str(path), mode="append")
-    alter_table(spark, str(path)).change_column("n", "INT")
-    alter_table(spark, str(path)).add_constraint("c", "id >= 0")
-    return path
+    write_delta(spark.sql(rows), path, mode="append")
+    alter_table(spark, path).change_column("n", "INT")
+    alter_table(spark, path).add_constraint("c", "id >= 0")
+
+
+def make_plain(spark: SparkSession, path: str) -> None:
+    rows = "SELECT id, smallint(id) AS n, int(id % 2) AS k FROM range(0, 4, 1, 2)"
+    write_delta(spark.sql(rows), path)
+
+
+Templates = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def templates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Templates:
+    """The table that a statement is for."""
+    root = tmp_path_factory.mktemp("altered")
+
+    def template(name: str) -> Path:
+        feature = "vacuumProtocolCheck" if name == "truncate" else name
+        kind = "plain" if name in PLAIN else feature if feature in USES else "rich"
+        path = root / kind
+        if not path.exists():
+            if kind in USES:
+                make(spark, str(path), kind)
+            else:
+                {"plain": make_plain, "rich": make_rich}[kind](spark, str(path))
+        return path
+
+    return template
 
 
 @pytest.fixture
-def copies(template: Path, tmp_path: Path) -> Iterator[Callable[[], str]]:
+def copies(templates: Templates, tmp_path: Path, name: str) -> Callable[[], str]:
     def copy() -> str:
         path = tmp_path / str(len(list(tmp_path.iterdir())))
-        shutil.copytree(template, path)
+        shutil.copytree(templates(name), path)
         return str(path)
 
-    return copy  # type: ignore[return-value]
+    return copy
 
 
 def state(spark: SparkSession, path: str) -> tuple[Any, ...]:
@@ -128,8 +190,12 @@ def state(spark: SparkSession, path: str) -> tuple[Any, ...]:
         found.metadata.schema_string or "",
         object_hook=lambda d: {k: v for k, v in d.items() if "physicalName" not in k},
     )
-    drawn = ("materialized", "requireCheckpointProtection")  # or the number of a version
+    # Or the number or time of a version.
+    drawn = ("materialized", "requireCheckpointProtection", "inCommitTimestampEnablement")
     properties = {k: v for k, v in found.properties.items() if not any(d in k for d in drawn)}
+    since = found.properties.get("delta.inCommitTimestampEnablementVersion")
+    if since is not None:
+        assert "metaData" in Path(path, "_delta_log", f"{int(since):020}.json").read_text()
     domains = found.domain_metadata().filter("domain <> 'delta.rowTracking'").count()
     rows = sorted(map(str, read_delta(spark, path).collect()))
     return rows, schema, properties, found.protocol, domains
@@ -160,10 +226,11 @@ def test_a_serial_history_or_a_conflict(
     """The second writer fails by a conflict, or commits what it would have committed after the
     first.
     """
-    statement, num_commits = STATEMENTS[name]
+    monkeypatch.setattr(command, "NUM_BARRIERS", 1)  # the others are alike
+    num_commits = 0
 
     def alter(path: str) -> object:
-        return statement(spark, path)
+        return STATEMENTS[name](spark, path)
 
     outcomes = []
     for write in WRITES if name in OF_ROWS else WRITES[::3]:
@@ -171,16 +238,20 @@ def test_a_serial_history_or_a_conflict(
         def written(path: str, write: Write = write) -> object:
             return write(spark, path)
 
-        for first, second in ((written, alter), (alter, written)):
+        for first, second in ((alter, written), (written, alter)):
             serial = copies()
+            before = load_snapshot(spark, serial).version
             first(serial)
+            if first is alter:
+                num_commits = load_snapshot(spark, serial).version - before
             only_first = state(spark, serial)
             try:
                 second(serial)
                 both: object = state(spark, serial)
             except DeltaError as error:
                 both = type(error)
-            for nth in sorted({1, 2, num_commits}) if second is alter and num_commits > 1 else [1]:
+            commits = {1, min(2, num_commits), num_commits} if second is alter else {1}
+            for nth in sorted(commits):
                 path = copies()
                 meanwhile(monkeypatch, nth, partial(first, path))
                 conflict, refused = None, None
