@@ -92,6 +92,7 @@ def files(source: TableStream, start: str | None, end: str) -> list[str]:
     other = TableStream(source.opened, source.options)
     begin = other._begin_of(other._parsed(end)) if start is None else other._parsed(start)
     plan = other._planner.plan(other._state("q"), begin, ALL, other._parsed(end))
+    other.stop("q")
     return [file.rpartition("/")[2] for part in plan.files for file in part["file"].to_pylist()]
 
 
