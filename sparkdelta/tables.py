@@ -29,7 +29,7 @@ from sparkdelta.protocol.arguments import checked_flag, checked_number, checked_
 from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.table.log.listing import find_log_segment, open_log
 from sparkdelta.table.log.missing_tables import advised
-from sparkdelta.table.log.table_names import table_name, table_path
+from sparkdelta.table.log.table_names import name_not_found, table_name, table_path
 from sparkdelta.table.log.time_travel import version_at_timestamp
 from sparkdelta.table.maintenance.optimization import OptimizeRequest, OptimizeResult
 from sparkdelta.table.maintenance.retention_setting import checks_retention
@@ -96,8 +96,7 @@ class DeltaTable:
         """
         path = table_path(sparkSession, table_name(tableOrViewName))
         if path is None:
-            advice = "the session catalog has no table of this name and format delta"
-            raise TableNotFoundError(path=tableOrViewName, advice=advice)
+            raise name_not_found(tableOrViewName)
         return cls.forPath(sparkSession, path)
 
     @classmethod

@@ -162,7 +162,7 @@ def without_feature(protocol: Protocol, feature: TableFeature) -> Protocol:
 
 
 def _lowest(listed: Protocol) -> Protocol:
-    """The lowest versions for the features in the list of writers."""
+    """The protocol with the lowest versions that support the listed writer features."""
     writers = set(listed.writer_features or ())
     features = {known_feature(name) for name in writers}
     for legacy in _LEGACY:

@@ -11,18 +11,20 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta.exceptions import TableNotFoundError
 from sparkdelta.io import read_changes, read_delta
 from sparkdelta.sql.cursor import syntax_error
 from sparkdelta.sql.relations import Relation, Slice, common_names, relations
 from sparkdelta.sql.tokens import Kind, Token, tokenize
 from sparkdelta.table.log.path_versions import split_path
 from sparkdelta.table.log.session_times import session_time
-from sparkdelta.table.log.table_names import quoted_name, table_name, table_path
+from sparkdelta.table.log.table_names import (
+    name_not_found,
+    quoted_name,
+    table_name,
+    table_path,
+)
 
 _NAME = "sparkdelta_{}"
-NO_TABLE_OF_THIS_NAME = "the catalog has no Delta table of this name. Check the name"
-"""Advice where one is not found."""
 
 Located = tuple[Relation, str | None]
 """A Delta table of a query and its path, with the version that its name may end with; None for its
@@ -110,7 +112,7 @@ class SparkSql:
         if relation.name == ("table_changes",):
             path = table_path(self.spark, table_name(tokens[0].text))
         if path is None:
-            raise TableNotFoundError(path=tokens[0].text, advice=NO_TABLE_OF_THIS_NAME)
+            raise name_not_found(tokens[0].text)
         found: dict[str, Any] = {}
         for side, bound in zip(("start", "end"), bounds, strict=False):
             if bound.text.isdigit():

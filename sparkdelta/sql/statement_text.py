@@ -13,14 +13,13 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     StatementNotSupportedError,
     StatementSyntaxError,
-    TableNotFoundError,
 )
 from sparkdelta.sql.cursor import Cursor, name_of_table
 from sparkdelta.sql.execution import no_rows, run_statement
 from sparkdelta.sql.grammar import parse
 from sparkdelta.sql.parameters import Arguments, bound_text, check_quoted
 from sparkdelta.sql.parser import Parser
-from sparkdelta.sql.queries import NO_TABLE_OF_THIS_NAME, Located, SparkSql
+from sparkdelta.sql.queries import Located, SparkSql
 from sparkdelta.sql.statements import (
     Convert,
     CreateLike,
@@ -34,7 +33,12 @@ from sparkdelta.sql.statements import (
 )
 from sparkdelta.sql.tokens import Token, tokenize
 from sparkdelta.sql.variables import with_variables
-from sparkdelta.table.log.table_names import quoted_name, table_name, table_path
+from sparkdelta.table.log.table_names import (
+    name_not_found,
+    quoted_name,
+    table_name,
+    table_path,
+)
 
 _MAY_BE_OURS = re.compile(
     r"\b(?:from|join|table|into|overwrite|update|merge|optimize|reorg|vacuum|restore|describe|desc|show"
@@ -46,8 +50,8 @@ _HEADS = (
     "DESC", "SET",
 )  # fmt: skip
 """The first keywords of texts in which a DataFrame may stand for a table."""
-_DELTAS_ALONE = (Generate, Optimize, Reorg, Repair, Restore, Vacuum)
-"""Statements that Spark would not understand, whatever their table is."""
+_DELTA_ONLY = (Generate, Optimize, Reorg, Repair, Restore, Vacuum)
+"""Statements that Spark's own SQL does not have."""
 
 
 def run_sql(
@@ -130,7 +134,7 @@ def _statement(
     StatementSyntaxError
         It is about a Delta table, and is not understood.
     TableNotFoundError
-        It is one of Delta's alone, and there is no such Delta table.
+        Only Delta has the statement, and the name is not that of a Delta table.
     """
     parser, statement, error = Parser(text, tokens), None, None
     try:
@@ -143,9 +147,8 @@ def _statement(
         creates = creates or table_path(spark, statement.source) is not None
     if path is None and parser.target is not None and creates:
         path = ""
-    if path is None and isinstance(statement, _DELTAS_ALONE):
-        name = quoted_name(statement.target)
-        raise TableNotFoundError(path=name, advice=NO_TABLE_OF_THIS_NAME)
+    if path is None and isinstance(statement, _DELTA_ONLY):
+        raise name_not_found(quoted_name(statement.target))
     if path is None:
         return None, None
     if error is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,46 +17,18 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, sql, verify, write_delta
+from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, verify, write_delta
 from sparkdelta.commands.drop_feature import drop_feature
-from sparkdelta.protocol.metadata_cleanup import DAY_MS
 from sparkdelta.tables import IdentityGenerator
+from tests.support.alter_statements import (
+    Statement,
+    altered,
+    by_sql,
+    dropped_with_history,
+    of_table,
+)
 from tests.support.crashing_store import dying_writer
 from tests.support.memory_log import Crash
-
-Statement = Callable[[SparkSession, str], object]
-
-
-def _altered(method: str, *values: Any, **options: Any) -> Statement:
-    def statement(spark: SparkSession, path: str) -> object:
-        return getattr(alter_table(spark, path), method)(*values, **options)
-
-    return statement
-
-
-def _of_table(method: str, *values: Any) -> Statement:
-    def statement(spark: SparkSession, path: str) -> object:
-        return getattr(DeltaTable.forPath(spark, path), method)(*values)
-
-    return statement
-
-
-def _by_sql(text: str) -> Statement:
-    def statement(spark: SparkSession, path: str) -> object:
-        return sql(spark, text.format(f"delta.`{path}`"))
-
-    return statement
-
-
-def _dropped_with_history(feature: str) -> Statement:
-    """At a time when the versions before have expired."""
-
-    def statement(spark: SparkSession, path: str) -> object:
-        later = time.time_ns() // 1_000_000 + 2 * DAY_MS
-        return drop_feature(spark, path, feature, truncates_history=True, now_ms=later)
-
-    return statement
-
 
 MAPPING, TRACKING = "delta.columnMapping.mode", "delta.enableRowTracking"
 PROPERTIES = {
@@ -65,46 +36,46 @@ PROPERTIES = {
     "delta.feature.vacuumProtocolCheck": "supported", "own": "x",
 }  # fmt: skip
 STATEMENTS: dict[str, Statement] = {
-    "set": _altered("set_properties", {"own": "y", "delta.enableChangeDataFeed": "true"}),
-    "unset": _altered("unset_properties", ["own"]),
-    "comment": _by_sql("COMMENT ON TABLE {} IS 'new'"),
-    "add": _altered("add_column", "s.z", "INT", first=True),
-    "add several": _altered("add_columns", "y INT, z ARRAY<INT>"),
-    "rename": _altered("rename_column", "n", "m"),
-    "drop": _altered("drop_columns", "k", "s.y"),
-    "move": _altered("change_column", "k", first=True),
-    "describe": _altered("change_column", "s.y", comment="new"),
-    "loosen": _altered("change_column", "id", drop_not_null=True),
-    "widen": _altered("change_column", "n", "BIGINT"),
-    "default": _altered("change_column", "n", default="1"),
-    "no default": _altered("change_column", "k", drop_default=True),
-    "several": _by_sql("ALTER TABLE {} ALTER COLUMN n COMMENT 'n', k FIRST"),
-    "replace": _altered(
+    "set": altered("set_properties", {"own": "y", "delta.enableChangeDataFeed": "true"}),
+    "unset": altered("unset_properties", ["own"]),
+    "comment": by_sql("COMMENT ON TABLE {} IS 'new'"),
+    "add": altered("add_column", "s.z", "INT", first=True),
+    "add several": altered("add_columns", "y INT, z ARRAY<INT>"),
+    "rename": altered("rename_column", "n", "m"),
+    "drop": altered("drop_columns", "k", "s.y"),
+    "move": altered("change_column", "k", first=True),
+    "describe": altered("change_column", "s.y", comment="new"),
+    "loosen": altered("change_column", "id", drop_not_null=True),
+    "widen": altered("change_column", "n", "BIGINT"),
+    "default": altered("change_column", "n", default="1"),
+    "no default": altered("change_column", "k", drop_default=True),
+    "several": by_sql("ALTER TABLE {} ALTER COLUMN n COMMENT 'n', k FIRST"),
+    "replace": altered(
         "replace_columns", "n INT, id LONG, k INT COMMENT 'k', s STRUCT<x: INT, y: STRING>, z INT"
     ),
-    "constrain": _altered("add_constraint", "few", "id < 100"),
-    "no constraint": _altered("drop_constraint", "c"),
-    "cluster": _altered("cluster_by", "k", "n"),
-    "no clusters": _altered("cluster_by"),
-    "sync": _altered("sync_identity", "g"),
-    "upgrade": _of_table("upgradeTableProtocol", 2, 5),
-    "add feature": _of_table("addFeatureSupport", "v2Checkpoint"),
-    "timestamps": _altered("set_properties", {"delta.enableInCommitTimestamps": "true"}),
-    "iceberg": _altered("set_properties", {"delta.enableIcebergCompatV3": "true"}),
-    "track rows": _altered("set_properties", {TRACKING: "true", "own": "y"}),
-    "map": _altered("set_properties", {MAPPING: "name"}),
-    "unmap": _altered("set_properties", {MAPPING: "none", "own": "y"}),
-    "unset mapping": _altered("unset_properties", [MAPPING, "own"]),
-    "truncate": _dropped_with_history("vacuumProtocolCheck"),
-    "unprotect": _dropped_with_history("checkpointProtection"),
+    "constrain": altered("add_constraint", "few", "id < 100"),
+    "no constraint": altered("drop_constraint", "c"),
+    "cluster": altered("cluster_by", "k", "n"),
+    "no clusters": altered("cluster_by"),
+    "sync": altered("sync_identity", "g"),
+    "upgrade": of_table("upgradeTableProtocol", 2, 5),
+    "add feature": of_table("addFeatureSupport", "v2Checkpoint"),
+    "timestamps": altered("set_properties", {"delta.enableInCommitTimestamps": "true"}),
+    "iceberg": altered("set_properties", {"delta.enableIcebergCompatV3": "true"}),
+    "track rows": altered("set_properties", {TRACKING: "true", "own": "y"}),
+    "map": altered("set_properties", {MAPPING: "name"}),
+    "unmap": altered("set_properties", {MAPPING: "none", "own": "y"}),
+    "unset mapping": altered("unset_properties", [MAPPING, "own"]),
+    "truncate": dropped_with_history("vacuumProtocolCheck"),
+    "unprotect": dropped_with_history("checkpointProtection"),
 }
 """Drops of features without `truncateHistory` are in `test_drop_feature.py`."""
 
 PLAIN = ("upgrade", "map", "replace")
-"""These are carried out on a table without table features."""
+"""Statements that run on a table without table features."""
 
 PROTECTED = ("unprotect",)
-"""These are, on a table that lost a feature and has protected checkpoints."""
+"""Statements that run on a table with protected checkpoints, from which a feature was dropped."""
 
 IDENTITY = IdentityGenerator()
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,50 +15,27 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, sql, write_delta
+from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
 from sparkdelta.commands import drop_feature as command
-from sparkdelta.commands.drop_feature import drop_feature
 from sparkdelta.exceptions import DeltaConcurrentModificationException, DeltaError
-from sparkdelta.protocol.metadata_cleanup import DAY_MS
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.tables import IdentityGenerator
 from tests.commands.test_drop_feature import USES, make
+from tests.support.alter_statements import (
+    Statement,
+    altered,
+    by_sql,
+    dropped_with_history,
+    of_table,
+)
 
 pytestmark = pytest.mark.slow
 
-Statement = Callable[[SparkSession, str], object]
 MAPPING, TRACKING = "delta.columnMapping.mode", "delta.enableRowTracking"
 PROPERTIES = {
     MAPPING: "name", "delta.enableTypeWidening": "true", "delta.enableDeletionVectors": "true",
     "own": "x",
 }  # fmt: skip
-
-
-def altered(method: str, *values: Any, **options: Any) -> Statement:
-    def statement(spark: SparkSession, path: str) -> object:
-        return getattr(alter_table(spark, path), method)(*values, **options)
-
-    return statement
-
-
-def of_table(method: str, *values: Any) -> Statement:
-    def statement(spark: SparkSession, path: str) -> object:
-        return getattr(DeltaTable.forPath(spark, path), method)(*values)
-
-    return statement
-
-
-def by_sql(text: str) -> Statement:
-    def statement(spark: SparkSession, path: str) -> object:
-        return sql(spark, text.format(f"delta.`{path}`"))
-
-    return statement
-
-
-def truncate(spark: SparkSession, path: str) -> None:
-    """At a time when the versions before have expired."""
-    later = time.time_ns() // 1_000_000 + 2 * DAY_MS
-    drop_feature(spark, path, "vacuumProtocolCheck", truncates_history=True, now_ms=later)
 
 
 REPLACED = "k INT COMMENT 'k', id LONG, n SMALLINT, z INT"
@@ -90,12 +66,12 @@ STATEMENTS: dict[str, Statement] = {
     "drop widening": of_table("dropFeatureSupport", "typeWidening"),
     "domainMetadata": of_table("dropFeatureSupport", "domainMetadata"),
     "materializePartitionColumns": of_table("dropFeatureSupport", "materializePartitionColumns"),
-    "truncate": truncate,
+    "truncate": dropped_with_history("vacuumProtocolCheck"),
 }
-"""Those with the name of a feature drop it from a table that uses no other."""
+"""A statement named after a feature drops it from a table that uses no other feature."""
 
 PLAIN = ("replace", "upgrade", "map")
-"""These are carried out on a table without table features."""
+"""Statements that run on a table without table features."""
 
 OF_ROWS = ("rename", "drop", "widen", "constrain", "sync")
 """Statements that change columns, or that depend on rows, race with all kinds of writes."""
@@ -190,7 +166,7 @@ def state(spark: SparkSession, path: str) -> tuple[Any, ...]:
         found.metadata.schema_string or "",
         object_hook=lambda d: {k: v for k, v in d.items() if "physicalName" not in k},
     )
-    # Or the number or time of a version.
+    # Random names, and numbers and times of versions.
     drawn = ("materialized", "requireCheckpointProtection", "inCommitTimestampEnablement")
     properties = {k: v for k, v in found.properties.items() if not any(d in k for d in drawn)}
     since = found.properties.get("delta.inCommitTimestampEnablementVersion")

@@ -68,7 +68,7 @@ def test_files_get_row_ids(spark: SparkSession, table_path: str) -> None:
 def test_commits_do_not_conflict_with_each_other(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each begins where the last one ended: what it looked up is known to be live there."""
+    """Each commit is based on the version of the one before it."""
     write_delta(spark.range(0, 6, 1, 6), table_path)
     DeltaTable.forPath(spark, table_path).addFeatureSupport("rowTracking")
     monkeypatch.setattr(recommits, "MAX_BATCH_FILES", 2)

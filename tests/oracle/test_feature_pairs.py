@@ -57,15 +57,16 @@ def use(spark: SparkSession, path: str, name: str) -> None:
 
 @dataclass(frozen=True)
 class Engines:
-    """Both, and the thread that waits for the other."""
+    """Both engines, and the thread that calls delta-spark."""
 
     spark: SparkSession
     delta_spark: DeltaSpark
     waiting: ThreadPoolExecutor
 
     def dropped(self, path: str, name: str, *, copy: str | None) -> Iterator[None]:
-        """Drop a feature, as delta-spark does of a copy, which then goes on with the table; yields
-        where it is to be waited for.
+        """Drop a feature here, and from the copy by delta-spark, which then writes to our table.
+
+        It yields before it waits for an answer of delta-spark.
         """
         before, told = rows(self.spark, path), None
         if copy is not None:
@@ -90,7 +91,7 @@ class Engines:
         read, features = told.result()
         assert ([tuple(row) for row in read], features) == (before, left), path
 
-    def life(self, path: str, first: str, second: str) -> Iterator[None]:
+    def drop_both(self, path: str, first: str, second: str) -> Iterator[None]:
         """Drop one feature, append rows, and drop the other one.
 
         delta-spark need not drop the other one, too: the table is then like one that has it alone,
@@ -132,10 +133,10 @@ def test_a_pair(
         use(spark, template, name)
     with ExitStack() as stack:
         engines = Engines(spark, delta_spark, stack.enter_context(ThreadPoolExecutor(1)))
-        lives = []
+        runs = []
         for order in ((first, second), (second, first)):
             path = str(tmp_path / order[0])
             shutil.copytree(template, path)
-            lives.append(engines.life(path, *order))
-        for _ in zip_longest(*lives):
+            runs.append(engines.drop_both(path, *order))
+        for _ in zip_longest(*runs):
             pass

@@ -73,19 +73,21 @@ DROP TABLE so_t
 """
 
 TEXTS = [line for line in _TEXTS.splitlines() if line]
-OTHERWISE: Mapping[str, str] = {
+DIFFERENT: Mapping[str, str] = {
     "CREATE TABLE so_t (id BIGINT) USING delta": "DELTA_TABLE_ALREADY_EXISTS",
     "INSERT INTO so_t BY NAME SELECT 9 AS id, 4 AS nothing": "DELTA_METADATA_MISMATCH",
     "INSERT INTO so_t (v) VALUES ('no id')": "DELTA_MISSING_NOT_NULL_COLUMN_VALUE",
     "SELECT * FROM table_changes('so_missing', 1)": "DELTA_TABLE_NOT_FOUND",
     "OPTIMIZE so_missing": "DELTA_TABLE_NOT_FOUND",
 }
-"""What we return, where it is not the same; COMPATIBILITY.md tells why."""
+"""Our error class for each text whose result differs from delta-spark's; COMPATIBILITY.md gives the
+reasons.
+"""
 COMPARED: Mapping[str, tuple[str, ...]] = {
     "DESCRIBE HISTORY": ("version", "operation"),
     "DESCRIBE DETAIL": ("format", "description", "partitionColumns", "clusteringColumns"),
 }
-"""The columns whose values are compared, of statements that tell paths, sizes and times, too."""
+"""The columns to compare, by the first words of the statement; the others hold paths, sizes or times."""
 
 
 def results(spark: SparkSession, root: str) -> list[Any]:
@@ -117,4 +119,4 @@ def test_the_same_texts(enabled: SparkSession, delta_spark: DeltaSpark, tmp_path
     different = [one for one in found if one[1] != one[2]]
     for one in different:
         print(*one, sep="\n    ")
-    assert {text: our for text, _, our in different} == OTHERWISE
+    assert {text: our for text, _, our in different} == DIFFERENT

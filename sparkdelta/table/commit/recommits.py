@@ -79,7 +79,7 @@ def recommit(
                 actions = actions.repartitionByRange(batches, _BATCH)
             stage.write_parquet(actions, "files", {})
             staged, _ = stage.read_parquet("files", actions.schema)
-            read = snapshot  # a file that was removed since must not come back
+            read = snapshot  # files removed after it conflict, and are not added again
             for batch in range(batches):
                 files = staged.filter(F.col(_BATCH) == batch).select("add")
                 try:
@@ -90,7 +90,7 @@ def recommit(
                 number += 1
                 yield done
                 snapshot = done.snapshot
-                if snapshot.version == read.version + 1:  # no other commit came between
+                if snapshot.version == read.version + 1:  # no other writer committed in between
                     read = snapshot
         if failure is not None:
             rounds += 1

@@ -15,6 +15,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     RenamePathError,
     SetLocationOfPathError,
+    TableNotFoundError,
 )
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.table.log.listing import open_log
@@ -173,6 +174,12 @@ def move_named_table(spark: SparkSession, name: Sequence[str], location: str) ->
     if path is not None:
         raise SetLocationOfPathError(path=path)
     engine_of(spark).move_table(name, location)
+
+
+def name_not_found(name: str) -> TableNotFoundError:
+    """Return the error of a name for which `table_path` finds no Delta table."""
+    advice = "the session catalog has no Delta table of this name. Check the name"
+    return TableNotFoundError(path=name, advice=advice)
 
 
 def quoted_name(name: Sequence[str]) -> str:

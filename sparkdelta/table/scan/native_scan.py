@@ -205,7 +205,7 @@ class NativeScan:
                 rows = join_files(rows, of_files.drop(_ENTRY), has_bitmaps=False)
         elif of_scan:
             rows = rows.select("*", *of_scan)
-        elif directories is None and _are_names_of(columns, stored.values()):
+        elif _are_names_of(columns, stored.values()):
             columns = ["*"]  # each name takes a few calls of the JVM
         return self._matching(rows, columns, has_vectors=has_vectors)
 
@@ -363,7 +363,7 @@ class NativeScan:
 
 
 def _are_names_of(columns: Sequence[Column | str], fields: Iterable[StructField]) -> bool:
-    """True if columns are no others than the fields, by their names."""
+    """True if the columns are exactly the fields, in order, each given by its quoted name."""
     names = [column for column in columns if isinstance(column, str)]
     return len(names) == len(columns) and names == [quoted(field.name) for field in fields]
 
