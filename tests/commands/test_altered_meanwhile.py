@@ -45,6 +45,9 @@ STATEMENTS: dict[str, Statement] = {
     "drop": altered("drop_columns", "n"),
     "widen": altered("change_column", "n", "BIGINT"),
     "default": altered("change_column", "k", default="7"),
+    "no default": altered("change_column", "k", drop_default=True),
+    "move": altered("change_column", "k", after="id"),
+    "describe": altered("change_column", "n", comment="new"),
     "several": by_sql("ALTER TABLE {} ALTER COLUMN n COMMENT 'n', k FIRST"),
     "replace": altered("replace_columns", REPLACED),
     "loosen": altered("change_column", "id", drop_not_null=True),
@@ -57,6 +60,9 @@ STATEMENTS: dict[str, Statement] = {
     "unset": altered("unset_properties", ["own"]),
     "comment": by_sql("COMMENT ON TABLE {} IS 'new'"),
     "timestamps": altered("set_properties", {"delta.enableInCommitTimestamps": "true"}),
+    "change data": altered("set_properties", {"delta.enableChangeDataFeed": "true"}),
+    "append only": altered("set_properties", {"delta.appendOnly": "true"}),
+    "iceberg": altered("set_properties", {"delta.enableIcebergCompatV2": "true"}),
     "upgrade": of_table("upgradeTableProtocol", 2, 5),
     "add feature": of_table("addFeatureSupport", "v2Checkpoint"),
     "track rows": altered("set_properties", {TRACKING: "true"}),
@@ -66,6 +72,11 @@ STATEMENTS: dict[str, Statement] = {
     "drop widening": of_table("dropFeatureSupport", "typeWidening"),
     "domainMetadata": of_table("dropFeatureSupport", "domainMetadata"),
     "materializePartitionColumns": of_table("dropFeatureSupport", "materializePartitionColumns"),
+    "columnMapping": of_table("dropFeatureSupport", "columnMapping"),
+    "rowTracking": of_table("dropFeatureSupport", "rowTracking"),
+    "v2Checkpoint": of_table("dropFeatureSupport", "v2Checkpoint"),
+    "checkConstraints": of_table("dropFeatureSupport", "checkConstraints"),
+    "inCommitTimestamp": of_table("dropFeatureSupport", "inCommitTimestamp"),
     "truncate": dropped_with_history("vacuumProtocolCheck"),
 }
 """A statement named after a feature drops it from a table that uses no other feature."""
@@ -73,10 +84,13 @@ STATEMENTS: dict[str, Statement] = {
 PLAIN = ("replace", "upgrade", "map")
 """Statements that run on a table without table features."""
 
+MAPPED = ("iceberg",)
+"""Statements that run on a table whose only feature is column mapping."""
+
 OF_ROWS = ("rename", "drop", "widen", "constrain", "sync")
 """Statements that change columns, or that depend on rows, race with all kinds of writes."""
 
-EXCLUSIVE = ("constrain", "sync", "unmap")
+EXCLUSIVE = ("constrain", "sync", "unmap", "iceberg")
 COMMIT = Transaction.commit
 
 Write = Callable[[SparkSession, str], object]
@@ -105,7 +119,15 @@ def update(spark: SparkSession, path: str) -> object:
     return DeltaTable.forPath(spark, path).update("id = 1", {"id": "4L"})
 
 
-WRITES: list[Write] = [append, overwrite, delete, update]
+def merge(spark: SparkSession, path: str) -> object:
+    source = new_row(spark, path, 1).union(new_row(spark, path, 7))
+    inserted = {name: f"s.{name}" for name in source.columns}
+    merged = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), "t.id = s.id")
+    merged = merged.whenMatchedUpdate(set={"id": "4L"}).whenNotMatchedInsert(values=inserted)
+    return merged.execute()
+
+
+WRITES: list[Write] = [append, overwrite, delete, merge, update]
 
 
 def make_rich(spark: SparkSession, path: str) -> None:
@@ -118,15 +140,20 @@ def make_rich(spark: SparkSession, path: str) -> None:
     table.execute()
     rows = "SELECT id, smallint(id) AS n, int(id % 2) AS k, id + 50 AS g FROM range(0, 4, 1, 2)"
     write_delta(spark.sql(rows), path, mode="append")
-    alter_table(spark, path).change_column("n", "INT")
+    alter_table(spark, path).change_column("n", "INT").change_column("k", default="3")
     alter_table(spark, path).add_constraint("c", "id >= 0")
 
 
-def make_plain(spark: SparkSession, path: str) -> None:
+def make_plain(spark: SparkSession, path: str, properties: dict[str, str] | None = None) -> None:
     rows = "SELECT id, smallint(id) AS n, int(id % 2) AS k FROM range(0, 4, 1, 2)"
-    write_delta(spark.sql(rows), path)
+    write_delta(spark.sql(rows), path, properties=properties)
 
 
+def make_mapped(spark: SparkSession, path: str) -> None:
+    make_plain(spark, path, {MAPPING: "name"})
+
+
+MAKERS = {"plain": make_plain, "mapped": make_mapped, "rich": make_rich}
 Templates = Callable[[str], Path]
 
 
@@ -137,13 +164,14 @@ def templates(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
     def template(name: str) -> Path:
         feature = "vacuumProtocolCheck" if name == "truncate" else name
-        kind = "plain" if name in PLAIN else feature if feature in USES else "rich"
+        own = "plain" if name in PLAIN else "mapped" if name in MAPPED else "rich"
+        kind = feature if feature in USES else own
         path = root / kind
         if not path.exists():
             if kind in USES:
                 make(spark, str(path), kind)
             else:
-                {"plain": make_plain, "rich": make_rich}[kind](spark, str(path))
+                MAKERS[kind](spark, str(path))
         return path
 
     return template
