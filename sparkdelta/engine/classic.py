@@ -34,7 +34,12 @@ from sparkdelta.storage import (
 )
 from sparkdelta.storage.hadoop_files import HadoopFiles
 from sparkdelta.storage.hadoop_log import HadoopLogStore
-from sparkdelta.storage.hadoop_plans import columns_used, with_attributes_of, with_columns_of
+from sparkdelta.storage.hadoop_plans import (
+    columns_used,
+    is_local_data,
+    with_attributes_of,
+    with_columns_of,
+)
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
@@ -275,6 +280,9 @@ class ClassicEngine:
     ) -> MatchTerms:
         time_zone = str(self.spark.conf.get("spark.sql.session.timeZone"))
         return parse_match_terms(filtered, target, source, schema, alias=alias, time_zone=time_zone)
+
+    def is_local_data(self, frame: DataFrame) -> bool:
+        return is_local_data(frame)
 
     def columns_used(self, frame: DataFrame, rows: DataFrame) -> list[str]:
         return columns_used(frame, rows)

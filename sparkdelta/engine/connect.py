@@ -244,6 +244,9 @@ class ConnectEngine:
     ) -> MatchTerms:
         raise NotImplementedError(_NO_PLANS)
 
+    def is_local_data(self, frame: DataFrame) -> bool:  # noqa: ARG002
+        return False
+
     def columns_used(self, frame: DataFrame, rows: DataFrame) -> list[str]:
         raise NotImplementedError(_NO_PLANS)
 

@@ -12,9 +12,19 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructType,
+)
 
 from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.engine.sessions import SPARK_ERRORS
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     DataFileNotFoundError,
     DeltaError,
@@ -60,15 +70,38 @@ def read_rows(
 def read_table(
     frame: DataFrame, *, what: str, bound: int, version: Version | None = None
 ) -> pa.Table:
-    """Collect a DataFrame as an Arrow table, for many rows; otherwise like `read_rows`."""
+    """Collect a DataFrame as an Arrow table, for many rows; otherwise like `read_rows`.
+
+    Local data takes no Spark job if its types are those of files in the log.
+    """
     with (
         delta_errors(version, what=what, bound=bound),
         named_jobs(frame.sparkSession, what, version=version),
     ):
-        table = frame.toArrow()
+        table = _without_job(frame) if _is_collected(frame) else frame.toArrow()
     if table.num_rows > bound:
         raise DriverReadTooLargeError(what=what, rows=table.num_rows, bound=bound)
     return table
+
+
+_OF_FILES = (BooleanType, IntegerType, LongType, StringType)
+"""Types whose values are the same in rows and in Arrow tables."""
+
+
+def _is_collected(frame: DataFrame) -> bool:
+    """True if `collect` takes no job, which `toArrow` always does."""
+    return engine_of(frame.sparkSession).is_local_data(frame) and _is_of_files(frame.schema)
+
+
+def _is_of_files(data_type: DataType) -> bool:
+    if isinstance(data_type, StructType):
+        return all(_is_of_files(field.dataType) for field in data_type.fields)
+    return isinstance(data_type, _OF_FILES)
+
+
+def _without_job(frame: DataFrame) -> pa.Table:
+    rows = [row.asDict(recursive=True) for row in frame.collect()]
+    return pa.Table.from_pylist(rows, to_arrow_schema(frame.schema))
 
 
 @contextmanager

@@ -335,6 +335,9 @@ class SparkEngine(Protocol):
             Rows with the columns of `schema`, under the alias.
         """
 
+    def is_local_data(self, frame: DataFrame) -> bool:
+        """Return True if Spark has all rows of a DataFrame before a job starts."""
+
     def columns_used(self, frame: DataFrame, rows: DataFrame) -> list[str]:
         """Return the columns of `rows` that the last operator of `frame`, whose plan contains
         theirs, refers to; requires `sees_plans`.

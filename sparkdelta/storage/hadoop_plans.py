@@ -50,6 +50,12 @@ def condition_terms(
     return [_term(expression, sets, filtered) for expression in _conjuncts(plan.condition())]
 
 
+def is_local_data(frame: DataFrame) -> bool:
+    """True if Spark has all rows of a DataFrame once it has optimized its plan."""
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    return str(plan.nodeName()) == "LocalRelation"
+
+
 def columns_used(frame: DataFrame, rows: DataFrame) -> list[str]:
     """Return the columns of `rows` that the last operator of a plan refers to."""
     own = rows._jdf.queryExecution().analyzed().outputSet()

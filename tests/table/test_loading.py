@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
+from sparkdelta.engine.driver import read_table
 from sparkdelta.exceptions import (
     LogFileNotFoundError,
     MalformedLogFileError,
@@ -62,6 +64,81 @@ def test_a_full_read_lists_its_files_in_one_job(spark: SparkSession, table: Path
         frame = read_delta(spark, str(table))
     assert jobs.count <= 1
     assert rows(frame) == [(0,), (1,), (2,), (3,), (4,)]
+
+
+def test_files_that_are_only_added_are_listed_without_a_job(
+    spark: SparkSession, table: Path
+) -> None:
+    first, second = write_data(table, "f", ids(0, 3)), write_data(table, "g", ids(3, 5))
+    create(table, first)
+    write_commit(table, 1, [second])
+    frame = read_delta(spark, str(table))
+    with counted_jobs(spark) as jobs:
+        assert rows(frame) == [(0,), (1,), (2,), (3,), (4,)]
+    assert jobs.count == 1
+    write_commit(table, 2, [second])  # as when statistics are computed
+    frame = read_delta(spark, str(table))
+    with counted_jobs(spark) as jobs:
+        assert rows(frame) == [(0,), (1,), (2,), (3,), (4,)]
+    assert jobs.count == 2
+
+
+_VECTOR = {
+    "storageType": "u", "pathOrInlineDv": "v", "offset": 1, "sizeInBytes": 1, "cardinality": 1,
+}  # fmt: skip
+ADDED: dict[str, list[list[dict[str, Any]]]] = {
+    "files of their own": [[add("a"), add("p=1/a")], [add("b")], []],
+    "one again": [[add("a"), add("b")], [add("a", size=2)]],
+    "twice in a commit": [[add("a"), add("a")]],
+    "two spellings": [[add("a b")], [add("a%20b", size=2)], [add("a%2520b")]],
+    "absolute paths": [[add("/k"), add("k")], [add("file:/k", size=2)]],
+    "a deletion vector": [[add("a")], [add("a", deletionVector=_VECTOR)]],
+    "escaped": [[add("\u00e9")], [add("\u00e9", size=2), add("e\u0301")]],
+    "a column of that name": [[add("a", partitionValues={"path": "b"})], [add("b")]],
+    "another order": [
+        [{"add": dict(reversed(add("a")["add"].items()))}],
+        [{"add": dict(reversed(add("a", size=2)["add"].items()))}],
+    ],
+    "removed": [[add("a"), add("b")], [remove("a")]],
+}
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_commits_that_only_add_files(spark: SparkSession, table: Path, name: str) -> None:
+    """Their files are the live ones, unless one is added again.
+
+    PROTOCOL.md#action-reconciliation
+    """
+    start = [protocol(features=["deletionVectors"]), metadata()]
+    commits = dict(enumerate([start, *ADDED[name]]))
+    for version, actions in commits.items():
+        write_commit(table, version, actions)
+    snapshot, wanted = load_snapshot(spark, str(table)), replay(commits)
+    assert replayed(snapshot) == expected(wanted)
+    found = [tuple(row) for row in snapshot.state.scan_files("path", "size").collect()]
+    assert sorted(found) == sorted(
+        (live["path"], live["size"], None) for live in wanted.adds.values()
+    )
+
+
+@pytest.mark.parametrize("is_file_list", [True, False])
+def test_local_data_is_collected_as_spark_gives_it(
+    spark: SparkSession, *, is_file_list: bool
+) -> None:
+    """Without a job, if it has the types of a list of files."""
+    columns = [
+        "id", "CAST(id AS INT) AS i", "nullif(id = 1, FALSE) AS b",
+        "if(id = 1, struct(nullif('\U0001f600', '') AS s, CAST(NULL AS INT) AS n), NULL) AS t",
+    ]  # fmt: skip
+    if not is_file_list:
+        columns += ["timestamp_millis(id) AS at", "map('k', id) AS m", "CAST(id AS DECIMAL(38, 2))"]
+    for where in ("TRUE", "FALSE"):
+        data = spark.createDataFrame(pa.table({"id": [1, 2]}))
+        frame = data.selectExpr(*columns).filter(where)
+        with counted_jobs(spark) as jobs:
+            found = read_table(frame, what="rows", bound=2)
+        assert jobs.count == (0 if is_file_list else 1)
+        assert found.equals(frame.toArrow())
 
 
 CHECKSUM: dict[str, Any] = {

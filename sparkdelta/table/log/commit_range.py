@@ -33,6 +33,9 @@ BROADCAST_LOG_BYTES = 64 * 1024 * 1024
 _NOT_OF_FILES = frozenset({"protocol", "metaData", "txn", "domainMetadata"})
 _RARE = _NOT_OF_FILES | {"cdc"}
 
+_ADDED_PATH = r'^\s*\{\s*"add"\s*:\s*\{\s*"path"\s*:\s*"(?P<path>[^"\\%:/][^"\\%:]*)"'
+"""An add action that begins with its path, a relative one that has no other spelling."""
+
 
 @dataclass(frozen=True)
 class CommitRange:
@@ -110,17 +113,27 @@ class CommitRange:
         lines = self._lines_with(action)
         return bool(self.files) if lines is None else lines.num_rows > 0
 
-    def actions(self, *names: str, above: Version | None = None) -> DataFrame:
+    def actions(
+        self, *names: str, above: Version | None = None, without_job: bool = False
+    ) -> DataFrame:
         """version LONG and the named actions of the commits above a version; a row per action, the
         others included where they are read all the same.
+
+        Parameters
+        ----------
+        without_job
+            True for a frame of lines in the driver's memory that costs no Spark job, and is parsed
+            again for each filter.
         """
-        return self._parsed(actions(*names), above=above)
+        return self._parsed(actions(*names), above=above, without_job=without_job)
 
     def changes(self, *names: str) -> DataFrame:
         """As `actions`, of the named columns of `CHANGES`."""
         return self._parsed(StructType([CHANGES[name] for name in names]))
 
-    def _parsed(self, schema: StructType, *, above: Version | None = None) -> DataFrame:
+    def _parsed(
+        self, schema: StructType, *, above: Version | None = None, without_job: bool = False
+    ) -> DataFrame:
         names = schema.names
         # Of one kind there are few lines or none, where Spark has nothing to do.
         found = self._lines_with(*names) if len(names) == 1 else None
@@ -130,12 +143,12 @@ class CommitRange:
             lines = self.lines.filter(may_name(*names))
         else:
             lines = self.lines
-        if found is not None or self.is_local:
+        if (found is not None or self.is_local) and not without_job:
             # In one partition, what groups the actions by file needs no shuffle.
             lines = lines.coalesce(1)
         if above is not None:
             lines = lines.filter(F.col("version") > above)
-        return parse_log_lines(lines, actions=schema)
+        return parse_log_lines(lines, actions=schema, few=without_job)
 
     def table_actions(self) -> DataFrame:
         """version, protocol, metaData: the rows of the commits that hold one of the two.
@@ -191,6 +204,23 @@ class CommitRange:
         adds = lines_that_name(self.local_lines, "add")["line"]
         sizes = pc.extract_regex(adds, r'"size"\s*:\s*(?P<size>[0-9]{1,15})\b')
         return pc.sum(pc.struct_field(sizes, "size").cast(pa.int64())).as_py() or 0
+
+    @cached_property
+    def adds_each_file_once(self) -> bool:
+        """True if the commits surely remove no file and name none twice: there is nothing to
+        reconcile. False where only their parsed lines would tell.
+
+        References
+        ----------
+        PROTOCOL.md#action-reconciliation
+        """
+        if self.local_lines is None or lines_that_name(self.local_lines, "remove").num_rows:
+            return False
+        adds = lines_that_name(self.local_lines, "add")["line"]
+        paths = pc.struct_field(pc.extract_regex(adds, _ADDED_PATH), "path")
+        has_one_path = pc.equal(pc.count_substring(adds, '"path"'), 1)
+        is_plain = pc.all(pc.and_(has_one_path, pc.is_valid(paths)), min_count=0).as_py()
+        return bool(is_plain) and pc.count_distinct(paths).as_py() == len(paths)
 
     def has_empty_schema(self) -> bool:
         """True if a metaData action in the driver's memory has no schema, which no version checksum

@@ -104,7 +104,7 @@ class TableState:
         if self.cached is not None:
             adds = self._adds_since_cached(self.cached, skipping)
             return adds.selectExpr(*fields, f"{STATS_PARSED}.{NUM_RECORDS} AS {NUM_RECORDS}")
-        adds = self._live_adds(skipping)
+        adds = self._live_adds(skipping, without_job=skipping is None)
         return adds.selectExpr(*fields, f"{self._num_records(adds)} AS {NUM_RECORDS}")
 
     def adds(self, *, with_json: bool = True, skipping: DataSkipping | None = None) -> DataFrame:
@@ -213,12 +213,21 @@ class TableState:
         """The fields of the live add actions, and the typed columns of the checkpoint."""
         return self._live_adds()
 
-    def _live_adds(self, skipping: DataSkipping | FileMarks | None = None) -> DataFrame:
-        """As `_all_adds`, but for those that are left out."""
+    def _live_adds(
+        self, skipping: DataSkipping | FileMarks | None = None, *, without_job: bool = False
+    ) -> DataFrame:
+        """As `_all_adds`, but for those that are left out.
+
+        Parameters
+        ----------
+        without_job
+            True for a frame that costs no Spark job, where the log allows one.
+        """
         if self.known is not None:
             return _kept(self.known.frame, skipping, NOTHING_STORED)
-        new = _kept(newest_adds(self._newest), skipping, NOTHING_STORED)
         checkpoint = self.log.checkpoint
+        new = self._new_adds(without_job=without_job and checkpoint is None)
+        new = _kept(new, skipping, NOTHING_STORED)
         if checkpoint is None:
             return new
         if isinstance(skipping, DataSkipping):
@@ -230,6 +239,14 @@ class TableState:
             return adds
         survivors = self._surviving(adds, self._superseding)
         return survivors.unionByName(new, allowMissingColumns=True)
+
+    def _new_adds(self, *, without_job: bool) -> DataFrame:
+        """The live adds of the commits."""
+        commits = self.log.commits
+        if not commits.adds_each_file_once:
+            return newest_adds(self._newest)
+        rows = commits.actions("add", "remove", without_job=without_job)
+        return rows.filter("add.path IS NOT NULL").select("add.*")
 
     def _adds_since_cached(
         self, cached: CachedAdds, skipping: DataSkipping | FileMarks | None
