@@ -566,6 +566,14 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "session catalog does."
         ),
     ),
+    "DELTA_CREATE_TABLE_SCHEME_MISMATCH": (
+        "42KD7",
+        (
+            "Cannot give a name to the table at {path}, and nothing was done: it has other "
+            "{differences} than the statement says. Write what DESCRIBE EXTENDED shows, or leave "
+            "all clauses but LOCATION out."
+        ),
+    ),
     "DELTA_SET_LOCATION_SCHEMA_MISMATCH": (
         "42KD7",
         (

@@ -12,6 +12,7 @@ DeltaError
 │   ├── StatementSyntaxError, StatementNotSupportedError, InsertArityError
 │   ├── TableAlreadyExistsError, NonEmptyLocationError
 │   ├── RenamePathError, SetLocationOfPathError, SetLocationSchemaError
+│   ├── CreatedTableMismatchError
 │   ├── CloneTargetNotEmptyError, CloneWithoutStatisticsError
 │   ├── ConvertNonParquetError, MissingProviderError, EmptyDirectoryError, ConvertRowTrackingError
 │   ├── UnknownConfigurationError (UnsupportedFeaturesInConfigError)
@@ -403,6 +404,15 @@ class RenamePathError(TableError):
 class SetLocationOfPathError(TableError):
     path: str
     error_class = "DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CreatedTableMismatchError(TableError):
+    """CREATE TABLE describes another table than the one that its location has."""
+
+    path: str
+    differences: Sequence[str]
+    error_class = "DELTA_CREATE_TABLE_SCHEME_MISMATCH"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sparkdelta.exceptions import DuplicateInsertColumnsError
 from sparkdelta.sql.cursor import Cursor
 from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.relations import relation_at
@@ -139,7 +140,7 @@ def _inserted_values(parser: Parser) -> Mapping[str, str] | None:
         raise cursor.error(f"{len(names)} values are expected, not {len(values)}")
     cursor.expect(")")
     if len(set(names)) != len(names):
-        raise cursor.error("a column is assigned twice")
+        raise DuplicateInsertColumnsError(columns=names)
     return dict(zip(names, values, strict=True))
 
 

@@ -17,6 +17,8 @@ from sparkdelta.commands.create_table import Creation, create_table, create_tabl
 from sparkdelta.commands.write import write
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.exceptions import (
+    CreatedTableMismatchError,
+    MissingReplacedTableError,
     SetLocationSchemaError,
     StatementNotSupportedError,
     TableAlreadyExistsError,
@@ -30,6 +32,7 @@ from sparkdelta.schema.altered_columns import Position
 from sparkdelta.schema.column_ids import without_ids
 from sparkdelta.schema.declared_columns import bounded_text, declared_type, identity_metadata
 from sparkdelta.schema.table_schema import as_nullable, type_of_path
+from sparkdelta.sql.descriptions import all_properties
 from sparkdelta.sql.queries import SparkSql
 from sparkdelta.sql.statements import (
     AddColumns,
@@ -46,6 +49,7 @@ from sparkdelta.sql.statements import (
 )
 from sparkdelta.table.log.session_times import session_time
 from sparkdelta.table.log.table_names import NewTable, move_named_table, quoted_name, table_path
+from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.altered_columns import (
     ColumnChange,
     NewColumn,
@@ -53,6 +57,7 @@ from sparkdelta.table.write.altered_columns import (
     change_columns,
     column_path,
 )
+from sparkdelta.table.write.clustering import clustering_columns, logical_columns
 from sparkdelta.table.write.options import WriteOptions
 from sparkdelta.table.write.table_change import TableDescription
 from sparkdelta.tables import DeltaTable
@@ -111,26 +116,55 @@ def _options(statement: CreateTable, table: NewTable) -> WriteOptions:
 
 
 def _is_described(sql: SparkSql, statement: CreateTable, table: NewTable) -> bool:
-    """True if a statement without a query describes the table; False if the table is there, and
-    only gets a name.
+    """True if a statement without a query describes the table; False if the table is there, is as
+    the statement says, and only gets a name.
 
     Raises
     ------
     TableAlreadyExistsError
         It has the name, too.
+    CreatedTableMismatchError
+        It is another table.
     StatementNotSupportedError
-        It would get other properties.
+        The table would have no columns.
     """
     replaces = _MODES[statement.creation] == "overwrite"
-    if statement.columns or replaces or not DeltaTable.isDeltaTable(sql.spark, table.path):
+    if replaces or not DeltaTable.isDeltaTable(sql.spark, table.path):
+        if not statement.columns:
+            raise StatementNotSupportedError(statement="CREATE TABLE without columns")
         return True
-    if statement.creation is Creation.CREATE and table.name is None:
+    if table.name is not None:
+        _check_described(load_snapshot(sql.spark, table.path), statement)
+    elif statement.creation is Creation.CREATE:
         raise TableAlreadyExistsError(path=table.path)
-    layout = statement.partition_by or statement.cluster_by
-    if table.name is not None and (layout or statement.comment or statement.properties):
-        clauses = "PARTITIONED BY, CLUSTER BY, COMMENT or TBLPROPERTIES"
-        raise StatementNotSupportedError(statement=f"{clauses} for a location that has a table")
     return False
+
+
+def _check_described(snapshot: Snapshot, statement: CreateTable) -> None:
+    """Raise if a statement describes another table than the one that its location has.
+
+    Raises
+    ------
+    CreatedTableMismatchError
+    """
+    table = snapshot.configuration
+    differences = []
+    if statement.columns:
+        if without_ids(snapshot.schema) != StructType(list(map(_field, statement.columns))):
+            differences.append("columns")
+        if tuple(statement.partition_by) != tuple(snapshot.metadata.partition_columns):
+            differences.append("partition columns")
+        clustering = logical_columns(table, clustering_columns(snapshot) or ())
+        if tuple(map(column_path, statement.cluster_by)) != clustering:
+            differences.append("clustering columns")
+    elif statement.partition_by or statement.cluster_by:
+        differences.append("columns")
+    if statement.comment not in (None, snapshot.metadata.description):
+        differences.append("comment")
+    if not statement.properties.items() <= all_properties(snapshot).items():
+        differences.append("properties")
+    if differences:
+        raise CreatedTableMismatchError(path=snapshot.path, differences=differences)
 
 
 def created_like(sql: SparkSql, path: str, statement: CreateLike) -> None:  # noqa: ARG001
@@ -176,6 +210,9 @@ def cloned(sql: SparkSql, path: str, statement: Clone) -> DataFrame:  # noqa: AR
     table, time = NewTable.of(sql.spark, statement.target, statement.location), None
     if statement.timestamp is not None:
         time = session_time(sql.spark, statement.timestamp)
+    replaces = statement.creation is Creation.REPLACE
+    if replaces and not DeltaTable.isDeltaTable(sql.spark, table.path):
+        raise MissingReplacedTableError(path=table.path)
     is_optional = statement.creation is Creation.CREATE_IF_NOT_EXISTS
     if is_optional and table.name is None and DeltaTable.isDeltaTable(sql.spark, table.path):
         return sql.spark.createDataFrame([], _CLONE_METRICS)

@@ -63,7 +63,7 @@ def _details(
         yield "Comment", snapshot.metadata.description, ""
     yield from (("Location", snapshot.path, ""), ("Provider", "delta", ""))
     properties = ",".join(
-        f"{key}={value}" for key, value in sorted(_all_properties(snapshot).items())
+        f"{key}={value}" for key, value in sorted(all_properties(snapshot).items())
     )
     yield "Table Properties", f"[{properties}]", ""
     defaults = [f for f in snapshot.schema.fields if CURRENT_DEFAULT in (f.metadata or {})]
@@ -122,14 +122,22 @@ def shown_columns(sql: SparkSql, path: str, statement: ShowColumns) -> DataFrame
 
 def shown_properties(sql: SparkSql, path: str, statement: ShowProperties) -> DataFrame:
     """SHOW TBLPROPERTIES."""
-    found, key = _all_properties(load_snapshot(sql.spark, path)), statement.key
+    found, key = all_properties(load_snapshot(sql.spark, path)), statement.key
     if key is not None:
-        missing = f"Table {quoted_name(statement.target)} does not have property: {key}"
+        missing = f"Table {_shown_name(sql, statement.target)} does not have property: {key}"
         found = {key: found.get(key, missing)}
     return text_rows(sql.spark, ("key", "value"), sorted(found.items()))
 
 
-def _all_properties(snapshot: Snapshot) -> dict[str, str]:
+def _shown_name(sql: SparkSql, name: Sequence[str]) -> str:
+    """Return the name of a table with catalog and database, or its path."""
+    if path_in_name(name) is not None:
+        return quoted_name(name)
+    database = name[-2] if len(name) > 1 else sql.spark.catalog.currentDatabase()
+    return f"{SESSION_CATALOG}.{database}.{name[-1]}"
+
+
+def all_properties(snapshot: Snapshot) -> dict[str, str]:
     """Return the properties of a table, and those that stand for its protocol."""
     protocol = snapshot.protocol
     features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}

@@ -89,7 +89,7 @@ def _optimize(parser: Parser) -> Optimize:
 
 def _reorg(parser: Parser) -> Reorg:
     cursor = parser.cursor
-    cursor.takes("TABLE")
+    cursor.expect("TABLE")
     target, where = parser.table(), parser.condition("APPLY")
     cursor.expect("APPLY ( PURGE )")
     return Reorg(target, where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sparkdelta.exceptions import ConflictingSetColumnsError
 from sparkdelta.sql.cursor import Cursor
 from sparkdelta.sql.statements import Name
 from sparkdelta.sql.tokens import Kind, Token
@@ -60,14 +61,20 @@ class Parser:
         return self.cursor.expression(*ends) if self.cursor.takes("WHERE") else None
 
     def assignments(self, *ends: str) -> Mapping[str, str]:
-        """Go past ``a = 1, b.c = 2``."""
+        """Go past ``a = 1, b.c = 2``.
+
+        Raises
+        ------
+        ConflictingSetColumnsError
+            A column is assigned twice.
+        """
         values: dict[str, str] = {}
         while True:
             name = self.cursor.column()
             if not self.cursor.takes("=="):
                 self.cursor.expect("=")
             if name in values:
-                raise self.cursor.error(f"{name} is assigned twice")
+                raise ConflictingSetColumnsError(columns=[name, name])
             values[name] = self.cursor.expression(*ends, closing=",")
             if not self.cursor.takes(","):
                 return values

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from sparkdelta.exceptions import TimeTravelMultipleFormatsError
 from sparkdelta.io import read_changes, read_delta
 from sparkdelta.sql.cursor import syntax_error
 from sparkdelta.sql.relations import Relation, Slice, common_names, relations
@@ -94,6 +95,9 @@ class SparkSql:
         if named is None:
             return self._changes(text, relation, relation.arguments or ())
         path, version, time = split_path(self.spark, named)
+        has_one = relation.version is not None or relation.timestamp is not None
+        if has_one and (version is not None or time is not None):
+            raise TimeTravelMultipleFormatsError()
         if relation.version is not None:
             version = _version(text, relation.version)
         elif relation.timestamp is not None:

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.exceptions import (
+    DeltaError,
     InvalidArgumentError,
     StatementNotSupportedError,
     StatementSyntaxError,
@@ -23,6 +24,7 @@ from sparkdelta.sql.queries import Located, SparkSql
 from sparkdelta.sql.statements import (
     Convert,
     CreateLike,
+    DropFeature,
     Generate,
     Optimize,
     Reorg,
@@ -50,7 +52,7 @@ _HEADS = (
     "DESC", "SET",
 )  # fmt: skip
 """The first keywords of texts in which a DataFrame may stand for a table."""
-_DELTA_ONLY = (Generate, Optimize, Reorg, Repair, Restore, Vacuum)
+_DELTA_ONLY = (DropFeature, Generate, Optimize, Reorg, Repair, Restore, Vacuum)
 """Statements that Spark's own SQL does not have."""
 
 
@@ -131,15 +133,15 @@ def _statement(
 
     Raises
     ------
-    StatementSyntaxError
-        It is about a Delta table, and is not understood.
+    DeltaError
+        It is about a Delta table, and is not understood, or assigns a column twice.
     TableNotFoundError
         Only Delta has the statement, and the name is not that of a Delta table.
     """
     parser, statement, error = Parser(text, tokens), None, None
     try:
         statement = parse(parser)
-    except StatementSyntaxError as found:
+    except DeltaError as found:
         error = found
     path = None if parser.target is None else table_path(spark, parser.target)
     creates = isinstance(statement, Convert) or _creates_delta(tokens)

@@ -31,6 +31,12 @@ from sparkdelta.table.write.altered_columns import column_path
 _CONSTRAINTS = ("CONSTRAINT", "CHECK", "PRIMARY KEY", "FOREIGN KEY", "UNIQUE", "REFERENCES")
 _COLUMN_ENDS = ("NOT NULL", "COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER", *_CONSTRAINTS)
 _COLUMN_CHANGES = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC")
+_NO_PROPERTIES = {
+    "provider": "it comes after USING",
+    "location": "it comes after LOCATION",
+    "owner": "it is the user",
+    "external": "a table is external if it has a location",
+}
 _CONSTRAINT_CLAUSE = "a constraint in CREATE TABLE; use ALTER TABLE ... ADD CONSTRAINT ... CHECK"
 _Altered: TypeAlias = (
     Alter | ChangeColumns | AddColumns | ReplaceColumns | RenameTable | SetLocation | DropFeature
@@ -90,7 +96,7 @@ def _created(parser: Parser, creation: Creation) -> _Created:
         elif cursor.takes("COMMENT"):
             statement = replace(statement, comment=cursor.string())
         elif cursor.takes("TBLPROPERTIES"):
-            statement = replace(statement, properties=_properties(cursor))
+            statement = replace(statement, properties=_table_properties(cursor))
         else:
             cursor.takes("AS")
             starts = cursor.token.is_word("SELECT", "WITH", "VALUES", "TABLE", "FROM")
@@ -142,7 +148,7 @@ def _like(parser: Parser, creation: Creation) -> CreateLike:
             statement = replace(statement, location=cursor.string())
         else:
             cursor.expect("TBLPROPERTIES")
-            statement = replace(statement, properties=_properties(cursor))
+            statement = replace(statement, properties=_table_properties(cursor))
     return statement
 
 
@@ -158,7 +164,7 @@ def _clone(parser: Parser, creation: Creation) -> Clone:
     elif parser.takes_time():
         clone = replace(clone, timestamp=cursor.expression("TBLPROPERTIES", "LOCATION"))
     if cursor.takes("TBLPROPERTIES"):
-        clone = replace(clone, properties=_properties(cursor))
+        clone = replace(clone, properties=_table_properties(cursor))
     return replace(clone, location=cursor.string()) if cursor.takes("LOCATION") else clone
 
 
@@ -257,6 +263,22 @@ def _type(cursor: Cursor) -> str:
     return cursor.text[start.start : last.end]
 
 
+def _table_properties(cursor: Cursor) -> dict[str, str]:
+    """Return the properties of a table, and go past them.
+
+    Raises
+    ------
+    StatementSyntaxError
+        One is no property: Spark's SQL has another clause for it.
+    """
+    start, properties = cursor.token.start, _properties(cursor)
+    for name in properties:
+        if name in _NO_PROPERTIES:
+            problem = f"{name} is no property of a table: {_NO_PROPERTIES[name]}"
+            raise syntax_error(cursor.text, start, problem)
+    return properties
+
+
 def _properties(cursor: Cursor) -> dict[str, str]:
     """Return ``(key = value, ...)``, and go past it."""
     found = {}
@@ -292,7 +314,7 @@ def alter_table(
         return Alter(target, method, values, options)
 
     if cursor.takes("SET TBLPROPERTIES"):
-        return alter("set_properties", _properties(cursor))
+        return alter("set_properties", _table_properties(cursor))
     if cursor.takes("UNSET TBLPROPERTIES"):
         if_exists = cursor.takes("IF EXISTS")
         cursor.expect("(")

@@ -12,8 +12,10 @@ from sparkdelta import DeltaTable, load_snapshot
 from sparkdelta.exceptions import (
     ArgumentTypeError,
     ColumnNotFoundError,
+    CreatedTableMismatchError,
     InvalidArgumentError,
     MissingProviderError,
+    MissingReplacedTableError,
     RenamePathError,
     SetLocationOfPathError,
     SetLocationSchemaError,
@@ -54,8 +56,8 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
     sql(f"ALTER TABLE {t} RENAME COLUMN s TO `s t`")
     sql(f"ALTER TABLE {t} ALTER COLUMN a DROP NOT NULL")
     sql(f"ALTER TABLE {t} CHANGE COLUMN n n STRUCT<x: INT> COMMENT 'other' AFTER `s t`")
-    sql(f"ALTER TABLE {t} SET TBLPROPERTIES (owner = 'me', 'delta.checkpointInterval' = 5)")
-    sql(f"ALTER TABLE {t} UNSET TBLPROPERTIES (owner)")
+    sql(f"ALTER TABLE {t} SET TBLPROPERTIES (team = 'us', 'delta.checkpointInterval' = 5)")
+    sql(f"ALTER TABLE {t} UNSET TBLPROPERTIES (team)")
     sql(f"ALTER TABLE {t} ADD CONSTRAINT small CHECK (a < 10)")
     snapshot = load_snapshot(enabled, table_path)
     assert snapshot.version == 8
@@ -147,8 +149,46 @@ def test_tables_by_name(enabled: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(TableAlreadyExistsError):
         sql("CREATE TABLE sd_two USING delta")
     sql("DROP TABLE sd_two")
+
+
+def test_a_location_that_has_a_table(enabled: SparkSession, tmp_path: Path) -> None:
+    """It gets a name if the statement describes this table, or does not describe any."""
+    sql, location = enabled.sql, f"USING delta LOCATION '{tmp_path / 'placed'}'"
+    columns = "(id INT NOT NULL COMMENT 'key', v VARCHAR(5), p INT)"
+    clauses = "PARTITIONED BY (p) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', k = 'v')"
+    create = f"CREATE TABLE sd_placed {columns} {location}"
+    try:
+        sql(f"{create} {clauses}")
+        sql("INSERT INTO sd_placed VALUES (1, 'a', 2)")
+        sql("DROP TABLE sd_placed")
+        for text, differences in (
+            (f"CREATE TABLE sd_placed (id INT, p INT) {location} PARTITIONED BY (p)", ["columns"]),
+            (create, ["partition columns"]),
+            (f"{create} CLUSTER BY (id)", ["partition columns", "clustering columns"]),
+            (f"CREATE TABLE sd_placed {location} TBLPROPERTIES (k = 'w')", ["properties"]),
+            (f"CREATE TABLE IF NOT EXISTS sd_placed {location} COMMENT 'other'", ["comment"]),
+            (f"CREATE TABLE sd_placed {location} CLUSTER BY (id)", ["columns"]),
+        ):
+            with pytest.raises(CreatedTableMismatchError) as raised:
+                sql(text)
+            assert raised.value.differences == differences
+        assert not enabled.catalog.tableExists("sd_placed")
+        sql(f"{create} {clauses}")
+        assert _rows(enabled.table("sd_placed")) == [(1, "a", 2)]
+        with pytest.raises(TableAlreadyExistsError):
+            sql(f"{create} {clauses}")
+        sql(f"CREATE TABLE IF NOT EXISTS sd_placed (other INT) {location}")
+    finally:
+        sql("DROP TABLE IF EXISTS sd_placed")
     with pytest.raises(StatementNotSupportedError):
-        sql(f"CREATE TABLE sd_two USING delta LOCATION '{place}' TBLPROPERTIES (a = 'b')")
+        sql(f"CREATE TABLE delta.`{tmp_path / 'none'}` USING delta")
+    for text in (
+        f"REPLACE TABLE delta.`{tmp_path / 'none'}` SHALLOW CLONE delta.`{tmp_path / 'placed'}`",
+        f"REPLACE TABLE delta.`{tmp_path / 'none'}` USING delta AS SELECT 1 AS a",
+    ):
+        with pytest.raises(MissingReplacedTableError):
+            sql(text)
+    assert not (tmp_path / "none").exists()
 
 
 def test_tables_like_another(enabled: SparkSession, tmp_path: Path) -> None:

@@ -250,6 +250,9 @@ def test_merge() -> None:
         ("DELETE FROM IDENTIFIER(a)", (1, 24)),
         ("DELETE FROM IDENTIFIER('a.')", (1, 24)),
         ("DESCRIBE DATABASE d", (1, 10)),
+        ("REORG t APPLY (PURGE)", (1, 7)),
+        ("ALTER TABLE t SET TBLPROPERTIES (a = 'b', location = '/p')", (1, 33)),
+        ("CREATE TABLE t (a INT) USING delta TBLPROPERTIES (provider = 'x')", (1, 50)),
     ],
 )
 def test_what_is_understood_in_part_is_refused(text: str, place: tuple[int, int] | None) -> None:

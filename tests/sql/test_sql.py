@@ -12,11 +12,15 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkdelta
 from sparkdelta import DeltaError, load_snapshot
 from sparkdelta.exceptions import (
+    ConflictingSetColumnsError,
+    DuplicateInsertColumnsError,
     InsertArityError,
     InvalidArgumentError,
+    InvalidTimestampError,
     StatementNotSupportedError,
     SubqueryInConditionError,
     TableNotFoundError,
+    TimeTravelMultipleFormatsError,
     VacuumRetentionTooShortError,
     VersionNotFoundError,
 )
@@ -280,6 +284,19 @@ def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str)
         f"MERGE INTO {t} t USING {t} s ON t.id = (SELECT 1) WHEN MATCHED THEN DELETE",
     ):
         with pytest.raises(SubqueryInConditionError):
+            sql(text)
+    twice, source = f"{t} SET id = 1, id = 2", f"{t} t USING {t} s ON t.id = s.id"
+    inserts = "WHEN NOT MATCHED THEN INSERT (id, id) VALUES (1, 2)"
+    updates = "WHEN MATCHED THEN UPDATE SET id = 1, id = 2"
+    for text, error in (
+        (f"UPDATE {twice}", ConflictingSetColumnsError),
+        (f"MERGE INTO {source} {updates}", ConflictingSetColumnsError),
+        (f"MERGE INTO {source} {inserts}", DuplicateInsertColumnsError),
+        (f"SELECT * FROM delta.`{table_path}@v0` VERSION AS OF 0", TimeTravelMultipleFormatsError),
+        (f"SELECT * FROM {t} TIMESTAMP AS OF rand()", InvalidTimestampError),
+        ("ALTER TABLE sd_missing DROP FEATURE deletionVectors", TableNotFoundError),
+    ):  # fmt: skip
+        with pytest.raises(error):
             sql(text)
     for text in (
         f"SHOW CREATE TABLE {t}",

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.sessions import SPARK_ERRORS
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidTimestampError
 
 
@@ -17,13 +18,15 @@ def session_time(spark: SparkSession, expression: str) -> datetime:
     Raises
     ------
     InvalidTimestampError
-        It is no valid expression, or null.
+        It is no valid expression, or null, or not the same each time.
     """
+    engine = engine_of(spark)
     cast = f"unix_micros(CAST(({expression}) AS TIMESTAMP_LTZ)) AS micros"
     try:
-        rows = read_rows(
-            spark.sql("VALUES (0)").selectExpr(cast), what="time of a time travel", bound=1
-        )
+        frame = spark.sql("VALUES (0)").selectExpr(cast)
+        if engine.sees_plans and not engine.plan_nodes(frame)[0]:
+            raise InvalidTimestampError(value=expression)
+        rows = read_rows(frame, what="time of a time travel", bound=1)
     except SPARK_ERRORS as error:
         raise InvalidTimestampError(value=expression) from error
     if rows[0]["micros"] is None:
