@@ -72,6 +72,7 @@ def row_tracking_of_delta_spark(bench: Bench) -> Measured:
         "ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
         0.5,
         partial(_without_ids, bench.spark),
+        is_long=True,
     )
 
 
@@ -129,6 +130,8 @@ def _compared(
     statement: str,
     most: float,
     check: Callable[[Path], object],
+    *,
+    is_long: bool = False,
 ) -> Measured:
     def measure(rival: DeltaSpark) -> Measured:
         def floor(path: str) -> None:
@@ -136,7 +139,11 @@ def _compared(
             rival.run(f"{__name__}:alter_by_delta_spark", statement=sql)
 
         yield from bench.tried(
-            partial(bench.compare, name, table, candidate, floor, at_most(most), check)
+            partial(
+                bench.compare,
+                *(name, table, candidate, floor, at_most(most), check),
+                is_long=is_long,
+            )
         )
 
     return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, measure)
@@ -150,6 +157,8 @@ def _by_worker(
     statement: str,
     most: float,
     check: Callable[[Path], object],
+    *,
+    is_long: bool = False,
 ) -> Measured:
     """As `_compared`, in a process with a small heap."""
     method, arguments = call
@@ -160,7 +169,7 @@ def _by_worker(
             run = f"{__name__}:alter_by_sparkdelta"
             worker.run(run, path=path, method=method, arguments=arguments)
 
-        yield from _compared(bench, name, table, candidate, statement, most, check)
+        yield from _compared(bench, name, table, candidate, statement, most, check, is_long=is_long)
 
 
 def alter_by_delta_spark(spark: SparkSession, statement: str) -> None:

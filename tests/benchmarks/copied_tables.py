@@ -51,6 +51,8 @@ class Bench:
         target: Target,
         check: Callable[[Path], object],
         agrees: Callable[[Any, Any], bool] = operator.eq,
+        *,
+        is_long: bool = False,
     ) -> Comparison:
         """Run both in turns, each on a copy of a table whose files are links; the first pair is not
         counted. To copy takes no part of the time.
@@ -61,9 +63,13 @@ class Bench:
             Returns a value of the changed copy.
         agrees
             Returns True if the values of sparkdelta and of delta-spark, in this order, agree.
+        is_long
+            True to run each once, and to count it: it takes many minutes, which neither a warm
+            process nor noise changes much.
         """
         times: dict[Callable[[str], object], list[float]] = {candidate: [], floor: []}
-        for _ in range(self.stopwatch.pairs.first + 1):
+        warm, counted = (0, 1) if is_long else (1, self.stopwatch.pairs.first)
+        for _ in range(warm + counted):
             found = []
             for run, seconds in times.items():
                 copy = self.scratch / f"copy-{uuid4()}"
@@ -81,8 +87,8 @@ class Bench:
             floor_name=f"delta-spark {VERSION}",
             target=target,
             jobs=None,
-            floor_seconds=tuple(times[floor][1:]),
-            seconds=tuple(times[candidate][1:]),
+            floor_seconds=tuple(times[floor][warm:]),
+            seconds=tuple(times[candidate][warm:]),
         )
 
     def tried(self, measure: Callable[[], Comparison]) -> Measured:
