@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import sparkdelta
+from sparkdelta.commands.describe import DRAWN_OF_HISTORY
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.tables import DeltaTable
@@ -95,8 +96,7 @@ def _describe(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
 
 def _history(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
     commits = DeltaTable.forPath(spark, options.path).history(options.limit)
-    shown = ("version", "timestamp", "operation", "operationParameters", "operationMetrics")
-    return _rows(commits.select(*shown), options.limit), DONE
+    return _rows(commits.select(*DRAWN_OF_HISTORY), options.limit), DONE
 
 
 def _files(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:

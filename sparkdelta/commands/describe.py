@@ -11,8 +11,10 @@ from pyspark.sql.types import DataType, NullType, StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.local_frames import local_frame
+from sparkdelta.engine.notebook_frames import drawn_in_notebooks
 from sparkdelta.protocol.arguments import checked_count
 from sparkdelta.protocol.log_segment import readable_commits
+from sparkdelta.protocol.results import html_rows, html_table
 from sparkdelta.protocol.table_features import supported_features
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.action_schemas import COMMIT_INFO
@@ -22,6 +24,9 @@ from sparkdelta.table.log.commit_times import COMMIT_TIMES, commit_times
 from sparkdelta.table.log.listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.clustering import clustering_columns
+
+DRAWN_OF_HISTORY = ("version", "timestamp", "operation", "operationParameters", "operationMetrics")
+"""The columns of a history that are drawn; the others are seldom set."""
 
 
 def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = None) -> DataFrame:
@@ -62,7 +67,7 @@ def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = N
     shown_fields = [
         name for name in COMMIT_INFO.names if name not in ("timestamp", "inCommitTimestamp")
     ]
-    return (
+    history = (
         local_frame(spark, table, COMMIT_TIMES)
         .join(infos, "version", "left")
         .select(
@@ -72,6 +77,7 @@ def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = N
         )
         .orderBy(F.desc("version"))
     )
+    return drawn_in_notebooks(history, html_rows, *DRAWN_OF_HISTORY)
 
 
 def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
@@ -110,7 +116,8 @@ def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
         "minWriterVersion": pa.array([protocol.min_writer_version], pa.int32()),
         "tableFeatures": pa.array([features], strings),
     }
-    return spark.createDataFrame(pa.table(row))
+    detail = spark.createDataFrame(pa.table(row))
+    return drawn_in_notebooks(detail, lambda rows: html_table(rows[0]), "*")
 
 
 def _totals(snapshot: Snapshot) -> tuple[int, int]:

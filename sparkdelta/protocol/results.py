@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 
@@ -30,6 +30,17 @@ def html_table(facts: Mapping[str, object]) -> str:
     return f"<table>{''.join(rows)}</table>"
 
 
+def html_rows(rows: Sequence[Mapping[str, object]]) -> str:
+    """Return rows of the same names as an HTML table with a header; long values are cut off."""
+    if not rows:
+        return "<table></table>"
+    header = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
+    lines = ("".join(f"<td>{escape(_shown(v))}</td>" for v in row.values()) for row in rows)
+    return f"<table><tr>{header}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
 def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        value = ", ".join(f"{key}={item}" for key, item in value.items())
     text = "" if value is None else str(value)
     return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,22 @@ def test_the_newest_of_the_history(spark: SparkSession, table: Path) -> None:
     assert history(1).select(F.unix_millis("timestamp")).collect() == [(START + 2,)]
     with pytest.raises(InvalidArgumentError):
         history(-1)
+
+
+def test_histories_and_details_are_tables_in_notebooks(spark: SparkSession, table: Path) -> None:
+    _create(table)
+    described = DeltaTable.forPath(spark, str(table))
+    history, detail = described.history(), described.detail()
+    header, newest, *_ = ET.fromstring(history._repr_html_() or "")
+    assert [cell.text for cell in header] == [
+        "version", "timestamp", "operation", "operationParameters", "operationMetrics",
+    ]  # fmt: skip
+    assert newest[0].text == "2"
+    facts = {name.text: value.text for name, value in ET.fromstring(detail._repr_html_() or "")}
+    assert facts["location"] == f"file:{table}"
+    found = weakref.ref(history)
+    del history
+    assert found() is None  # at once, and with it what Spark has of it
 
 
 def test_detail(spark: SparkSession, table: Path) -> None:
