@@ -606,7 +606,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     ),
     "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP": (
         "0AKDC",
-        "Cannot change the type of column {column} from {before} to {after}: {problem}.",
+        "Cannot change column {column} from {before} to {after}: {problem}.",
     ),
     "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP": (
         "0AKDC",

@@ -234,6 +234,9 @@ def cloned(sql: SparkSql, path: str, statement: Clone) -> DataFrame:  # noqa: AR
 
 def altered(sql: SparkSql, path: str, statement: Alter) -> None:
     """ALTER TABLE."""
+    if "set_not_null" in statement.options:  # SQL alone has it: it changes nothing
+        with_changed_columns(sql, path, ChangeColumns(statement.target, (statement,)))
+        return
     values = statement.values
     if statement.method == "change_column" and len(values) == 2 and any(statement.options.values()):
         values = values[: 1 if _has_type(sql, path, *values) else 2]

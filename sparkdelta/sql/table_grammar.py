@@ -397,6 +397,8 @@ def _change(
         return alter("change_column", name, after=cursor.column())
     if cursor.takes("DROP NOT NULL"):
         return alter("change_column", name, drop_not_null=True)
+    if cursor.takes("SET NOT NULL"):
+        return alter("change_column", name, set_not_null=True)
     if cursor.takes("DROP DEFAULT"):
         return alter("change_column", name, drop_default=True)
     if cursor.takes("SET DEFAULT"):

@@ -25,6 +25,7 @@ from sparkdelta.exceptions import (
     StatementSyntaxError,
     TableAlreadyExistsError,
     TableNotFoundError,
+    UnsupportedColumnChangeError,
 )
 
 
@@ -54,7 +55,11 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
         sql(f"DESCRIBE {t} a.b")
     sql(f"ALTER TABLE {t} ADD COLUMNS (n STRUCT<x: INT> COMMENT 'new' AFTER a, m INT FIRST)")
     sql(f"ALTER TABLE {t} RENAME COLUMN s TO `s t`")
+    sql(f"ALTER TABLE {t} ALTER COLUMN A SET NOT NULL")  # it is, and no version comes of it
     sql(f"ALTER TABLE {t} ALTER COLUMN a DROP NOT NULL")
+    for columns in ("a SET NOT NULL", "d COMMENT 'none', n.x SET NOT NULL"):
+        with pytest.raises(UnsupportedColumnChangeError):
+            sql(f"ALTER TABLE {t} ALTER COLUMN {columns}")
     sql(f"ALTER TABLE {t} CHANGE COLUMN n n STRUCT<x: INT> COMMENT 'other' AFTER `s t`")
     sql(f"ALTER TABLE {t} SET TBLPROPERTIES (team = 'us', 'delta.checkpointInterval' = 5)")
     sql(f"ALTER TABLE {t} UNSET TBLPROPERTIES (team)")

@@ -119,6 +119,7 @@ def parsed(text: str) -> s.Statement | None:
         ("ALTER TABLE t DROP COLUMNS (a, b.c)", s.Alter(("t",), "drop_columns", ("a", "b.c"), {"if_exists": False})),
         ("ALTER TABLE t ALTER COLUMN a TYPE BIGINT", s.Alter(("t",), "change_column", ("a", "BIGINT"), {})),
         ("ALTER TABLE t ALTER COLUMN a DROP NOT NULL", s.Alter(("t",), "change_column", ("a",), {"drop_not_null": True})),
+        ("ALTER TABLE t ALTER COLUMN a SET NOT NULL", s.Alter(("t",), "change_column", ("a",), {"set_not_null": True})),
         ("ALTER TABLE t ALTER COLUMN a SYNC IDENTITY", s.Alter(("t",), "sync_identity", ("a",), {})),
         ("ALTER TABLE t REPLACE COLUMNS (a INT, `b c` STRING COMMENT 'x')", s.ReplaceColumns(("t",), (s.ColumnText(name="a", data_type="INT"), s.ColumnText(name="`b c`", data_type="STRING", comment="x")))),
         ("ALTER TABLE t CHANGE COLUMN a a BIGINT COMMENT 'x' AFTER c", s.Alter(("t",), "change_column", ("a", "BIGINT"), {"comment": "x", "first": False, "after": "c"})),

@@ -17,6 +17,7 @@ from sparkdelta.exceptions import (
     DropClusteringColumnError,
     DropPartitionColumnError,
     InvalidArgumentError,
+    UnsupportedColumnChangeError,
     UnsupportedDropError,
     UnsupportedRenameError,
 )
@@ -76,12 +77,19 @@ class NewColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnChange:
-    """A change of a column; what is None or False stays."""
+    """A change of a column; what is None or False stays.
+
+    Attributes
+    ----------
+    set_not_null
+        True for a column that must be NOT NULL already.
+    """
 
     data_type: DataType | None = None
     comment: str | None = None
     position: Position | None = None
     drop_not_null: bool = False
+    set_not_null: bool = False
     default: str | None = None
     drop_default: bool = False
 
@@ -229,7 +237,7 @@ def change_column(snapshot: Snapshot, path: ColumnPath, change: ColumnChange) ->
     ------
     ColumnNotFoundError
     UnsupportedColumnChangeError
-        Its type cannot become this one, or not in this table.
+        Its type cannot become this one, or not in this table; or nulls are to be excluded.
     InvalidArgumentError
         The change is empty, or the default does not fit.
     ConstraintDependentColumnError, GeneratedDependentColumnError
@@ -265,6 +273,8 @@ def _with_change(
         schema = retyped(snapshot, schema, path, change.data_type)
     if change != ColumnChange(data_type=change.data_type):
         path = _field_path(schema, path)
+        if change.set_not_null:
+            _check_not_null(schema, path)
         schema = with_changed_column(
             schema, path, lambda field: changed_field(field, change), change.position
         )
@@ -273,6 +283,20 @@ def _with_change(
         check_default(snapshot.log.spark, field)
     position = {} if change.position is None else {"position": str(change.position)}
     return schema, {"column": shown_field(path, field), **position}
+
+
+def _check_not_null(schema: StructType, path: ColumnPath) -> None:
+    """Raise if a column may be null: its rows are not searched for nulls."""
+    field = field_at(schema, path)
+    if field is not None and field.nullable:
+        shown = field.dataType.simpleString()
+        raise UnsupportedColumnChangeError(
+            column=path_text(path),
+            before=shown,
+            after=f"{shown} NOT NULL",
+            problem="existing rows may have nulls in it; add a CHECK constraint, which is checked "
+            "on all rows",
+        )
 
 
 def physical_path_of(table: TableConfiguration, path: ColumnPath) -> ColumnPath:
