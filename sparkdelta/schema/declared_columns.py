@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyspark.errors import ParseException
 from pyspark.sql.types import (
     AtomicType,
     BinaryType,
@@ -42,11 +43,14 @@ def declared_type(given: str | DataType) -> DataType:
     Raises
     ------
     InvalidArgumentError
-        The text is that of a column.
+        The text is not that of a type, or that of a column.
     """
     if isinstance(given, DataType):
         return given
-    data_type = DataType.fromDDL(given)
+    try:
+        data_type = DataType.fromDDL(given)
+    except ParseException as error:
+        raise _invalid("dataType", f"{given} is not a type") from error
     if isinstance(data_type, StructType) and not given.strip().lower().startswith("struct"):
         raise _invalid("dataType", f"{given} is a column, not a type")
     return data_type

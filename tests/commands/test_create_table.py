@@ -264,6 +264,7 @@ def broken(builder: Any, how: str) -> Any:
         "two ways": lambda b: b.addColumn("i", "BIGINT", True, "a", IdentityGenerator()),
         "expression type": lambda b: b.addColumn("g", "STRING", generatedAlwaysAs="a + 1"),
         "expression": lambda b: b.addColumn("g", "INT", generatedAlwaysAs="b + 1"),
+        "no type": lambda b: b.addColumn("b", "NOTHING"),
         "a column for a type": lambda b: b.addColumn("b", "b INT"),
         "constraint": lambda b: b.property("delta.constraints.c", "a"),
         "default": lambda b: b.addColumns(NO_DEFAULT).property(
@@ -293,6 +294,7 @@ def broken(builder: Any, how: str) -> Any:
         ("two ways", InvalidArgumentError),
         ("expression type", GeneratedTypeError),
         ("expression", AnalysisException),
+        ("no type", InvalidArgumentError),
         ("a column for a type", InvalidArgumentError),
         ("constraint", NonBooleanConstraintError),
         ("default", AnalysisException),
