@@ -193,6 +193,8 @@ def _is_constraint(cursor: Cursor) -> bool:
 
 def _added_columns(cursor: Cursor) -> tuple[ColumnText, ...]:
     """Return the definitions of new columns, perhaps in parentheses, and go past them."""
+    if cursor.looks_at("IF NOT EXISTS"):
+        raise cursor.error("the name of a column is expected")
     is_enclosed = cursor.takes("(")
     found = [_column(cursor, in_table=False)]
     while cursor.takes(","):

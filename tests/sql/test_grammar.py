@@ -252,6 +252,7 @@ def test_merge() -> None:
         ("DELETE FROM IDENTIFIER('a.')", (1, 24)),
         ("DESCRIBE DATABASE d", (1, 10)),
         ("REORG t APPLY (PURGE)", (1, 7)),
+        ("ALTER TABLE t ADD COLUMN IF NOT EXISTS a INT", (1, 26)),
         ("ALTER TABLE t SET TBLPROPERTIES (a = 'b', location = '/p')", (1, 33)),
         ("CREATE TABLE t (a INT) USING delta TBLPROPERTIES (provider = 'x')", (1, 50)),
     ],
