@@ -23,6 +23,7 @@ from sparkdelta import load_snapshot, read_delta, write_delta
 from sparkdelta.engine import classic
 from sparkdelta.exceptions import DataFileNotFoundError, InvalidPartitionValueError
 from sparkdelta.storage import hadoop_file_index
+from sparkdelta.table.log.log_reader import FileLists
 from sparkdelta.table.scan import scan as scans
 from sparkdelta.table.scan.listing_rules import Listing
 from sparkdelta.table.scan.scan import Scan
@@ -326,6 +327,10 @@ def test_each_rule_has_a_name(
 
 
 class TestErrors:
+    @pytest.fixture(autouse=True)
+    def _lists_files_each_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(FileLists, "find", lambda *_: None)
+
     def test_missing_and_wrong_files(self, spark: SparkSession, table: Path) -> None:
         schema = (field("p", "integer"), field("id", "long"))
         good, bad = (write_data(table, p, ids(0, 1), {"p": p}) for p in ("1", "x"))

@@ -22,6 +22,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.table.log import line_reader as log_text
 from sparkdelta.table.log import loading
+from sparkdelta.table.log.log_reader import FileLists
 from tests.support.log_writer import (
     log_directory,
     set_time,
@@ -36,7 +37,17 @@ from tests.support.reference_model import compaction, replay
 from tests.support.settings import HOSTILE, settings
 from tests.support.snapshots import expected, paths, raised_by, replayed, rows
 from tests.support.spark_jobs import counted_jobs, counted_tasks, no_jobs
-from tests.support.table_builder import add, create, ids, metadata, protocol, remove, write_data
+from tests.support.table_builder import (
+    ID,
+    add,
+    create,
+    field,
+    ids,
+    metadata,
+    protocol,
+    remove,
+    write_data,
+)
 from tests.table.histories import COMMITS, write_history
 
 
@@ -333,6 +344,37 @@ class TestLoadingAgain:
         assert len(spy.listings) == 1
         assert again.metadata == first.metadata
         assert replayed(again) == expected(replay(COMMITS))
+
+    def test_nor_are_its_files_listed_again(
+        self, spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The last short lists are kept, each for its condition, until there is a new version."""
+        described = metadata(ID, field("p", "long"), partitioned_by=["p"])
+
+        def data(name: str, start: int, part: str | None) -> dict[str, Any]:
+            return write_data(table, name, ids(start, start + 1), {"p": part})
+
+        write_commit(table, 0, [protocol(), described, data("a", 0, "1")])
+        write_commit(table, 1, [data("b", 1, "2"), data("c", 2, None), remove("gone")])
+        _make_old(table)
+
+        def jobs_and_ids(where: str | None) -> tuple[int, list[int]]:
+            with counted_jobs(spark) as jobs:
+                frame = read_delta(spark, str(table), where=where)
+                found = sorted(row["id"] for row in frame.collect())
+            return jobs.count, found
+
+        wanted = {None: [0, 1, 2], "p = 1": [0], "p = 2": [1], "p IS NULL": [2], "p = 3": []}
+        first = {where: jobs_and_ids(where) for where in wanted}
+        again = {where: jobs_and_ids(where) for where in wanted}
+        assert {where: found for where, (_, found) in first.items()} == wanted
+        assert {where: found for where, (_, found) in again.items()} == wanted
+        assert all(again[where][0] == jobs - 1 for where, (jobs, _) in first.items())
+        write_commit(table, 2, [data("d", 3, "1")])
+        assert jobs_and_ids("p = 1") == (2, [0, 3])
+        _make_old(table)
+        monkeypatch.setattr(FileLists, "MAX_FILES", 1)
+        assert [jobs_and_ids("p = 1") for _ in range(2)] == [(2, [0, 3])] * 2
 
     @pytest.mark.parametrize("is_old", [True, False])
     def test_reads_a_file_that_was_replaced_by_one_of_the_same_size(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from sparkdelta.protocol.actions import Sidecar
@@ -13,6 +16,30 @@ from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.log.checkpoint_reader import SMALL_CHECKPOINT_BYTES, CheckpointReader
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.file_reader import LogFileReader
+
+
+class FileLists:
+    """The last short lists of files that were read from a log segment, by what they depend on."""
+
+    MAX_LISTS = 8
+    MAX_FILES = 1_000
+
+    def __init__(self) -> None:
+        self._lists: OrderedDict[Hashable, pa.Table] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, key: Hashable | None) -> pa.Table | None:
+        with self._lock:
+            return self._lists.get(key)
+
+    def keep(self, key: Hashable | None, files: pa.Table) -> None:
+        """Keep a list with a key, unless it is long."""
+        if key is None or files.num_rows > self.MAX_FILES:
+            return
+        with self._lock:
+            self._lists[key] = files
+            while len(self._lists) > self.MAX_LISTS:
+                self._lists.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +54,15 @@ class LogReader:
         That of the segment; None where there is none.
     broken
         The files of newer checkpoints that cannot be read, and why not.
+    file_lists
+        Lists of this segment's live files, of which the readers of the same log share one set.
     """
 
     segment: LogSegment
     commits: CommitRange
     checkpoint: CheckpointReader | None
     broken: Mapping[str, str] = field(default_factory=dict)
+    file_lists: FileLists = field(default_factory=FileLists, repr=False, compare=False)
 
     @classmethod
     def open(cls, reader: LogFileReader, segment: LogSegment) -> LogReader:
@@ -82,7 +112,11 @@ class LogReader:
         new = segment.deltas[len(self.commits.files) :]
         checkpoint = self.checkpoint and replace(self.checkpoint, version=segment.version)
         return replace(
-            self, segment=segment, commits=self.commits.extended(new), checkpoint=checkpoint
+            self,
+            segment=segment,
+            commits=self.commits.extended(new),
+            checkpoint=checkpoint,
+            file_lists=FileLists(),
         )
 
     def in_session(self, spark: SparkSession) -> LogReader:
@@ -107,7 +141,7 @@ class LogReader:
     def with_sidecars(self, chosen: Sequence[Sidecar]) -> LogReader:
         """The reader of the same segment whose checkpoint has these sidecars alone."""
         checkpoint = self.checkpoint and replace(self.checkpoint, chosen=tuple(chosen))
-        return replace(self, checkpoint=checkpoint)
+        return replace(self, checkpoint=checkpoint, file_lists=FileLists())
 
     def estimate_file_actions(self) -> tuple[int, int]:
         """The number of live files and of tombstones after replay, as exact as it can be known

@@ -109,6 +109,9 @@ class EntryScan(Scan):
     ) -> ScanRequest:
         return replace(super()._request(metadata_columns, condition), of_changes=True)
 
+    def _list_key(self, *, tracks_rows: bool) -> None:
+        """Keep no list: it is of changes between versions, not of one version."""
+
     def _file_list(self, *, tracks_rows: bool = False) -> DataFrame:
         """The columns that scans need of each change of a file, see `NativeScan.rows`."""
         changes = self._changes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -474,11 +474,15 @@ class Scan:
                 has_vectors=self._has_vectors,
                 tracks_rows=tracks_rows or self._wants_row_tracking,
             )
+        lists, key = self._state.log.file_lists, self._list_key(tracks_rows=tracks_rows)
+        listed = lists.find(key)
+        if listed is not None and listed.num_rows <= bound:
+            return listed
         files = self._file_list(tracks_rows=tracks_rows)
         # A limit costs a shuffle, so that the driver stops in time.
         limited = files if self._has_few_files(bound) else files.limit(bound + 1)
         try:
-            return read_table(
+            listed = read_table(
                 limited,
                 what="files of a scan",
                 bound=bound,
@@ -486,27 +490,35 @@ class Scan:
             )
         except DriverReadTooLargeError:
             return files
+        lists.keep(key, listed)
+        return listed
 
     def _has_few_files(self, bound: int) -> bool:
         return self._state.has_few_files(bound)
 
+    def _list_key(self, *, tracks_rows: bool) -> Hashable | None:
+        """What the list of files depends on beside the log; None if it is not to be kept."""
+        predicate = None if self._skipping is None else repr(self._skipping.predicate)
+        columns = self._list_columns(tracks_rows=tracks_rows)
+        return predicate, self._state.partition_time_zone, *columns
+
     def _file_list(self, *, tracks_rows: bool = False) -> DataFrame:
         """The columns that scans need of each file, see `NativeScan.rows`."""
-        configuration = self._state.configuration
-        tracks_rows = tracks_rows or self._wants_row_tracking
-        has_vectors = self._has_vectors
         fields = ["path", "partitionValues", "size"]
-        if has_vectors:
+        if self._has_vectors:
             fields += ["deletionVector"]
-        if tracks_rows:
+        if tracks_rows or self._wants_row_tracking:
             fields += ["baseRowId", "defaultRowCommitVersion"]
-        columns = file_columns(
-            configuration,
-            self._state.log.store.table_root,
-            has_vectors=has_vectors,
-            tracks_rows=tracks_rows,
-        )
+        columns = self._list_columns(tracks_rows=tracks_rows)
         return self._state.scan_files(*fields, skipping=self._skipping).selectExpr(*columns)
+
+    def _list_columns(self, *, tracks_rows: bool) -> list[str]:
+        return file_columns(
+            self._state.configuration,
+            self._state.log.store.table_root,
+            has_vectors=self._has_vectors,
+            tracks_rows=tracks_rows or self._wants_row_tracking,
+        )
 
     @property
     def _has_vectors(self) -> bool:
