@@ -880,6 +880,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "checked. Use alter_table(...).add_constraint."
         ),
     ),
+    "DELTA_CREATE_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED": (
+        "42000",
+        (
+            "Cannot create a table with {property} and without clustering columns. Name columns "
+            "with CLUSTER BY, or with clusterBy of a table builder."
+        ),
+    ),
     "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED": (
         "42000",
         (

@@ -17,7 +17,8 @@ DeltaError
 │   ├── ConvertNonParquetError, MissingProviderError, EmptyDirectoryError, ConvertRowTrackingError
 │   ├── UnknownConfigurationError (UnsupportedFeaturesInConfigError)
 │   ├── UnsetPropertyError, AddConstraintsError
-│   ├── ClusteringFeatureError, ClusterPartitionedTableError, InvalidIdempotentWriteError
+│   ├── ClusteringFeatureError, NewClusteringFeatureError, ClusterPartitionedTableError
+│   ├── InvalidIdempotentWriteError
 │   ├── ClusteredTablePredicateError, ClusteredTableZOrderError, OptimizeFullError
 │   ├── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
 │   ├── MissingStartOfChangesError, MultipleChangeBoundsError, InvalidChangeRangeError
@@ -488,6 +489,12 @@ class AddConstraintsError(TableError):
 class ClusteringFeatureError(TableError):
     path: str
     error_class = "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NewClusteringFeatureError(TableError):
+    property: str
+    error_class = "DELTA_CREATE_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

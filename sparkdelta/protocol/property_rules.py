@@ -82,7 +82,8 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     """Check the properties that a user sets for a new table.
 
     Iceberg compatibility enables column mapping by name and, in version 3, row tracking, unless
-    they are set; a table that a catalog manages has in-commit timestamps.
+    they are set; a table that a catalog manages has in-commit timestamps. A table that ignores the
+    defaults of the protocol has the lowest versions that it needs, from 1 on.
 
     Raises
     ------
@@ -96,11 +97,18 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     requested = changed_properties(properties)
     configuration = dict(requested.configuration)
     configuration |= needed_properties(configuration)
+    spelled = {name.lower(): value for name, value in properties.items()}
+    lowest = 1 if is_on(spelled, _IGNORE_DEFAULTS.lower()) else None
     if TableFeature.CATALOG_MANAGED in map(known_feature, requested.features):
         configuration.setdefault(ENABLE_IN_COMMIT_TIMESTAMPS, "true")
     check_retention(configuration)
     check_row_tracking(configuration)
-    return replace(requested, configuration=configuration)
+    return replace(
+        requested,
+        configuration=configuration,
+        reader_version=requested.reader_version or lowest,
+        writer_version=requested.writer_version or lowest,
+    )
 
 
 def changed_properties(properties: Mapping[str, str]) -> RequestedProperties:

@@ -32,8 +32,11 @@ FIELD_FEATURES = {
 }
 """The features that keys in the metadata of columns require."""
 
-_DEFAULT_FEATURES = (TableFeature.APPEND_ONLY, TableFeature.INVARIANTS)
-_LEGACY = tuple(Protocol(*each) for each in ((1, 2), (1, 3), (1, 4), (2, 5), (1, 6), (2, 6)))
+_LEGACY = tuple(
+    Protocol(*each) for each in ((1, 1), (1, 2), (1, 3), (1, 4), (2, 5), (1, 6), (2, 6))
+)
+_MAPPED_WRITER_VERSION = 5
+"""The first version for writers that implies `columnMapping`, as reader version 2 does."""
 
 
 def metadata_features(
@@ -69,38 +72,40 @@ def new_protocol(
 ) -> Protocol:
     """Return the lowest protocol that supports these features.
 
-    It has feature lists only if legacy versions cannot express the features.
+    It has feature lists only if legacy versions cannot express the features. Versions that have
+    feature lists ask for no feature by themselves: a table that is to have them gets the lists of
+    what it needs, or the legacy versions that imply exactly this.
 
     Parameters
     ----------
     features
         Names of features.
     reader_version, writer_version
-        The minimum versions that the user requests; 1 and 2 by default.
+        The minimum versions that the user requests; 1 and 2 by default. Reader version 2 asks for
+        `columnMapping`, and only together with a writer version that implies it.
 
     References
     ----------
     PROTOCOL.md#table-features-for-new-and-existing-tables
     """
-    start = Protocol(reader_version or 1, writer_version or 2)
-    needed = _with_required_features(features)
+    needed, writer = _with_required_features(features), writer_version or 2
+    if writer >= WRITER_FEATURES_VERSION:
+        return _lowest(_with_lists(Protocol(1, writer, None, ()), needed))
+    is_mapped = (reader_version or 1) > 1 and writer >= _MAPPED_WRITER_VERSION
+    start = Protocol(2 if is_mapped else 1, writer)
     rules = [FEATURES[TableFeature(name)] for name in needed]
     reader = max([start.min_reader_version, *(r.min_reader_version or 1 for r in rules)])
     writers = [start.min_writer_version, *(r.min_writer_version or 1 for r in rules)]
-    if (
-        all(r.min_writer_version is not None for r in rules)
-        and reader < READER_FEATURES_VERSION
-        and max(writers) < WRITER_FEATURES_VERSION
-    ):
-        return Protocol(reader, max(writers))
-    return _with_lists(start, needed | {feature.value for feature in _DEFAULT_FEATURES})
+    if all(r.min_writer_version is not None for r in rules):
+        return _lowest(_with_lists(Protocol(reader, max(writers)), set()))
+    return _with_lists(start, needed)
 
 
 def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
     """Return the protocol with additional features, or `protocol` itself if it supports them all.
 
     No feature is ever dropped: features that a legacy version implies are listed explicitly when
-    feature lists are introduced.
+    feature lists are introduced. There are none if legacy versions imply exactly these features.
 
     References
     ----------
@@ -108,7 +113,7 @@ def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
     """
     wanted = _with_required_features(features)
     missing = {name for name in wanted if not is_supported(protocol, TableFeature(name))}
-    return _with_lists(protocol, missing) if missing else protocol
+    return _lowest(_with_lists(protocol, missing)) if missing else protocol
 
 
 def with_versions(

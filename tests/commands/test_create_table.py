@@ -22,6 +22,7 @@ from sparkdelta.exceptions import (
     InvalidColumnNameError,
     InvalidPartitionColumnError,
     MissingReplacedTableError,
+    NewClusteringFeatureError,
     NoDataColumnError,
     NonBooleanConstraintError,
     NonEmptyLocationError,
@@ -73,6 +74,30 @@ def test_a_new_table(spark: SparkSession, table_path: str) -> None:
     assert rows(spark, table_path) == [(1, "a", None)]
     DeltaTable.createIfNotExists(spark).location(table_path).addColumn("x", "INT").execute()
     assert load_snapshot(spark, table_path).version == 1
+
+
+@pytest.mark.parametrize(
+    ("nullable", "append_only", "features"),
+    [
+        (False, "false", {"writerFeatures": ["invariants"]}),
+        (True, "TRUE", {"writerFeatures": ["appendOnly"]}),
+        (False, "true", {}),  # as the legacy version implies both
+    ],
+)
+def test_features_without_the_defaults(
+    spark: SparkSession,
+    table_path: str,
+    nullable: bool,
+    append_only: str,
+    features: dict[str, list[str]],
+) -> None:
+    """Active Features: NOT NULL and append-only are carried out in a table that asks for lists."""
+    builder = DeltaTable.create(spark).location(table_path)
+    builder.addColumn("s", StructType([StructField("x", LongType(), nullable)]))
+    builder.property("delta.minReaderVersion", "3").property("delta.minWriterVersion", "7")
+    builder.property("delta.appendOnly", append_only).execute()
+    wanted = {"minReaderVersion": 1, "minWriterVersion": 7 if features else 2, **features}
+    assert commit(table_path, 0)["protocol"] == [wanted]
 
 
 def test_a_table_in_the_place_of_another(spark: SparkSession, table_path: str) -> None:
@@ -255,6 +280,7 @@ def broken(builder: Any, how: str) -> Any:
         "partition": lambda b: b.partitionedBy("b"),
         "property": lambda b: b.property("delta.appendOnli", "true"),
         "iceberg": lambda b: b.property("delta.feature.icebergWriterCompatV3", "supported"),
+        "clustering": lambda b: b.property("delta.feature.clustering", "supported"),
         "no cluster column": lambda b: b.clusterBy("b"),
         "cluster twice": lambda b: b.clusterBy("a", "A"),
         "cluster type": lambda b: b.clusterBy("z"),
@@ -285,6 +311,7 @@ def broken(builder: Any, how: str) -> Any:
         ("partition", InvalidPartitionColumnError),
         ("property", UnknownConfigurationError),
         ("iceberg", WriteNotImplementedError),
+        ("clustering", NewClusteringFeatureError),
         ("no cluster column", ColumnNotFoundError),
         ("cluster twice", InvalidArgumentError),
         ("cluster type", InvalidArgumentError),

@@ -33,6 +33,12 @@ def test_features_and_versions_are_of_the_protocol_and_not_kept():
     )
 
 
+def test_the_defaults_of_the_protocol_are_ignored():
+    found = requested_properties({"DELTA.ignoreProtocolDefaults": "TRUE"})
+    assert found == RequestedProperties({}, frozenset(), 1, 1)
+    assert requested_properties({"delta.ignoreProtocolDefaults": "false"}) == RequestedProperties()
+
+
 @pytest.mark.parametrize(
     ("name", "suggestion"),
     [

@@ -22,8 +22,6 @@ from sparkdelta.protocol.table_features import (
     supported_features,
 )
 
-BASE = ("appendOnly", "invariants")
-
 
 @pytest.mark.parametrize(
     ("features", "wanted"),
@@ -54,9 +52,21 @@ def test_the_lowest_protocol(features, wanted):
 def test_versions_that_are_asked_for():
     assert new_protocol([], reader_version=1, writer_version=1) == Protocol(1, 1)
     assert new_protocol([], writer_version=4) == Protocol(1, 4)
-    assert new_protocol([], writer_version=7) == Protocol(1, 7, None, BASE)
-    assert new_protocol([], reader_version=3, writer_version=7) == Protocol(3, 7, (), BASE)
-    assert new_protocol([], reader_version=3) == Protocol(3, 7, (), BASE)
+    assert new_protocol([], writer_version=5) == Protocol(1, 4)  # the fifth is columnMapping
+    # Reader version 2 means `columnMapping`, which no writer version below 5 implies.
+    assert new_protocol([], reader_version=2) == Protocol(1, 2)
+    assert new_protocol([], reader_version=3) == Protocol(1, 2)
+    assert new_protocol([], reader_version=3, writer_version=5) == Protocol(2, 5)
+    # Versions that have feature lists imply nothing.
+    vectors = Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))
+    for reader in (1, 2, 3):
+        versions = {"reader_version": reader, "writer_version": 7}
+        assert new_protocol([], **versions) == Protocol(1, 1)
+        assert new_protocol(["invariants", "appendOnly"], **versions) == Protocol(1, 2)
+        changes = new_protocol(["changeDataFeed"], **versions)
+        assert changes == Protocol(1, 7, None, ("changeDataFeed",))
+        assert new_protocol(["deletionVectors"], **versions) == vectors
+    assert new_protocol(["deletionVectors"], reader_version=1, writer_version=1) == vectors
     # What the version implied is kept where lists are needed after all.
     protocol = new_protocol(["rowTracking"], writer_version=3)
     assert protocol.writer_features == (
@@ -83,8 +93,11 @@ def test_upgrades(reader, writer, feature):
     before = {f.value for f in supported_features(old)}
     assert before <= {f.value for f in supported_features(new)}
     assert set(old.writer_features or ()) <= set(new.writer_features or old.writer_features or ())
-    if new != old:
-        assert (new.min_writer_version, new.min_reader_version >= reader) == (7, True)
+    if new.min_writer_version < 7:  # legacy versions imply this and nothing else
+        wanted = supported_features(old) | {TableFeature(feature)}
+        assert new == old or supported_features(new) == wanted
+    elif new != old:
+        assert new.min_reader_version >= reader
         listed = set(new.writer_features)
         assert before <= listed
         assert set(new.reader_features or ()) <= listed
@@ -92,6 +105,21 @@ def test_upgrades(reader, writer, feature):
             of_readers = {f.value for f in supported_features(new) if FEATURES[f].reader_writer}
             assert set(new.reader_features) == of_readers
     assert upgraded_protocol(new, [feature]) is new
+
+
+def test_upgrades_to_legacy_versions():
+    assert upgraded_protocol(Protocol(1, 2), ["checkConstraints"]) == Protocol(1, 3)
+    assert upgraded_protocol(Protocol(1, 4), ["columnMapping"]) == Protocol(2, 5)
+    listed = Protocol(1, 7, None, ("appendOnly", "changeDataFeed", "invariants"))
+    assert upgraded_protocol(Protocol(1, 2), ["changeDataFeed"]) == listed
+    both = upgraded_protocol(listed, ["checkConstraints"])
+    assert both.writer_features == (
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "invariants",
+    )
+    assert upgraded_protocol(both, ["generatedColumns"]) == Protocol(1, 4)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.exceptions import InvalidArgumentError, NewClusteringFeatureError
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol
 from sparkdelta.protocol.iceberg_compatibility import (
     check_iceberg_partitioning,
@@ -23,7 +23,7 @@ from sparkdelta.protocol.iceberg_compatibility import (
     iceberg_version,
 )
 from sparkdelta.protocol.predicates import ColumnPath
-from sparkdelta.protocol.property_rules import requested_properties
+from sparkdelta.protocol.property_rules import FEATURE, requested_properties
 from sparkdelta.protocol.protocol_upgrades import (
     new_protocol,
     upgraded_protocol,
@@ -32,6 +32,7 @@ from sparkdelta.protocol.staged_commit import StagedActions
 from sparkdelta.protocol.symlink_manifests import check_manifest_properties
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import (
+    APPEND_ONLY,
     COLUMN_MAPPING_MODE,
     ENABLE_IN_COMMIT_TIMESTAMPS,
     ENABLE_ROW_TRACKING,
@@ -55,6 +56,7 @@ from sparkdelta.schema.declared_columns import check_clustering_columns, check_d
 from sparkdelta.schema.needed_features import needed_features
 from sparkdelta.schema.nested_ids import with_nested_ids
 from sparkdelta.schema.statistics_columns import check_statistics_columns
+from sparkdelta.schema.type_folds import fields_within
 from sparkdelta.schema.written_schema import check_columns, check_partition_columns
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.write.clustering import clustering_domain
@@ -195,8 +197,14 @@ def _described_table(
     check_declared(schema, partition_columns)
     properties = with_lasting_properties(requested.configuration, before)
     features = {f.value for f in needed_features(schema, properties)} | requested.features
+    if is_on(properties, APPEND_ONLY):
+        features.add(TableFeature.APPEND_ONLY.value)
+    if any(not field.nullable for _, field, _ in fields_within(schema)):
+        features.add(TableFeature.INVARIANTS.value)
     if clustering:
         features.add(TableFeature.CLUSTERING.value)
+    elif TableFeature.CLUSTERING.value in requested.features:
+        raise NewClusteringFeatureError(property=f"{FEATURE}{TableFeature.CLUSTERING.value}")
     protocol = (
         new_protocol(
             features,
