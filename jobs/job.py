@@ -21,6 +21,8 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaError
+from sparkdelta.engine.sessions import SPARK_ERRORS
+from sparkdelta.table.write.job_failures import likely_cause
 
 DONE, NOT_DONE = 0, 1
 """Exit codes: success; failure, or there are findings. 2 means invalid arguments."""
@@ -52,6 +54,10 @@ def run(
         except DeltaError as error:
             print(error, file=sys.stderr)
             result, code = {"error": error.error_class, "message": error.message}, NOT_DONE
+        except SPARK_ERRORS as error:
+            logger.exception("%s failed", arguments_parser.prog)
+            message, _ = likely_cause(str(error))  # without the stack of Java
+            result, code = {"error": type(error).__name__, "message": message}, NOT_DONE
         except Exception as error:  # whoever reads the output gets a line of JSON all the same
             logger.exception("%s failed", arguments_parser.prog)
             result, code = {"error": type(error).__name__, "message": str(error)}, NOT_DONE

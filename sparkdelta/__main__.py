@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import json
+import math
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +18,10 @@ from pyspark.sql import functions as F
 import sparkdelta
 from sparkdelta.commands.describe import DRAWN_OF_HISTORY
 from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.error_log import unlogged_errors
+from sparkdelta.engine.sessions import SPARK_ERRORS
 from sparkdelta.exceptions import DeltaError
+from sparkdelta.table.write.job_failures import likely_cause
 from sparkdelta.tables import DeltaTable
 
 DONE, FAILED, INVALID = 0, 1, 2
@@ -32,15 +38,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     spark = SparkSession.getActiveSession() or _session()
     try:
-        answer, code = _COMMANDS[options.command](spark, options)
+        with unlogged_errors():
+            answer, code = _COMMANDS[options.command](spark, options)
     except DeltaError as error:
         print(error, file=sys.stderr)
         return FAILED
-    if options.json:
-        for row in answer:
-            print(json.dumps(row, default=str))
-    else:
-        _draw(answer, is_list=options.command in _LISTS)
+    except SPARK_ERRORS as error:
+        print(likely_cause(str(error))[0], file=sys.stderr)
+        return FAILED
+    try:
+        if options.json:
+            for row in answer:
+                print(json.dumps(_plain(row)))
+        else:
+            _draw(answer, is_list=options.command in _LISTS)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads it, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
 
 
@@ -63,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     def limit(made: argparse.ArgumentParser) -> None:
-        made.add_argument("--limit", type=int, default=_SHOWN, help=f"most rows ({_SHOWN})")
+        made.add_argument("--limit", type=_count, default=_SHOWN, help=f"most rows ({_SHOWN})")
 
     command("describe", "show what a table is: schema, size, properties, features")
     limit(command("history", "list the commits, newest first"))
@@ -88,6 +102,12 @@ def _parser() -> argparse.ArgumentParser:
     vacuum.add_argument("--retention-hours", type=float, help="by default the table's property")
     vacuum.add_argument("--dry-run", action="store_true", help="only tell what would be deleted")
     return parser
+
+
+def _count(text: str) -> int:
+    if not (text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of rows")
+    return int(text)
 
 
 def _describe(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
@@ -160,6 +180,18 @@ _COMMANDS: Mapping[str, Callable[[SparkSession, Namespace], tuple[Answer, int]]]
 def _rows(frame: DataFrame, limit: int) -> Answer:
     shown = read_rows(frame.limit(limit), what="rows that a command shows", bound=limit)
     return [row.asDict(recursive=True) for row in shown]
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON has it: text for what is no text, number or list."""
+    if isinstance(value, Mapping):
+        return {str(_plain(name)): _plain(own) for name, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(own) for own in value]
+    if isinstance(value, bytes | bytearray):
+        return base64.b64encode(value).decode()
+    is_number = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    return value if value is None or is_number or isinstance(value, str) else str(value)
 
 
 def _draw(answer: Answer, *, is_list: bool) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import Row, SparkSession
 
 import sparkdelta
+from sparkdelta import __main__
 from sparkdelta.__main__ import main
 
 pytestmark = pytest.mark.full
@@ -46,3 +51,47 @@ def test_commands(
     assert "DELTA_TABLE_NOT_FOUND" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["describe"])
+
+
+def test_any_value_is_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """JSON has no NaN, no bytes and no other keys than text."""
+    row = {
+        "n": math.nan, "b": bytearray(b"\x01\xff"), "d": date(2024, 5, 1), "c": Decimal("1.50"),
+        "m": {Row(x=1): -math.inf}, "a": [True, None, 1, 2.5, Row(y=b"")], "s": "text",
+    }  # fmt: skip
+    monkeypatch.setattr(__main__, "_session", lambda: None)
+    monkeypatch.setitem(__main__._COMMANDS, "changes", lambda *_: ([row], 0))  # type: ignore[arg-type]
+    assert main(["changes", "/nothing", "0", "--json"]) == 0
+
+    def no_number(text: str) -> None:
+        raise ValueError(text)
+
+    assert json.loads(capsys.readouterr().out, parse_constant=no_number) == {
+        "n": "nan", "b": "Af8=", "d": "2024-05-01", "c": "1.50", "m": {"[1]": "-inf"},
+        "a": [True, None, 1, 2.5, [""]], "s": "text",
+    }  # fmt: skip
+    assert main(["changes", "/nothing", "0"]) == 0
+    assert "2024-05-01" in capsys.readouterr().out
+
+
+def test_an_error_of_spark_is_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise PySparkException("Job aborted: f.parquet is no Parquet file\n\tat org.apache.Some")
+
+    monkeypatch.setattr(__main__, "_session", lambda: None)
+    monkeypatch.setitem(__main__._COMMANDS, "changes", fail)  # type: ignore[arg-type]
+    assert main(["changes", "/nothing", "0"]) == 1
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "Job aborted: f.parquet is no Parquet file\n")
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "many"])
+def test_a_limit_is_a_number_of_rows(limit: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["history", "/nothing", f"--limit={limit}"])
+    assert exit_.value.code == 2
+    assert f"{limit} is not a number of rows" in capsys.readouterr().err

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from jobs import clean_log, clone, compact_log, convert, describe, optimize, repair, vacuum, verify
@@ -144,3 +146,25 @@ def test_arguments(job: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
             job.main(arguments)
         assert exited.value.code == code
     assert "exit codes" in " ".join(capsys.readouterr().out.split()).lower()
+
+
+def test_an_error_of_spark_is_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The line of JSON has no stack of Java; the log has all."""
+
+    def fail(*_: object) -> None:
+        raise PySparkException("Job aborted: f.parquet is no Parquet file\n\tat org.apache.Some")
+
+    monkeypatch.setattr(describe.job, "SparkSession", MagicMock())
+    monkeypatch.setattr(describe.DeltaTable, "forPath", fail)
+    assert describe.main(["/nothing"]) == 1
+    told = capsys.readouterr()
+    assert json.loads(told.out) == {
+        "path": "/nothing",
+        "error": "PySparkException",
+        "message": "Job aborted: f.parquet is no Parquet file",
+    }
+    assert "at org.apache.Some" in caplog.text
