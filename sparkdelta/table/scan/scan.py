@@ -497,7 +497,7 @@ class Scan:
         return self._state.has_few_files(bound)
 
     def _list_key(self, *, tracks_rows: bool) -> Hashable | None:
-        """What the list of files depends on beside the log; None if it is not to be kept."""
+        """All that the list of files depends on beside the log; None if it is not to be kept."""
         predicate = None if self._skipping is None else repr(self._skipping.predicate)
         columns = self._list_columns(tracks_rows=tracks_rows)
         return predicate, self._state.partition_time_zone, *columns
