@@ -54,6 +54,7 @@ DAMAGED_SUFFIX = ".damaged"
 
 OPERATION = "FSCK"
 
+_MISSING_FILES = "none is dropped where all are missing, or where the table is append-only"
 _UNTOUCHED = {
     DATA_FILE: "the file is there, and may have rows",
     DELETION_VECTOR: "without it, deleted rows would come back",
@@ -103,7 +104,8 @@ class RepairResult(Result):
         lines = [f"{verb} {len(self.repairs)} problems of {self.path}"]
         lines += [f"  {repair.file}: {repair.change}" for repair in self.repairs]
         for check, path, problem in self.untouched:
-            why = _UNTOUCHED.get(check)
+            is_missing = (check, problem) == (DATA_FILE, IS_MISSING)
+            why = _MISSING_FILES if is_missing else _UNTOUCHED.get(check)
             lines.append(f"  left: {check} {path}: {problem}{f' ({why})' if why else ''}")
         return "\n".join(lines)
 

@@ -113,6 +113,7 @@ def test_what_is_left(spark: SparkSession, tmp_path: Path) -> None:
     (append_only / "0.parquet").unlink()
     result = repair(spark, str(append_only), dry_run=False)
     assert ([check for check, *_ in result.untouched], result.version) == (["data file"], None)
+    assert "append-only" in str(result)
 
 
 @pytest.mark.full
