@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.errors import ParseException
 from pyspark.sql.types import (
     AtomicType,
     BinaryType,
@@ -42,15 +41,14 @@ def declared_type(given: str | DataType) -> DataType:
 
     Raises
     ------
+    ParseException
+        The text is not that of a type.
     InvalidArgumentError
-        The text is not that of a type, or that of a column.
+        It is that of a column.
     """
     if isinstance(given, DataType):
         return given
-    try:
-        data_type = DataType.fromDDL(given)
-    except ParseException as error:
-        raise _invalid("dataType", f"{given} is not a type") from error
+    data_type = DataType.fromDDL(given)
     if isinstance(data_type, StructType) and not given.strip().lower().startswith("struct"):
         raise _invalid("dataType", f"{given} is a column, not a type")
     return data_type

@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import DataType, LongType, StructField, StructType
 
 from sparkdelta.alter import alter_table
 from sparkdelta.cloning import clone, convert_to_delta
@@ -18,6 +19,7 @@ from sparkdelta.commands.write import write
 from sparkdelta.engine.local_frames import local_frame
 from sparkdelta.exceptions import (
     CreatedTableMismatchError,
+    InvalidArgumentError,
     MissingReplacedTableError,
     SetLocationSchemaError,
     StatementNotSupportedError,
@@ -252,7 +254,7 @@ def _has_type(sql: SparkSql, path: str, name: str, data_type: str) -> bool:
     except UnusableError:
         return False
     its_own = type_of_path(schema, column.path)
-    return as_nullable(its_own) == as_nullable(declared_type(data_type))
+    return as_nullable(its_own) == as_nullable(_type(data_type))
 
 
 def with_changed_columns(sql: SparkSql, path: str, statement: ChangeColumns) -> None:
@@ -272,7 +274,7 @@ def _column_change(
     position = Position() if first else None
     if after is not None:
         position = Position(column_path(after)[-1])
-    changed_type = None if data_type is None else declared_type(data_type)
+    changed_type = None if data_type is None else _type(data_type)
     return column_path(name), ColumnChange(data_type=changed_type, position=position, **options)
 
 
@@ -311,6 +313,19 @@ def _field(column: ColumnText) -> StructField:
         start, step, by_default = column.identity
         metadata |= identity_metadata(start, step, allows_explicit_values=by_default)
     name = column_path(column.name)[-1]
-    return bounded_text(
-        StructField(name, declared_type(column.data_type), column.nullable, metadata)
-    )
+    return bounded_text(StructField(name, _type(column.data_type), column.nullable, metadata))
+
+
+def _type(text: str) -> DataType:
+    """Return a type by its SQL name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        It is no type: Spark's error would show a text that is not the user's.
+    """
+    try:
+        return declared_type(text)
+    except ParseException as error:
+        problem = f"{text} is not a type"
+        raise InvalidArgumentError(argument="dataType", problem=problem) from error
