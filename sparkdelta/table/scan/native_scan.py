@@ -206,6 +206,8 @@ class NativeScan:
         elif of_scan:
             rows = rows.select("*", *of_scan)
         elif _are_names_of(columns, stored.values()):
+            if self.request.condition is None:
+                return rows
             columns = ["*"]  # each name takes a few calls of the JVM
         return self._matching(rows, columns, has_vectors=has_vectors)
 

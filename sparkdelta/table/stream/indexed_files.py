@@ -68,10 +68,16 @@ class IndexedFiles:
         """Return all the files of a table, by modification time and path."""
         if not snapshot.state.has_few_files(MAX_DRIVER_FILES):
             return cls._of_state(snapshot, listed, is_short=False)
-        log = snapshot.log
+        log, key = snapshot.log, ("in order", *listed.columns())
+        kept = log.file_lists.find(key)
+        if kept is not None:
+            return cls(snapshot.version, kept)
         engine = engine_of(log.spark)
         with engine.in_listing_session(compiles=not log.is_small) as session:
-            return cls._of_state(snapshot.in_session(session), listed, is_short=True)
+            found = cls._of_state(snapshot.in_session(session), listed, is_short=True)
+        if isinstance(found._files, pa.Table):
+            log.file_lists.keep(key, found._files)
+        return found
 
     @classmethod
     def _of_state(cls, snapshot: Snapshot, listed: FileList, *, is_short: bool) -> IndexedFiles:
