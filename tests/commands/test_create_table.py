@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -321,7 +321,7 @@ def broken(builder: Any, how: str) -> Any:
         ("two ways", InvalidArgumentError),
         ("expression type", GeneratedTypeError),
         ("expression", AnalysisException),
-        ("no type", InvalidArgumentError),
+        ("no type", ParseException),
         ("a column for a type", InvalidArgumentError),
         ("constraint", NonBooleanConstraintError),
         ("default", AnalysisException),
