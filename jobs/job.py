@@ -54,13 +54,12 @@ def run(
         except DeltaError as error:
             print(error, file=sys.stderr)
             result, code = {"error": error.error_class, "message": error.message}, NOT_DONE
-        except SPARK_ERRORS as error:
-            logger.exception("%s failed", arguments_parser.prog)
-            message, _ = likely_cause(str(error))  # without the stack of Java
-            result, code = {"error": type(error).__name__, "message": message}, NOT_DONE
         except Exception as error:  # whoever reads the output gets a line of JSON all the same
             logger.exception("%s failed", arguments_parser.prog)
-            result, code = {"error": type(error).__name__, "message": str(error)}, NOT_DONE
+            message = str(error)
+            if isinstance(error, SPARK_ERRORS):
+                message, _ = likely_cause(message)  # without Java's stack trace
+            result, code = {"error": type(error).__name__, "message": message}, NOT_DONE
     print(json.dumps({"path": options.path, **result}, default=str))
     return code
 

@@ -183,7 +183,7 @@ def _rows(frame: DataFrame, limit: int) -> Answer:
 
 
 def _plain(value: object) -> object:
-    """Return a value as JSON has it: text for what is no text, number or list."""
+    """Return a value that JSON can hold: bytes as Base64, other types that it lacks as text."""
     if isinstance(value, Mapping):
         return {str(_plain(name)): _plain(own) for name, own in value.items()}
     if isinstance(value, list | tuple):

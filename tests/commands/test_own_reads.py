@@ -98,7 +98,7 @@ def test_a_table_that_is_written_from_itself(spark: SparkSession, table: str) ->
 
 
 def test_an_older_version_is_no_read(spark: SparkSession, table: str) -> None:
-    """What was asked for by number stays what it is: so a table is restored."""
+    """A read of a version by number does not conflict with later commits: it may restore it."""
     write_delta(numbers(spark, 2), table, mode="append")
     before = read_delta(spark, table, version=0)
     write_delta(numbers(spark, 3), table, mode="append")

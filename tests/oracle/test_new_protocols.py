@@ -66,7 +66,7 @@ def theirs(spark: SparkSession, table: str) -> None:
 
 
 def described(spark: SparkSession, table: str, number: int) -> tuple[Any, ...]:
-    """What was asked for, the protocol, and the properties but for names drawn at random."""
+    """Return the request for a table, its protocol and its properties, without random names."""
     found = load_snapshot(spark, f"{table}/{number}")
     protocol = found.protocol
     lists = [

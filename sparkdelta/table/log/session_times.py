@@ -18,7 +18,7 @@ def session_time(spark: SparkSession, expression: str) -> datetime:
     Raises
     ------
     InvalidTimestampError
-        It is no valid expression, or null, or not the same each time.
+        The expression is not valid, not deterministic, or null.
     """
     engine = engine_of(spark)
     cast = f"unix_micros(CAST(({expression}) AS TIMESTAMP_LTZ)) AS micros"
