@@ -355,7 +355,7 @@ class SparkEngine(Protocol):
 
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
         """Return True if a plan is deterministic, and the class names of its operators and
-        expressions; requires `sees_plans`.
+        expressions; of a filter, those of its condition alone. Requires `sees_plans`.
         """
 
     def read_options_named(self, rows: DataFrame, name: str) -> set[str]:

@@ -255,10 +255,11 @@ def filter_condition(filtered: DataFrame) -> tuple[str, str | None]:
 
 def plan_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
     """Return True if a plan is deterministic, and the class names of its operators and
-    expressions.
+    expressions; of a filter, those of its condition alone.
     """
     plan = frame._jdf.queryExecution().analyzed()
-    return bool(plan.deterministic()), node_classes(plan)
+    tree = plan.condition() if plan.nodeName() == "Filter" else plan
+    return bool(plan.deterministic()), node_classes(tree)
 
 
 def node_classes(tree: Any) -> frozenset[str]:

@@ -79,7 +79,7 @@ def test_merge(
     """Keys and positions are joined with the source; the payload of a row that stays is neither
     read to find it nor shuffled, even if the source is too large to be sent to all executors.
     """
-    monkeypatch.setattr("sparkdelta.table.write.merge_matching.MAX_BROADCAST_BYTES", 0)
+    monkeypatch.setattr("sparkdelta.table.write.merge_frames.MAX_BROADCAST_BYTES", 0)
     own = table(spark, table_path, has_vectors=True)
     source = spark.range(0, 300, 3).selectExpr("id", "id AS n", "'new' AS payload")
     merge = own.alias("t").merge(source.alias("s"), F.col("t.id") == F.col("s.id"))
@@ -96,6 +96,28 @@ def test_merge(
     for frame in (pairs, data):
         for columns in shuffled_columns(frame):
             assert not [name for name in columns if "payload" in name and "source" not in name]
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_small_merge(
+    spark: SparkSession, table_path: str, written: list[DataFrame], changes: bool
+) -> None:
+    """A source that every executor gets is joined with whole rows of the touched files by the
+    condition of the merge; by the positions of the pairs if the condition may change its mind.
+    """
+    own = table(spark, table_path, has_vectors=True)
+    source = spark.range(0, 12, 2).selectExpr("id", "-id AS n")
+    condition = "t.id = s.id AND t.id < 8" + (" AND now() > '2020-01-01'" if changes else "")
+    merge = own.alias("t").merge(source.alias("s"), condition)
+    written.clear()
+    with counted_jobs(spark) as jobs:
+        merge.whenMatchedUpdate(set={"n": "s.n"}).execute()
+    assert jobs.count <= (9 if changes else 8)
+    _, pairs, data = written
+    joins = [sum("Join" in node.text for node in plan(frame)) for frame in (pairs, data)]
+    assert joins == [1, 2 if changes else 1]
+    found = {(row["id"], row["n"]) for row in read_delta(spark, table_path).collect()}
+    assert found == {(n, -n if n in range(0, 8, 2) else n % 4) for n in range(40)}
 
 
 @pytest.mark.full

@@ -221,8 +221,9 @@ def test_keys_of_a_large_source(
 ) -> None:
     """The gaps between the keys of a sample leave out files; the ranges are those of all keys."""
     create(spark, table_path, {})
+    monkeypatch.setattr("sparkdelta.table.write.merge_keys.MAX_READ_KEYS", 4)
     monkeypatch.setattr("sparkdelta.table.write.merge_keys.MAX_SAMPLED_KEYS", 5)
-    monkeypatch.setattr("sparkdelta.table.write.merge_matching.MAX_BROADCAST_BYTES", 0)
+    monkeypatch.setattr("sparkdelta.table.write.merge_frames.MAX_BROADCAST_BYTES", 0)
     rows = spark.range(200).selectExpr("IF(id < 10, id, id + 1000) AS id", "-id AS n").alias("s")
     done = merged(spark, table_path, rows, "t.id = s.id", (UPDATE, None, {"n": "s.n"}))
     assert done == (10, 0, 0)
@@ -268,6 +269,7 @@ def test_keys_of_an_hour_that_clocks_repeat(
     """Each moment has a file; those that clocks show as the same time are different keys. A moment
     that Python has not leaves no file out.
     """
+    monkeypatch.setattr("sparkdelta.table.write.merge_keys.MAX_READ_KEYS", sampled)
     monkeypatch.setattr("sparkdelta.table.write.merge_keys.MAX_SAMPLED_KEYS", sampled)
     rows = spark.range(0, 4, 1, 4).selectExpr(
         "timestamp_seconds(1699160400 + 1800 * id) AS k", "id"

@@ -151,8 +151,12 @@ def may_change(
     """True if a valid condition may select other rows when it is evaluated again: it depends on the
     current time or calls a function of the user's. Classic Spark only.
     """
-    filtered = _filtered(spark, where, configuration.schema, names)
-    _, nodes = engine_of(spark).plan_nodes(filtered)
+    return has_changing_condition(_filtered(spark, where, configuration.schema, names))
+
+
+def has_changing_condition(filtered: DataFrame) -> bool:
+    """The same of the condition of a filter."""
+    _, nodes = engine_of(filtered.sparkSession).plan_nodes(filtered)
     return not _CHANGING.isdisjoint(node.rpartition(".")[2] for node in nodes)
 
 

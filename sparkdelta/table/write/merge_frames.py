@@ -30,6 +30,9 @@ FILE, POSITION = "sparkdelta:merged_file", MetadataColumn.ROW_POSITION.value
 SOURCE_ROW = "sparkdelta:source_row"
 """A number of a row of the source."""
 
+MAX_BROADCAST_BYTES = 64 << 20
+"""A source of up to this size is sent to every executor."""
+
 _PART = "source"
 
 
@@ -103,6 +106,16 @@ class StagedSource:
 
     rows: DataFrame
     size_bytes: int
+
+    @property
+    def is_broadcast(self) -> bool:
+        """True if the rows are few enough for every executor."""
+        return self.size_bytes <= MAX_BROADCAST_BYTES
+
+    @property
+    def broadcast(self) -> DataFrame:
+        """The rows, sent to every executor if they are few enough."""
+        return F.broadcast(self.rows) if self.is_broadcast else self.rows
 
 
 def stage_source(source: DataFrame, stage: Staging) -> StagedSource:

@@ -36,8 +36,11 @@ from sparkdelta.protocol.predicates import (
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.write.merge_frames import SOURCE_ROW, StagedSource
 
+MAX_READ_KEYS = 200_000
+"""The keys of a source of up to this many rows come to the driver, if its files are small."""
+
 MAX_SAMPLED_KEYS = 4_096
-"""A source of fewer rows tells its keys to the driver; of more, a sample finds the gaps."""
+"""A sample of so many keys finds the gaps between those of a larger source."""
 
 MAX_RANGES = 64
 """Of a key, for choosing files."""
@@ -89,19 +92,12 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
         if isinstance(types[number], _RANGED) or types[number] == StringType()
     ]
     rows = rows.select(*(name for _, name, _ in keys), SOURCE_ROW)
-    if source.size_bytes <= _TASK_BYTES:
-        rows = rows.coalesce(1)
-    sample = read_table(
-        rows.orderBy(F.expr(f"xxhash64({quoted(SOURCE_ROW)})")).limit(MAX_SAMPLED_KEYS),
-        what="sampled keys of a source",
-        bound=MAX_SAMPLED_KEYS,
-    )
+    found, is_whole = _read_keys(rows, is_small=source.size_bytes <= _TASK_BYTES)
     predicates, row_predicates = [], []
-    is_whole = sample.num_rows < MAX_SAMPLED_KEYS
-    num_rows = sample.num_rows if is_whole else None
+    num_rows = found.num_rows if is_whole else None
     for key, name, data_type in keys:
         try:
-            values = sorted({*_values(sample[name])})
+            values = sorted(_values(found[name].unique()))
             ranges = joined_ranges([(value, value) for value in values], MAX_RANGES)
             if not is_whole:
                 bounds = [last for _, last in ranges]
@@ -120,6 +116,29 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
     return SourceKeys(
         num_rows, tuple(predicates), tuple(row_predicates), matches_none=num_rows == 0
     )
+
+
+def _read_keys(rows: DataFrame, *, is_small: bool) -> tuple[pa.Table, bool]:
+    """The keys of all rows, or a sample of them; and whether they are all.
+
+    Parameters
+    ----------
+    is_small
+        Whether one task can read them.
+    """
+    if is_small:
+        rows = rows.coalesce(1)
+        keys = read_table(
+            rows.limit(MAX_READ_KEYS + 1), what="keys of a source", bound=MAX_READ_KEYS + 1
+        )
+        if keys.num_rows <= MAX_READ_KEYS:
+            return keys, True
+    sample = read_table(
+        rows.orderBy(F.expr(f"xxhash64({quoted(SOURCE_ROW)})")).limit(MAX_SAMPLED_KEYS),
+        what="sampled keys of a source",
+        bound=MAX_SAMPLED_KEYS,
+    )
+    return sample, sample.num_rows < MAX_SAMPLED_KEYS
 
 
 def _key_of(key: EqualKey, terms: Sequence[Column]) -> Column:
@@ -182,7 +201,7 @@ def _exact_ranges(
     return sorted(found), sum(counts.to_pylist())
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def _values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """The values that are not null."""
     if isinstance(column.type, pa.TimestampType) and column.type.tz is not None:
         # In a time zone whose clocks repeat an hour, Python takes different moments for equal.

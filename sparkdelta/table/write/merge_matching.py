@@ -21,7 +21,7 @@ from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.predicates import And, Or, Predicate
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.log.known_adds import KnownAdds
-from sparkdelta.table.scan.conditions import deterministic_filter, with_partition_terms
+from sparkdelta.table.scan.conditions import has_changing_condition, with_partition_terms
 from sparkdelta.table.scan.request import MetadataColumn
 from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.scan.scan import Scan
@@ -55,9 +55,6 @@ MATCHED = Clause.MATCHED_UPDATE.rows
 NOT_MATCHED = Clause.NOT_MATCHED_INSERT.rows
 NOT_MATCHED_BY_SOURCE = Clause.NOT_MATCHED_BY_SOURCE_UPDATE.rows
 
-MAX_BROADCAST_BYTES = 64 << 20
-"""A source of up to this size is sent to every executor."""
-
 _ACTS = f"{quoted(CLAUSE)} IS NOT NULL"
 _MAX_SHOWN = 10
 
@@ -84,6 +81,10 @@ class MergeMatches:
         source; None where nothing is known.
     matching_scan, scan_alone
         Of the same rows; the second is None without such clauses.
+    again
+        The condition of the merge, where a join by it finds the rows in `pairs` again, and sooner
+        than one by their positions: a single clause acts on them all, and the source can be sent to
+        every executor.
     """
 
     pairs: MergePairs
@@ -95,6 +96,7 @@ class MergeMatches:
     matching_scan: Scan
     acting_alone: Predicate | None = None
     scan_alone: Scan | None = None
+    again: Column | None = None
 
     @property
     def either(self) -> Predicate | None:
@@ -199,15 +201,13 @@ class _Matching:
             matching_scan=scan,
             acting_alone=acting_alone,
             scan_alone=scan_alone,
+            again=expression(self.condition) if self._joins_again(terms.keys) else None,
         )
 
     def _pairs(self, scan: Scan) -> DataFrame:
         conditions = [self.condition, *self._conditions(MATCHED).values()]
         rows = self._target_rows(self.frames.both, conditions, scan)
-        source = self.source.rows
-        if self.source.size_bytes <= MAX_BROADCAST_BYTES:
-            source = F.broadcast(source)
-        joined = rows.join(source, expression(self.condition))
+        joined = rows.join(self.source.broadcast, expression(self.condition))
         return joined.select(FILE, POSITION, SOURCE_ROW, self._clause(MATCHED))
 
     def _unmatched(self, scan: Scan, pairs: DataFrame) -> DataFrame:
@@ -255,12 +255,17 @@ class _Matching:
     def _terms(self, frame: DataFrame, condition: str | Column) -> MatchTerms:
         table = self.snapshot.configuration
         return engine_of(self.stage.spark).match_terms(
-            deterministic_filter(frame, condition, operation=OPERATION),
+            frame.filter(condition),
             self.frames.target,
             self.frames.source,
             table.schema,
             alias=self.names.alias or qualifier_of(table.schema),
         )
+
+    def _joins_again(self, keys: Sequence[EqualKey]) -> bool:
+        matched = [*self._conditions(MATCHED).values()]
+        is_quick = bool(keys) and self.source.is_broadcast and matched == [None]
+        return is_quick and not has_changing_condition(self.frames.both.filter(self.condition))
 
     def _acting_alone(self) -> Predicate | None:
         """The rows that a clause acts on if they match no row of the source; None for all."""

@@ -133,8 +133,6 @@ class MergedRows:
         """The new rows of one kind of update, which keep their ids."""
         writer = self.writer
         rows = self._target_rows(kind, *writer.row_ids)
-        if kind.is_matched:
-            rows = rows.join(self.source.rows, SOURCE_ROW)
         kept = list(writer.file_columns)
         if self._writes_changes:
             names = writer.snapshot.schema.names
@@ -216,38 +214,52 @@ class MergedRows:
 
     def _target_rows(self, kind: Clause, *row_ids: MetadataColumn) -> DataFrame:
         """The rows of the table that clauses of a kind act on, with `FILE`, `POSITION`, `CLAUSE`
-        and, if they are matched, `SOURCE_ROW`.
+        and, if they are matched and updated, the columns of the source.
         """
-        matches, is_matched = self.matches, kind.is_matched
-        acted = matches.pairs.rows if is_matched else matches.unmatched
-        scan = matches.matching_scan if is_matched else matches.scan_alone
+        matches, rows = self.matches, self._rows_among(kind, *row_ids)
+        if kind.is_matched and matches.again is not None:
+            (clause,) = self._clauses(kind)
+            joined = rows.join(self.source.broadcast, matches.again)
+            joined = joined.withColumn(CLAUSE, F.lit(clause))
+            # Several rows of the source may match the same one, if it is deleted.
+            return joined.dropDuplicates([FILE, POSITION]) if kind in _DELETES else joined
+        acted = matches.pairs.rows if kind.is_matched else matches.unmatched
         assert acted is not None
-        assert scan is not None
         acted = acted.filter(self._acts(kind))
-        if kind in _DELETES:  # several rows of the source may match the same one
+        if kind in _DELETES:
             acted = acted.dropDuplicates([FILE, POSITION])
+        acted = acted.withColumnsRenamed({FILE: _FILE, POSITION: _POSITION})
+        if self._count(kind) <= MAX_BROADCAST_ROWS:
+            acted = F.broadcast(acted)
+        is_same = f"{quoted(FILE)} = {quoted(_FILE)} AND {quoted(POSITION)} = {quoted(_POSITION)}"
+        rows = rows.join(acted, F.expr(is_same)).drop(_FILE, _POSITION)
+        joins_source = kind is Clause.MATCHED_UPDATE
+        return rows.join(self.source.rows, SOURCE_ROW) if joins_source else rows
+
+    def _rows_among(self, kind: Clause, *row_ids: MetadataColumn) -> DataFrame:
+        """Rows of the table, with `FILE` and `POSITION`, among which are those that clauses of a
+        kind act on.
+        """
+        matches, touched = self.matches, self.touched
+        scan = matches.matching_scan if kind.is_matched else matches.scan_alone
+        assert scan is not None
         writer, schema = self.writer, self.writer.snapshot.schema
-        scan, touched = scan.reading(schema.names), self.touched
+        scan = scan.reading(schema.names)
         columns = (MetadataColumn.FILE, MetadataColumn.ROW_POSITION, *row_ids)
-        is_broadcast = self._count(kind) <= MAX_BROADCAST_ROWS
-        if is_broadcast and touched.num_file_rows <= MAX_COMPARED_ROWS:
+        is_few = self._count(kind) <= MAX_BROADCAST_ROWS
+        if is_few and touched.num_file_rows <= MAX_COMPARED_ROWS:
             found = scan.rows_with(*columns, among=touched.paths)
         else:
             assert touched.deleted is not None
             found = deleted_rows(
                 writer.snapshot, touched.deleted, touched.num_files, *columns, scan=scan
             )
-        if is_broadcast:
-            acted = F.broadcast(acted)
         rows = positioned(found, writer.snapshot.configuration)
         if row_ids:
             # The rows keep their ids; null stands for the version of the commit.
             rows = writer.with_file_columns(rows)
             rows = rows.withColumn(writer.file_columns[1], F.lit(None).cast("long"))
-        rows = with_target_names(rows, schema.names, target_names(schema, self.names))
-        renamed = acted.withColumnsRenamed({FILE: _FILE, POSITION: _POSITION})
-        is_same = f"{quoted(FILE)} = {quoted(_FILE)} AND {quoted(POSITION)} = {quoted(_POSITION)}"
-        return rows.join(renamed, F.expr(is_same)).drop(_FILE, _POSITION)
+        return with_target_names(rows, schema.names, target_names(schema, self.names))
 
     def _count(self, kind: Clause) -> int:
         """The number of rows that clauses of this kind act on."""
