@@ -16,6 +16,7 @@ from sparkdelta.frames.log.file_keys import (
     deletion_vector_id,
     plain_path,
 )
+from sparkdelta.frames.log.file_references import relative_path
 from sparkdelta.frames.log.vacuum_outcomes import passed_over
 from sparkdelta.protocol import file_paths
 from sparkdelta.protocol.deletion_vectors import (
@@ -38,6 +39,26 @@ PATHS = [
 ROOTS = ["file:/t", "file:/my table", "s3a://bucket/t", "s3a://bucket", "hdfs://h:8020/a/t"]
 STARTS = ["", "/", "//", "file:/", "file:///", "s3a://b/", "hdfs://h:8020/", "p=12:30/"]
 PIECES = ["a", "B", "/", "//", ":", "=", "+", " ", "é", "%20", "%25", "%2F", "%2B", "%C3%A9", "'"]
+
+
+def test_relative_paths(spark: SparkSession) -> None:
+    """A path without anything special is what the rules for all paths make of it.
+
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    pieces = st.lists(st.sampled_from([*PIECES, ".", "a.b"]), min_size=1, max_size=6).map("".join)
+    paths = [
+        path
+        for path in dict.fromkeys([*PATHS, *drawn(pieces, 300), ".a", "a..b", "a/.b", "a./b"])
+        if not file_paths.is_absolute(path) and "%" not in path and ".." not in path.split("/")
+    ]
+    frame = spark.createDataFrame(
+        [(path, f"./{path}") for path in paths], "path STRING, other STRING"
+    )
+    for root in ROOTS:
+        columns = (relative_path(name, table_root=root) for name in ("path", "other"))
+        found = frame.selectExpr("path", *columns).collect()
+        assert [row for row in found if row[1] != row[2]] == []
 
 
 def test_columns_follow_the_values(spark: SparkSession) -> None:

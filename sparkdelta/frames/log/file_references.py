@@ -94,8 +94,10 @@ def relative_path(uri: str, *, table_root: str) -> str:
     root = plain_path(table_root).removeprefix(scheme_and_authority(table_root)).rstrip("/")
     start = text_literal(f"{root}/")
     problem = f"concat('the path ', {uri}, ' in the log leads through .., which VACUUM refuses')"
+    special = " OR ".join(f"contains({uri}, '{part}')" for part in ("%", ":", "//", "/."))
     return (
-        f"CASE WHEN contains({uri}, '..') AND regexp_like({decoded}, '(^|/)[.][.](/|$)') "
+        f"CASE WHEN NOT (left({uri}, 1) IN ('/', '.') OR {special}) THEN {uri} "
+        f"WHEN contains({uri}, '..') AND regexp_like({decoded}, '(^|/)[.][.](/|$)') "
         f"THEN CAST(raise_error({problem}) AS STRING) "
         f"WHEN NOT {is_absolute(uri)} THEN regexp_replace({single}, '^([.]/)+', '') "
         f"WHEN startswith({single}, {start}) THEN substring({single}, {len(root) + 2}) END"

@@ -31,7 +31,6 @@ BROADCAST_LOG_BYTES = 64 * 1024 * 1024
 """Up to this many bytes of commits after a checkpoint, their keys are broadcast to filter it."""
 
 _NOT_OF_FILES = frozenset({"protocol", "metaData", "txn", "domainMetadata"})
-_RARE = _NOT_OF_FILES | {"cdc"}
 
 _ADDED_PATH = r'^\s*\{\s*"add"\s*:\s*\{\s*"path"\s*:\s*"(?P<path>[^"\\%:/][^"\\%:]*)"'
 """An add action that begins with its path, a relative one that has no other spelling."""
@@ -64,6 +63,14 @@ class CommitRange:
             return CommitRange(self.reader, files, self.reader.executor_lines(files))
         new = read_lines(self.reader.store, files[len(self.files) :])
         return CommitRange(self.reader, files, pa.concat_tables([self.local_lines, new]))
+
+    def after(self, earlier: CommitRange) -> CommitRange:
+        """The commits that were added to an earlier range, see `extended`."""
+        files = self.files[len(earlier.files) :]
+        if self.local_lines is None or earlier.local_lines is None:
+            return CommitRange.read(self.reader, files)
+        lines = self.local_lines.slice(earlier.local_lines.num_rows)
+        return CommitRange(self.reader, files, lines)
 
     def in_session(self, reader: LogFileReader) -> CommitRange:
         """The same commits with their DataFrames in the session of another reader."""
@@ -139,7 +146,7 @@ class CommitRange:
         found = self._lines_with(*names) if len(names) == 1 else None
         if found is not None:
             lines = local_lines(self.reader.spark, found)
-        elif _RARE.issuperset(names):
+        elif "add" not in names:  # of most lines
             lines = self.lines.filter(may_name(*names))
         else:
             lines = self.lines

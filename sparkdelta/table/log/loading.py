@@ -158,7 +158,7 @@ def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
     checksum = _checksum_of(log.store, segment)
     protocol, metadata = _in_checksum(checksum)
     if protocol is None or metadata is None:
-        protocol, metadata = _in_commits(log.commits)
+        protocol, metadata = _in_commits(log.commits.after(loaded.log.commits))
     return LoadedLog(log, protocol or loaded.protocol, metadata or loaded.metadata, checksum)
 
 
