@@ -11,8 +11,8 @@ PROTOCOL.md#deletion-vectors
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
@@ -20,6 +20,9 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, decode
 from sparkdelta.protocol.roaring_bitmaps import PACKED_BITS, Chunks
 from sparkdelta.workers.files import StoredFiles
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BITMAPS = StructType(
     [
@@ -61,6 +64,8 @@ def decode_deletion_vectors(vectors: DataFrame) -> DataFrame:
 
 
 def _decode(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    import pandas as pd  # takes a while, and only workers need it
+
     for batch in batches:
         for content, descriptors in zip(batch["content"], batch["descriptors"], strict=True):
             for fields in descriptors:

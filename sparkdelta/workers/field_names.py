@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, MapType, StringType, StructField, StructType
 
 from sparkdelta.workers.files import StoredFiles
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FIELD_NAMES = StructType(
     [
@@ -44,6 +47,8 @@ def field_names(files: DataFrame, storage: StoredFiles) -> DataFrame:
     """
 
     def read(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        import pandas as pd  # takes a while, and only workers need it
+
         for batch in batches:
             names = [_names(storage, file) for file in batch["file"]]
             yield pd.DataFrame({"file": batch["file"], "names": names})
