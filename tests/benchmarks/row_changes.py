@@ -89,20 +89,17 @@ class _Bench:
         return copy
 
 
-def changes_of_delta_spark(bench: _Bench) -> Measured:
-    """Each operation, with deletion vectors and without."""
-    return against_delta_spark(
-        bench.stopwatch, _RIVAL_MEMORY, lambda rival: _all_changes(bench, rival)
-    )
+def changes_of_delta_spark(bench: _Bench, *, has_vectors: bool) -> Measured:
+    """Each operation, on a table that has deletion vectors or not."""
 
-
-def _all_changes(bench: _Bench, rival: DeltaSpark) -> Measured:
-    for has_vectors in (True, False):
+    def measure(rival: DeltaSpark) -> Measured:
         for change in _changes(bench):
             try:
                 yield _compared(bench, rival, change, has_vectors=has_vectors)
             except SparkWorkerError as error:
                 yield NotMeasured(bench.stopwatch.suite, change.name, str(error))
+
+    return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, measure)
 
 
 def _changes(bench: _Bench) -> list[_Change]:
@@ -328,7 +325,8 @@ def delete_one_row(spark: SparkSession, path: str) -> dict[str, float]:
 
 
 ROW_CHANGE_PARTS: dict[str, Callable[[_Bench], Measured]] = {
-    "delta-spark-changes": changes_of_delta_spark,
+    "delta-spark-vectors": partial(changes_of_delta_spark, has_vectors=True),
+    "delta-spark-rewrite": partial(changes_of_delta_spark, has_vectors=False),
     "deleted-shares": deleted_shares,
     "concurrent-updates": concurrent_updates,
     "large-table": row_of_large_table,

@@ -219,10 +219,10 @@ class MergedRows:
         matches, rows = self.matches, self._rows_among(kind, *row_ids)
         if kind.is_matched and matches.again is not None:
             (clause,) = self._clauses(kind)
-            joined = rows.join(self.source.broadcast, matches.again)
-            joined = joined.withColumn(CLAUSE, F.lit(clause))
             # Several rows of the source may match the same one, if it is deleted.
-            return joined.dropDuplicates([FILE, POSITION]) if kind in _DELETES else joined
+            how = "left_semi" if kind in _DELETES else "inner"
+            joined = rows.join(self.source.broadcast, matches.again, how)
+            return joined.withColumn(CLAUSE, F.lit(clause))
         acted = matches.pairs.rows if kind.is_matched else matches.unmatched
         assert acted is not None
         acted = acted.filter(self._acts(kind))
