@@ -132,6 +132,9 @@ def merge(
         watch.lap("scanTimeMs")
         with change_writer(spark, snapshot, resolved.change, touched) as writer:
             if touched.num_rows != rows.updated + rows.deleted:
+                matches = matches.counted_by_row()
+                rows = _RowCounts(resolved.clauses, matches)
+            if touched.num_rows != rows.updated + rows.deleted:
                 raise NumRecordsMismatchError(
                     path=snapshot.path,
                     operation=OPERATION,

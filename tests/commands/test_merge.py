@@ -23,6 +23,7 @@ from sparkdelta.exceptions import (
     MultipleSourceRowsError,
 )
 from sparkdelta.table.scan.row_names import RowNames
+from sparkdelta.table.write import merge_pairs
 from sparkdelta.table.write.merge_clauses import Clause, MergeClause
 from tests.support.settings import HOSTILE, settings
 
@@ -47,6 +48,10 @@ def create(spark: SparkSession, path: str, properties: dict[str, str], **options
     )
     write_delta(rows, path, properties=properties, **options)
     return {(i, None if i % 5 == 0 else i % 7, f"é{i}", i % 2) for i in range(30)}
+
+
+def files_below(path: str) -> set[Path]:
+    return {file for file in Path(path).rglob("*") if file.is_file()}
 
 
 def stored(spark: SparkSession, path: str) -> Counter[Row]:
@@ -145,14 +150,20 @@ def test_clauses_of_all_kinds(
     assert verify(spark, table_path, footers=True).is_clean
 
 
-def test_ambiguous_rows(spark: SparkSession, table_path: str) -> None:
+@pytest.mark.parametrize("most", [merge_pairs.MAX_READ_PAIRS, 0], ids=["read", "not read"])
+def test_ambiguous_rows(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
     """Several source rows may match a row that is deleted in any case, or left alone."""
-    expected = create(spark, table_path, {})
+    monkeypatch.setattr(merge_pairs, "MAX_READ_PAIRS", most)
+    expected = create(spark, table_path, {"delta.enableDeletionVectors": "true"})
     rows = source(spark, (1, 1, "a", 0), (1, 2, "b", 0), (50, 1, "c", 0), (50, 2, "d", 0))
-    with pytest.raises(MultipleSourceRowsError) as raised:
-        merged(spark, table_path, rows, "t.id = s.id", (UPDATE, "s.n = 1", {"n": "s.n"}))
-    assert (raised.value.num_rows, raised.value.keys) == (1, ['["1"]'])
-    assert load_snapshot(spark, table_path).version == 0
+    files = files_below(table_path)
+    for condition in ("s.n = 1", None):
+        with pytest.raises(MultipleSourceRowsError) as raised:
+            merged(spark, table_path, rows, "t.id = s.id", (UPDATE, condition, {"n": "s.n"}))
+        assert (raised.value.num_rows, raised.value.keys) == (1, ['["1"]'])
+        assert files_below(table_path) == files
     assert merged(spark, table_path, rows, "t.id = s.id", (INSERT, None)) == (0, 0, 2)
     done = merged(spark, table_path, rows.filter("id = 1"), "t.id = s.id", (DELETE, None))
     assert done == (0, 1, 0)

@@ -5,9 +5,9 @@ Only keys, positions and what conditions need take part; whole rows are read lat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -73,7 +73,8 @@ class MergeMatches:
     new
         The rows of the source that are inserted, with `CLAUSE`; None without such clauses.
     num_rows
-        The number of rows by clause; of None, rows that match and stay as they are.
+        The number of rows by clause; of None, rows that match and stay as they are. Of rows of the
+        table that match several rows of the source, every pair may count, see `counted_by_row`.
     num_source_rows
         Of the source.
     matching, acting_alone
@@ -82,9 +83,8 @@ class MergeMatches:
     matching_scan, scan_alone
         Of the same rows; the second is None without such clauses.
     again
-        The condition of the merge, where a join by it finds the rows in `pairs` again, and sooner
-        than one by their positions: a single clause acts on them all, and the source can be sent to
-        every executor.
+        The condition of the merge, where a join by it finds the rows in `pairs` again, without
+        their positions: a single clause acts on them all.
     """
 
     pairs: MergePairs
@@ -97,6 +97,20 @@ class MergeMatches:
     acting_alone: Predicate | None = None
     scan_alone: Scan | None = None
     again: Column | None = None
+    count_by_row: Callable[[], Mapping[int | None, int]] | None = field(default=None, repr=False)
+
+    def counted_by_row(self) -> MergeMatches:
+        """The same with the numbers of rows of the table, each of which counts once.
+
+        Raises
+        ------
+        MultipleSourceRowsError
+            Several rows of the source match the same row of the table.
+        """
+        if self.count_by_row is None:
+            return self
+        counts = {**self.num_rows, **self.count_by_row()}
+        return replace(self, num_rows=counts, count_by_row=None)
 
     @property
     def either(self) -> Predicate | None:
@@ -190,8 +204,8 @@ class _Matching:
             alone = self.source.rows.join(pairs.rows.select(SOURCE_ROW), SOURCE_ROW, "left_anti")
             new = alone.select("*", self._clause(NOT_MATCHED)).filter(_ACTS)
         counts = self._row_counts(pairs, unmatched, new, keys.num_rows)
-        self._check_repeated(sum(each.num_repeated for each in counts), pairs, terms.keys)
-        return MergeMatches(
+        self._check_repeated(counts, pairs, terms.keys)
+        matches = MergeMatches(
             pairs=pairs,
             unmatched=unmatched,
             new=new,
@@ -202,7 +216,13 @@ class _Matching:
             acting_alone=acting_alone,
             scan_alone=scan_alone,
             again=expression(self.condition) if self._joins_again(terms.keys) else None,
+            count_by_row=None
+            if pairs.known is not None
+            else partial(self._counts_by_row, pairs, terms.keys),
         )
+        # Positions of rows that a clause acts on are counted later, where their files are changed.
+        is_counted_later = None not in matches.num_rows or self._only_inserts()
+        return matches if is_counted_later else matches.counted_by_row()
 
     def _pairs(self, scan: Scan) -> DataFrame:
         conditions = [self.condition, *self._conditions(MATCHED).values()]
@@ -264,8 +284,9 @@ class _Matching:
 
     def _joins_again(self, keys: Sequence[EqualKey]) -> bool:
         matched = [*self._conditions(MATCHED).values()]
-        is_quick = bool(keys) and self.source.is_broadcast and matched == [None]
-        return is_quick and not has_changing_condition(self.frames.both.filter(self.condition))
+        if not keys or matched != [None]:
+            return False
+        return not has_changing_condition(self.frames.both.filter(self.condition))
 
     def _acting_alone(self) -> Predicate | None:
         """The rows that a clause acts on if they match no row of the source; None for all."""
@@ -291,20 +312,23 @@ class _Matching:
         num_source_rows: int,
     ) -> list[RowCount]:
         """The numbers of rows by clause; a query counts those that the driver does not know."""
-        known, unknown = [], []
+        known, counted, unknown = [], [], []
         if pairs.known is None:
-            counts = (F.expr("count(1)"), F.expr(f"count_if({REPEATED})"))
-            unknown.append(pairs.by_row.groupBy(CLAUSE).agg(*counts))
+            counted.append(pairs.rows)
         else:
             known += pairs.known_counts
-        others = [] if unmatched is None else [unmatched]
+        if unmatched is not None:
+            counted.append(unmatched)
         if new is not None:
             index, condition = next(iter(self._conditions(NOT_MATCHED).items()))
-            if condition is None and pairs.known is not None:
+            if condition is not None:
+                counted.append(new)
+            elif pairs.known is not None:
                 known.append(RowCount(index, num_source_rows - pairs.num_source_rows))
             else:
-                others.append(new)
-        unknown += [rows.groupBy(CLAUSE).agg(F.expr("count(1)"), F.expr("0L")) for rows in others]
+                others = f"{num_source_rows}L - count(DISTINCT {quoted(SOURCE_ROW)})"
+                unknown.append(pairs.rows.agg(F.expr(others)).selectExpr(f"{index}", "*"))
+        unknown += [rows.groupBy(CLAUSE).agg(F.expr("count(1)")) for rows in counted]
         if not unknown:
             return known
         found = read_rows(
@@ -315,10 +339,23 @@ class _Matching:
         )
         return known + [RowCount(*row) for row in found]
 
+    def _counts_by_row(self, pairs: MergePairs, keys: Sequence[EqualKey]) -> dict[int | None, int]:
+        """The numbers of rows of the table that match, by clause."""
+        counts = pairs.by_row.groupBy(CLAUSE).agg(F.count("*"), F.count_if(REPEATED))
+        found = read_rows(
+            counts,
+            what="matching rows of a merge by clause",
+            bound=len(self.clauses) + 1,
+            version=self.snapshot.version,
+        )
+        self._check_repeated([RowCount(*row) for row in found], pairs, keys)
+        return {row[0]: row[1] for row in found}
+
     def _check_repeated(
-        self, num_repeated: int, pairs: MergePairs, keys: Sequence[EqualKey]
+        self, counts: Sequence[RowCount], pairs: MergePairs, keys: Sequence[EqualKey]
     ) -> None:
         """Refuse rows of the table that match several rows of the source."""
+        num_repeated = sum(each.num_repeated for each in counts)
         if num_repeated and not self._allows_repeated():
             raise MultipleSourceRowsError(
                 path=self.snapshot.path,
@@ -337,7 +374,9 @@ class _Matching:
         """True if several rows of the source may match the same row of the table: it is deleted, or
         left alone.
         """
-        kinds = {clause.kind for clause in self.clauses}
         matched = [clause for clause in self.clauses if clause.kind.is_matched]
         deletes = [c.kind is Clause.MATCHED_DELETE and c.condition is None for c in matched]
-        return kinds == {Clause.NOT_MATCHED_INSERT} or deletes == [True]
+        return self._only_inserts() or deletes == [True]
+
+    def _only_inserts(self) -> bool:
+        return all(clause.kind.is_not_matched for clause in self.clauses)

@@ -217,7 +217,8 @@ class MergedRows:
         and, if they are matched and updated, the columns of the source.
         """
         matches, rows = self.matches, self._rows_among(kind, *row_ids)
-        if kind.is_matched and matches.again is not None:
+        if self._joins_again(kind):
+            assert matches.again is not None
             (clause,) = self._clauses(kind)
             # Several rows of the source may match the same one, if it is deleted.
             how = "left_semi" if kind in _DELETES else "inner"
@@ -247,6 +248,8 @@ class MergedRows:
         scan = scan.reading(schema.names)
         columns = (MetadataColumn.FILE, MetadataColumn.ROW_POSITION, *row_ids)
         is_few = self._count(kind) <= MAX_BROADCAST_ROWS
+        if self._joins_again(kind):
+            is_few = self.source.is_broadcast
         if is_few and touched.num_file_rows <= MAX_COMPARED_ROWS:
             found = scan.rows_with(*columns, among=touched.paths)
         else:
@@ -260,6 +263,9 @@ class MergedRows:
             rows = writer.with_file_columns(rows)
             rows = rows.withColumn(writer.file_columns[1], F.lit(None).cast("long"))
         return with_target_names(rows, schema.names, target_names(schema, self.names))
+
+    def _joins_again(self, kind: Clause) -> bool:
+        return kind.is_matched and self.matches.again is not None
 
     def _count(self, kind: Clause) -> int:
         """The number of rows that clauses of this kind act on."""
