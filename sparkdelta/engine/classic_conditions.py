@@ -8,7 +8,12 @@ from pyspark.sql.types import StructType
 from sparkdelta.engine.match_terms import EqualKey, MatchTerms
 from sparkdelta.predicates.analyzed_text import has_call, of_user_functions, parse_analyzed
 from sparkdelta.protocol.predicates import IsNull, Predicate, without_not
-from sparkdelta.storage.hadoop import filter_condition, have_user_functions, plan_nodes
+from sparkdelta.storage.hadoop import (
+    calls_sql_functions,
+    filter_condition,
+    have_user_functions,
+    plan_nodes,
+)
 from sparkdelta.storage.hadoop_plans import condition_terms
 
 
@@ -29,6 +34,8 @@ def parse_classic_filter(
         `analyzed_text.qualifier_of(schema)` by default.
     """
     text, shown_zone = filter_condition(filtered)
+    if calls_sql_functions(filtered):
+        return of_user_functions(text)
     if has_call(text) and have_user_functions(plan_nodes(filtered)[1]):
         return of_user_functions(text)
     return parse_analyzed(text, schema, time_zone=time_zone, shown_zone=shown_zone, alias=alias)
@@ -50,6 +57,8 @@ def parse_match_terms(
     target
         With the columns of `schema`, under the alias.
     """
+    if calls_sql_functions(filtered):
+        return MatchTerms()
     _, shown_zone = filter_condition(filtered)
     _, nodes = plan_nodes(filtered)
     has_user_functions = have_user_functions(nodes)

@@ -240,13 +240,20 @@ def read_options_named(rows: DataFrame, name: str) -> set[str]:
     return values
 
 
+def calls_sql_functions(filtered: DataFrame) -> bool:
+    """True if a filter's condition calls SQL functions of the user, which Spark replaces by their
+    bodies and further operators.
+    """
+    return str(filtered._jdf.queryExecution().analyzed().nodeName()) != "Filter"
+
+
 def filter_condition(filtered: DataFrame) -> tuple[str, str | None]:
     """Return the SQL text of a filter's analyzed condition, and the time zone in which its
     timestamps are formatted, or None if it has none.
     """
     plan = filtered._jdf.queryExecution().analyzed()
-    if plan.nodeName() != "Filter":
-        raise ValueError(f"a filter's plan begins with {plan.nodeName()}")
+    while plan.nodeName() != "Filter":
+        plan = plan.child()
     text, zone = str(plan.condition().sql()), None
     if "TIMESTAMP '" in text:  # formatted in the time zone of the thread's active session
         zone = str(plan.conf().sessionLocalTimeZone())

@@ -57,10 +57,16 @@ def is_local_data(frame: DataFrame) -> bool:
 
 
 def columns_used(frame: DataFrame, rows: DataFrame) -> list[str]:
-    """Return the columns of `rows` that the last operator of a plan refers to."""
+    """Return the columns of `rows` that the last projections of a plan refer to."""
     own = rows._jdf.queryExecution().analyzed().outputSet()
+    plan = frame._jdf.queryExecution().analyzed()
+    references = plan.references()
+    while plan.nodeName() == "Project":  # of the arguments of SQL functions
+        plan = plan.child()
+        if plan.nodeName() == "Project":
+            references = getattr(references, "$plus$plus")(plan.references())
     # In this order: the set has names as they are spelled here, not as the user writes them.
-    used = own.intersect(frame._jdf.queryExecution().analyzed().references()).toSeq()
+    used = own.intersect(references).toSeq()
     return [str(used.apply(number).name()) for number in range(used.size())]
 
 
