@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable, read_delta, write_delta
 from sparkdelta.exceptions import NondeterministicConditionError
@@ -43,7 +44,7 @@ def test_merge(spark: SparkSession, table: DeltaTable) -> None:
     """Also where a column is an argument of a function and nothing else."""
     source = spark.range(3).alias("s")
     merge = table.alias("t").merge(source, "t.id = s.id")
-    merge = merge.whenMatchedUpdate("after(t.n) = 2", {"n": "after(s.id) + 100"})
+    merge = merge.whenMatchedUpdate(F.expr("after(t.n) = 2"), {"n": "after(s.id) + 100"})
     merge.whenNotMatchedBySourceDelete("after(t.n) = 8").execute()
     expected = {n: n for n in range(10) if n != 7} | {1: 102}
     assert rows_of(table) == expected

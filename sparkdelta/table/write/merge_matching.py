@@ -284,7 +284,7 @@ class _Matching:
 
     def _joins_again(self, keys: Sequence[EqualKey]) -> bool:
         matched = [*self._conditions(MATCHED).values()]
-        if not keys or matched != [None]:
+        if not keys or len(matched) != 1 or matched[0] is not None:
             return False
         return not has_changing_condition(self.frames.both.filter(self.condition))
 
