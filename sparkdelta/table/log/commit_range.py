@@ -146,7 +146,7 @@ class CommitRange:
         found = self._lines_with(*names) if len(names) == 1 else None
         if found is not None:
             lines = local_lines(self.reader.spark, found)
-        elif "add" not in names:  # of most lines
+        elif "add" not in names:  # most lines are adds, which need not be parsed
             lines = self.lines.filter(may_name(*names))
         else:
             lines = self.lines

@@ -220,7 +220,7 @@ class _Matching:
             if pairs.known is not None
             else partial(self._counts_by_row, pairs, terms.keys),
         )
-        # Positions of rows that a clause acts on are counted later, where their files are changed.
+        # The deletion vectors of the rows that a clause acts on tell whether any is counted twice.
         is_counted_later = None not in matches.num_rows or self._only_inserts()
         return matches if is_counted_later else matches.counted_by_row()
 
