@@ -103,7 +103,7 @@ def test_a_small_merge(
     spark: SparkSession, table_path: str, written: list[DataFrame], changes: bool
 ) -> None:
     """A source that every executor gets is joined with whole rows of the touched files by the
-    condition of the merge; by the positions of the pairs if the condition may change its mind.
+    condition of the merge, or by their positions if the condition depends on the current time.
     """
     own = table(spark, table_path, has_vectors=True)
     source = spark.range(0, 12, 2).selectExpr("id", "-id AS n")

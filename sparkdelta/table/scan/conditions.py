@@ -155,7 +155,9 @@ def may_change(
 
 
 def has_changing_condition(filtered: DataFrame) -> bool:
-    """The same of the condition of a filter."""
+    """True if the condition of a filter may select other rows when it is evaluated again, see
+    `may_change`.
+    """
     _, nodes = engine_of(filtered.sparkSession).plan_nodes(filtered)
     return not _CHANGING.isdisjoint(node.rpartition(".")[2] for node in nodes)
 

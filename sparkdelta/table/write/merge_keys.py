@@ -92,7 +92,10 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
         if isinstance(types[number], _RANGED) or types[number] == StringType()
     ]
     rows = rows.select(*(name for _, name, _ in keys), SOURCE_ROW)
-    found, is_whole = _read_keys(rows, is_small=source.size_bytes <= _TASK_BYTES)
+    is_small = source.size_bytes <= _TASK_BYTES
+    if is_small:
+        rows = rows.coalesce(1)
+    found, is_whole = _read_keys(rows, is_small=is_small)
     predicates, row_predicates = [], []
     num_rows = found.num_rows if is_whole else None
     for key, name, data_type in keys:
@@ -119,15 +122,15 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
 
 
 def _read_keys(rows: DataFrame, *, is_small: bool) -> tuple[pa.Table, bool]:
-    """The keys of all rows, or a sample of them; and whether they are all.
+    """Read the keys of all rows or of a sample; the second value is True for all rows.
 
     Parameters
     ----------
     is_small
-        Whether one task can read them.
+        True if the source is small enough for one task, which then reads the keys of all rows, up
+        to `MAX_READ_KEYS`.
     """
     if is_small:
-        rows = rows.coalesce(1)
         keys = read_table(
             rows.limit(MAX_READ_KEYS + 1), what="keys of a source", bound=MAX_READ_KEYS + 1
         )
