@@ -72,10 +72,10 @@ def parse_match_terms(
 
     terms = condition_terms(filtered, target, source)
     keys = []
-    for text, column in (term.equal for term in terms if term.equal is not None):
+    for text, column, number in (term.equal for term in terms if term.equal is not None):
         is_null = parsed(f"({text} IS NULL)")
         if isinstance(is_null, IsNull):
-            keys.append(EqualKey(is_null.child, column))
+            keys.append(EqualKey(is_null.child, column, number))
     return MatchTerms(
         target=tuple(parsed(term.text) for term in terms if term.text is not None),
         source=tuple(term.column for term in terms if term.column is not None),

@@ -7,10 +7,11 @@ bound; a test compares the list with the code.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
@@ -82,6 +83,24 @@ def read_table(
     if table.num_rows > bound:
         raise DriverReadTooLargeError(what=what, rows=table.num_rows, bound=bound)
     return table
+
+
+def read_parquet(
+    files: Sequence[bytes], *, columns: Sequence[str] | None = None, what: str, bound: int
+) -> pa.Table:
+    """Return the rows of Parquet files that the driver has, without a Spark job; otherwise like
+    `read_table`.
+
+    Parameters
+    ----------
+    columns
+        All by default.
+    """
+    opened = [pq.ParquetFile(pa.BufferReader(data)) for data in files]
+    rows = sum(file.metadata.num_rows for file in opened)
+    if rows > bound:
+        raise DriverReadTooLargeError(what=what, rows=rows, bound=bound)
+    return pa.concat_tables([file.read(columns) for file in opened])
 
 
 _OF_FILES = (BooleanType, IntegerType, LongType, StringType)

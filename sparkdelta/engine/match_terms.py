@@ -11,10 +11,17 @@ from sparkdelta.protocol.predicates import Expression, Predicate
 
 @dataclass(frozen=True, slots=True)
 class EqualKey:
-    """A term of the form ``target expression = source expression``."""
+    """A term of the form ``target expression = source expression``.
+
+    Attributes
+    ----------
+    source_column
+        The number of the column that the expression of the source is; None if it is another one.
+    """
 
     target: Expression
     source: Column
+    source_column: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,13 +26,14 @@ class ConditionTerm:
     column
         The term if it refers to the second DataFrame alone, else None.
     equal
-        The SQL text of an expression of the first DataFrame, and an expression of the second that
-        the term compares it with by ``=``; None if it is another term.
+        The SQL text of an expression of the first DataFrame, an expression of the second that the
+        term compares it with by ``=``, and the number of the column that the latter is, if it is
+        one; None if it is another term.
     """
 
     text: str | None = None
     column: Column | None = None
-    equal: tuple[str, Column] | None = None
+    equal: tuple[str, Column, int | None] | None = None
 
 
 def condition_terms(
@@ -46,8 +47,8 @@ def condition_terms(
         A filter on the rows of `first` and `second`.
     """
     plan = filtered._jdf.queryExecution().analyzed()
-    sets = [frame._jdf.queryExecution().analyzed().outputSet() for frame in (first, second)]
-    return [_term(expression, sets, filtered) for expression in _conjuncts(plan.condition())]
+    plans = [frame._jdf.queryExecution().analyzed() for frame in (first, second)]
+    return [_term(expression, plans, filtered) for expression in _conjuncts(plan.condition())]
 
 
 def is_local_data(frame: DataFrame) -> bool:
@@ -179,8 +180,8 @@ def _conjuncts(condition: Any) -> Iterator[Any]:
             yield expression
 
 
-def _term(expression: Any, sets: list[Any], frame: DataFrame) -> ConditionTerm:
-    first, second = sets
+def _term(expression: Any, plans: Sequence[Any], frame: DataFrame) -> ConditionTerm:
+    first, second = (plan.outputSet() for plan in plans)
     if _is_of(expression, first):
         return ConditionTerm(str(expression.sql()))
     if _is_of(expression, second):
@@ -192,7 +193,9 @@ def _term(expression: Any, sets: list[Any], frame: DataFrame) -> ConditionTerm:
         (expression.right(), expression.left()),
     ):
         if _is_of(own, first) and _is_of(other, second):
-            return ConditionTerm(equal=(str(own.sql()), _column(other, frame)))
+            number = int(plans[1].output().indexOf(other))
+            column = None if number < 0 else number
+            return ConditionTerm(equal=(str(own.sql()), _column(other, frame), column))
     return ConditionTerm()
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.engine.driver import delta_errors
+from sparkdelta.engine.driver import delta_errors, read_parquet
 from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import StorageError
@@ -62,7 +63,7 @@ class Staging:
                 without_void_columns(rows, rows.schema),
                 target,
                 partition_by=(),
-                options=options,
+                options={**options, "compression": "snappy"},
                 settings={},
             )
         reader = self.spark.read.options(**options, **PARQUET_OPTIONS)
@@ -71,6 +72,15 @@ class Staging:
         assert isinstance(schema, StructType)
         assert isinstance(stored, StructType)
         return with_void_columns(reader.schema(stored).parquet(target), schema)
+
+    def read_table(
+        self, part: str, columns: Sequence[str] | None = None, *, what: str, bound: int
+    ) -> pa.Table:
+        """The rows of a small part, read by the driver; `engine.driver.read_parquet` has the
+        parameters.
+        """
+        names = [f"{self.name}/{part}/{entry.name}" for entry in self._files(part, ".parquet")]
+        return read_parquet(self.store.read(names), columns=columns, what=what, bound=bound)
 
     def size_bytes(self, part: str) -> int:
         """The size of the Parquet files of a part."""

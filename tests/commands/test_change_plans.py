@@ -112,7 +112,7 @@ def test_a_small_merge(
     written.clear()
     with counted_jobs(spark) as jobs:
         merge.whenMatchedUpdate(set={"n": "s.n"}).execute()
-    assert jobs.count <= (9 if changes else 8)
+    assert jobs.count <= (7 if changes else 6)
     _, pairs, data = written
     joins = [sum("Join" in node.text for node in plan(frame)) for frame in (pairs, data)]
     assert joins == [1, 2 if changes else 1]

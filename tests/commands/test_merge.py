@@ -26,6 +26,7 @@ from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.write import merge_pairs
 from sparkdelta.table.write.merge_clauses import Clause, MergeClause
 from tests.support.settings import HOSTILE, settings
+from tests.support.spark_jobs import counted_jobs
 
 COLUMNS = "id LONG, n LONG, s STRING, part LONG"
 ALL: dict[str, str] = {
@@ -243,9 +244,14 @@ def test_keys_of_a_large_source(
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("are_columns", [False, True])
 @pytest.mark.parametrize("key", ["DATE", "TIMESTAMP", "DECIMAL(20, 3)", "STRING", "INT"])
-def test_keys_of_all_types(spark: SparkSession, table_path: str, key: str) -> None:
-    """In any time zone; the keys of rows that the condition leaves out may be invalid."""
+def test_keys_of_all_types(
+    spark: SparkSession, table_path: str, key: str, are_columns: bool
+) -> None:
+    """In any time zone, whether a Spark job computes the keys or the driver reads columns of the
+    staged source; the keys of rows that the condition leaves out may be invalid.
+    """
     texts = {
         "DATE": "date_add(DATE '2024-10-25', CAST(id AS INT))",
         "TIMESTAMP": "timestamp_seconds(1729987200 + 1800 * id)",
@@ -259,13 +265,13 @@ def test_keys_of_all_types(spark: SparkSession, table_path: str, key: str) -> No
     with settings(spark, {**HOSTILE["time zone, no ANSI"], "spark.sql.ansi.enabled": "true"}):
         bad = spark.createDataFrame([("bad", 0)], "k STRING, n LONG")
         texts_of_keys = own.selectExpr("CAST(k AS STRING) AS k", "-n AS n").unionByName(bad)
-        done = merged(
-            spark,
-            table_path,
-            texts_of_keys.alias("s"),
-            f"t.k = CAST(s.k AS {key}) AND s.n < 0",
-            (UPDATE, None, {"n": "s.n"}),
-        )
+        source = own.selectExpr("-n AS n", "k") if are_columns else texts_of_keys
+        condition = "t.k = s.k" if are_columns else f"t.k = CAST(s.k AS {key}) AND s.n < 0"
+        with counted_jobs(spark) as jobs:
+            done = merged(
+                spark, table_path, source.alias("s"), condition, (UPDATE, None, {"n": "s.n"})
+            )
+        assert jobs.count <= (9 if are_columns else 10)
     assert done == (2, 0, 0)
     found = {row["n"] for row in read_delta(spark, table_path).collect()}
     assert found == {0, 1, 2, -3, 4, 5, 6, -7, 8, 9, 10, 11}

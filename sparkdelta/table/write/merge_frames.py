@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import NullType, StructField, StructType
@@ -100,11 +101,17 @@ class StagedSource:
     ----------
     rows
         As `MergeFrames.source`, with `SOURCE_ROW`.
+    stage
+        Where their files are.
+    columns
+        The names of the source's columns in these files.
     size_bytes
-        Of their files.
+        Of the files.
     """
 
     rows: DataFrame
+    stage: Staging
+    columns: tuple[str, ...]
     size_bytes: int
 
     @property
@@ -117,6 +124,16 @@ class StagedSource:
         """The rows, sent to every executor if they are few enough."""
         return F.broadcast(self.rows) if self.is_broadcast else self.rows
 
+    def read_keys(self, numbers: Sequence[int], *, bound: int) -> pa.Table:
+        """Columns of `MergeFrames.source` by their numbers, and `SOURCE_ROW`, of a small source.
+
+        The driver reads them without a Spark job.
+        """
+        names = [self.columns[number % len(self.columns)] for number in numbers]
+        names.append(SOURCE_ROW)
+        keys = self.stage.read_table(_PART, names, what="keys of a source", bound=bound)
+        return keys.select(names)
+
 
 def stage_source(source: DataFrame, stage: Staging) -> StagedSource:
     """Compute the rows of the source and number them."""
@@ -126,7 +143,8 @@ def stage_source(source: DataFrame, stage: Staging) -> StagedSource:
     )
     staged, voids = stage.stage_rows(rows, _PART), _voids(columns)
     restored = staged.withColumns({name: F.lit(None) for name in voids}) if voids else staged
-    return StagedSource(_with_source_names(restored, source, SOURCE_ROW), stage.size_bytes(_PART))
+    named = _with_source_names(restored, source, SOURCE_ROW)
+    return StagedSource(named, stage, tuple(columns.names), stage.size_bytes(_PART))
 
 
 def _numbered(source: DataFrame) -> StructType:

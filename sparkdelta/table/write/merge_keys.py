@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 
 from sparkdelta.engine.driver import read_rows, read_table
 from sparkdelta.engine.match_terms import EqualKey, MatchTerms
+from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.frames.skipping.predicate_values import literal
 from sparkdelta.protocol.predicates import (
     And,
@@ -95,9 +96,17 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
     is_small = source.size_bytes <= _TASK_BYTES
     if is_small:
         rows = rows.coalesce(1)
-    found, is_whole = _read_keys(rows, is_small=is_small)
-    predicates, row_predicates = [], []
+    found = _all_keys(source, [key for key, _, _ in keys], rows, terms) if is_small else None
+    is_whole = found is not None
+    if found is None:
+        found = read_table(
+            rows.orderBy(F.expr(f"xxhash64({quoted(SOURCE_ROW)})")).limit(MAX_SAMPLED_KEYS),
+            what="sampled keys of a source",
+            bound=MAX_SAMPLED_KEYS,
+        )
+        is_whole = found.num_rows < MAX_SAMPLED_KEYS
     num_rows = found.num_rows if is_whole else None
+    predicates, row_predicates = [], []
     for key, name, data_type in keys:
         try:
             values = sorted(_values(found[name].unique()))
@@ -121,27 +130,20 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
     )
 
 
-def _read_keys(rows: DataFrame, *, is_small: bool) -> tuple[pa.Table, bool]:
-    """Read the keys of all rows or of a sample; the second value is True for all rows.
-
-    Parameters
-    ----------
-    is_small
-        True if the source is small enough for one task, which then reads the keys of all rows, up
-        to `MAX_READ_KEYS`.
+def _all_keys(
+    source: StagedSource, keys: Sequence[EqualKey], rows: DataFrame, terms: MatchTerms
+) -> pa.Table | None:
+    """The keys of all rows of a small source, as `rows`; None if they are more than
+    `MAX_READ_KEYS`.
     """
-    if is_small:
-        keys = read_table(
-            rows.limit(MAX_READ_KEYS + 1), what="keys of a source", bound=MAX_READ_KEYS + 1
-        )
-        if keys.num_rows <= MAX_READ_KEYS:
-            return keys, True
-    sample = read_table(
-        rows.orderBy(F.expr(f"xxhash64({quoted(SOURCE_ROW)})")).limit(MAX_SAMPLED_KEYS),
-        what="sampled keys of a source",
-        bound=MAX_SAMPLED_KEYS,
-    )
-    return sample, sample.num_rows < MAX_SAMPLED_KEYS
+    bound = MAX_READ_KEYS
+    numbers = [key.source_column for key in keys if key.source_column is not None]
+    try:
+        if len(numbers) < len(keys) or terms.source:
+            return read_table(rows.limit(bound + 1), what="keys of a source", bound=bound)
+        return source.read_keys(numbers, bound=bound).rename_columns(rows.columns)
+    except DriverReadTooLargeError:
+        return None
 
 
 def _key_of(key: EqualKey, terms: Sequence[Column]) -> Column:

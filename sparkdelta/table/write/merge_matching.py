@@ -71,7 +71,7 @@ class MergeMatches:
         `FILE`, `POSITION` and `CLAUSE` of rows of the table that match no row of the source, where
         a clause acts on them. Staged; None without such clauses.
     new
-        The rows of the source that are inserted, with `CLAUSE`; None without such clauses.
+        The rows of the source that are inserted, with `CLAUSE`; None if there are none.
     num_rows
         The number of rows by clause; of None, rows that match and stay as they are. Of rows of the
         table that match several rows of the source, every pair may count, see `counted_by_row`.
@@ -82,6 +82,8 @@ class MergeMatches:
         source; None where nothing is known.
     matching_scan, scan_alone
         Of the same rows; the second is None without such clauses.
+    inserts
+        True if clauses insert rows of the source that match none of the table.
     again
         The condition of the merge, where a join by it finds the rows in `pairs` again, without
         their positions: a single clause acts on them all.
@@ -94,6 +96,7 @@ class MergeMatches:
     num_source_rows: int
     matching: Predicate | None
     matching_scan: Scan
+    inserts: bool
     acting_alone: Predicate | None = None
     scan_alone: Scan | None = None
     again: Column | None = None
@@ -142,7 +145,7 @@ class MergeMatches:
             () if predicate is None else (predicate,),
             whole_table=predicate is None,
             # Without such a row, its row of the source would have been inserted.
-            leaves_rows=self.new is not None and None in self.num_rows,
+            leaves_rows=self.inserts and None in self.num_rows,
         )
 
 
@@ -194,13 +197,15 @@ class _Matching:
             pairs = no_pairs(self.stage)
         else:
             scan = scan.with_known_files(self._all_of([*terms.target, *keys.row_predicates]))
-            pairs = stage_pairs(self._pairs(scan), self.stage, self.snapshot.version)
+            pairs = stage_pairs(self._pairs(scan), self.stage)
         acting_alone = scan_alone = unmatched = new = None
         if self._conditions(NOT_MATCHED_BY_SOURCE):
             acting_alone = self._acting_alone()
             scan_alone = self.snapshot.candidates(acting_alone).with_known_files()
             unmatched = self.stage.stage_rows(self._unmatched(scan_alone, pairs.rows), "unmatched")
-        if self._conditions(NOT_MATCHED):
+        inserts = bool(self._conditions(NOT_MATCHED))
+        all_match = pairs.known is not None and pairs.num_source_rows == keys.num_rows
+        if inserts and not all_match:
             alone = self.source.rows.join(pairs.rows.select(SOURCE_ROW), SOURCE_ROW, "left_anti")
             new = alone.select("*", self._clause(NOT_MATCHED)).filter(_ACTS)
         counts = self._row_counts(pairs, unmatched, new, keys.num_rows)
@@ -213,6 +218,7 @@ class _Matching:
             num_source_rows=keys.num_rows,
             matching=matching,
             matching_scan=scan,
+            inserts=inserts,
             acting_alone=acting_alone,
             scan_alone=scan_alone,
             again=expression(self.condition) if self._joins_again(terms.keys) else None,

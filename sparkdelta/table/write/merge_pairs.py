@@ -11,11 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
-from sparkdelta.engine.driver import read_table
 from sparkdelta.engine.local_frames import empty_frame
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.frames.rows.row_positions import ROW_INDEX
-from sparkdelta.protocol.log_files import Version
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.merge_frames import FILE, POSITION, SOURCE_ROW
@@ -112,22 +110,18 @@ class MergePairs:
         return acted.select([FILE, POSITION]).rename_columns([FILE_KEY, ROW_INDEX])
 
 
-def stage_pairs(pairs: DataFrame, stage: Staging, version: Version) -> MergePairs:
+def stage_pairs(pairs: DataFrame, stage: Staging) -> MergePairs:
     """Compute the pairs once.
 
     Parameters
     ----------
     pairs
         As `MergePairs.rows`.
-    version
-        The table's, for error messages.
     """
     staged, known = stage.stage_rows(pairs, _PART), None
     if stage.size_bytes(_PART) <= MAX_READ_PAIRS * _PAIR_BYTES:
         try:
-            known = read_table(
-                staged, what="pairs of a merge", bound=MAX_READ_PAIRS, version=version
-            )
+            known = stage.read_table(_PART, what="pairs of a merge", bound=MAX_READ_PAIRS)
         except DriverReadTooLargeError:
             known = None
     return MergePairs(staged, known)
