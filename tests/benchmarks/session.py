@@ -7,7 +7,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
+
+_ENOUGH_MB = 1_000_000  # what a worker of a cluster offers; an executor takes what it is told
 
 
 def local_session(
@@ -42,3 +45,21 @@ def local_session(
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def cluster_session(
+    scratch: Path, *, cores: int, memory: str, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """As `local_session`, but the executor is a JVM of its own, with as much memory."""
+    home = scratch / "spark"  # executors write there
+    home.mkdir()
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        (home / entry.name).symlink_to(entry)
+    os.environ["SPARK_HOME"] = str(home)
+    cluster = {
+        "spark.master": f"local-cluster[1,{cores},{_ENOUGH_MB}]",
+        "spark.executor.memory": memory,
+    }
+    return local_session(
+        scratch, cores=cores, memory=memory, settings={**cluster, **(settings or {})}
+    )

@@ -21,7 +21,9 @@ from tests.benchmarks.measurement import (
     faster,
 )
 from tests.benchmarks.planning import PARTS
+from tests.benchmarks.row_changes import ROW_CHANGE_PARTS
 from tests.benchmarks.suites import SUITES
+from tests.support.peak_memory import peak_memory
 
 ROOT = Path(__file__).parents[2]
 OTHER_PROCESSES = (
@@ -33,6 +35,8 @@ OTHER_PROCESSES = (
     "delta-spark-rows",
     "delta-spark-vectors",
     "delta-spark-rewrite",
+    "reads-after",
+    "memory",
     "delta-spark-change-feed",
     "delta-spark-stream-sink",
     "delta-spark-restore",
@@ -81,6 +85,15 @@ def test_close_ratios_are_measured_longer(seconds: float, pairs: int) -> None:
     assert stopwatch._wanted([seconds] * 5, [1.0] * 5) == pairs
 
 
+def test_peak_memory_is_that_of_processes_that_have_ended_too() -> None:
+    with peak_memory() as before:
+        pass
+    with peak_memory() as after:
+        code = "import time; block = b'x' * 50_000_000; time.sleep(1)"
+        subprocess.run([sys.executable, "-c", code], check=True)
+    assert after["driver Python"] > before["driver Python"] + 50_000_000
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_suite_runs(suite: str, tmp_path: Path) -> None:
@@ -90,11 +103,22 @@ def test_every_suite_runs(suite: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", OTHER_PROCESSES[:3])
-def test_planning_runs_in_other_processes(part: str, tmp_path: Path) -> None:
-    run = _run(tmp_path, "planning", *(f"--without={other}" for other in PARTS if other != part))
+@pytest.mark.parametrize(
+    ("suite", "part"),
+    [
+        ("planning", "low-memory"),
+        ("planning", "delta-spark"),
+        ("planning", "delta-spark-large"),
+        ("row changes", "reads-after"),
+        ("row changes", "memory"),
+    ],
+)
+def test_parts_run_in_other_processes(suite: str, part: str, tmp_path: Path) -> None:
+    parts = PARTS if suite == "planning" else ROW_CHANGE_PARTS
+    run = _run(tmp_path, suite, *(f"--without={other}" for other in parts if other != part))
     # delta-spark's JARs may be missing.
-    assert run["comparisons"] or run["not_measured"][0]["name"] == "delta-spark"
+    assert [one["name"] for one in run["not_measured"]] in ([], ["delta-spark"])
+    assert run["comparisons"] or run["not_measured"]
 
 
 def _run(tmp_path: Path, suite: str, *arguments: str) -> dict[str, Any]:
