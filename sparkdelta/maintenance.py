@@ -341,8 +341,9 @@ def vacuum(
     Kept are the files of the latest version, those that were removed within the retention period,
     the deletion vectors of both, everything younger than the retention period, and files and
     directories whose names begin with ``_`` or ``.``, except for partition directories, change
-    data and indexes. Symbolic links are not followed, and nothing outside the root is deleted.
-    Earlier versions can no longer be read afterwards.
+    data, indexes and what a write of this package left when its process was killed. Symbolic links
+    are not followed, and nothing outside the root is deleted. Earlier versions can no longer be
+    read afterwards.
 
     Parameters
     ----------

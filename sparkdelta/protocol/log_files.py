@@ -238,9 +238,13 @@ def data_directory(uuid: str) -> str:
     return name
 
 
+DATA_DIRECTORY = rf"{_DATA}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}"
+"""Regular expression of `data_directory`, for any write."""
+
+
 def is_data_directory(name: str) -> bool:
     """True if a name is one of `data_directory`, for any write."""
-    return re.fullmatch(_DATA + _UUID, name) is not None
+    return re.fullmatch(DATA_DIRECTORY, name) is not None
 
 
 def is_temporary_file(name: str) -> bool:

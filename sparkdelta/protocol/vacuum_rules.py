@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 
 from sparkdelta.exceptions import VacuumRetentionNegativeError, VacuumRetentionTooShortError
 from sparkdelta.protocol.file_paths import scheme_and_authority
-from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.log_files import Version, is_data_directory
 from sparkdelta.protocol.retention import deleted_file_retention_ms
 
 LAST_VACUUM_INFO = "_last_vacuum_info"
@@ -24,6 +24,9 @@ HOUR_MS = 3_600_000
 KNOWN_HIDDEN = ("_delta_index", "_change_data")
 """Names that begin with these are of the table, in spite of the underscore."""
 
+UNFINISHED = "_temporary"
+"""The directories in which Spark keeps new files until a write is complete."""
+
 UNIFORM_METADATA = "metadata"
 """The directory of Iceberg metadata."""
 
@@ -32,11 +35,16 @@ _COVERED_VERSION = "latestCommitVersionOutsideOfRetentionWindow"
 _LOGGED_SCHEMES = frozenset({"wasb", "wasbs", "abfs", "abfss", "adl", "gs", "file", "hdfs"})
 
 
-def is_passed_over(name: str, partition_columns: Collection[str], *, is_uniform: bool) -> bool:
-    """True if VACUUM leaves alone a file or directory of this name, at any depth.
+def is_passed_over(
+    name: str, partition_columns: Collection[str], *, is_uniform: bool, directory: str = ""
+) -> bool:
+    """True if VACUUM leaves alone a file or directory of this name.
 
     Parameters
     ----------
+    directory
+        The path of its directory below the table's root. What a write of this package left when
+        its process died is not passed over.
     partition_columns
         Logical and physical names; a directory ``_c=1`` belongs to column ``_c``.
     is_uniform
@@ -46,7 +54,12 @@ def is_passed_over(name: str, partition_columns: Collection[str], *, is_uniform:
     --------
     >>> [is_passed_over(n, ["_c"], is_uniform=False) for n in ("_log", "_c=1", "_change_data", "f")]
     [True, False, False, False]
+    >>> written = "data-3a0d65cd-4056-49b8-937b-95f9e3ee90e5/_temporary/0"
+    >>> [is_passed_over("_temporary", [], is_uniform=False, directory=d) for d in ("", written)]
+    [True, False]
     """
+    if name == UNFINISHED and any(map(is_data_directory, directory.split("/"))):
+        return False
     if name == UNIFORM_METADATA:
         return is_uniform
     return (

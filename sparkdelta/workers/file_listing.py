@@ -109,7 +109,7 @@ class FileLister:
                     for entry in found:
                         name = f"{path}/{entry.name}" if path else entry.name
                         time_ms, is_other = entry.modification_time_ms, entry.is_other
-                        if not is_other and self._is_passed_over(entry.name):
+                        if not is_other and self._is_passed_over(entry.name, path):
                             continue
                         if entry.is_directory:
                             pending.append((name, time_ms))
@@ -118,8 +118,10 @@ class FileLister:
         for path, time in pending:
             yield path, None, True, time, False, True, False
 
-    def _is_passed_over(self, name: str) -> bool:
-        return is_passed_over(name, self.partition_columns, is_uniform=self.is_uniform)
+    def _is_passed_over(self, name: str, directory: str) -> bool:
+        return is_passed_over(
+            name, self.partition_columns, is_uniform=self.is_uniform, directory=directory
+        )
 
     def _entries(self, directory: Directory) -> list[StoredEntry]:
         path = f"{self.root}/{directory[0]}".rstrip("/")

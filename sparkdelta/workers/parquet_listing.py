@@ -32,7 +32,7 @@ class ParquetLister(FileLister):
     partition_columns: tuple[str, ...] = ()
     is_uniform: bool = False
 
-    def _is_passed_over(self, name: str) -> bool:
+    def _is_passed_over(self, name: str, directory: str) -> bool:  # noqa: ARG002 - at any depth
         if name in _OF_OTHERS:
             raise ConvertNonParquetError(source=_OF_OTHERS[name], table=self.root)
         return name.startswith(("_", ".")) and "=" not in name

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 from urllib.parse import quote
+from uuid import uuid4
 
 import pytest
 from hypothesis import strategies as st
@@ -36,6 +37,7 @@ from sparkdelta.exceptions import (
     VacuumRetentionNegativeError,
     VacuumRetentionTooShortError,
 )
+from sparkdelta.protocol.log_files import data_directory
 from sparkdelta.table.commit import transaction
 from sparkdelta.table.maintenance import directory_listing, file_deletion, unneeded_files
 from sparkdelta.workers.files import WorkerFiles
@@ -363,7 +365,9 @@ def test_inventory(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#data-files"""
     table = tmp_path / "table"
     create(table, add("live%20file"))
-    names = ["live file", "old", "young", "_hidden/f", "d/old", "not listed"]
+    unfinished = f"{data_directory(str(uuid4()))}/_temporary/0/_temporary/attempt/f"
+    names = ["live file", "old", "young", "_hidden/f", "d/old", unfinished,
+             f"_temporary/{unfinished}", "not listed"]  # fmt: skip
     for name in names:
         put(table, name)
     put(tmp_path, "table2")
@@ -375,7 +379,7 @@ def test_inventory(spark: SparkSession, tmp_path: Path) -> None:
         rows, "path STRING, length LONG, isDir BOOLEAN, modificationTime LONG"
     )
     vacuum(spark, str(table), inventory=inventory.withColumn("more", inventory.path), **AN_HOUR)
-    assert set(names) - below(table) == {"old", "d/old"}
+    assert set(names) - below(table) == {"old", "d/old", unfinished}
     assert (tmp_path / "table2").exists()
     assert not (table / "_delta_log/_last_vacuum_info").exists()
 

@@ -24,6 +24,7 @@ from sparkdelta.protocol.deletion_vectors import (
     dv_file_name,
     z85_encode,
 )
+from sparkdelta.protocol.log_files import data_directory
 from sparkdelta.protocol.vacuum_rules import is_passed_over
 from sparkdelta.schema.action_schemas import DELETION_VECTOR
 from sparkdelta.schema.sql_text import type_text
@@ -99,13 +100,20 @@ def test_files_of_deletion_vectors(spark: SparkSession) -> None:
 def test_names_that_vacuum_passes_over(spark: SparkSession) -> None:
     """PROTOCOL.md#data-files"""
     names = ["_a", ".a", "a", "_c=1", "_change_data", "_delta_index_x", "_delta_log", "metadata",
-             "_d'é=x", "_", "."]  # fmt: skip
-    frame = spark.createDataFrame([(name,) for name in names], "name STRING")
+             "_d'é=x", "_", ".", "_temporary", "_temporary_"]  # fmt: skip
+    written = data_directory(str(uuid4()))
+    directories = ["", "a", written, f"_change_data/{written}/_temporary/0", f"x{written}/a"]
+    paths = [(name, directory) for name in names for directory in directories]
+    frame = spark.createDataFrame(paths, "name STRING, directory STRING")
     columns = ["_c", "_d'é"]
     for is_uniform in (True, False):
-        found = frame.selectExpr(passed_over("name", columns, is_uniform=is_uniform)).collect()
-        expected = [is_passed_over(name, columns, is_uniform=is_uniform) for name in names]
-        assert [row[0] for row in found] == expected
+        hidden = passed_over(
+            "name", columns, is_uniform=is_uniform, directories="split(directory, '/')"
+        )
+        assert [row[0] for row in frame.selectExpr(hidden).collect()] == [
+            is_passed_over(name, columns, is_uniform=is_uniform, directory=directory)
+            for name, directory in paths
+        ]
 
 
 def test_unique_ids_of_deletion_vectors(spark: SparkSession) -> None:

@@ -13,12 +13,15 @@ import pyarrow as pa
 import pytest
 
 from sparkdelta.exceptions import StorageError
+from sparkdelta.protocol.log_files import data_directory
 from sparkdelta.storage.object_log import open_objects
 from sparkdelta.workers.file_listing import Directory, FileLister
 from sparkdelta.workers.files import WorkerFiles
 
-SHOWN = ["f", "a b/c%20d/g", "a b/h", "_p=1/i", "_change_data/é"]
-HIDDEN = ["_delta_log/0.json", "_h", ".k/l", "a b/_m/n"]
+WRITTEN = data_directory(str(uuid4()))
+UNFINISHED = f"{WRITTEN}/_temporary/0/_temporary/attempt/p"
+SHOWN = ["f", "a b/c%20d/g", "a b/h", "_p=1/i", "_change_data/é", UNFINISHED]
+HIDDEN = ["_delta_log/0.json", "_h", ".k/l", "a b/_m/n", "_temporary/o", f"_temporary/{WRITTEN}/q"]
 
 
 def lister(root: str, settings: dict[str, str] | None = None) -> FileLister:
@@ -41,6 +44,7 @@ def test_a_local_disk(tmp_path: Path) -> None:
     directories = {row["path"]: row["isEmpty"] for row in rows if row["isDir"]}
     assert directories == {
         "a b": False, "a b/c%20d": False, "_p=1": False, "_change_data": False, "empty": True,
+        **{str(path): False for path in [*Path(UNFINISHED).parents][:-1]},
     }  # fmt: skip
     assert {row["length"] for row in rows if not row["isDir"]} == {2}
     with pytest.raises(StorageError, match="cannot be listed"):

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 from sparkdelta.frames.log.file_keys import plain_path
 from sparkdelta.frames.log.file_references import files_of, relative_path
 from sparkdelta.protocol import file_paths
-from sparkdelta.protocol.log_files import LOG_DIRECTORY
-from sparkdelta.protocol.vacuum_rules import KNOWN_HIDDEN, UNIFORM_METADATA
+from sparkdelta.protocol.log_files import DATA_DIRECTORY, LOG_DIRECTORY
+from sparkdelta.protocol.vacuum_rules import KNOWN_HIDDEN, UNFINISHED, UNIFORM_METADATA
 from sparkdelta.schema.sql_text import text_literal
 
 UNNEEDED, YOUNG, DIRECTORY = "unneeded", "young", "directory"
@@ -101,23 +101,36 @@ def inventory_entries(
         See `is_passed_over`.
     """
     root = f"{file_paths.plain_path(table_root).rstrip('/')}/"
-    hidden = passed_over("name", partition_columns, is_uniform=is_uniform)
+    directories = "slice(split(path, '/'), 1, n)"
+    hidden = passed_over("name", partition_columns, is_uniform=is_uniform, directories=directories)
     return (
         inventory.withColumn("path", F.expr(plain_path("path")))
         .filter(f"startswith(path, {text_literal(root)}) AND NOT isDir")
         .withColumn("path", F.expr(f"substring(path, {len(root) + 1})"))
-        .filter(f"path != '' AND NOT exists(split(path, '/'), name -> {hidden})")
+        .filter(f"path != '' AND size(filter(split(path, '/'), (name, n) -> {hidden})) = 0")
         .selectExpr("path", "length", "isDir", "modificationTime", "FALSE AS isEmpty")
     )
 
 
-def passed_over(name: str, partition_columns: Collection[str], *, is_uniform: bool) -> str:
-    """Return SQL (BOOLEAN) for `protocol.vacuum_rules.is_passed_over`."""
+def passed_over(
+    name: str, partition_columns: Collection[str], *, is_uniform: bool, directories: str
+) -> str:
+    """Return SQL (BOOLEAN) for `protocol.vacuum_rules.is_passed_over`.
+
+    Parameters
+    ----------
+    directories
+        SQL (ARRAY<STRING>) for the names of the directories above.
+    """
     starts = [*KNOWN_HIDDEN, *(f"{column}=" for column in partition_columns)]
     known = " OR ".join(f"startswith({name}, {text_literal(start)})" for start in starts)
     is_metadata = f"{name} = {text_literal(UNIFORM_METADATA)}"
+    is_unfinished = (
+        f"{name} = {text_literal(UNFINISHED)} AND exists({directories}, "
+        f"directory -> directory RLIKE {text_literal(f'^{DATA_DIRECTORY}$')})"
+    )
     return (
-        f"(CASE WHEN {is_metadata} THEN {str(is_uniform).lower()} "
+        f"(CASE WHEN {is_unfinished} THEN false WHEN {is_metadata} THEN {str(is_uniform).lower()} "
         f"ELSE left({name}, 1) IN ('_', '.') AND NOT ({known}) END)"
     )
 
