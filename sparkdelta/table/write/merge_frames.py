@@ -80,12 +80,21 @@ def target_names(table: StructType, names: RowNames) -> RowNames:
     return names if names.alias is not None else replace(names, alias=qualifier_of(table))
 
 
-def positioned(rows: DataFrame, table: TableConfiguration) -> DataFrame:
-    """Rows of a scan with `MetadataColumn.FILE` and `MetadataColumn.ROW_POSITION`, the first one
-    replaced by `FILE`.
+def positioned(rows: DataFrame, table: TableConfiguration, columns: Sequence[str]) -> DataFrame:
+    """Rows of a scan with `MetadataColumn.FILE` and `MetadataColumn.ROW_POSITION`.
+
+    Parameters
+    ----------
+    columns
+        Those to keep.
+
+    Returns
+    -------
+    DataFrame
+        The columns, `POSITION` and `FILE`.
     """
     path = quoted(MetadataColumn.FILE.value)
-    kept = (quoted(name) for name in rows.columns if name != MetadataColumn.FILE.value)
+    kept = (quoted(name) for name in (*columns, POSITION))
     keyed = rows.selectExpr(*kept, f"{file_key(path)} AS {quoted(FILE)}")
     if not is_supported(table.protocol, TableFeature.DELETION_VECTORS):
         return keyed

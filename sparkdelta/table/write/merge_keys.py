@@ -92,7 +92,8 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
         for number, key in enumerate(terms.keys)
         if isinstance(types[number], _RANGED) or types[number] == StringType()
     ]
-    rows = rows.select(*(name for _, name, _ in keys), SOURCE_ROW)
+    if len(keys) < len(terms.keys):
+        rows = rows.select(*(name for _, name, _ in keys), SOURCE_ROW)
     is_small = source.size_bytes <= _TASK_BYTES
     if is_small:
         rows = rows.coalesce(1)

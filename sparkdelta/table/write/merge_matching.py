@@ -257,7 +257,7 @@ class _Matching:
         }
         columns = [name for name in table.schema.names if name in used]
         rows = scan.reading(columns).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
-        rows = positioned(rows, table).select(*map(quoted, columns), FILE, POSITION)
+        rows = positioned(rows, table, columns)
         return with_target_names(rows, columns, target_names(table.schema, self.names))
 
     def _conditions(self, rows: str) -> dict[int, str | Column | None]:

@@ -257,7 +257,8 @@ class MergedRows:
             found = deleted_rows(
                 writer.snapshot, touched.deleted, touched.num_files, *columns, scan=scan
             )
-        rows = positioned(found, writer.snapshot.configuration)
+        kept = [*schema.names, *(column.value for column in row_ids)]
+        rows = positioned(found, writer.snapshot.configuration, kept)
         if row_ids:
             # The rows keep their ids; null stands for the version of the commit.
             rows = writer.with_file_columns(rows)
