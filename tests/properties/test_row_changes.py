@@ -1,4 +1,4 @@
-"""Random histories of DELETE and UPDATE: tables and lists have the same rows in every version.
+"""Random histories of DELETE, UPDATE and MERGE: a table has the rows of a list in every version.
 
 References
 ----------
@@ -27,22 +27,20 @@ from sparkdelta import DeltaTable, read_changes, read_delta, verify, write_delta
 from tests.support.row_model import (
     COLUMNS,
     Change,
-    Delete,
-    Operation,
     Row,
-    Update,
+    Statement,
     all_conditions,
     all_values,
     applied,
-    condition,
     rows_of,
-    update,
+    statements,
 )
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")
 EXAMPLES = {"dev": 1, "ci": 4, "nightly": 50}[PROFILE]
-HISTORIES = {"dev": 20, "ci": 40, "nightly": 40}[PROFILE]
-STEPS = {"dev": 2, "ci": 3, "nightly": 4}[PROFILE]
+HISTORIES = 100
+STEPS = {"dev": 3, "ci": 3, "nightly": 4}[PROFILE]
+KINDS = ["DELETE", "UPDATE", "MERGE"]
 ROWS = 8
 ON = {
     "vectors": "delta.enableDeletionVectors",
@@ -81,13 +79,11 @@ def test_tables_change_as_lists_do(
         )
         versions = [_all(histories)]
         all_changes = [Counter(Change("insert", row) for row in versions[0])]
-        kinds = ["update", "delete", *random.choices(["update", "delete"], k=2)]
-        for kind in kinds[:STEPS]:
-            operations = [
-                Delete(condition(random)) if kind == "delete" else update(random) for _ in histories
-            ]
-            histories, changes = _applied(operations, histories)
-            _change(spark, path, operations, changes)
+        kinds = [*random.sample(KINDS, len(KINDS)), random.choice(KINDS)]
+        for step, kind in enumerate(kinds[:STEPS], start=1):
+            all_statements = statements(random, kind, histories, first_key=100 * step)
+            histories, changes = _applied(all_statements, histories)
+            _change(spark, path, kind, all_statements, changes)
             if changes:
                 versions.append(_all(histories))
                 all_changes.append(Counter(changes))
@@ -108,27 +104,62 @@ def _all(histories: list[list[Row]]) -> list[Row]:
 
 
 def _applied(
-    operations: list[Operation], histories: list[list[Row]]
+    all_statements: list[Statement], histories: list[list[Row]]
 ) -> tuple[list[list[Row]], list[Change]]:
-    done = [applied(*one) for one in zip(operations, histories, strict=True)]
+    done = [applied(*one) for one in zip(all_statements, histories, strict=True)]
     return [rows for rows, _ in done], [change for _, changes in done for change in changes]
 
 
 def _change(
-    spark: SparkSession, path: str, operations: list[Operation], changes: list[Change]
+    spark: SparkSession,
+    path: str,
+    kind: str,
+    all_statements: list[Statement],
+    changes: list[Change],
 ) -> None:
-    table, where = DeltaTable.forPath(spark, path), all_conditions(operations)
-    updates = [operation for operation in operations if isinstance(operation, Update)]
-    if updates:
-        assert table.update(where, all_values(updates)).num_updated_rows == len(changes) // 2
+    """Carry out the statements of all histories by one, which tells how many rows it changed."""
+    table = DeltaTable.forPath(spark, path)
+    num = Counter(change.kind for change in changes)
+    if kind == "MERGE":
+        counts = [num["update_postimage"], num["delete"], num["insert"]]
+        assert _merge(spark, table, all_statements) == (sum(counts), *counts)
+        return
+    clauses = [statement.clauses[0] for statement in all_statements]
+    where = all_conditions([clause.condition for clause in clauses], "")
+    if kind == "UPDATE":
+        assert table.update(where, all_values(clauses)).num_updated_rows == num["update_postimage"]
     else:
-        assert table.delete(where).num_deleted_rows == len(changes)
+        assert table.delete(where).num_deleted_rows == num["delete"]
+
+
+def _merge(
+    spark: SparkSession, table: DeltaTable, all_statements: list[Statement]
+) -> tuple[int, ...]:
+    """The numbers of affected, updated, deleted and inserted rows."""
+    rows = [(*each.row, each.match) for statement in all_statements for each in statement.source]
+    source = spark.createDataFrame(rows, f"{COLUMNS}, match INT")
+    on = f"t.history = s.history AND t.{all_statements[0].column} = s.match"
+    condition = all_conditions([statement.condition for statement in all_statements], "t.")
+    on += f" AND ({condition})" if condition else ""
+    builder = table.alias("t").merge(source.alias("s"), on)
+    for clauses in zip(*(statement.clauses for statement in all_statements), strict=True):
+        kind, action, prefix = clauses[0].rows, clauses[0].action, clauses[0].prefix
+        condition = all_conditions([clause.condition for clause in clauses], prefix)
+        values = all_values(clauses)
+        arguments: dict[str, Any] = {"condition": condition}
+        if action == "Update":
+            arguments["set"] = values
+        if action == "Insert":
+            arguments["values"] = {"history": "s.history", "key": "s.key", **values}
+        builder = getattr(builder, f"when{kind}{action}")(**arguments)
+    (counts,) = builder.execute().collect()
+    return tuple(counts)
 
 
 def _assert_versions(
     spark: SparkSession, path: str, versions: list[list[Row]], *, has_row_ids: bool
 ) -> None:
-    """Each version has its rows, and a row keeps its id in all of them."""
+    """Each version has its rows; a row keeps its id in all of them, and no other ever has it."""
     ids: dict[tuple[int, int], int] = {}
     columns = [*Row._fields, *(["_metadata.row_id"] if has_row_ids else [])]
     for version, wanted in enumerate(versions):
@@ -136,8 +167,8 @@ def _assert_versions(
         assert sorted((Row(*row[:5]) for row in found), key=repr) == wanted, version
         if has_row_ids:
             mine = {(row["history"], row["key"]): row[5] for row in found}
-            assert len({*mine.values()}) == len(found)
             assert all(ids.setdefault(key, number) == number for key, number in mine.items())
+            assert len({*ids.values()}) == len(ids)
 
 
 def _assert_changes(
@@ -180,7 +211,7 @@ def _changes(path: str, file: dict[str, Any]) -> list[Change]:
     return [
         Change(
             row.pop("_change_type"),
-            Row(**{**row, **({"part": int(part["part"])} if part else {})}),
+            Row(**{**row, **{name: value and int(value) for name, value in part.items()}}),
         )
         for row in rows
     ]
