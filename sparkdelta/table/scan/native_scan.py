@@ -203,12 +203,12 @@ class NativeScan:
                 rows = self._without_deleted(rows, known, of_files)
             else:
                 rows = join_files(rows, of_files.drop(_ENTRY), has_bitmaps=False)
-        elif _are_names_of(columns[: len(columns) - len(of_scan)], stored.values()):
-            if self.request.condition is None and not of_scan:
-                return rows
-            columns = ["*", *of_scan]  # each name takes a few calls of the JVM
         elif of_scan:
             rows = rows.select("*", *of_scan)
+        elif _are_names_of(columns, stored.values()):
+            if self.request.condition is None:
+                return rows
+            columns = ["*"]  # each name takes a few calls of the JVM
         return self._matching(rows, columns, has_vectors=has_vectors)
 
     def _matching(
