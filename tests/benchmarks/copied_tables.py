@@ -42,6 +42,12 @@ class Bench:
     def spark(self) -> SparkSession:
         return self.stopwatch.spark
 
+    def copy(self, table: Path) -> Path:
+        """A copy whose files are links."""
+        copy = self.scratch / f"copy-{uuid4()}"
+        shutil.copytree(table, copy, copy_function=linked)
+        return copy
+
     def compare(
         self,
         name: str,
@@ -72,8 +78,7 @@ class Bench:
         for _ in range(warm + counted):
             found = []
             for run, seconds in times.items():
-                copy = self.scratch / f"copy-{uuid4()}"
-                shutil.copytree(table, copy, copy_function=linked)
+                copy = self.copy(table)
                 start = time.perf_counter()
                 run(str(copy))
                 seconds.append(time.perf_counter() - start)

@@ -1,4 +1,4 @@
-"""What row changes cost beside their time: later reads, and memory."""
+"""Benchmarks of reads after row changes, and of the memory that row changes take."""
 
 from __future__ import annotations
 

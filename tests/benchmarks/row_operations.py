@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import DeltaTable, write_delta
-from tests.benchmarks.copied_tables import Sizes
+from tests.benchmarks.copied_tables import Bench
 from tests.benchmarks.data import STORED
-from tests.benchmarks.measurement import Stopwatch, Target, at_most
-from tests.benchmarks.parts import linked
+from tests.benchmarks.measurement import Target, at_most
 
 RIVAL_MEMORY = "2g"
 """The heap of delta-spark."""
 
 STATEMENT = f"{__name__}:run_statement"
-"""What delta-spark's worker runs for an operation."""
+"""The name of `run_statement`, for delta-spark's worker."""
 
 _LEAST_FILES = 50
 
@@ -36,7 +33,7 @@ class Change:
     source
         A query for the source of MERGE.
     with_vectors, with_rewrite
-        What to reach on a table with deletion vectors, and without.
+        The targets on a table with deletion vectors, and on one without.
     """
 
     name: str
@@ -57,16 +54,8 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class RowBench:
-    """The suite: its stopwatch, its directory for tables, and its sizes."""
-
-    stopwatch: Stopwatch
-    scratch: Path
-    scale: Sizes
-
-    @property
-    def spark(self) -> SparkSession:
-        return self.stopwatch.spark
+class RowBench(Bench):
+    """The suite of row changes, and its tables."""
 
     @property
     def num_rows(self) -> int:
@@ -87,12 +76,6 @@ class RowBench:
                 properties={"delta.enableDeletionVectors": str(has_vectors).lower()},
             )
         return path
-
-    def copy(self, table: Path) -> Path:
-        """A copy whose files are links."""
-        copy = self.scratch / f"copy-{uuid4()}"
-        shutil.copytree(table, copy, copy_function=linked)
-        return copy
 
 
 def row_operations(bench: RowBench) -> list[Change]:

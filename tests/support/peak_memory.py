@@ -43,7 +43,7 @@ def peak_memory() -> Iterator[Counter[str]]:
 
 
 def _resident() -> Counter[str]:
-    """What each role's processes had at most; a page that several share counts for each."""
+    """The peak resident memory of each role; pages that processes share count for each."""
     this: list[tuple[int, str, int]] = []
     children: defaultdict[int, list[tuple[int, str, int]]] = defaultdict(list)
     for file in Path("/proc").glob("[0-9]*/status"):

@@ -60,7 +60,7 @@ class Expression:
 
 @dataclass(frozen=True)
 class Clause:
-    """What happens to rows for which a condition is true, and not null.
+    """A clause of a MERGE, for rows for which a condition is true, and not null.
 
     `rows` and `action` are parts of the name of a method, as `whenMatchedUpdate`. `prefix` stands
     before the columns of a row that the clause is about.
@@ -177,7 +177,7 @@ def all_values(clauses: Sequence[Clause]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What the clauses of all histories have in common."""
+    """The parts of a clause that are the same for all histories."""
 
     rows: str
     action: str

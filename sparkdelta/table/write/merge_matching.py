@@ -204,8 +204,7 @@ class _Matching:
             scan_alone = self.snapshot.candidates(acting_alone).with_known_files()
             unmatched = self.stage.stage_rows(self._unmatched(scan_alone, pairs.rows), "unmatched")
         inserts = bool(self._conditions(NOT_MATCHED))
-        all_match = pairs.known is not None and pairs.num_source_rows == keys.num_rows
-        if inserts and not all_match:
+        if inserts and (pairs.known is None or pairs.num_source_rows < keys.num_rows):
             alone = self.source.rows.join(pairs.rows.select(SOURCE_ROW), SOURCE_ROW, "left_anti")
             new = alone.select("*", self._clause(NOT_MATCHED)).filter(_ACTS)
         counts = self._row_counts(pairs, unmatched, new, keys.num_rows)
