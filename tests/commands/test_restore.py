@@ -35,8 +35,10 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.table.commit import transaction
 from sparkdelta.table.commit.transaction import Transaction
+from sparkdelta.table.write.restored_table import differing_files
 from sparkdelta.tables import IdentityGenerator
 from tests.support.settings import HOSTILE, settings
+from tests.support.spark_jobs import plan
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 ROW_IDS = {"delta.enableRowTracking": "true"}
@@ -245,3 +247,37 @@ def test_changes_and_large_commits(
     found = sorted((row["id"], row["_change_type"]) for row in changes.collect())
     assert found == [(n, "insert") for n in range(1, 30, 4)]
     assert verify(spark, table_path).is_clean
+
+
+def test_only_files_of_the_commits_between_are_compared(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The performance contract: each version is read once, and not all its files are shuffled."""
+    create(spark, table_path, VECTORS)
+    write_checkpoint(spark, table_path)
+    DeltaTable.forPath(spark, table_path).delete("id = 1")
+    now, then = load_snapshot(spark, table_path), load_snapshot(spark, table_path, version=0)
+    with settings(spark, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
+        nodes = plan(differing_files(now, then))
+    read = [node for node in nodes if node.text.startswith("FileScan parquet")]
+    assert len(read) == 2
+    for node in read:
+        below_join = node.above[: node.above.index("BroadcastHashJoin")]
+        assert "Exchange" not in below_join
+
+
+@pytest.mark.full
+def test_a_log_without_the_commits_between(spark: SparkSession, table_path: str) -> None:
+    """PROTOCOL.md#delta-log-entries: a checkpoint stands for the commits before it."""
+    create(spark, table_path, VECTORS)
+    write_checkpoint(spark, table_path)
+    rows = stored(spark, table_path)
+    table = DeltaTable.forPath(spark, table_path)
+    for where in ("id = 1", "id < 20"):
+        table.delete(where)
+    write_checkpoint(spark, table_path)
+    table.delete("id = 22")
+    (Path(table_path) / "_delta_log" / f"{1:020}.json").unlink()
+    (metrics,) = table.restoreToVersion(0).collect()
+    assert (metrics.num_restored_files, metrics.num_removed_files) == (3, 1)
+    assert stored(spark, table_path) == rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
@@ -22,6 +23,7 @@ from sparkdelta.frames.log.reconciliation import (
     surviving_removes,
 )
 from sparkdelta.frames.log.statistics import conformed, parsed_statistics
+from sparkdelta.frames.skipping.chosen_paths import ChosenPaths
 from sparkdelta.frames.skipping.data_skipping import (
     NOTHING_STORED,
     DataSkipping,
@@ -38,6 +40,8 @@ from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.checkpoint_reader import CheckpointReader
 from sparkdelta.table.log.known_adds import KnownAdds
 from sparkdelta.table.log.log_reader import LogReader
+
+Skipping: TypeAlias = DataSkipping | FileMarks | ChosenPaths
 
 NUM_RECORDS = "numRecords"
 _FROM_CHECKPOINT = -1
@@ -91,9 +95,7 @@ class TableState:
         stored = 0 if checkpoint is None else checkpoint.size_bytes // _LEAST_BYTES_PER_FILE
         return int(lines.num_rows) + stored <= bound
 
-    def scan_files(
-        self, *fields: str, skipping: DataSkipping | FileMarks | None = None
-    ) -> DataFrame:
+    def scan_files(self, *fields: str, skipping: Skipping | None = None) -> DataFrame:
         """The named fields of the live add actions, as in the log, and NUM_RECORDS.
 
         Parameters
@@ -107,7 +109,9 @@ class TableState:
         adds = self._live_adds(skipping, without_job=skipping is None)
         return adds.selectExpr(*fields, f"{self._num_records(adds)} AS {NUM_RECORDS}")
 
-    def adds(self, *, with_json: bool = True, skipping: DataSkipping | None = None) -> DataFrame:
+    def adds(
+        self, *, with_json: bool = True, skipping: DataSkipping | ChosenPaths | None = None
+    ) -> DataFrame:
         """The live adds with typed partition values and statistics.
 
         Parameters
@@ -214,7 +218,7 @@ class TableState:
         return self._live_adds()
 
     def _live_adds(
-        self, skipping: DataSkipping | FileMarks | None = None, *, without_job: bool = False
+        self, skipping: Skipping | None = None, *, without_job: bool = False
     ) -> DataFrame:
         """As `_all_adds`, but for those that are left out.
 
@@ -248,9 +252,7 @@ class TableState:
         rows = commits.actions("add", "remove", without_job=without_job)
         return rows.filter("add.path IS NOT NULL").select("add.*")
 
-    def _adds_since_cached(
-        self, cached: CachedAdds, skipping: DataSkipping | FileMarks | None
-    ) -> DataFrame:
+    def _adds_since_cached(self, cached: CachedAdds, skipping: Skipping | None) -> DataFrame:
         adds = _kept(cached.adds, skipping, self._stored_in_cache())
         if cached.version == self.log.segment.version:
             return adds
@@ -345,7 +347,5 @@ def _add_field(
     return StructField("add", StructType([*fields, *typed]))
 
 
-def _kept(
-    adds: DataFrame, skipping: DataSkipping | FileMarks | None, stored: StoredFacts
-) -> DataFrame:
+def _kept(adds: DataFrame, skipping: Skipping | None, stored: StoredFacts) -> DataFrame:
     return adds if skipping is None else skipping.keep(adds, stored)

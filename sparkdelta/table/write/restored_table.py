@@ -10,11 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_rows
+from sparkdelta.exceptions import VersionsNotContiguousError
 from sparkdelta.frames.commit.commit_lines import add_fields
 from sparkdelta.frames.log.file_keys import canonical_path, deletion_vector_id
+from sparkdelta.frames.skipping.chosen_paths import ChosenPaths
 from sparkdelta.protocol.actions import DomainMetadata
+from sparkdelta.protocol.log_segment import commits_between
 from sparkdelta.protocol.protocol_upgrades import upgraded_protocol
 from sparkdelta.protocol.row_ids import ROW_TRACKING_DOMAIN, high_water_mark
 from sparkdelta.protocol.table_features import supported_features
@@ -28,9 +32,11 @@ from sparkdelta.schema.column_ids import MAX_COLUMN_ID
 from sparkdelta.schema.row_rules import with_marks
 from sparkdelta.schema.table_schema import parse_table_schema
 from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.identity_columns import identity_marks
-from sparkdelta.table.write.rewriting import remove_actions
+from sparkdelta.table.write.rewriting import remove_fields
 from sparkdelta.table.write.row_id_marks import row_id_mark
 from sparkdelta.table.write.table_change import TableChange
 
@@ -38,7 +44,7 @@ MAX_DOMAINS = 10_000
 """The most metadata domains of a table that the driver compares."""
 
 _PATH, _VECTOR = "sparkdelta:path", "sparkdelta:vector"
-_IS_LIVE, _ROW_ID = "sparkdelta:live", "sparkdelta:rowId"
+_KEYS = (f"`{_PATH}`", f"`{_VECTOR}`")
 _OF_THE_LOG = (
     ENABLE_IN_COMMIT_TIMESTAMPS,
     IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
@@ -86,6 +92,11 @@ def differing_files(now: Snapshot, then: Snapshot) -> DataFrame:
     A file with another deletion vector is both removed and added. One that got other row ids since,
     or lost them, as row tracking was dropped, gets those of then, without `dataChange`.
 
+    Parameters
+    ----------
+    now, then
+        In one session.
+
     Returns
     -------
     DataFrame
@@ -95,29 +106,46 @@ def differing_files(now: Snapshot, then: Snapshot) -> DataFrame:
     ----------
     PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#row-ids
     """
-    of_now, of_then = (_keyed(snapshot) for snapshot in (now, then))
-    keys = [_PATH, _VECTOR]
-    is_new = f"`{_IS_LIVE}` IS NULL"
+    between = _files_between(then, now)
+    of_then, of_now = _keyed(then, between), _keyed(now, between)
+    add = add_fields(then.configuration.statistics, dataChange="TRUE")
+    both = of_then.selectExpr(*_KEYS, f"{add} AS add").join(
+        of_now.selectExpr(*_KEYS, f"{remove_fields()} AS remove"), [_PATH, _VECTOR], "full"
+    )
     # An id that a file without one has got since is unique, unless ids began anew in between.
     has_other_ids = (
-        f"NOT baseRowId <=> `{_ROW_ID}` "
-        f"AND (baseRowId IS NOT NULL OR `{_ROW_ID}` <= {row_id_mark(then)}L)"
+        "NOT add.baseRowId <=> remove.baseRowId AND "
+        f"(add.baseRowId IS NOT NULL OR remove.baseRowId <= {row_id_mark(then)}L)"
     )
-    live = of_now.selectExpr(
-        *(f"`{key}`" for key in keys), f"baseRowId AS `{_ROW_ID}`", f"TRUE AS `{_IS_LIVE}`"
-    )
-    restored = of_then.join(live, keys, "left").filter(f"{is_new} OR ({has_other_ids})")
-    removed = of_now.join(of_then.select(keys), keys, "left_anti")
-    adds = add_fields(then.configuration.statistics, dataChange=is_new)
-    return restored.selectExpr(f"{adds} AS add").unionByName(
-        remove_actions(removed), allowMissingColumns=True
+    return both.filter(f"add IS NULL OR remove IS NULL OR {has_other_ids}").select(
+        F.col("add").withField("dataChange", F.expr("remove IS NULL")).alias("add"),
+        F.expr("CASE WHEN add IS NULL THEN remove END AS remove"),
     )
 
 
-def _keyed(snapshot: Snapshot) -> DataFrame:
+def _files_between(then: Snapshot, now: Snapshot) -> ChosenPaths | None:
+    """The files in which two versions can differ; None if the log no longer has the commits between
+    them.
+
+    With these, each version is read once, and nothing is shuffled but what differs.
+    """
+    log = now.log
+    try:
+        commits = commits_between(
+            list_log_files(log.store), then.version + 1, now.version, path=now.path
+        )
+    except VersionsNotContiguousError:
+        return None
+    between = CommitRange.read(log.reader, commits)
+    paths = between.changes("add", "remove").selectExpr("coalesce(add.path, remove.path) AS path")
+    return ChosenPaths(paths, now.path, is_broadcast=between.broadcasts_keys)
+
+
+def _keyed(snapshot: Snapshot, chosen: ChosenPaths | None) -> DataFrame:
     path = canonical_path("path", table_root=snapshot.path)
     vector = deletion_vector_id("deletionVector")
-    return snapshot.add_files().selectExpr("*", f"{path} AS `{_PATH}`", f"{vector} AS `{_VECTOR}`")
+    adds = snapshot.state.adds(skipping=chosen)
+    return adds.selectExpr("*", f"{path} AS `{_PATH}`", f"{vector} AS `{_VECTOR}`")
 
 
 def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:

@@ -336,6 +336,20 @@ def remove_actions(
     ----------
     adds
         The columns of `Snapshot.add_files`.
+    num_records, data_change
+        See `remove_fields`.
+    """
+    fields = remove_fields(num_records=num_records, data_change=data_change)
+    return adds.selectExpr(f"{fields} AS remove")
+
+
+def remove_fields(
+    *, num_records: str = f"{STATS_PARSED}.{NUM_RECORDS}", data_change: bool = True
+) -> str:
+    """Return SQL (STRUCT) for the action that removes a live file.
+
+    Parameters
+    ----------
     num_records
         SQL of the rows of each file, deleted ones included; by default, those of `stats_parsed`.
 
@@ -356,4 +370,4 @@ def remove_actions(
         "defaultRowCommitVersion",
         f"CASE WHEN {has_stats} THEN to_json(struct({num_records} AS {NUM_RECORDS})) END AS stats",
     )
-    return adds.selectExpr(f"struct({', '.join(fields)}) AS remove")
+    return f"struct({', '.join(fields)})"
