@@ -19,6 +19,7 @@ from sparkdelta.table.checkpoint import writing as checkpointer
 from sparkdelta.table.checkpoint.options import CheckpointOptions
 from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
 from sparkdelta.table.log.checkpoint_reader import CheckpointReader
+from sparkdelta.table.write.rewriting import files_of_partitions
 from tests.support.log_writer import (
     Action,
     json_lines,
@@ -75,6 +76,24 @@ def commits(*written: Sequence[Action]) -> State:
 def files_of(snapshot: Snapshot) -> Any:
     state = replayed(snapshot)
     return state["adds"], state["removes"]
+
+
+def test_a_partition_is_looked_for_in_its_sidecars(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#sidecar-files: tags tell which ones cannot hold files of a partition, as OPTIMIZE
+    and others choose them.
+    """
+    start(table)
+    write(spark, table)
+    adds = files_of_partitions(load_snapshot(spark, str(table)), f"day = DATE'{DAYS[1]}'")
+    assert sorted(row["path"] for row in adds.collect()) == ["f5", "f6", "f7", "f8", "f9"]
+    wanted = {
+        name
+        for name, tags in sidecars(spark, table).items()
+        if DAYS[1] in tags["sparkdelta.partitionValues"]
+    }
+    read = {file.rpartition("/")[2] for file in adds.inputFiles()}
+    assert len(wanted) == 1
+    assert {name for name in read if name.endswith(".parquet")} == wanted
 
 
 def test_only_touched_sidecars_are_rewritten(

@@ -142,10 +142,11 @@ def files_of_partitions(
     names
         Of the table's rows in the condition.
     """
+    files = snapshot.scan(where).under(names).files(with_json=True)  # does not read all sidecars
     # The condition as it was written, on the typed values, in columns of their own.
     columns = sorted(snapshot.configuration.partition_columns)
     values = [F.col("partitionValues_parsed")[name].alias(name) for name in columns]
-    adds = snapshot.add_files().select(*values, F.struct("*").alias(_ADD))
+    adds = files.select(*values, F.struct("*").alias(_ADD))
     return names.given_to(adds).filter(where).select(f"{quoted(_ADD)}.*")
 
 
