@@ -11,38 +11,56 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.workers.files import WorkerFiles
 
-DELETIONS = StructType(
-    [
-        StructField("path", StringType()),
-        StructField("isDir", BooleanType()),
-        StructField("length", LongType()),
-        StructField("problem", StringType()),
-    ]
-)
-"""What was deleted, and what could not be and why; without what was gone or behind a symbolic link,
-and without directories that are no longer empty.
-"""
-
-_ARROW = pa.schema(
-    [
-        ("path", pa.string()),
-        ("isDir", pa.bool_()),
-        ("length", pa.int64()),
-        ("problem", pa.string()),
-    ]
-)
 _THREADS = 16
 _STEP = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """The totals of a deletion.
+
+    Attributes
+    ----------
+    num_files, num_bytes, num_directories
+        Without what was gone or behind a symbolic link, and without directories that are no longer
+        empty.
+    num_problems
+        The number of files that could not be deleted; `problem` is the error of one of them.
+    """
+
+    num_files: int = 0
+    num_bytes: int = 0
+    num_directories: int = 0
+    num_problems: int = 0
+    problem: str | None = None
+
+    def __add__(self, other: Deleted) -> Deleted:
+        return Deleted(
+            num_files=self.num_files + other.num_files,
+            num_bytes=self.num_bytes + other.num_bytes,
+            num_directories=self.num_directories + other.num_directories,
+            num_problems=self.num_problems + other.num_problems,
+            problem=self.problem or other.problem,
+        )
+
+
+_NUMBERS = [field.name for field in fields(Deleted) if field.name != "problem"]
+DELETED = StructType(
+    [*(StructField(name, LongType()) for name in _NUMBERS), StructField("problem", StringType())]
+)
+"""The columns of `Deleted`."""
+
+_ARROW = pa.schema([*((name, pa.int64()) for name in _NUMBERS), ("problem", pa.string())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,36 +83,36 @@ class FileDeleter:
 
     def delete(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Delete what batches with the columns `path` (relative to the root), `isDir` and `length`
-        name, and yield `DELETIONS`.
+        name, and yield a row of `DELETED` for each batch.
         """
         start, count = time.monotonic(), 0
         is_inside = lru_cache(1000)(self._is_inside)
 
-        def outcome(row: tuple[str, bool, int | None]) -> tuple[object, ...] | None:
+        def outcome(row: tuple[str, bool, int | None]) -> Deleted | None:
             path, is_directory, length = row
-            problem = None
             try:
                 if not is_inside(path.rpartition("/")[0]) or not self.files.delete(
                     f"{self.root}/{path}", is_directory=is_directory
                 ):
                     return None
             except OSError as error:
-                problem = error.strerror or str(error)
-            return path, is_directory, length, problem
+                return Deleted(num_problems=1, problem=f"{path}: {error.strerror or error}")
+            if is_directory:
+                return Deleted(num_directories=1)
+            return Deleted(num_files=1, num_bytes=length or 0)
 
         is_local = self.root.startswith("file:")  # threads would wait for each other
         with ThreadPoolExecutor(1 if is_local else _THREADS) as threads:
             run = map if is_local else threads.map
             for batch in batches:
+                total = Deleted()
                 for begin in range(0, batch.num_rows, _STEP):
                     rows = zip(*batch[begin : begin + _STEP].to_pydict().values(), strict=True)
-                    done = [one for one in run(outcome, rows) if one is not None]
-                    yield pa.RecordBatch.from_pylist(
-                        [dict(zip(_ARROW.names, one, strict=True)) for one in done], schema=_ARROW
-                    )
+                    total = sum(filter(None, run(outcome, rows)), total)
                     count += _STEP
                     if self.per_second is not None:
                         time.sleep(max(0, start + count / self.per_second - time.monotonic()))
+                yield pa.RecordBatch.from_pylist([asdict(total)], schema=_ARROW)
 
     def _is_inside(self, directory: str) -> bool:
         """Return True if a directory is the one of this name below the root: no symbolic link
@@ -120,6 +138,6 @@ def deleted_files(files: DataFrame, deleter: FileDeleter) -> DataFrame:
     Returns
     -------
     DataFrame
-        The columns of `DELETIONS`.
+        Rows of `DELETED`, one or more for each partition.
     """
-    return files.select("path", "isDir", "length").mapInArrow(deleter.delete, DELETIONS)
+    return files.select("path", "isDir", "length").mapInArrow(deleter.delete, DELETED)

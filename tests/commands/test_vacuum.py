@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import pytest
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import (
     DeltaTable,
@@ -40,12 +40,14 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.log_files import data_directory
 from sparkdelta.table.commit import transaction
 from sparkdelta.table.maintenance import directory_listing, file_deletion, unneeded_files
+from sparkdelta.table.staging import Staging
 from sparkdelta.workers.files import WorkerFiles
 from tests.support.crashing_store import dying_writer
 from tests.support.drawn import drawn
 from tests.support.log_writer import write_commit
 from tests.support.memory_log import Crash
 from tests.support.settings import HOSTILE, settings
+from tests.support.spark_jobs import shuffled_columns
 from tests.support.table_builder import (
     add,
     create,
@@ -291,6 +293,69 @@ def test_lite(spark: SparkSession, tmp_path: Path) -> None:
     vacuum(spark, str(table), **AN_HOUR)
     assert {"orphan", "1.parquet"}.isdisjoint(below(table))
     assert info(table)["latestCommitVersionOutsideOfRetentionWindow"] >= 10
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("group", [None, pytest.param("plans", marks=pytest.mark.slow)])
+def test_lite_of_random_files(spark: SparkSession, tmp_path: Path, group: str | None) -> None:
+    """Exactly the removed files go that the table does not have under another spelling.
+
+    PROTOCOL.md#add-file-and-remove-file: paths are URIs, relative or absolute.
+    """
+    table, other = tmp_path / "my table", tmp_path / "other"
+    (tmp_path / "link").symlink_to(table)
+    removes, adds, expected = [], [], set()
+    for number, (directories, name, reference, _) in enumerate(drawn(FILES, 300)):
+        path = "/".join([*directories, f"{name}.{number}"])
+        put(table, path)
+        uri = quote(path, safe="/=")
+        starts = {
+            "live": "",
+            "absolute": f"{quote(str(table))}/",
+            "uri": f"file://{quote(str(table))}/",
+            "linked": f"file:{tmp_path}/link/",
+            "slashes": ".//",
+            "elsewhere": f"{other}/",
+        }
+        if reference in starts:
+            adds.append(add(f"{starts[reference]}{uri}"))
+        if reference != "":
+            moment = YOUNG if reference == "tombstone" else OLD
+            removes.append(remove(uri, size=1, deletionTimestamp=ms(moment)))
+        is_log = directories[:1] == ["_delta_log"]
+        if reference not in ("expired", "elsewhere", "inner") and not is_log:
+            expected.add(path)
+    before = below(table)
+    fields = (field(name, "string") for name in ("id", "_p", "p"))
+    commit(table, 0, protocol(), metadata(*fields, partitioned_by=["_p", "p"]), *removes)
+    commit(table, 1, *adds)
+    write_checkpoint(spark, str(table))
+    with settings(spark, HOSTILE[group] if group else {}):
+        result = vacuum(spark, str(table), mode="lite", **AN_HOUR)
+    assert below(table) == expected
+    assert result.deleted.count == len(before - expected) > 0
+    assert "live" in result.kept
+
+
+@pytest.mark.full
+def test_lite_passes_other_files_over(spark: SparkSession, tmp_path: Path) -> None:
+    """The performance contract: files that no commit removed are neither staged nor shuffled."""
+    table = tmp_path / "table"
+    lite_table(table)
+    write_checkpoint(spark, str(table), version=0)
+    commit(table, 4, add("2.parquet"))
+    written = {}
+    write = Staging.write_parquet
+
+    def counted(stage: Staging, rows: DataFrame, part: str, options: Any) -> Any:
+        written[part] = rows.count()
+        if part == "needed":
+            assert not shuffled_columns(rows)
+        return write(stage, rows, part, options)
+
+    with patch.object(Staging, "write_parquet", counted):
+        vacuum(spark, str(table), mode="lite", **AN_HOUR)
+    assert written == {"entries": 4, "needed": 1, "outcomes": 4}
 
 
 @pytest.mark.full

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -25,32 +23,13 @@ from sparkdelta.protocol.file_paths import scheme_and_authority
 from sparkdelta.storage.object_log import OBJECT_SCHEMES
 from sparkdelta.table.maintenance.unneeded_files import is_near_workers
 from sparkdelta.table.snapshot import Snapshot
-from sparkdelta.workers.file_deletion import FileDeleter, deleted_files
+from sparkdelta.workers.file_deletion import Deleted, FileDeleter, deleted_files
 
 MAX_DRIVER_PATHS = 100_000
 """The most paths that the driver holds at a time while it deletes files."""
 
 _BULK = 1000
 _FILES_PER_TASK = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deleted:
-    """The totals of a deletion.
-
-    Attributes
-    ----------
-    num_files, num_bytes, num_directories
-        Without those that were gone.
-    num_problems
-        The number of files that could not be deleted; `problem` is the error of one of them.
-    """
-
-    num_files: int = 0
-    num_bytes: int = 0
-    num_directories: int = 0
-    num_problems: int = 0
-    problem: str | None = None
 
 
 def delete_files(
@@ -91,22 +70,12 @@ def _deleted_by_workers(
     )
     with worker_python(spark):
         done = deleted_files(files.repartition(tasks), deleter)
-    is_file = "problem IS NULL AND NOT isDir"
+    numbers = (name for name in done.columns if name != "problem")
     totals = done.selectExpr(
-        f"count_if({is_file}) AS files",
-        f"coalesce(sum(length) FILTER (WHERE {is_file}), 0) AS bytes",
-        "count_if(problem IS NULL AND isDir) AS directories",
-        "count(problem) AS problems",
-        "min(concat(path, ': ', problem)) AS problem",
+        *(f"coalesce(sum({name}), 0) AS {name}" for name in numbers), "min(problem) AS problem"
     )
     [row] = read_rows(totals, what="totals of deleted files", bound=1)
-    return Deleted(
-        num_files=row["files"],
-        num_bytes=row["bytes"],
-        num_directories=row["directories"],
-        num_problems=row["problems"],
-        problem=row["problem"],
-    )
+    return Deleted(**row.asDict())
 
 
 def _deleted_by_driver(
@@ -121,7 +90,7 @@ def _deleted_by_driver(
             files.filter(page == number), what="files to delete", bound=MAX_DRIVER_PATHS
         )
         for some in rows.to_batches(max_chunksize=_BULK):
-            done = reduce(_sum, _deleted_batch(some, delete), done)
+            done = sum(_deleted_batch(some, delete), done)
             tried += some.num_rows
             if per_second is not None:
                 time.sleep(max(0, start + tried / per_second - time.monotonic()))
@@ -153,13 +122,3 @@ def _attempt(path: str, delete: Callable[[Sequence[str]], None]) -> Deleted | No
     except StorageError as error:
         return Deleted(num_problems=1, problem=f"{path}: {error.message}")
     return None
-
-
-def _sum(one: Deleted, other: Deleted) -> Deleted:
-    return Deleted(
-        num_files=one.num_files + other.num_files,
-        num_bytes=one.num_bytes + other.num_bytes,
-        num_directories=one.num_directories + other.num_directories,
-        num_problems=one.num_problems + other.num_problems,
-        problem=one.problem or other.problem,
-    )

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.local_frames import empty_frame
@@ -40,6 +42,8 @@ from sparkdelta.table.staging import Staging
 from sparkdelta.workers.file_listing import FileLister
 from sparkdelta.workers.linked_files import linked_files
 
+_IS_CANDIDATE = "sparkdelta:candidate"
+_NEEDED = StructType([StructField(name, StringType()) for name in ("path", "reason")])
 _INVENTORY: dict[str, str] = {
     "path": "string",
     "length": "bigint",
@@ -56,6 +60,10 @@ class Candidates:
     ----------
     entries
         See `vacuum_outcomes.outcomes`.
+    is_empty
+        True if there are none, surely.
+    are_few
+        True if the table may have many times as many files.
     has_links
         True if there may be symbolic links, by which the log may name other files.
     missing_versions
@@ -64,6 +72,8 @@ class Candidates:
     """
 
     entries: DataFrame
+    is_empty: bool = False
+    are_few: bool = False
     has_links: bool = False
     missing_versions: tuple[Version, Version] | None = None
 
@@ -143,7 +153,8 @@ def from_log(
     log, root = snapshot.log, snapshot.path
     start = 0 if last is None else last + 1
     if end is None or start > end:
-        return Candidates(entries=removed_files(empty_frame(log.spark, REMOVE), table_root=root))
+        nothing = removed_files(empty_frame(log.spark, REMOVE), table_root=root)
+        return Candidates(entries=nothing, is_empty=True)
     files = list_log_files(log.store)
     earliest = readable_commits(files, path=root)[0].version
     kept = [file for file in files if file.kind is LogFileKind.COMMIT and file.version >= start]
@@ -160,7 +171,8 @@ def from_log(
     old = removes.filter(f"coalesce(deletionTimestamp, 0) < {before_ms}L")
     written = changes.filter("cdc.path IS NOT NULL").select("cdc.*")
     entries = removed_files(old, table_root=root).unionAll(change_files(written, table_root=root))
-    return Candidates(entries=entries, missing_versions=missing)
+    are_few = log.checkpoint is not None  # else the same commits tell all files
+    return Candidates(entries=entries, are_few=are_few, missing_versions=missing)
 
 
 def removed_since(snapshot: Snapshot, version: Version | None) -> DataFrame:
@@ -205,7 +217,11 @@ def decided(
     removes
         The tombstones of the retention period, perhaps with older ones.
     """
+    if candidates.is_empty:
+        needed = empty_frame(stage.spark, _NEEDED)
+        return outcomes(candidates.entries, needed, before_ms=before_ms)
     root = snapshot.path
+    is_local = root.startswith("file:")
     files = needed_files(
         snapshot.state.scan_files("path", "size", "deletionVector"),
         removes,
@@ -213,20 +229,27 @@ def decided(
     )
     path = relative_path("uri", table_root=root)
     files = files.selectExpr("uri", "reason", f"{path} AS path")
-    if root.startswith("file:"):  # read twice below: the log is replayed once
+    elsewhere = f"{is_absolute('uri')} AND path IS NULL"
+    entries = candidates.entries
+    if candidates.are_few:  # then the other files of the table are neither shuffled nor staged
+        stage.write_parquet(entries, "entries", {})
+        entries, _ = stage.read_parquet("entries", entries.schema)
+        marked = files.join(
+            entries.select("path", F.lit(True).alias(_IS_CANDIDATE)), "path", "left"
+        )
+        files = marked.filter(f"`{_IS_CANDIDATE}`" + f" OR {elsewhere}" * is_local)
+    if is_local:  # read twice below: the log is replayed once
         stage.write_parquet(files, "needed", {})
         files, _ = stage.read_parquet("needed", files.schema)
     needed = files.select("path", "reason").filter("path IS NOT NULL")
-    if root.startswith("file:"):
-        others = files
-        if not candidates.has_links:
-            others = files.filter(f"{is_absolute('uri')} AND path IS NULL")
+    if is_local:
+        others = files if candidates.has_links else files.filter(elsewhere)
         if candidates.has_links or read_rows(
             others.limit(1), what="file elsewhere that the log names", bound=1
         ):
             linked = _linked(others, stage, root)
             needed = needed.unionAll(linked.selectExpr("path", f"'{LIVE}' AS reason"))
-    frame = outcomes(candidates.entries, needed, before_ms=before_ms)
+    frame = outcomes(entries, needed, before_ms=before_ms)
     stage.write_parquet(frame, "outcomes", {})
     return stage.read_parquet("outcomes", frame.schema)[0]
 
