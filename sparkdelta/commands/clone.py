@@ -25,6 +25,7 @@ from sparkdelta.exceptions import (
     NonEmptyLocationError,
     TableAlreadyExistsError,
 )
+from sparkdelta.frames.log.file_references import is_absolute
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import Version
@@ -105,10 +106,17 @@ class CloneResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The file actions of a clone, and its metrics by their names in history."""
+    """The file actions of a clone, and its metrics by their names in history.
+
+    Attributes
+    ----------
+    num_distinct_adds
+        See `Transaction`.
+    """
 
     actions: DataFrame
     metrics: dict[str, int]
+    num_distinct_adds: int | None = None
 
 
 def clone(
@@ -139,6 +147,7 @@ def clone(
             ),
             staged=change.actions,
             file_actions=files.actions,
+            num_distinct_adds=files.num_distinct_adds,
             read=ReadSet() if before is None else ReadSet(whole_table=True),
         )
         done = transaction.commit()
@@ -188,14 +197,17 @@ def _files(
     options: CloneOptions,
 ) -> Iterator[_Files]:
     """The files of the clone; of use within the block."""
-    num_files, size = _totals(source)
+    num_files, size, num_absolute = _totals(source)
     metrics = {
         "sourceTableSize": size, "sourceNumOfFiles": num_files,
         "numRemovedFiles": 0, "numCopiedFiles": 0, "removedFilesSize": 0, "copiedFilesSize": 0,
     }  # fmt: skip
     with engine_of(spark).log_session() as session, jobs_of(source.path, source.version):
         if not options.deep:
-            yield _Files(shallow_files(source.in_session(session)), metrics)
+            # An absolute path may name a file that the source has by a relative one, too.
+            is_distinct = not num_absolute
+            actions = shallow_files(source.in_session(session))
+            yield _Files(actions, metrics, num_files if is_distinct else None)
             return
         with staging(session, store) as stage:
             target = None if before is None else before.in_session(session)
@@ -218,10 +230,15 @@ def _files(
                 yield _Files(copied.actions, metrics)
 
 
-def _totals(snapshot: Snapshot) -> tuple[int, int]:
-    """The number of files and their size in bytes."""
-    (row,) = read_rows(snapshot.live_file_totals(), what="totals of the live files", bound=1)
-    return row["num_files"], row["size_in_bytes"]
+def _totals(snapshot: Snapshot) -> tuple[int, int, int]:
+    """The number of files, their size in bytes, and the number of absolute paths."""
+    totals = snapshot.add_files().selectExpr(
+        "count(*) AS files",
+        "coalesce(sum(size), 0) AS bytes",
+        f"count_if({is_absolute('path')}) AS absolute",
+    )
+    (row,) = read_rows(totals, what="totals of the live files", bound=1)
+    return row["files"], row["bytes"], row["absolute"]
 
 
 def _check_counted(source: Snapshot) -> None:

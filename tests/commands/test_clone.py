@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import (
     DeltaTable,
@@ -30,6 +31,7 @@ from sparkdelta.exceptions import (
     ColumnMappingModeChangeError,
     DataFileNotFoundError,
     InvalidArgumentError,
+    InvalidCommitError,
     NonEmptyLocationError,
     StorageError,
     TableAlreadyExistsError,
@@ -37,9 +39,12 @@ from sparkdelta.exceptions import (
     VersionNotFoundError,
 )
 from sparkdelta.table.commit import transaction
+from sparkdelta.table.staging import Staging
 from sparkdelta.table.write import copied_table
 from sparkdelta.tables import IdentityGenerator
+from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
+from tests.support.table_builder import add
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 ROW_IDS = {"delta.enableRowTracking": "true"}
@@ -130,6 +135,36 @@ def test_a_clone_has_the_rows(
     assert [r[0] for r in stored(spark, target)] == [r[0] for r in expected if r[0] >= 12]
     assert stored(spark, source) == expected
     assert verify(spark, target, footers=True).is_clean
+
+
+@pytest.mark.full
+def test_a_large_shallow_clone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The performance contract: the actions are not stored before their lines are, unless an
+    absolute path may name one of them again.
+    """
+    source, target = str(tmp_path / "source"), str(tmp_path / "target")
+    create(spark, source, VECTORS)
+    monkeypatch.setattr(transaction, "MAX_VALUE_ACTIONS", 1)
+    parts = []
+    write = Staging.write_parquet
+
+    def recorded(stage: Staging, rows: DataFrame, part: str, options: Any) -> Any:
+        parts.append(part)
+        return write(stage, rows, part, options)
+
+    monkeypatch.setattr(Staging, "write_parquet", recorded)
+    assert clone(spark, source, target).source_num_of_files == 3
+    assert parts == []
+    assert stored(spark, target) == stored(spark, source)
+    assert verify(spark, target).is_clean
+    clone(spark, target, str(tmp_path / "again"))
+    assert parts == ["actions"]
+    name = load_snapshot(spark, source).add_files().selectExpr("min(path)").collect()[0][0]
+    write_commit(Path(source), 2, [add(f"file:{quote(source)}/{name}")])
+    with pytest.raises(InvalidCommitError, match="several actions"):
+        clone(spark, source, str(tmp_path / "twice"))
 
 
 @pytest.mark.slow

@@ -110,6 +110,9 @@ class Transaction:
     file_actions
         Further file actions in columns `add`, `remove` and `cdc`, one of them in each row; missing
         columns and fields are null. The query must be deterministic: it may run twice.
+    num_distinct_adds
+        The number of `file_actions`, where these are surely adds of different files: none is looked
+        for that is there twice, and many are not stored before their lines are.
     read, read_files
         The data that was read, for conflict detection; `read_files` has a column `path`, as in the
         log.
@@ -123,6 +126,7 @@ class Transaction:
     operation: Operation
     staged: StagedActions = field(default_factory=StagedActions)
     file_actions: DataFrame | None = None
+    num_distinct_adds: int | None = None
     read: ReadSet = field(default_factory=ReadSet)
     read_files: DataFrame | None = None
     user_metadata: str | None = None
@@ -158,13 +162,19 @@ class Transaction:
         if self.file_actions is None:
             return self._commit(committer, self.staged)
         frame = conformed_actions(self.file_actions, self.file_actions.schema)
-        values = _as_values(frame)
-        if values is not None:
-            return self._commit(committer, self.staged.with_files(*values))
+        count = self.num_distinct_adds
+        if count is None or count <= MAX_VALUE_ACTIONS:
+            values = _as_values(frame)
+            if values is not None:
+                return self._commit(committer, self.staged.with_files(*values))
+        tracks_rows = self._tracks_rows()
         with staging(frame.sparkSession, self.store) as stage:
-            actions = _materialized(frame, stage)
-            self._check_unique(actions)
-            staged_lines = StagedLines.to_number if self._tracks_rows() else StagedLines.of
+            actions = frame
+            if count is None or tracks_rows:
+                actions = _materialized(frame, stage)
+            if count is None:
+                self._check_unique(actions)
+            staged_lines = StagedLines.to_number if tracks_rows else StagedLines.of
             lines = staged_lines(actions, stage)
             removed = actions.filter("remove.path IS NOT NULL").select("remove.path")
             return self._commit(committer, self.staged, lines, removed)
