@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from unittest.mock import patch
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from _pytest.mark.structures import ParameterSet
 from pyspark.sql import SparkSession
@@ -24,6 +26,7 @@ from sparkdelta import (
     load_snapshot,
     optimize,
     read_delta,
+    reorg,
     verify,
     write_checkpoint,
     write_delta,
@@ -34,6 +37,7 @@ from sparkdelta.table.checkpoint.options import CheckpointOptions
 from tests.support.checksums import assert_checksums
 from tests.support.crashing_store import dying_writer
 from tests.support.memory_log import Crash
+from tests.support.table_builder import inline_vector
 from tests.support.unreferenced import assert_reported
 
 Step = Callable[[SparkSession, str], object]
@@ -136,6 +140,19 @@ def _cluster(spark: SparkSession, path: str) -> object:
     return optimize(spark, path)
 
 
+def _reorg(spark: SparkSession, path: str) -> object:
+    """Of a file with a deleted row."""
+    _reconfigure(path, "deletionVectors", enableDeletionVectors="true")
+    log = Path(path, "_delta_log", f"{1:020d}.json")
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    (file,) = (action["add"] for action in actions if "add" in action)
+    pq.write_table(pa.table({"id": [2, 3]}), Path(path, file["path"]))
+    file["size"] = Path(path, file["path"]).stat().st_size
+    file |= {"stats": '{"numRecords": 2}', "deletionVector": inline_vector([1])}
+    log.write_text("".join(json.dumps(action) + "\n" for action in actions))
+    return reorg(spark, path)
+
+
 def _restore(spark: SparkSession, path: str) -> object:
     return DeltaTable.forPath(spark, path).restoreToVersion(0)
 
@@ -180,6 +197,7 @@ STEPS: dict[Step, tuple[int, list[int]]] = {
     _optimize: (3, BEFORE),
     _z_order: (3, BEFORE),
     _cluster: (3, BEFORE),
+    _reorg: (3, BEFORE),
     _restore: (2, [0, 1]),
     _checkpoint: (3, BEFORE),
     _checkpoint_v2: (8, BEFORE),
@@ -192,7 +210,7 @@ DAILY = (_append,)
 CHANGES_ROWS = (
     *(_append, _overwrite, _delete_and_copy, _delete_by_vector, _update),
     *(_merge, _merge_and_copy, _replace_where, _deep_clone),
-    *(_optimize, _z_order, _cluster, _restore),
+    *(_optimize, _z_order, _cluster, _reorg, _restore),
 )
 
 
