@@ -85,6 +85,10 @@ bench-changes: java $(VENV)/.installed ## Benchmark changes and streams against 
 bench-growth: java $(VENV)/.installed ## Benchmark tables of 1M and 10M files; BENCH='--most-files 100000000' for 100M
 	$(BIN)/python -m tests.benchmarks --only growth $(BENCH)
 
+.PHONY: bench-calls
+bench-calls: java $(VENV)/.installed ## Benchmark small calls, warm and first in a session, against Spark's own; minutes
+	$(BIN)/python -m tests.benchmarks --only "fixed costs" $(BENCH)
+
 .PHONY: bench-sql
 bench-sql: java $(VENV)/.installed ## Benchmark reads by format("delta") and SQL against the calls that do the same; minutes
 	$(BIN)/python -m tests.benchmarks --only sql $(BENCH)

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from tests.benchmarks.alterations import ALTERATION_PARTS
 from tests.benchmarks.changes import CHANGE_PARTS
 from tests.benchmarks.checkpoints import CHECKPOINT_PARTS
+from tests.benchmarks.fixed_costs import FIXED_COST_PARTS
 from tests.benchmarks.maintenance import MAINTENANCE_PARTS
 from tests.benchmarks.measurement import Comparison, NotMeasured, Pairs, Stopwatch, as_table, say
 from tests.benchmarks.planning import PARTS
@@ -35,7 +36,8 @@ OF_LARGE_TABLES = ("planning", "checkpoints")
 
 NOT_BY_DEFAULT = (
     *OF_LARGE_TABLES,
-    *("writes", "row changes", "alterations", "maintenance", "changes", "sql", "growth"),
+    *("writes", "row changes", "alterations", "maintenance", "changes", "sql", "fixed costs"),
+    "growth",
 )
 """Suites of commands of their own, as each takes longer than all others."""
 
@@ -113,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=[
             *(*PARTS, *CHECKPOINT_PARTS, *WRITE_PARTS),
             *(*ROW_CHANGE_PARTS, *CHANGE_PARTS, *MAINTENANCE_PARTS, *ALTERATION_PARTS),
+            *FIXED_COST_PARTS,
         ],
         action="append",
         help="leave out a part; may be repeated",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -13,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 import deltalake
+import pyspark
 from deltalake import DeltaTable as DeltaRsTable
 from deltalake.exceptions import DeltaError as DeltaRsError
 from pyspark.sql import SparkSession
@@ -23,10 +27,22 @@ from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
 from tests.benchmarks.file_actions import DAYS, FIRST_DAY, TIME
 from tests.benchmarks.logs import CheckpointedLog
 from tests.benchmarks.measurement import Comparison, Stopwatch, at_most, faster
-from tests.benchmarks.parts import LogBench, Measured, against_delta_spark, linked, run_parts
+from tests.benchmarks.parts import (
+    SESSION,
+    LogBench,
+    Measured,
+    against_delta_spark,
+    linked,
+    run_parts,
+)
 from tests.benchmarks.planning_tables import Planning, Size
-from tests.support.delta_spark import VERSION, DeltaSpark
-from tests.support.spark_worker import SparkWorkerError
+from tests.support.delta_spark import (
+    DELTA_SETTINGS,
+    VERSION,
+    DeltaSpark,
+    DeltaSparkUnavailable,
+)
+from tests.support.spark_worker import REPOSITORY_ROOT, SparkWorkerError
 
 _CODEC = "snappy"
 _NEXT = count()
@@ -258,11 +274,62 @@ def checkpoint_by_delta_spark(spark: SparkSession, root: str) -> None:
     log.forTable(spark._jsparkSession, root).checkpoint()
 
 
+def job(bench: _Bench) -> Measured:
+    """The job as a process of its own, from its start to its end, against one of delta-spark."""
+    cores = bench.spark.sparkContext.defaultParallelism
+    memory = bench.planning.rival_memory
+    for size in bench.sizes:
+        _, source = bench.log(size)
+        table = _Table(source, bench.scratch)
+        for layout in ("hash", "clustered"):
+
+            def ours(table: _Table = table, layout: str = layout) -> None:
+                _submit(table.path, layout, cores=cores, memory=memory)
+                table.put_back()
+
+            def theirs(table: _Table = table) -> None:
+                rival = DeltaSpark(
+                    session=SESSION, cores=cores, memory=memory, settings=DELTA_SETTINGS
+                )
+                rival.start()
+                rival.run(f"{__name__}:checkpoint_by_delta_spark", root=str(table.path))
+                rival.stop()
+                table.put_back()
+
+            try:
+                yield bench.slow.compare(
+                    f"{size}, jobs/checkpoint.py, {layout} layout",
+                    ours,
+                    theirs,
+                    floor_name=f"a process of delta-spark {VERSION}",
+                    target=at_most(0.25 if size == bench.planning.large else 0.5),
+                    same_result=False,
+                    counts_jobs=False,
+                )
+            except (SparkWorkerError, DeltaSparkUnavailable) as error:
+                yield bench.not_measured(f"{size}, jobs/checkpoint.py, {layout} layout", error)
+
+
+def _submit(table: Path, layout: str, *, cores: int, memory: str) -> None:
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    options = ["--master", f"local[{cores}]", "--driver-memory", memory]
+    arguments = [str(table), "--full", "--kind", "v2-json", "--layout", layout]
+    command = [str(submit), *options, str(REPOSITORY_ROOT / "jobs" / "checkpoint.py"), *arguments]
+    environment = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": str(REPOSITORY_ROOT),
+    }
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+
+
 CHECKPOINT_PARTS: dict[str, Callable[[_Bench], Measured]] = {
     "full-checkpoints": full,
     "incremental-checkpoints": incremental,
     "delta-rs-checkpoint": delta_rs,
     "delta-spark-checkpoint": delta_spark,
+    "delta-spark-checkpoint-job": job,
 }
 
 

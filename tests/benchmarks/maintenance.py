@@ -224,7 +224,8 @@ def _files(spark: SparkSession, table: Path) -> list[int]:
 
 
 def _no_more(counts: list[int], others: list[int]) -> bool:
-    return all(map(operator.le, counts, others))
+    """True if as many files or fewer are read in all: the columns have equal rights."""
+    return sum(counts) <= sum(others)
 
 
 def _selected_files(spark: SparkSession, table: Path) -> list[int]:

@@ -25,6 +25,7 @@ from tests.benchmarks.data import (
     write_partitioned_table,
     write_table,
 )
+from tests.benchmarks.fixed_costs import fixed_costs
 from tests.benchmarks.growth import growth
 from tests.benchmarks.logs import CheckpointedLog, Layout, write_commits
 from tests.benchmarks.maintenance import maintenance
@@ -315,6 +316,9 @@ SUITES: dict[str, Suite] = {
         stopwatch, scale, scratch, scale.planning.without
     ),
     "maintenance": lambda stopwatch, scale, scratch: maintenance(
+        stopwatch, scale, scratch, scale.planning.without
+    ),
+    "fixed costs": lambda stopwatch, scale, scratch: fixed_costs(
         stopwatch, scale, scratch, scale.planning.without
     ),
     "sql": statements,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.benchmarks.growth_chart import chart, points_of
 from tests.benchmarks.measurement import (
     Comparison,
     NotMeasured,
@@ -26,6 +28,7 @@ from tests.benchmarks.suites import SUITES
 from tests.support.peak_memory import peak_memory
 
 ROOT = Path(__file__).parents[2]
+_SVG = "{http://www.w3.org/2000/svg}"
 OTHER_PROCESSES = (
     "low-memory",
     "delta-spark",
@@ -43,6 +46,9 @@ OTHER_PROCESSES = (
     "delta-spark-log-only",
     "delta-spark-row-tracking",
     "delta-spark-clone",
+    "delta-spark-checkpoint-job",
+    "delta-spark-small-table",
+    "first-calls",
 )
 
 
@@ -76,6 +82,20 @@ def test_being_faster_is_a_target_too() -> None:
 def test_what_could_not_be_measured_is_said() -> None:
     missing = NotMeasured("suite", "another engine", "Traceback:\n  ...\nit is not here")
     assert as_table([_comparison(1.0), missing]).endswith("- suite: another engine: it is not here")
+
+
+def test_growth_is_drawn() -> None:
+    name, floor = "RESTORE, 10,000,000 files, driver of 2g", "1,000,000 files"
+    found = Comparison("growth", name, floor, at_most(3), None, (10.0,), (20.0,))
+    lines = points_of([found.as_dict(), _comparison(1.0).as_dict()])
+    assert lines == {"RESTORE": {1_000_000: 10.0, 10_000_000: 20.0}}
+    drawn = chart({**lines, "a & b": {1_000_000: 1.0, 10_000_000: 90.0}})
+    root = ET.fromstring(drawn)
+    places = [line.attrib["points"].split() for line in root.iter(f"{_SVG}polyline")]
+    assert [len(points) for points in places] == [2, 2]
+    heights = [[float(point.split(",")[1]) for point in points] for points in places]
+    assert all(begin > end for begin, end in heights)
+    assert {"RESTORE", "a & b", "1M files", "10M files", "100 s"} <= {*root.itertext()}
 
 
 @pytest.mark.parametrize(("seconds", "pairs"), [(1.2, 15), (1.4, 5)])
