@@ -161,8 +161,8 @@ def test_a_large_shallow_clone(
     assert verify(spark, target).is_clean
     clone(spark, target, str(tmp_path / "again"))
     assert parts == ["actions"]
-    name = load_snapshot(spark, source).add_files().selectExpr("min(path)").collect()[0][0]
-    write_commit(Path(source), 2, [add(f"file:{quote(source)}/{name}")])
+    (whole,) = load_snapshot(spark, source).add_files().filter("deletionVector IS NULL").collect()
+    write_commit(Path(source), 2, [add(f"file:{quote(source)}/{whole.path}")])
     with pytest.raises(InvalidCommitError, match="several actions"):
         clone(spark, source, str(tmp_path / "twice"))
 

@@ -27,7 +27,13 @@ def absolute_uri(path: str, *, table_root: str) -> str:
     ----------
     PROTOCOL.md#add-file-and-remove-file
     """
-    return encoded_path(absolute_path(path, table_root=table_root))
+    # Relative paths of these characters look the same decoded and encoded.
+    root = encoded_path(text_literal(f"{table_root}/"))
+    return (
+        f"CASE WHEN startswith({path}, '/') OR regexp_like({path}, '[^a-zA-Z0-9_=./-]') "
+        f"THEN {encoded_path(absolute_path(path, table_root=table_root))} "
+        f"ELSE concat({root}, {path}) END"
+    )
 
 
 def encoded_path(path: str) -> str:

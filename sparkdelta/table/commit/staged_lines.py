@@ -45,9 +45,17 @@ class StagedLines:
     _new_rows: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, actions: DataFrame, stage: Staging) -> StagedLines:
-        """Write the lines of actions, see `frames.commit.commit_lines.conformed_actions`."""
-        return cls._known(actions, stage)._written(actions, "lines")
+    def of(cls, actions: DataFrame, stage: Staging, facts: DataFrame | None = None) -> StagedLines:
+        """Write the lines of actions, see `frames.commit.commit_lines.conformed_actions`.
+
+        Parameters
+        ----------
+        facts
+            The actions with the fields alone that `action_totals` reads, where it costs less to
+            compute these; by default `actions`.
+        """
+        known = cls._known(actions if facts is None else facts, stage)
+        return known._written(actions, "lines")
 
     @classmethod
     def to_number(cls, actions: DataFrame, stage: Staging) -> StagedLines:

@@ -169,13 +169,14 @@ class Transaction:
                 return self._commit(committer, self.staged.with_files(*values))
         tracks_rows = self._tracks_rows()
         with staging(frame.sparkSession, self.store) as stage:
-            actions = frame
-            if count is None or tracks_rows:
+            if count is not None and not tracks_rows:
+                actions, lines = frame, StagedLines.of(frame, stage, _facts(self.file_actions))
+            else:
                 actions = _materialized(frame, stage)
-            if count is None:
-                self._check_unique(actions)
-            staged_lines = StagedLines.to_number if tracks_rows else StagedLines.of
-            lines = staged_lines(actions, stage)
+                if count is None:
+                    self._check_unique(actions)
+                staged_lines = StagedLines.to_number if tracks_rows else StagedLines.of
+                lines = staged_lines(actions, stage)
             removed = actions.filter("remove.path IS NOT NULL").select("remove.path")
             return self._commit(committer, self.staged, lines, removed)
 
@@ -294,6 +295,12 @@ def _as_values(
         tuple(RemoveFile.from_dict(d["remove"]) for d in documents if "remove" in d),
         tuple(AddCDCFile.from_dict(d["cdc"]) for d in documents if "cdc" in d),
     )
+
+
+def _facts(adds: DataFrame) -> DataFrame:
+    """Add actions with the fields alone that `action_totals` reads, and any path."""
+    facts = adds.selectExpr("struct('' AS path, add.dataChange, add.deletionVector) AS add")
+    return conformed_actions(facts, facts.schema)
 
 
 def _materialized(frame: DataFrame, stage: Staging) -> DataFrame:

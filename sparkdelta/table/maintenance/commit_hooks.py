@@ -74,7 +74,7 @@ def _compact_files(done: CommittedTransaction) -> None:
 def _write_checksum(done: CommittedTransaction) -> None:
     if done.lines is not None:
         add_checksum_of_commit(done.store, done.version, done.lines, done.checksum_before)
-    else:
+    elif done.before is not None:  # else no checksum tells of the files
         add_version_checksum(done.snapshot, from_state=False)
 
 
