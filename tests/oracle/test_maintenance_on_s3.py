@@ -27,6 +27,7 @@ from tests.support.spark_worker import SparkWorker
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
+_MODULE = "tests.oracle.test_maintenance_on_s3"
 ROOT = f"s3a://{BUCKET}/a shop"
 VECTORS = {"delta.enableDeletionVectors": "true"}
 
@@ -41,7 +42,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkWorker]:
     with s3_server() as settings:
         hadoop = {f"spark.hadoop.{name}": value for name, value in settings.items()}
         settings = {"spark.jars": ",".join(map(str, jars)), **hadoop}
-        with SparkWorker(f"{__name__}:session", settings=settings) as worker:
+        with SparkWorker(f"{_MODULE}:session", settings=settings) as worker:
             yield worker
 
 
@@ -55,7 +56,7 @@ def session(scratch: Path, settings: dict[str, str]) -> SparkSession:
 
 @pytest.mark.parametrize("step", ["deep_clones", "conversion", "manifests", "maintenance"])
 def test_what_is_done_on_s3(worker: SparkWorker, step: str) -> None:
-    found: dict[str, Any] = worker.run(f"{__name__}:{step}")
+    found: dict[str, Any] = worker.run(f"{_MODULE}:{step}")
     for name, (one, other) in found.items():
         assert one == other, name
 
