@@ -47,12 +47,15 @@ class _Bench:
         return str(table)
 
     def copies(self) -> tuple[str, str]:
-        """New copies of that table and of its data files alone."""
-        copies = self.scratch / "copy", self.scratch / "data-files"
-        for copy, ignored in zip(copies, ((), ("_delta_log",)), strict=True):
-            shutil.rmtree(copy, ignore_errors=True)
-            shutil.copytree(self.table(), copy, ignore=shutil.ignore_patterns(*ignored))
-        return str(copies[0]), str(copies[1])
+        """A new copy of that table, and a directory with copies of its data files."""
+        table, files = self.scratch / "copy", self.scratch / "data-files"
+        for directory in (table, files):
+            shutil.rmtree(directory, ignore_errors=True)
+        shutil.copytree(self.table(), table)
+        files.mkdir()
+        for file in table.glob("data-*/*.parquet"):
+            shutil.copy(file, files)
+        return str(table), str(files)
 
 
 def _write_commits(spark: SparkSession, table: str) -> None:
@@ -115,7 +118,7 @@ def _in_new_processes(
         turns = [(floor, floor_seconds), (candidate, seconds)]
         for (function, path), times in turns if number % 2 == 0 else reversed(turns):
             with SparkWorker(SESSION, cores=cores, memory=_RIVAL_MEMORY) as worker:
-                times.append(worker.run(f"{__name__}:timed", function=function, path=path))
+                times.append(worker.run(f"{__name__}:timed", name=function, path=path))
     return Comparison(
         suite=bench.stopwatch.suite,
         name=name,
@@ -163,9 +166,9 @@ def _write(rows: DataFrame, path: Path) -> None:
     write_delta(rows, str(path))
 
 
-def timed(spark: SparkSession, function: str, path: str) -> float:
+def timed(spark: SparkSession, name: str, path: str) -> float:
     """Runs in the worker: the seconds of a function of this module."""
-    call: Callable[[SparkSession, str], object] = globals()[function]
+    call: Callable[[SparkSession, str], object] = globals()[name]
     start = time.perf_counter()
     call(spark, path)
     return time.perf_counter() - start
