@@ -205,9 +205,8 @@ def _files(
     with engine_of(spark).log_session() as session, jobs_of(source.path, source.version):
         if not options.deep:
             # An absolute path may name a file that the source has by a relative one, too.
-            is_distinct = not num_absolute
-            actions = shallow_files(source.in_session(session))
-            yield _Files(actions, metrics, num_files if is_distinct else None)
+            num_distinct = None if num_absolute else num_files
+            yield _Files(shallow_files(source.in_session(session)), metrics, num_distinct)
             return
         with staging(session, store) as stage:
             target = None if before is None else before.in_session(session)

@@ -250,7 +250,7 @@ def test_changes_and_large_commits(
 
 
 def test_only_files_of_the_commits_between_are_compared(
-    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, table_path: str
 ) -> None:
     """The performance contract: each version is read once, and not all its files are shuffled."""
     create(spark, table_path, VECTORS)

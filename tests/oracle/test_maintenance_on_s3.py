@@ -62,7 +62,7 @@ def test_what_is_done_on_s3(worker: SparkWorker, step: str) -> None:
 
 
 Pairs = dict[str, tuple[object, object]]
-"""What must be equal, by what it is."""
+"""Found and expected values by their names."""
 
 
 def deep_clones(spark: SparkSession) -> Pairs:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.frames.log.file_keys import canonical_path
-from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, StoredFacts
+from sparkdelta.frames.skipping.data_skipping import StoredFacts
 
 _PATH = "sparkdelta:path"
 
@@ -34,12 +34,8 @@ class ChosenPaths:
     table_root: str
     is_broadcast: bool
 
-    def keep(
-        self,
-        adds: DataFrame,
-        stored: StoredFacts = NOTHING_STORED,  # noqa: ARG002 - as others
-    ) -> DataFrame:
-        """Return the add actions of these files; `stored` is not needed for it."""
+    def keep(self, adds: DataFrame, _stored: StoredFacts) -> DataFrame:
+        """Return the add actions of these files."""
         path = F.expr(canonical_path("path", table_root=self.table_root)).alias(_PATH)
         chosen = self.paths.select(path)
         if self.is_broadcast:

@@ -111,8 +111,8 @@ class Transaction:
         Further file actions in columns `add`, `remove` and `cdc`, one of them in each row; missing
         columns and fields are null. The query must be deterministic: it may run twice.
     num_distinct_adds
-        The number of `file_actions`, where these are surely adds of different files: none is looked
-        for that is there twice, and many are not stored before their lines are.
+        The number of `file_actions`, where these are surely adds of different files. A large number
+        of them is written as lines at once, without a check for duplicates.
     read, read_files
         The data that was read, for conflict detection; `read_files` has a column `path`, as in the
         log.
@@ -173,8 +173,7 @@ class Transaction:
                 actions, lines = frame, StagedLines.of(frame, stage, _facts(self.file_actions))
             else:
                 actions = _materialized(frame, stage)
-                if count is None:
-                    self._check_unique(actions)
+                self._check_unique(actions)
                 staged_lines = StagedLines.to_number if tracks_rows else StagedLines.of
                 lines = staged_lines(actions, stage)
             removed = actions.filter("remove.path IS NOT NULL").select("remove.path")
