@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from sparkdelta.protocol.deletion_vectors import encode
@@ -48,8 +49,8 @@ def write_data_files(
 
 
 def write_table(files: Sequence[Path], root: Path, *, rows_per_file: int) -> None:
-    """Make the directory of `files` a table: version 0 has them all."""
-    adds = [_add(file.name, file, rows_per_file) for file in files]
+    """Make the directory of `files` a table: version 0 has them all, with bounds of `id`."""
+    adds = [_add(file.name, file, rows_per_file, bounds=_bounds(file)) for file in files]
     write_commit(root, 0, [*_opening([]), *adds])
 
 
@@ -152,8 +153,22 @@ def write_vectors(root: Path, vectors: Sequence[np.ndarray]) -> list[dict[str, A
     return descriptors
 
 
+def _bounds(file: Path) -> dict[str, Any]:
+    metadata = pq.read_metadata(file)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    ids = [group.column(list(STORED).index("id")).statistics for group in groups]
+    return {
+        "minValues": {"id": min(each.min for each in ids)},
+        "maxValues": {"id": max(each.max for each in ids)},
+    }
+
+
 def _add(
-    name: str, file: Path, rows: int, partition_values: dict[str, str] | None = None
+    name: str,
+    file: Path,
+    rows: int,
+    partition_values: dict[str, str] | None = None,
+    bounds: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     return {
         "add": {
@@ -162,7 +177,7 @@ def _add(
             "size": file.stat().st_size,
             "modificationTime": file.stat().st_mtime_ns // 1_000_000,
             "dataChange": True,
-            "stats": json.dumps({"numRecords": rows}),
+            "stats": json.dumps({"numRecords": rows, **(bounds or {})}),
         }
     }
 

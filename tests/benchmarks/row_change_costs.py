@@ -23,6 +23,7 @@ from tests.support.spark_worker import SparkWorker, SparkWorkerError
 _COLUMNS = (["customer"], list(STORED))
 _RIVAL = f"delta-spark {VERSION}"
 _CLUSTER = "tests.benchmarks.session:cluster_session"
+READ_BY_DELTA_SPARK = f"{__name__}:read_by_delta_spark"
 # By default a heap grows before it is collected, so that its size says little about what is used.
 _TIGHT = "-XX:+UseSerialGC -Xms32m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=20"
 _TIGHT_HEAPS = {f"spark.{role}.extraJavaOptions": _TIGHT for role in ("driver", "executor")}
@@ -39,7 +40,7 @@ def reads_after(bench: RowBench) -> Measured:
 
     def measure(rival: DeltaSpark) -> Measured:
         def read(path: str, columns: list[str]) -> None:
-            rival.run(f"{__name__}:read_by_delta_spark", path=path, columns=columns)
+            rival.run(READ_BY_DELTA_SPARK, path=path, columns=columns)
 
         try:
             yield from _reads(bench, tables, read, _RIVAL)
@@ -47,7 +48,7 @@ def reads_after(bench: RowBench) -> Measured:
             yield NotMeasured(bench.stopwatch.suite, _RIVAL, str(error))
 
     yield from _reads(
-        bench, tables, lambda _, columns: _read(bench.spark, before, columns), "before it"
+        bench, tables, lambda _, columns: read_columns(bench.spark, before, columns), "before it"
     )
     yield from against_delta_spark(bench.stopwatch, RIVAL_MEMORY, measure)
     for table in tables.values():
@@ -64,19 +65,27 @@ def _reads(
         for columns in _COLUMNS:
             yield bench.stopwatch.compare(
                 f"reading {len(columns)} of {len(STORED)} columns after {name}, deletion vectors",
-                partial(_read, bench.spark, str(table), columns),
+                partial(read_columns, bench.spark, str(table), columns),
                 partial(floor, str(table), columns),
                 floor_name=floor_name,
             )
 
 
-def _read(spark: SparkSession, path: str, columns: list[str]) -> None:
-    _compute(read_delta(spark, path).select(*columns))
+def read_columns(
+    spark: SparkSession, path: str, columns: list[str], version: int | None = None
+) -> None:
+    """Read all rows of a table, or of one of its versions."""
+    _compute(read_delta(spark, path, version=version).select(*columns))
 
 
-def read_by_delta_spark(spark: SparkSession, path: str, columns: list[str]) -> None:
+def read_by_delta_spark(
+    spark: SparkSession, path: str, columns: list[str], version: int | None = None
+) -> None:
     """Runs in the worker."""
-    _compute(spark.read.format("delta").load(path).select(*columns))
+    reader = spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    _compute(reader.load(path).select(*columns))
 
 
 def _compute(frame: DataFrame) -> None:

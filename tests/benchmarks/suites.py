@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -30,11 +31,15 @@ from tests.benchmarks.growth import growth
 from tests.benchmarks.logs import CheckpointedLog, Layout, write_commits
 from tests.benchmarks.maintenance import maintenance
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
+from tests.benchmarks.parts import Measured, against_delta_spark
 from tests.benchmarks.planning import planning
 from tests.benchmarks.planning_tables import FULL, SMALL, Planning
+from tests.benchmarks.row_change_costs import READ_BY_DELTA_SPARK, read_columns
 from tests.benchmarks.row_changes import row_changes
+from tests.benchmarks.row_operations import RIVAL_MEMORY
 from tests.benchmarks.statements import statements
 from tests.benchmarks.writes import writes
+from tests.support.delta_spark import VERSION, DeltaSpark
 from tests.support.distributed import distributed_scans
 
 
@@ -172,6 +177,16 @@ def scans(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Compari
         names,
         at_most(1.05),
     )
+    half = len(files) // 2
+    condition = f"id < {half * rows}"
+    yield from _scans(
+        stopwatch,
+        "half of the files, by a filter given late",
+        read_delta(spark, str(plain)).filter(condition),
+        spark.read.parquet(*map(str, files[:half])).filter(condition),
+        names,
+        at_most(1.05),
+    )
     with_partition = [*names[1:], PARTITION]
     discovered = spark.read.parquet(str(partitioned))
     yield from _scans(
@@ -205,8 +220,10 @@ def scans(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Compari
     )
 
 
-def deletion_vectors(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Comparison]:
-    """Rows that deletion vectors leave, against `spark.read.parquet` of all rows."""
+def deletion_vectors(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Measured:
+    """Rows that deletion vectors leave, against `spark.read.parquet` of all rows, and against
+    delta-spark.
+    """
     spark = stopwatch.spark
     rows, root = scale.rows_per_file, scratch / "vectors"
     files = write_data_files(spark, root, files=scale.data_files, rows_per_file=rows)
@@ -220,6 +237,20 @@ def deletion_vectors(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Itera
             raise ValueError(f"{found} rows are left at version {version} instead of {expected}")
         name = f"{fraction:.1%} deleted"
         yield from _scans(stopwatch, name, table, plain, list(STORED), None, same_result=False)
+
+    def measure(rival: DeltaSpark) -> Measured:
+        for version, fraction in enumerate(scale.deleted, start=1):
+            for columns, target in ((["amount"], at_most(0.6)), (list(STORED), at_most(0.8))):
+                read = {"path": str(root), "columns": columns, "version": version}
+                yield stopwatch.compare(
+                    f"{fraction:.1%} deleted, {len(columns)} of {len(STORED)} columns",
+                    partial(read_columns, spark, **read),
+                    partial(rival.run, READ_BY_DELTA_SPARK, **read),
+                    floor_name=f"delta-spark {VERSION}",
+                    target=target,
+                )
+
+    yield from against_delta_spark(stopwatch, RIVAL_MEMORY, measure)
 
 
 def distributed_scan(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Comparison]:

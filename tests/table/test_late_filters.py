@@ -300,7 +300,6 @@ def test_each_rule_has_a_name(
     assert snapshot.scan().listing is Listing.LATE
     assert snapshot.scan("id = 1").listing is Listing.CONDITION
     assert snapshot.scan(max_driver_files=7).listing is Listing.MANY_FILES
-    assert snapshot.scan(columns=["_metadata.row_id"]).listing is Listing.ROW_TRACKING
     cached = snapshot.cache()
     assert cached.scan().listing is Listing.CACHED
     cached.uncache()

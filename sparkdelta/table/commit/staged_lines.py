@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import InvalidCommitError
@@ -45,17 +45,11 @@ class StagedLines:
     _new_rows: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, actions: DataFrame, stage: Staging, facts: DataFrame | None = None) -> StagedLines:
-        """Write the lines of actions, see `frames.commit.commit_lines.conformed_actions`.
-
-        Parameters
-        ----------
-        facts
-            The actions with the fields alone that `action_totals` reads, where it costs less to
-            compute these; by default `actions`.
-        """
-        known = cls._known(actions if facts is None else facts, stage)
-        return known._written(actions, "lines")
+    def of(cls, actions: DataFrame, stage: Staging) -> StagedLines:
+        """Write the lines of actions, see `frames.commit.commit_lines.conformed_actions`."""
+        totals = Observation()
+        files = _written(actions.observe(totals, *action_totals()), stage, "lines")
+        return cls(**totals.get, _stage=stage, _actions=actions, _files=files)
 
     @classmethod
     def to_number(cls, actions: DataFrame, stage: Staging) -> StagedLines:
@@ -78,7 +72,10 @@ class StagedLines:
             problem = f"{uncounted[0]} has no numRecords, which row ids require"
             raise InvalidCommitError(path=stage.store.table_root, problem=problem)
         new_rows = {row[GROUP]: row["num_rows"] for row in totals}
-        return replace(cls._known(actions, stage), _new_rows=new_rows)
+        (known,) = read_rows(
+            actions.agg(*action_totals()), what="totals of a large commit", bound=1
+        )
+        return cls(**known.asDict(), _stage=stage, _actions=actions, _new_rows=new_rows)
 
     @property
     def num_new_rows(self) -> int:
@@ -97,19 +94,15 @@ class StagedLines:
             list(zip(self._new_rows, ends, strict=False)), FIRST_ROW_IDS
         )
         numbered = with_row_ids(self._actions, first_row_ids, version=version)
-        return self._written(numbered, f"lines-{version}")
+        return replace(self, _files=_written(numbered, self._stage, f"lines-{version}"))
 
     def chunks(self) -> Iterator[bytes]:
         """The lines, one file at a time."""
         for name in self._files:
             yield self._stage.read(*name.split("/"))
 
-    @classmethod
-    def _known(cls, actions: DataFrame, stage: Staging) -> StagedLines:
-        totals = read_rows(action_totals(actions), what="totals of a large commit", bound=1)
-        return cls(**totals[0].asDict(), _stage=stage, _actions=actions)
 
-    def _written(self, actions: DataFrame, part: str) -> StagedLines:
-        options = {"maxRecordsPerFile": str(LINES_PER_FILE)}
-        files = self._stage.write_lines(file_action_lines(actions), part, options)
-        return replace(self, _files=tuple(f"{part}/{file.name}" for file in files))
+def _written(actions: DataFrame, stage: Staging, part: str) -> tuple[str, ...]:
+    options = {"maxRecordsPerFile": str(LINES_PER_FILE)}
+    files = stage.write_lines(file_action_lines(actions), part, options)
+    return tuple(f"{part}/{file.name}" for file in files)

@@ -170,7 +170,7 @@ class Transaction:
         tracks_rows = self._tracks_rows()
         with staging(frame.sparkSession, self.store) as stage:
             if count is not None and not tracks_rows:
-                actions, lines = frame, StagedLines.of(frame, stage, _facts(self.file_actions))
+                actions, lines = frame, StagedLines.of(frame, stage)
             else:
                 actions = _materialized(frame, stage)
                 self._check_unique(actions)
@@ -294,12 +294,6 @@ def _as_values(
         tuple(RemoveFile.from_dict(d["remove"]) for d in documents if "remove" in d),
         tuple(AddCDCFile.from_dict(d["cdc"]) for d in documents if "cdc" in d),
     )
-
-
-def _facts(adds: DataFrame) -> DataFrame:
-    """Add actions with the fields alone that `action_totals` reads, and any path."""
-    facts = adds.selectExpr("struct('' AS path, add.dataChange, add.deletionVector) AS add")
-    return conformed_actions(facts, facts.schema)
 
 
 def _materialized(frame: DataFrame, stage: Staging) -> DataFrame:

@@ -23,12 +23,11 @@ from sparkdelta.table.log.state import NUM_RECORDS, num_records
 from sparkdelta.table.scan.listing_rules import Listing
 from sparkdelta.table.scan.native_scan import has_large_bitmaps
 from sparkdelta.table.scan.request import (
-    BASE_ROW_ID,
     CHANGE_KIND,
-    DEFAULT_ROW_COMMIT_VERSION,
     MetadataColumn,
     RowCondition,
     ScanRequest,
+    row_id_columns,
 )
 from sparkdelta.table.scan.scan import Scan, partition_texts
 from sparkdelta.workers.split_rows import ONLY
@@ -122,7 +121,6 @@ class EntryScan(Scan):
             f"CASE WHEN {name}.storageType IS NOT NULL THEN {name} END AS {quoted(alias)}"
             for name, alias in (("deletionVector", "deletionVector"), ("only", ONLY))
         ]
-        row_ids = (BASE_ROW_ID, DEFAULT_ROW_COMMIT_VERSION)
         return changes.selectExpr(
             f"{absolute_path('path', table_root=root)} AS file",
             "coalesce(size, 0L) AS size",
@@ -130,7 +128,7 @@ class EntryScan(Scan):
             f"kind AS {quoted(CHANGE_KIND)}",
             *vectors,
             f"{num_records()} AS {NUM_RECORDS}",
-            *(row_ids if tracks_rows or self._wants_row_tracking else ()),
+            *(row_id_columns() if tracks_rows or self._wants_row_tracking else ()),
         )
 
 

@@ -13,12 +13,7 @@ from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import UnsupportedDataTypeError
 from sparkdelta.schema.table_schema import quoted
-from sparkdelta.table.scan.request import (
-    BASE_ROW_ID,
-    CHANGE_KIND,
-    DEFAULT_ROW_COMMIT_VERSION,
-    ScanRequest,
-)
+from sparkdelta.table.scan.request import CHANGE_KIND, ROW_ID_FIELDS, ScanRequest
 from sparkdelta.workers.file_splits import file_splits, scan_cost, task_count
 from sparkdelta.workers.legacy_calendar import NotConvertibleError
 from sparkdelta.workers.parquet_values import arrow_type
@@ -85,7 +80,7 @@ class DistributedScan:
         defaults = {c.default for c in columns}
         # A file to be rewritten has a deletion vector in any table.
         has_vectors = VECTOR in files.columns
-        tracking = [c for c in (BASE_ROW_ID, DEFAULT_ROW_COMMIT_VERSION) if c in defaults]
+        tracking = [c for c in ROW_ID_FIELDS if c in defaults]
         if self.request.of_changes:
             tracking += [CHANGE_KIND, ONLY]
         partitions = self.request.typed_partition_values()

@@ -11,9 +11,9 @@ from threading import Lock
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql.types import BinaryType, DataType, LongType, StructField, StructType
 
 from sparkdelta.engine.parquet_scan import uris_of
 from sparkdelta.engine.spark_engine import engine_of
@@ -26,7 +26,7 @@ from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, LateRelation, ListedFiles
 from sparkdelta.table.scan.conditions import with_partition_terms
 from sparkdelta.table.scan.packed_bitmaps import packed_bitmaps
-from sparkdelta.table.scan.request import ScanRequest
+from sparkdelta.table.scan.request import ROW_ID_FIELDS, ScanRequest
 from sparkdelta.workers.deletion_vectors import is_deleted_in_packed
 
 _SECRET = token_bytes(16)
@@ -48,7 +48,7 @@ class LateScan:
     listing
         A listing session of the engine.
     request
-        Without a condition, and without columns that need the file of a row.
+        Without a condition; of metadata columns, those of row tracking alone.
     list_files
         Runs in that session.
     has_vectors
@@ -81,16 +81,20 @@ class LateScan:
     ) -> DataFrame:
         """The rows of the files with deletion vectors, or of those without."""
         request = self.request
-        partitions = StructType(  # in the order of `typed_partition_values`
+        of_files = StructType(  # in the order of `_LateFiles._grouped`
             [
                 StructField(name, as_nullable(field.dataType))
                 for name, field in request.partition_columns.items()
             ]
         )
+        if request.wants_row_tracking:
+            of_files = StructType(
+                [*of_files.fields, *(StructField(name, LongType()) for name in ROW_ID_FIELDS)]
+            )
         data = StructType([c.stored for c in request.row_columns if c.stored is not None])
         sources = {
-            column.field.name: column.stored or partitions[str(column.default)]
-            for column in request.row_columns
+            column.field.name: column.stored or of_files[str(column.default)]
+            for column in request.table_columns
         }
         contents = f"{with_vectors}\n{self.contents}".encode()
         lister = _LateFiles(
@@ -101,24 +105,27 @@ class LateScan:
             size_bytes=size_bytes,
         )
         if with_vectors:
-            partitions = StructType([*partitions.fields, StructField(_BITMAP, BinaryType())])
+            of_files = StructType([*of_files.fields, StructField(_BITMAP, BinaryType())])
         options = {**request.options, **PARQUET_OPTIONS}
         scanned = engine_of(self.spark).late_rows(
-            LateRelation(lister, data, partitions, options, request.table_root), self.listing
+            LateRelation(lister, data, of_files, options, request.table_root), self.listing
         )
         # In the text of filters, only its columns are qualified by this name.
         scanned = scanned.alias(qualifier_of(lister.stored))
         if with_vectors:
-            position = scanned.metadataColumn("_metadata")["row_index"]
-            scanned = scanned.filter(~is_deleted_in_packed(F.col(quoted(_BITMAP)), position))
-        return scanned.select(
-            *request.logical_columns(
-                {
-                    name: (F.col(quoted(source.name)), source.dataType)
-                    for name, source in sources.items()
-                }
-            )
-        )
+            deleted = is_deleted_in_packed(F.col(quoted(_BITMAP)), _row_index(scanned))
+            scanned = scanned.filter(~deleted)
+        values: dict[str, tuple[Column | str, DataType]] = {
+            name: (F.col(quoted(source.name)), source.dataType) for name, source in sources.items()
+        }
+        for column in request.other_columns:
+            value = F.col(str(column.default))
+            if column.adds_position:
+                value = value + _row_index(scanned)
+            if column.stored is not None:
+                value = F.coalesce(F.col(quoted(column.stored.name)), value)
+            values[column.field.name] = (value, LongType())
+        return scanned.select(*request.logical_columns(values))
 
 
 @dataclass(slots=True, eq=False)
@@ -156,7 +163,7 @@ class _LateFiles:
     def listed(self, filters: str | None, has_user_functions: Callable[[], bool]) -> ListedFiles:
         predicate, request = None, self.files.request
         if filters is not None:
-            logical = StructType([column.field for column in request.row_columns])
+            logical = StructType([column.field for column in request.table_columns])
             parsed = parse_pushed(
                 filters, self.stored, logical, has_user_functions=has_user_functions
             )
@@ -180,7 +187,7 @@ class _LateFiles:
             raise DataFileNotReadError(files=files, version=version)
 
     def _grouped(self, files: pa.Table) -> ListedFiles:
-        """The files by their partition values and bitmaps."""
+        """The files by their partition values, row ids and bitmaps."""
         request, listing = self.files.request, self.files.listing
         if "deletionVector" in files.column_names:
             has_vector = files["deletionVector"].is_valid()
@@ -188,6 +195,9 @@ class _LateFiles:
         paths = files["file"].to_pylist()
         values = {name: files[name] for name in request.partition_columns}
         columns = request.typed_partition_values()
+        if request.wants_row_tracking:
+            values |= {name: files[name] for name in ROW_ID_FIELDS}
+            columns += map(F.col, ROW_ID_FIELDS)
         if self.with_vectors:
             values[_BITMAP] = packed_bitmaps(
                 listing,
@@ -214,3 +224,7 @@ class _LateFiles:
             [len(paths) for paths in members.values()],
             listing.createDataFrame(table).select(*columns, _NUMBER),
         )
+
+
+def _row_index(scanned: DataFrame) -> Column:
+    return scanned.metadataColumn("_metadata")["row_index"]

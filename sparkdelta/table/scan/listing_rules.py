@@ -13,7 +13,7 @@ class Listing(str, Enum):
     NO_CALLS = "at once, as Spark calls no Python of the driver back"
     STREAM = "at once, as the rows are a batch of a stream"
     CHANGES = "at once, as a file may have several changes"
-    ROW_TRACKING = "at once, for row ids and row commit versions"
+    ROW_TRACKING = "at once, as row ids of many files are asked for"
     CACHED = "at once, from the cache of the snapshot"
     MANY_FILES = "at once, as there may be more than `max_driver_files`"
     DELETION_VECTORS = "at once, as there may be many deletion vectors"

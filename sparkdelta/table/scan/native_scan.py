@@ -44,9 +44,8 @@ from sparkdelta.table.scan.deletion_vector_files import (
     read_bitmaps,
 )
 from sparkdelta.table.scan.request import (
-    BASE_ROW_ID,
     CHANGE_KIND,
-    DEFAULT_ROW_COMMIT_VERSION,
+    ROW_ID_FIELDS,
     MetadataColumn,
     ScanRequest,
 )
@@ -88,7 +87,7 @@ class NativeScan:
             file STRING (absolute, decoded), size LONG, a text column for each partition column;
             deletionVector STRUCT and numRecords LONG where the table may have deletion vectors;
             of changes, CHANGE_KIND STRING and ONLY STRUCT;
-            baseRowId LONG and defaultRowCommitVersion LONG with row tracking.
+            BASE_ROW_ID LONG and DEFAULT_ROW_COMMIT_VERSION LONG with row tracking.
         """
         is_hidden_file = pa.array(
             [is_hidden(file) for file in files["file"].to_pylist()], pa.bool_()
@@ -239,7 +238,7 @@ class NativeScan:
         if joins_partitions:
             columns += self.request.typed_partition_values()
         if self.request.wants_row_tracking:
-            columns += [BASE_ROW_ID, DEFAULT_ROW_COMMIT_VERSION]
+            columns += ROW_ID_FIELDS
         if self.request.of_changes:
             columns += [CHANGE_KIND]
         if CHUNKS in known.column_names:

@@ -21,8 +21,16 @@ from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.workers.row_groups import RowGroupBound
 from sparkdelta.workers.split_rows import FILE, RowColumn
 
+# Names that no column of a table has, as they are in the same rows.
 CHANGE_KIND = "sparkdelta:change_kind"
-BASE_ROW_ID, DEFAULT_ROW_COMMIT_VERSION = "baseRowId", "defaultRowCommitVersion"
+BASE_ROW_ID = "sparkdelta:base_row_id"
+DEFAULT_ROW_COMMIT_VERSION = "sparkdelta:default_row_commit_version"
+ROW_ID_FIELDS = {
+    BASE_ROW_ID: "baseRowId",
+    DEFAULT_ROW_COMMIT_VERSION: "defaultRowCommitVersion",
+}
+"""Columns of a file list, and the fields of the log that they have the values of."""
+
 _INTERNAL_METADATA = ("delta.", "parquet.", "__")
 
 
@@ -126,11 +134,12 @@ class ScanRequest:
         """The source of each column of the result in data files and in the file list.
 
         Columns of type `void` are not among them: `logical_columns` adds them.
-
-        References
-        ----------
-        PROTOCOL.md#reader-requirements-for-row-tracking
         """
+        return [*self.table_columns, *self.other_columns]
+
+    @property
+    def table_columns(self) -> list[RowColumn]:
+        """Those of the table's columns among `row_columns`."""
         partitions = {field.name: name for name, field in self.partition_columns.items()}
         columns = []
         for field in self._fields:
@@ -145,6 +154,17 @@ class ScanRequest:
                 stored = physical_field(visible, self.configuration.column_mapping)
                 has_kind = self.of_changes and field.name == CHANGE_TYPE
                 columns.append(RowColumn(logical, stored, CHANGE_KIND if has_kind else None))
+        return columns
+
+    @property
+    def other_columns(self) -> list[RowColumn]:
+        """Those of the metadata columns among `row_columns`.
+
+        References
+        ----------
+        PROTOCOL.md#reader-requirements-for-row-tracking
+        """
+        columns = []
         tracking = self.configuration.row_tracking
         sources = {
             MetadataColumn.FILE: (None, FILE, False),
@@ -226,6 +246,11 @@ class ScanRequest:
 def partition_column(index: int) -> str:
     """The column of a file list that has the text of a partition value."""
     return f"sparkdelta:partition_{index}"
+
+
+def row_id_columns() -> list[str]:
+    """SQL of the columns of a file list that row ids need, of rows with the fields of the log."""
+    return [f"{field} AS {quoted(column)}" for column, field in ROW_ID_FIELDS.items()]
 
 
 def _visible_metadata(field: StructField) -> dict[str, object]:

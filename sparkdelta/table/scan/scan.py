@@ -48,10 +48,12 @@ from sparkdelta.table.scan.native_scan import NativeScan, has_large_bitmaps
 from sparkdelta.table.scan.packed_bitmaps import MAX_PACKED_VECTORS
 from sparkdelta.table.scan.report import ScanReport, counted_report, full_report
 from sparkdelta.table.scan.request import (
+    ROW_ID_FIELDS,
     MetadataColumn,
     RowCondition,
     ScanRequest,
     partition_column,
+    row_id_columns,
 )
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 
@@ -62,6 +64,10 @@ the files of a larger one without it."""
 MAX_KNOWN_FILES = 1_000
 """Up to this many files with rows to change are read from the log once, as a whole: a large log is
 not searched again for each step of an operation."""
+
+MAX_FILES_WITH_ROW_IDS = 1_000
+"""Up to this many files of a table, the row ids that they begin with are values of each file, as
+partition values are; the rows of more are joined with them."""
 
 _ROW_TRACKING = {
     "_metadata.row_id": (MetadataColumn.ROW_ID, "row_id"),
@@ -201,7 +207,7 @@ class Scan:
             return Listing.CONDITION
         if self.is_streaming:
             return Listing.STREAM
-        if self._wants_row_tracking:
+        if self._wants_row_tracking and not self._has_few_files(MAX_FILES_WITH_ROW_IDS):
             return Listing.ROW_TRACKING
         if self._state.cached is not None or self._state.known is not None:
             return Listing.CACHED
@@ -353,8 +359,7 @@ class Scan:
         """The rows of files that a condition is true of: a native scan of a table of files, a
         distributed scan of a DataFrame of files.
         """
-        tracking = {_ROW_TRACKING[name][0] for name in self.columns or () if name in _ROW_TRACKING}
-        request = self._request(frozenset(metadata_columns) | tracking, condition)
+        request = self._request(frozenset(metadata_columns) | self._tracking_columns, condition)
         if isinstance(files, pa.Table):
             # All columns: Spark reads those that are needed, also by a filter after `select`.
             return NativeScan(self._state.log.spark, request).rows(files)
@@ -382,7 +387,7 @@ class Scan:
         return LateScan(
             log.spark,
             listing,
-            self._request(frozenset(), None),
+            self._request(self._tracking_columns, None),
             replace(self, _state=state)._listed,
             has_vectors=bool(self._vectors_at_most),
             contents="\n".join(
@@ -508,7 +513,7 @@ class Scan:
         if self._has_vectors:
             fields += ["deletionVector"]
         if tracks_rows or self._wants_row_tracking:
-            fields += ["baseRowId", "defaultRowCommitVersion"]
+            fields += ROW_ID_FIELDS.values()
         columns = self._list_columns(tracks_rows=tracks_rows)
         return self._state.scan_files(*fields, skipping=self._skipping).selectExpr(*columns)
 
@@ -526,8 +531,14 @@ class Scan:
         return is_supported(self._state.configuration.protocol, TableFeature.DELETION_VECTORS)
 
     @property
+    def _tracking_columns(self) -> frozenset[MetadataColumn]:
+        """The metadata columns that `columns` asks for."""
+        names = self.columns or ()
+        return frozenset(_ROW_TRACKING[name][0] for name in names if name in _ROW_TRACKING)
+
+    @property
     def _wants_row_tracking(self) -> bool:
-        return self.columns is not None and any(name in _ROW_TRACKING for name in self.columns)
+        return bool(self._tracking_columns)
 
     def _output(self) -> list[Column]:
         """The columns asked for, in order; names match in any case and may be quoted or nested."""
@@ -574,7 +585,7 @@ def file_columns(
             for name in ("deletionVector", NUM_RECORDS)
         ]
     if tracks_rows:
-        columns += ["baseRowId", "defaultRowCommitVersion"]
+        columns += row_id_columns()
     return columns
 
 

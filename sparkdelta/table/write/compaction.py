@@ -27,7 +27,12 @@ from sparkdelta.protocol.z_cubes import ZCube
 from sparkdelta.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.log.state import NUM_RECORDS
-from sparkdelta.table.scan.request import partition_column
+from sparkdelta.table.scan.request import (
+    BASE_ROW_ID,
+    DEFAULT_ROW_COMMIT_VERSION,
+    partition_column,
+    row_id_columns,
+)
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.row_changes import ChangeWriter
 from sparkdelta.table.write.row_order import RowOrder, sampled_fraction
@@ -183,8 +188,8 @@ class Batch:
                 partition_values=dict(zip(keys, values, strict=True)),
                 size=file["size"],
                 deletion_vector=vector,
-                base_row_id=file["baseRowId"],
-                default_row_commit_version=file["defaultRowCommitVersion"],
+                base_row_id=file[BASE_ROW_ID],
+                default_row_commit_version=file[DEFAULT_ROW_COMMIT_VERSION],
             )
             for file, values, vector in zip(
                 self.files.to_pylist(), partitions, self.vectors, strict=True
@@ -236,8 +241,7 @@ def described_files(
         ),
         F.when(has_vector(), F.col("deletionVector")).alias("deletionVector"),
         F.col(STATS_PARSED)[NUM_RECORDS].alias(NUM_RECORDS),
-        "baseRowId",
-        "defaultRowCommitVersion",
+        *map(F.expr, row_id_columns()),
         "path",
         *([] if cube is None else [cube.alias(CUBE)]),
     )
