@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_rows
@@ -35,6 +35,7 @@ from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.write_support import check_data_writable
 from sparkdelta.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.commit.staged_lines import DistinctAdds
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
@@ -110,13 +111,13 @@ class _Files:
 
     Attributes
     ----------
-    num_distinct_adds
+    distinct_adds
         See `Transaction`.
     """
 
     actions: DataFrame
     metrics: dict[str, int]
-    num_distinct_adds: int | None = None
+    distinct_adds: DistinctAdds | None = None
 
 
 def clone(
@@ -147,7 +148,7 @@ def clone(
             ),
             staged=change.actions,
             file_actions=files.actions,
-            num_distinct_adds=files.num_distinct_adds,
+            distinct_adds=files.distinct_adds,
             read=ReadSet() if before is None else ReadSet(whole_table=True),
         )
         done = transaction.commit()
@@ -183,7 +184,7 @@ def _replaced(
         return None
     if not options.replace:
         raise TableAlreadyExistsError(path=store.table_root)
-    if not options.deep and _totals(before)[0]:
+    if not options.deep and _totals(before)["files"]:
         raise CloneTargetNotEmptyError(path=store.table_root)
     return before
 
@@ -197,16 +198,17 @@ def _files(
     options: CloneOptions,
 ) -> Iterator[_Files]:
     """The files of the clone; of use within the block."""
-    num_files, size, num_absolute = _totals(source)
+    totals = _totals(source)
     metrics = {
-        "sourceTableSize": size, "sourceNumOfFiles": num_files,
+        "sourceTableSize": totals["bytes"], "sourceNumOfFiles": totals["files"],
         "numRemovedFiles": 0, "numCopiedFiles": 0, "removedFilesSize": 0, "copiedFilesSize": 0,
     }  # fmt: skip
     with engine_of(spark).log_session() as session, jobs_of(source.path, source.version):
         if not options.deep:
             # An absolute path may name a file that the source has by a relative one, too.
-            num_distinct = None if num_absolute else num_files
-            yield _Files(shallow_files(source.in_session(session)), metrics, num_distinct)
+            distinct = DistinctAdds(totals["files"], have_vectors=totals["have_vectors"])
+            actions = shallow_files(source.in_session(session))
+            yield _Files(actions, metrics, None if totals["have_absolute"] else distinct)
             return
         with staging(session, store) as stage:
             target = None if before is None else before.in_session(session)
@@ -229,15 +231,18 @@ def _files(
                 yield _Files(copied.actions, metrics)
 
 
-def _totals(snapshot: Snapshot) -> tuple[int, int, int]:
-    """The number of files, their size in bytes, and the number of absolute paths."""
+def _totals(snapshot: Snapshot) -> Row:
+    """files LONG, bytes LONG, have_vectors BOOLEAN, have_absolute BOOLEAN: their number and size,
+    and whether any has a deletion vector or an absolute path.
+    """
     totals = snapshot.add_files().selectExpr(
         "count(*) AS files",
         "coalesce(sum(size), 0) AS bytes",
-        f"count_if({is_absolute('path')}) AS absolute",
+        "count(deletionVector.storageType) > 0 AS have_vectors",
+        f"count_if({is_absolute('path')}) > 0 AS have_absolute",
     )
     (row,) = read_rows(totals, what="totals of the live files", bound=1)
-    return row["files"], row["bytes"], row["absolute"]
+    return row
 
 
 def _check_counted(source: Snapshot) -> None:

@@ -89,14 +89,19 @@ def file_action_lines(actions: DataFrame) -> DataFrame:
     return actions.selectExpr(f"to_json(struct(add, remove, cdc), {options}) AS {LINE}")
 
 
-def action_totals() -> list[Column]:
-    """Aggregates of file actions, see `conformed_actions`, for the checks and metrics of a commit.
+def action_totals(actions: DataFrame) -> DataFrame:
+    """Aggregate file actions for the checks and metrics of a commit.
+
+    Parameters
+    ----------
+    actions
+        add STRUCT, remove STRUCT, cdc STRUCT, see `conformed_actions`.
 
     Returns
     -------
-    list of Column
-        adds_data BOOLEAN, removes_data BOOLEAN, has_vectors BOOLEAN, has_change_files BOOLEAN,
-        num_removes LONG, removed_bytes LONG.
+    DataFrame
+        One row: adds_data BOOLEAN, removes_data BOOLEAN, has_vectors BOOLEAN,
+        has_change_files BOOLEAN, num_removes LONG, removed_bytes LONG.
 
     References
     ----------
@@ -108,12 +113,11 @@ def action_totals() -> list[Column]:
         "has_vectors": "add.deletionVector.storageType IS NOT NULL",
         "has_change_files": "cdc.path IS NOT NULL",
     }
-    totals = {
-        **{name: f"coalesce(bool_or({fact}), FALSE)" for name, fact in facts.items()},
-        "num_removes": "count(remove.path)",
-        "removed_bytes": "coalesce(sum(remove.size), 0L)",
-    }
-    return [F.expr(total).alias(name) for name, total in totals.items()]
+    return actions.selectExpr(
+        *(f"coalesce(bool_or({fact}), FALSE) AS {name}" for name, fact in facts.items()),
+        "count(remove.path) AS num_removes",
+        "coalesce(sum(remove.size), 0L) AS removed_bytes",
+    )
 
 
 def repeated_files(actions: DataFrame, *, table_root: str) -> DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import InvalidCommitError
@@ -23,6 +23,14 @@ from sparkdelta.table.staging import Staging
 
 LINES_PER_FILE = 20_000
 """The driver holds the lines of one file at a time: some ten MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctAdds:
+    """Adds of data, no two of which are of one file."""
+
+    count: int
+    have_vectors: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +55,22 @@ class StagedLines:
     @classmethod
     def of(cls, actions: DataFrame, stage: Staging) -> StagedLines:
         """Write the lines of actions, see `frames.commit.commit_lines.conformed_actions`."""
-        totals = Observation()
-        files = _written(actions.observe(totals, *action_totals()), stage, "lines")
-        return cls(**totals.get, _stage=stage, _actions=actions, _files=files)
+        return cls._known(actions, stage)._written(actions, "lines")
+
+    @classmethod
+    def of_adds(cls, actions: DataFrame, stage: Staging, adds: DistinctAdds) -> StagedLines:
+        """As `of`, of what is known to be adds alone: the actions are computed once."""
+        known = cls(
+            adds_data=True,
+            removes_data=False,
+            has_vectors=adds.have_vectors,
+            has_change_files=False,
+            num_removes=0,
+            removed_bytes=0,
+            _stage=stage,
+            _actions=actions,
+        )
+        return known._written(actions, "lines")
 
     @classmethod
     def to_number(cls, actions: DataFrame, stage: Staging) -> StagedLines:
@@ -72,10 +93,7 @@ class StagedLines:
             problem = f"{uncounted[0]} has no numRecords, which row ids require"
             raise InvalidCommitError(path=stage.store.table_root, problem=problem)
         new_rows = {row[GROUP]: row["num_rows"] for row in totals}
-        (known,) = read_rows(
-            actions.agg(*action_totals()), what="totals of a large commit", bound=1
-        )
-        return cls(**known.asDict(), _stage=stage, _actions=actions, _new_rows=new_rows)
+        return replace(cls._known(actions, stage), _new_rows=new_rows)
 
     @property
     def num_new_rows(self) -> int:
@@ -94,15 +112,19 @@ class StagedLines:
             list(zip(self._new_rows, ends, strict=False)), FIRST_ROW_IDS
         )
         numbered = with_row_ids(self._actions, first_row_ids, version=version)
-        return replace(self, _files=_written(numbered, self._stage, f"lines-{version}"))
+        return self._written(numbered, f"lines-{version}")
 
     def chunks(self) -> Iterator[bytes]:
         """The lines, one file at a time."""
         for name in self._files:
             yield self._stage.read(*name.split("/"))
 
+    @classmethod
+    def _known(cls, actions: DataFrame, stage: Staging) -> StagedLines:
+        totals = read_rows(action_totals(actions), what="totals of a large commit", bound=1)
+        return cls(**totals[0].asDict(), _stage=stage, _actions=actions)
 
-def _written(actions: DataFrame, stage: Staging, part: str) -> tuple[str, ...]:
-    options = {"maxRecordsPerFile": str(LINES_PER_FILE)}
-    files = stage.write_lines(file_action_lines(actions), part, options)
-    return tuple(f"{part}/{file.name}" for file in files)
+    def _written(self, actions: DataFrame, part: str) -> StagedLines:
+        options = {"maxRecordsPerFile": str(LINES_PER_FILE)}
+        files = self._stage.write_lines(file_action_lines(actions), part, options)
+        return replace(self, _files=tuple(f"{part}/{file.name}" for file in files))

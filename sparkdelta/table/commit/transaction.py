@@ -45,7 +45,7 @@ from sparkdelta.table.commit.committer import (
 )
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
 from sparkdelta.table.commit.large_conflict_detection import SparkConflictDetector
-from sparkdelta.table.commit.staged_lines import StagedLines
+from sparkdelta.table.commit.staged_lines import DistinctAdds, StagedLines
 from sparkdelta.table.commit.vector_rebase import VectorRebase
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.staging import Staging, staging
@@ -110,9 +110,9 @@ class Transaction:
     file_actions
         Further file actions in columns `add`, `remove` and `cdc`, one of them in each row; missing
         columns and fields are null. The query must be deterministic: it may run twice.
-    num_distinct_adds
-        The number of `file_actions`, where these are surely adds of different files. A large number
-        of them is written as lines at once, without a check for duplicates.
+    distinct_adds
+        About `file_actions`, where they are surely nothing else. A large number of them is written
+        as lines at once, without a check for duplicates.
     read, read_files
         The data that was read, for conflict detection; `read_files` has a column `path`, as in the
         log.
@@ -126,7 +126,7 @@ class Transaction:
     operation: Operation
     staged: StagedActions = field(default_factory=StagedActions)
     file_actions: DataFrame | None = None
-    num_distinct_adds: int | None = None
+    distinct_adds: DistinctAdds | None = None
     read: ReadSet = field(default_factory=ReadSet)
     read_files: DataFrame | None = None
     user_metadata: str | None = None
@@ -162,15 +162,15 @@ class Transaction:
         if self.file_actions is None:
             return self._commit(committer, self.staged)
         frame = conformed_actions(self.file_actions, self.file_actions.schema)
-        count = self.num_distinct_adds
-        if count is None or count <= MAX_VALUE_ACTIONS:
+        adds = self.distinct_adds
+        if adds is None or adds.count <= MAX_VALUE_ACTIONS:
             values = _as_values(frame)
             if values is not None:
                 return self._commit(committer, self.staged.with_files(*values))
         tracks_rows = self._tracks_rows()
         with staging(frame.sparkSession, self.store) as stage:
-            if count is not None and not tracks_rows:
-                actions, lines = frame, StagedLines.of(frame, stage)
+            if adds is not None and not tracks_rows:
+                actions, lines = frame, StagedLines.of_adds(frame, stage, adds)
             else:
                 actions = _materialized(frame, stage)
                 self._check_unique(actions)

@@ -115,9 +115,9 @@ class CommitRange:
             return self._lines
         return local_lines(self.reader.spark, self.local_lines)
 
-    def may_hold(self, action: str) -> bool:
-        """True if a commit may hold an action of this kind."""
-        lines = self._lines_with(action)
+    def may_hold(self, *names: str) -> bool:
+        """True if a commit may hold an action of these kinds."""
+        lines = self._lines_with(*names)
         return bool(self.files) if lines is None else lines.num_rows > 0
 
     def actions(

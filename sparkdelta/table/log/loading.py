@@ -239,7 +239,7 @@ def _in_checksum(checksum: VersionChecksum | None) -> tuple[Protocol | None, Met
 
 
 def _in_commits(commits: CommitRange) -> tuple[Protocol | None, Metadata | None]:
-    if not commits.files:
+    if not commits.may_hold("protocol", "metaData"):
         return None, None
     actions = commits.table_actions()
     if not commits.is_searched:
