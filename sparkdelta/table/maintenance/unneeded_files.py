@@ -163,13 +163,13 @@ def from_log(
     if first > start:
         first, missing = earliest + 1, (start, first - 1)
     commits = commits_between(files, first, max(first - 1, end), path=root)
-    changes = CommitRange.read(log.reader, commits).changes("remove", "cdc")
-    removes = changes.filter("remove.path IS NOT NULL").select("remove.*").drop("stats")
+    changes = CommitRange.read(log.reader, commits)
+    removes = _named(changes, "remove").drop("stats")
     if missing is not None:
         then = open_snapshot(log.spark, root, version=earliest, store=log.store)
         removes = removes.unionByName(then.remove_files())
     old = removes.filter(f"coalesce(deletionTimestamp, 0) < {before_ms}L")
-    written = changes.filter("cdc.path IS NOT NULL").select("cdc.*")
+    written = _named(changes, "cdc")
     entries = removed_files(old, table_root=root).unionAll(change_files(written, table_root=root))
     are_few = log.checkpoint is not None  # else the same commits tell all files
     return Candidates(entries=entries, are_few=are_few, missing_versions=missing)
@@ -195,8 +195,13 @@ def removed_since(snapshot: Snapshot, version: Version | None) -> DataFrame:
             "delta.deletedFileRetentionDuration to keep removed files longer than now"
         )
         raise InvalidArgumentError(argument="retention_hours", problem=problem) from None
-    removes = CommitRange.read(log.reader, commits).changes("remove")
-    return removes.filter("remove.path IS NOT NULL").select("remove.*").drop("stats")
+    return _named(CommitRange.read(log.reader, commits), "remove").drop("stats")
+
+
+def _named(commits: CommitRange, action: str) -> DataFrame:
+    """The actions of one kind: of other lines, none is parsed."""
+    found = commits.changes(action).filter(f"{action}.path IS NOT NULL")
+    return found.select(f"{action}.*")
 
 
 def decided(
