@@ -22,13 +22,21 @@ from sparkdelta import (
     optimize,
     read_delta,
     vacuum,
+    write_checkpoint,
     write_delta,
 )
 from tests.benchmarks.copied_tables import Bench, Sizes
 from tests.benchmarks.file_actions import BYTES, path_of
 from tests.benchmarks.logs import CheckpointedLog, large_log
 from tests.benchmarks.measurement import Stopwatch, at_most, say
-from tests.benchmarks.parts import SESSION, Measured, against_delta_spark, make_once, run_parts
+from tests.benchmarks.parts import (
+    SESSION,
+    Measured,
+    against_delta_spark,
+    linked,
+    make_once,
+    run_parts,
+)
 from tests.support.delta_spark import DeltaSpark
 from tests.support.log_writer import write_commit
 from tests.support.spark_worker import SparkWorker
@@ -46,19 +54,27 @@ _ROWS_PER_CONVERTED_FILE = 100
 
 
 def vacuum_of_delta_spark(bench: Bench) -> Measured:
-    """VACUUM of a table of which half of the files were removed, by listing and by the log."""
+    """VACUUM of a table of which half of the files were removed, by listing and by the log, which
+    has a checkpoint or not.
+    """
     files = bench.scale.checkpoint_files // 10
-    table = bench.scratch / "removed"
+    table, with_checkpoint = bench.scratch / "removed", bench.scratch / "removed-checkpoint"
     _write_removed(table, files)
+    shutil.copytree(table, with_checkpoint, copy_function=linked)
+    write_checkpoint(bench.spark, str(with_checkpoint))
 
     def measure(rival: DeltaSpark) -> Measured:
-        for mode, target in (("full", at_most(0.5)), ("lite", at_most(0.3))):
+        for mode, root, what, target in (
+            ("full", table, "", at_most(0.5)),
+            ("lite", table, "", at_most(0.3)),
+            ("lite", with_checkpoint, ", with a checkpoint", at_most(0.3)),
+        ):
             statement = "VACUUM delta.`{table}` " + mode.upper()
             yield from bench.tried(
                 partial(
                     bench.compare,
-                    f"VACUUM {mode.upper()} of {files:,} files, {files // 2:,} to delete",
-                    table,
+                    f"VACUUM {mode.upper()} of {files:,} files, {files // 2:,} to delete{what}",
+                    root,
                     partial(vacuum, bench.spark, mode=mode, progress=False),
                     partial(_run, rival, statement),
                     target,

@@ -12,8 +12,9 @@ from unittest.mock import patch
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sparkdelta import Snapshot, load_snapshot, read_delta
+from sparkdelta import Snapshot, load_snapshot, read_delta, write_delta
 from sparkdelta.table.scan import native_scan
+from sparkdelta.table.scan import scan as table_scan
 from tests.benchmarks.alterations import alterations
 from tests.benchmarks.changes import changes
 from tests.benchmarks.checkpoints import checkpoints
@@ -212,6 +213,20 @@ def scans(stopwatch: Stopwatch, scale: Scale, scratch: Path) -> Iterator[Compari
     yield from _scans(
         stopwatch, "partition values joined", joined, discovered, with_partition, None
     )
+    tracked = scratch / "tracked"
+    properties = {"delta.enableRowTracking": "true"}
+    write_delta(spark.read.parquet(*map(str, files)), str(tracked), properties=properties)
+    for columns in (["amount"], names):
+        wanted = [*columns, "_metadata.row_id"]
+        with patch.object(table_scan, "MAX_FILES_WITH_ROW_IDS", 0):
+            joined = read_delta(spark, str(tracked), columns=wanted)
+        late = read_delta(spark, str(tracked), columns=wanted)
+        yield stopwatch.compare(
+            f"row ids and {len(columns)} of {len(names)} columns",
+            partial(_all, late),
+            partial(_all, joined),
+            floor_name="row ids joined",
+        )
     yield stopwatch.compare(
         "unpartitioned, one column, read_delta included",
         lambda: _total(read_delta(spark, str(plain))),

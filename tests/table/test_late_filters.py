@@ -196,6 +196,17 @@ def test_conditions_on_partitions_are_exact(
     assert files_read(frame) == [files]
 
 
+def test_an_or_with_a_partition_column_chooses_no_files(spark: SparkSession, known: Path) -> None:
+    """Spark does not hand it over, so that only `where` does."""
+    condition = "p = 1 OR id = 25"
+    late, given = (
+        read_delta(spark, str(known)).filter(condition),
+        read_delta(spark, str(known), where=condition),
+    )
+    assert rows(late) == rows(given)
+    assert (sum(files_read(late)), sum(files_read(given))) == (FILES, 4)
+
+
 @pytest.mark.full
 def test_what_depends_on_settings_prunes_nothing_wrong(spark: SparkSession, known: Path) -> None:
     """A filter keeps the time zone and mode of its analysis, which its text does not tell."""

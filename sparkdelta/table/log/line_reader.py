@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -111,7 +112,7 @@ def total_size(files: Sequence[LogFile]) -> int:
 def lines_that_name(lines: pa.Table, *actions: str) -> pa.Table:
     """As `frames.log.log_lines.may_name` says, of lines in the driver's memory."""
     text = lines["line"]
-    is_wanted = pc.and_(pc.not_equal(text, ""), pc.invert(pc.ends_with(text, "}")))
-    for action in actions:
-        is_wanted = pc.or_(is_wanted, pc.match_substring(text, f'"{action}"'))
-    return lines.filter(is_wanted)
+    is_cut = pc.and_(pc.not_equal(text, ""), pc.invert(pc.ends_with(text, "}")))
+    # Arrow takes ten times as long to search for each name as a text.
+    is_named = pc.match_substring_regex(text, f'"(?:{"|".join(map(re.escape, actions))})"')
+    return lines.filter(pc.or_(is_cut, is_named))
