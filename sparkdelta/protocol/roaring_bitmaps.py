@@ -34,8 +34,8 @@ _MAGIC = 1681511377
 _NATIVE_MAGIC = 1681511376
 
 PACKED_BITS = 7
-"""Rows of a byte in a `packed` bitmap: with 7 bits, it is a character that Spark knows the code of.
-"""
+"""The most rows of a byte in a `packed` bitmap: with 7 bits, it is a character that Spark knows the
+code of."""
 
 # https://github.com/RoaringBitmap/RoaringFormatSpec
 _CHUNK_ROWS = 1 << 16
@@ -179,18 +179,18 @@ def deleted_rows(
     return bits[start : start + num_rows].view(np.bool_)
 
 
-def packed(chunks: Mapping[int, Words]) -> bytes:
-    """Return a byte for each `PACKED_BITS` rows up to the last deleted one: row index i has bit
-    i % 7 of byte i // 7.
+def packed(chunks: Mapping[int, Words], bits: int = PACKED_BITS) -> bytes:
+    """Return a byte for each so many rows up to the last deleted one: row index i has bit i % bits
+    of byte i // bits.
     """
     num_rows = (last_row(chunks) or 0) + 1
-    bits = deleted_rows(chunks, 0, num_rows)
-    if bits is None:
+    deleted = deleted_rows(chunks, 0, num_rows)
+    if deleted is None:
         return b""
-    rows = np.zeros(-(-num_rows // PACKED_BITS) * PACKED_BITS, np.uint8)
-    rows[:num_rows] = bits
-    weights = (1 << np.arange(PACKED_BITS)).astype(np.uint8)
-    return bytes(rows.reshape(-1, PACKED_BITS) @ weights)
+    rows = np.zeros(-(-num_rows // bits) * bits, np.uint8)
+    rows[:num_rows] = deleted
+    weights = (1 << np.arange(bits)).astype(np.uint8)
+    return bytes(rows.reshape(-1, bits) @ weights)
 
 
 def last_row(chunks: Mapping[int, Words]) -> int | None:

@@ -132,16 +132,28 @@ def is_deleted_in_chunk(words: str, row_index: str) -> str:
     return f"coalesce(getbit({word}, CAST({row_index} & 63 AS INT)) = 1, FALSE)"
 
 
-def is_deleted_in_packed(bitmap: Column, row_index: Column) -> Column:
-    """Return a condition that is true if a row is deleted, given the `packed` bitmap of its file.
+_LAST_BYTE = (1 << 31) - 2
+
+
+def is_deleted_in_packed(bitmap: Column, bits: Column, row_index: Column) -> Column:
+    """Return a condition that is true if a row is deleted, given the `packed` bitmap of its file,
+    with 1 or `PACKED_BITS` bits in a byte.
 
     It is evaluated in generated code. Rows after the bitmap's end are not deleted.
     """
-    number = F.call_function("div", row_index, F.lit(PACKED_BITS))
-    byte = F.substring(bitmap, number.cast("int") + 1, F.lit(1))
-    bits = F.ascii(byte.cast("string"))
-    bit = F.call_function("shiftright", bits, (row_index % PACKED_BITS).cast("int"))
-    return bit.bitwiseAND(1) == 1
+
+    def byte(number: Column) -> Column:
+        return F.substring(bitmap, number.cast("int") + 1, F.lit(1))
+
+    own = byte(F.least(row_index, F.lit(_LAST_BYTE)))
+    shared = byte(F.call_function("div", row_index, F.lit(PACKED_BITS)))
+    code, at = F.ascii(shared.cast("string")), (row_index % PACKED_BITS).cast("int")
+    in_shared = F.call_function("shiftright", code, at).bitwiseAND(1) == 1
+    return (
+        F.when(bits == 1, own == F.lit(b"\1"))
+        .when(shared == F.lit(b"\0"), F.lit(False))
+        .otherwise(in_shared)
+    )
 
 
 def chunk_rows(bitmaps: DataFrame, chunks: str) -> DataFrame:

@@ -94,10 +94,14 @@ def test_large_vectors(spark: SparkSession, table_path: str) -> None:
     write_delta(spark.range(count).coalesce(1), table_path, properties=properties)
     DeltaTable.forPath(spark, table_path).delete("pmod(hash(id), 3) = 0 OR id > 190000")
     wanted = spark.range(count).filter("NOT (pmod(hash(id), 3) = 0 OR id > 190000)")
-    with settings(spark, {"spark.sql.files.maxPartitionBytes": "100000"}):
-        found = read_delta(spark, table_path)
-        assert found.exceptAll(wanted).isEmpty()
-        assert found.count() == wanted.count()
+    for most in (packed_bitmaps.MAX_WIDE_BYTES, 1000):
+        with (
+            settings(spark, {"spark.sql.files.maxPartitionBytes": "100000"}),
+            patch.object(packed_bitmaps, "MAX_WIDE_BYTES", most),
+        ):
+            found = read_delta(spark, table_path)
+            assert found.exceptAll(wanted).isEmpty()
+            assert found.count() == wanted.count()
     with patch.object(packed_bitmaps, "MAX_PACKED_BYTES", 1000):
         frame = read_delta(spark, table_path).filter("id > 5")
         with pytest.raises(SPARK_ERRORS, match=DriverReadTooLargeError.error_class):

@@ -13,7 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType, LongType, StructField, StructType
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+)
 
 from sparkdelta.engine.parquet_scan import uris_of
 from sparkdelta.engine.spark_engine import engine_of
@@ -31,7 +38,7 @@ from sparkdelta.workers.deletion_vectors import is_deleted_in_packed
 
 _SECRET = token_bytes(16)
 _KEPT_LISTINGS = 4
-_NUMBER, _BITMAP = "sparkdelta:number", "sparkdelta:bitmap"
+_NUMBER, _BITMAP, _BITS = "sparkdelta:number", "sparkdelta:bitmap", "sparkdelta:bits"
 
 ListFiles = Callable[[Predicate | None], pa.Table]
 """Returns the files that may have rows of which a predicate is true, as `NativeScan.rows` takes
@@ -105,7 +112,8 @@ class LateScan:
             size_bytes=size_bytes,
         )
         if with_vectors:
-            of_files = StructType([*of_files.fields, StructField(_BITMAP, BinaryType())])
+            of_bitmap = [StructField(_BITMAP, BinaryType()), StructField(_BITS, IntegerType())]
+            of_files = StructType([*of_files.fields, *of_bitmap])
         options = {**request.options, **PARQUET_OPTIONS}
         scanned = engine_of(self.spark).late_rows(
             LateRelation(lister, data, of_files, options, request.table_root), self.listing
@@ -113,7 +121,8 @@ class LateScan:
         # In the text of filters, only its columns are qualified by this name.
         scanned = scanned.alias(qualifier_of(lister.stored))
         if with_vectors:
-            deleted = is_deleted_in_packed(F.col(quoted(_BITMAP)), _row_index(scanned))
+            bitmap, bits = F.col(quoted(_BITMAP)), F.col(quoted(_BITS))
+            deleted = is_deleted_in_packed(bitmap, bits, _row_index(scanned))
             scanned = scanned.filter(~deleted)
         values: dict[str, tuple[Column | str, DataType]] = {
             name: (F.col(quoted(source.name)), source.dataType) for name, source in sources.items()
@@ -199,14 +208,15 @@ class _LateFiles:
             values |= {name: files[name] for name in ROW_ID_FIELDS}
             columns += map(F.col, ROW_ID_FIELDS)
         if self.with_vectors:
-            values[_BITMAP] = packed_bitmaps(
+            values[_BITMAP], bits = packed_bitmaps(
                 listing,
                 files["deletionVector"],
                 table_root=request.table_root,
                 version=request.version,
                 options=request.options,
             )
-            columns.append(F.col(quoted(_BITMAP)))
+            values[_BITS] = pa.repeat(pa.scalar(bits, pa.int32()), len(paths))
+            columns += [F.col(quoted(_BITMAP)), F.col(quoted(_BITS))]
         if not values:
             return ListedFiles(paths, [len(paths)], None)
         members: dict[tuple[object, ...], list[str]] = {}

@@ -14,14 +14,18 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.protocol.roaring_bitmaps import PACKED_BITS, last_row, packed
+from sparkdelta.protocol.roaring_bitmaps import PACKED_BITS, Chunks, last_row, packed
 from sparkdelta.table.scan.deletion_vector_files import vectors_of_driver
 
 MAX_PACKED_VECTORS = 100
-"""Up to this many deletion vectors are read by the driver when a query runs: a bit, and an eighth,
-for each row of their files up to the last deleted one."""
+"""Up to this many deletion vectors are read by the driver when a query runs: a byte for each row of
+their files up to the last deleted one, or a bit and an eighth."""
 
 MAX_PACKED_BYTES = 256 << 20
+
+MAX_WIDE_BYTES = 32 << 20
+"""Up to this many bytes, each row has a byte of its own: Spark finds its bit in a third of the
+time."""
 
 
 def packed_bitmaps(
@@ -31,8 +35,8 @@ def packed_bitmaps(
     table_root: str,
     version: Version,
     options: Mapping[str, str],
-) -> pa.Array:
-    """Return the `packed` bitmap of each deletion vector descriptor.
+) -> tuple[pa.Array, int]:
+    """Return the `packed` bitmap of each deletion vector descriptor, and the bits of their bytes.
 
     Raises
     ------
@@ -50,11 +54,19 @@ def packed_bitmaps(
     found = vectors_of_driver(
         spark, vectors, table_root=table_root, version=version, options=options
     )
-    bitmaps, size = [], 0
+    bitmaps: list[bytes] = []
+    not_packed: list[Chunks] = []
+    num_rows = 0
     for chunks in found:
-        size += (last_row(chunks) or 0) // PACKED_BITS + 1
+        num_rows += (last_row(chunks) or 0) + 1
+        size = num_rows // PACKED_BITS
         if size > MAX_PACKED_BYTES:
             what, bound = "bytes of bitmaps of deletion vectors", MAX_PACKED_BYTES
             raise DriverReadTooLargeError(what=what, rows=size, bound=bound)
-        bitmaps.append(packed(chunks))
-    return pa.array(bitmaps, pa.binary())
+        not_packed.append(chunks)
+        if num_rows > MAX_WIDE_BYTES:
+            bitmaps += map(packed, not_packed)
+            not_packed.clear()
+    if num_rows > MAX_WIDE_BYTES:
+        return pa.array(bitmaps, pa.binary()), PACKED_BITS
+    return pa.array([packed(chunks, 1) for chunks in not_packed], pa.binary()), 1

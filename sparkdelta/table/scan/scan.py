@@ -65,7 +65,7 @@ MAX_KNOWN_FILES = 1_000
 """Up to this many files with rows to change are read from the log once, as a whole: a large log is
 not searched again for each step of an operation."""
 
-MAX_FILES_WITH_ROW_IDS = 1_000
+MAX_FILES_WITH_ROW_IDS = 300
 """Up to this many files of a table, the row ids that they begin with are values of each file, as
 partition values are; the rows of more are joined with them."""
 
