@@ -7,27 +7,49 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
+from pyspark.sql.types import (
+    ArrayType,
+    DateType,
+    MapType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VariantType,
+)
 
 from sparkdelta import load_snapshot
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.scan.listing_rules import Listing
 from tests.golden.cases import GoldenCase, golden_cases
 from tests.support.rows import assert_same_rows, spark_rows
 from tests.support.spark_jobs import files_read
 
 _NOT_COMPARED = (ArrayType, MapType, StructType, VariantType)
+_TIMES = (DateType, TimestampType, TimestampNTZType)
 
 
 def _conditions(rows: DataFrame) -> Iterator[Column]:
-    names = [f.name for f in rows.schema if not isinstance(f.dataType, _NOT_COMPARED)]
-    for name in names[:8]:
-        column = F.col(f"`{name}`")
-        values = [row[0] for row in rows.select(column).dropna().distinct().limit(2).collect()]
+    fields = [field for field in rows.schema if not isinstance(field.dataType, _NOT_COMPARED)]
+    for field in fields[:8]:
+        column = F.col(quoted(field.name))
+        values = _values(rows, field)
         yield column.isNull()
         if values:
-            yield column == F.lit(values[0])
+            yield column == values[0]
             yield column.isin(values) & column.isNotNull()
-            yield column > F.lit(values[-1])
+            yield column > values[-1]
+
+
+def _values(rows: DataFrame, field: StructField) -> list[Column]:
+    """Two values of a column; those of times may be none that Python has."""
+    column, is_time = F.col(quoted(field.name)), isinstance(field.dataType, _TIMES)
+    shown = column.cast("string") if is_time else column
+    found = rows.filter(column.isNotNull()).select(shown).distinct().limit(2)
+    values = [row[0] for row in found.collect()]
+    if is_time:
+        return [F.expr(f"{field.dataType.simpleString()} '{text}'") for text in values]
+    return [F.lit(value) for value in values]
 
 
 @pytest.mark.slow
@@ -37,10 +59,12 @@ def test_files_and_rows(spark: SparkSession, case: GoldenCase) -> None:
     if case.reads[-1].expect_error or snapshot.scan().listing is not Listing.LATE:
         pytest.skip("not read, or listed at once")
     table = snapshot.scan().to_df()
+    has_variants = "variant" in table.schema.simpleString()
     for condition in _conditions(table):
         late, given = table.filter(condition), snapshot.scan(condition).to_df()
-        late.collect()
-        given.collect()
-        # Fewer, where Spark evaluates a filter on partition columns that where= cannot.
-        assert sum(files_read(late)) <= sum(files_read(given)), str(condition)
+        for frame in (late, given):  # Python has no dates of some of these tables
+            frame._jdf.queryExecution().toRdd().count()
+        # Fewer, where Spark evaluates a filter on partition columns that where= cannot. Of a table
+        # with variants Spark hands over no filter whose columns can be told from other names.
+        assert has_variants or sum(files_read(late)) <= sum(files_read(given)), str(condition)
         assert_same_rows(spark_rows(late.select("*")), spark_rows(given.select("*")))
