@@ -248,9 +248,12 @@ def partition_column(index: int) -> str:
     return f"sparkdelta:partition_{index}"
 
 
-def row_id_columns() -> list[str]:
-    """SQL of the columns of a file list that row ids need, of rows with the fields of the log."""
-    return [f"{field} AS {quoted(column)}" for column, field in ROW_ID_FIELDS.items()]
+def row_id_columns(action: str = "") -> list[str]:
+    """SQL of the columns of a file list that row ids need, of rows with the fields of the log, or
+    with a struct that has them.
+    """
+    prefix = f"{action}." if action else ""
+    return [f"{prefix}{field} AS {quoted(column)}" for column, field in ROW_ID_FIELDS.items()]
 
 
 def _visible_metadata(field: StructField) -> dict[str, object]:

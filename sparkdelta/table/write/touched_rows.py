@@ -23,7 +23,12 @@ from sparkdelta.schema.action_schemas import ADD as ADD_TYPE
 from sparkdelta.schema.sql_text import from_json_text
 from sparkdelta.table.scan.change_scan import entry_scan
 from sparkdelta.table.scan.known_files import known_files
-from sparkdelta.table.scan.request import CHANGE_KIND, MetadataColumn, partition_column
+from sparkdelta.table.scan.request import (
+    CHANGE_KIND,
+    MetadataColumn,
+    partition_column,
+    row_id_columns,
+)
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.touched_actions import adds_before
@@ -146,6 +151,5 @@ def _files(snapshot: Snapshot, touched: DataFrame, *vectors: Column) -> DataFram
         *values,
         *vectors,
         NUM_RECORDS,
-        f"{ADD}.baseRowId",
-        f"{ADD}.defaultRowCommitVersion",
+        *map(F.expr, row_id_columns(ADD)),
     )
