@@ -18,17 +18,19 @@ from sparkdelta.table.scan.distributed_scan import DistributedScan
 from sparkdelta.table.scan.native_scan import NativeScan
 from sparkdelta.table.scan.request import MetadataColumn, RowCondition, ScanRequest
 from tests.support.log_writer import write_commit
-from tests.support.table_builder import field, inline_vector, metadata, protocol, write_data
+from tests.support.table_builder import (
+    ROW_TRACKING,
+    field,
+    inline_vector,
+    metadata,
+    protocol,
+    write_data,
+)
 
 FILES = ("p=a/f", "p=a/a b%20c+é.parquet", "_hidden", "p=b//g")
 """The files of each table; row `n` of file `m` has the id ``100 * m + n``."""
 DELETED = {0: [1, 7], 2: [0]}
 ROWS = 10
-ROW_TRACKING = {
-    "delta.enableRowTracking": "true",
-    "delta.rowTracking.materializedRowIdColumnName": "_row_id",
-    "delta.rowTracking.materializedRowCommitVersionColumnName": "_row_commit_version",
-}
 
 
 @pytest.fixture

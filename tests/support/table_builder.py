@@ -22,6 +22,13 @@ from tests.support.log_writer import Action, write_commit
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _MAGIC = 1681511377
 
+ROW_TRACKING = {
+    "delta.enableRowTracking": "true",
+    "delta.rowTracking.materializedRowIdColumnName": "_row_id",
+    "delta.rowTracking.materializedRowCommitVersionColumnName": "_row_commit_version",
+}
+"""Properties of a table whose data files may store row ids and row commit versions."""
+
 
 def field(
     name: str, data_type: Any, *, nullable: bool = True, metadata: Mapping[str, Any] | None = None

@@ -20,14 +20,16 @@ from sparkdelta.table.scan.listing_rules import Listing
 from tests.support.log_writer import write_commit
 from tests.support.snapshots import rows
 from tests.support.spark_jobs import files_read, no_jobs, plan
-from tests.support.table_builder import field, inline_vector, metadata, protocol, write_data
+from tests.support.table_builder import (
+    ROW_TRACKING,
+    field,
+    inline_vector,
+    metadata,
+    protocol,
+    write_data,
+)
 
 COLUMNS = ["id", "baseRowId", "p", "_metadata.row_id", "_metadata.row_commit_version"]
-MATERIALIZED = {
-    "delta.enableRowTracking": "true",
-    "delta.rowTracking.materializedRowIdColumnName": "_row_id",
-    "delta.rowTracking.materializedRowCommitVersionColumnName": "_row_commit_version",
-}
 FEATURES = ["deletionVectors", "rowTracking", "domainMetadata"]
 
 
@@ -53,7 +55,7 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         action["add"]["stats"] = json.dumps({"numRecords": 3, **bounds})
         actions.append(action)
     schema = (field("id", "long"), field("baseRowId", "long"), field("p", "integer"))
-    first = metadata(*schema, partitioned_by=["p"], configuration=MATERIALIZED)
+    first = metadata(*schema, partitioned_by=["p"], configuration=ROW_TRACKING)
     write_commit(table, 0, [protocol(features=FEATURES), first, *actions])
     return table
 

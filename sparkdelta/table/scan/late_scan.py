@@ -33,7 +33,7 @@ from sparkdelta.schema.table_schema import as_nullable, quoted
 from sparkdelta.storage.parquet import PARQUET_OPTIONS, LateRelation, ListedFiles
 from sparkdelta.table.scan.conditions import with_partition_terms
 from sparkdelta.table.scan.packed_bitmaps import packed_bitmaps
-from sparkdelta.table.scan.request import ROW_ID_FIELDS, ScanRequest
+from sparkdelta.table.scan.request import ROW_ID_FIELDS, ScanRequest, default_value
 from sparkdelta.workers.deletion_vectors import is_deleted_in_packed
 
 _SECRET = token_bytes(16)
@@ -88,16 +88,15 @@ class LateScan:
     ) -> DataFrame:
         """The rows of the files with deletion vectors, or of those without."""
         request = self.request
-        of_files = StructType(  # in the order of `_LateFiles._grouped`
-            [
-                StructField(name, as_nullable(field.dataType))
-                for name, field in request.partition_columns.items()
-            ]
-        )
+        fields = [  # in the order of `_LateFiles._grouped`
+            StructField(name, as_nullable(field.dataType))
+            for name, field in request.partition_columns.items()
+        ]
         if request.wants_row_tracking:
-            of_files = StructType(
-                [*of_files.fields, *(StructField(name, LongType()) for name in ROW_ID_FIELDS)]
-            )
+            fields += [StructField(name, LongType()) for name in ROW_ID_FIELDS]
+        if with_vectors:
+            fields += [StructField(_BITMAP, BinaryType()), StructField(_BITS, IntegerType())]
+        of_files = StructType(fields)
         data = StructType([c.stored for c in request.row_columns if c.stored is not None])
         sources = {
             column.field.name: column.stored or of_files[str(column.default)]
@@ -111,9 +110,6 @@ class LateScan:
             identity=hmac.new(_SECRET, contents, "sha256").hexdigest(),
             size_bytes=size_bytes,
         )
-        if with_vectors:
-            of_bitmap = [StructField(_BITMAP, BinaryType()), StructField(_BITS, IntegerType())]
-            of_files = StructType([*of_files.fields, *of_bitmap])
         options = {**request.options, **PARQUET_OPTIONS}
         scanned = engine_of(self.spark).late_rows(
             LateRelation(lister, data, of_files, options, request.table_root), self.listing
@@ -128,9 +124,7 @@ class LateScan:
             name: (F.col(quoted(source.name)), source.dataType) for name, source in sources.items()
         }
         for column in request.other_columns:
-            value = F.col(str(column.default))
-            if column.adds_position:
-                value = value + _row_index(scanned)
+            value = default_value(column, _row_index(scanned))
             if column.stored is not None:
                 value = F.coalesce(F.col(quoted(column.stored.name)), value)
             values[column.field.name] = (value, LongType())

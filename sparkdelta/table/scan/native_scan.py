@@ -48,6 +48,7 @@ from sparkdelta.table.scan.request import (
     ROW_ID_FIELDS,
     MetadataColumn,
     ScanRequest,
+    default_value,
 )
 from sparkdelta.workers.field_names import field_names
 from sparkdelta.workers.split_rows import ONLY
@@ -357,8 +358,7 @@ class NativeScan:
                 sources[name] = (quoted(name), data_type)
                 continue
             elif column.default is not None:
-                default = F.col(column.default)
-                values.append(default + F.col(ROW_INDEX) if column.adds_position else default)
+                values.append(default_value(column, F.col(ROW_INDEX)))
             sources[name] = (F.coalesce(*values) if len(values) > 1 else values[0], data_type)
         return self.request.logical_columns(sources)
 

@@ -248,6 +248,12 @@ def partition_column(index: int) -> str:
     return f"sparkdelta:partition_{index}"
 
 
+def default_value(column: RowColumn, row_index: Column) -> Column:
+    """The value of a column in rows whose data file has none."""
+    default = F.col(str(column.default))
+    return default + row_index if column.adds_position else default
+
+
 def row_id_columns(action: str = "") -> list[str]:
     """SQL of the columns of a file list that row ids need, of rows with the fields of the log, or
     with a struct that has them.
