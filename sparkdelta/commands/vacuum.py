@@ -42,7 +42,10 @@ from sparkdelta.table.log.time_travel import newest_commit_at
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.maintenance.file_deletion import delete_files
 from sparkdelta.table.maintenance.unneeded_files import (
-    decided,
+    NO_FILES,
+    Decisions,
+    FileCount,
+    decide,
     from_inventory,
     from_listing,
     from_log,
@@ -62,17 +65,6 @@ _KINDS = {
     VECTOR: "with deletion vectors of these",
     YOUNG: "younger than the retention period",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class FileCount:
-    """A number of files and their size in bytes."""
-
-    count: int = 0
-    bytes: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.count:,} file{'s' * (self.count != 1)} ({self.bytes:,} bytes)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +101,8 @@ class VacuumResult(Result):
     is_dry_run: bool
     retention_hours: float
     versions: tuple[Version, ...] = ()
-    unneeded: FileCount = FileCount()
-    deleted: FileCount = FileCount()
+    unneeded: FileCount = NO_FILES
+    deleted: FileCount = NO_FILES
     num_empty_directories: int = 0
     num_deleted_directories: int = 0
     num_directories: int = 0
@@ -195,16 +187,18 @@ def vacuum(
             candidates = from_listing(snapshot, stage)
         latest = found.refresh()
         snapshot = latest.in_session(session)
-        removes = snapshot.remove_files()
+        actions = snapshot.state.file_actions()
         if retention_ms > deleted_file_retention_ms(latest.properties):
-            removes = removes.unionByName(removed_since(snapshot, covered))
-        decisions = decided(candidates, snapshot, removes, stage, before_ms=before_ms)
+            removes = removed_since(snapshot, covered)
+            actions = actions.unionByName(removes, allowMissingColumns=True)
+        decisions = decide(candidates, actions, stage, root=found.path, before_ms=before_ms)
         result = _with_totals(result, decisions)
+        unneeded = decisions.frame.filter(F.col("outcome") == UNNEEDED)
         if wanted.dry_run:
-            result = replace(result, files=_some_files(decisions))
+            result = replace(result, files=_some_files(unneeded))
         else:
             started = _start(latest, wanted, result, retention_ms)
-            result = _delete(spark, latest, decisions, wanted, result, started)
+            result = _delete(spark, latest, unneeded, wanted, result, started)
     return replace(result, milliseconds=(time.monotonic_ns() - start) // 1_000_000)
 
 
@@ -225,26 +219,23 @@ def _last_covered(snapshot: Snapshot) -> Version | None:
     return None if version is None or version > snapshot.version else version
 
 
-def _with_totals(result: VacuumResult, decisions: DataFrame) -> VacuumResult:
-    totals = decisions.groupBy("outcome", "isDir").agg(
-        F.count("*").alias("n"), F.coalesce(F.sum("length"), F.lit(0)).alias("bytes")
-    )
-    rows = read_rows(totals, what="files by outcome", bound=10)
-    files = {row["outcome"]: FileCount(row["n"], row["bytes"]) for row in rows if not row["isDir"]}
-    directories = {row["outcome"]: row["n"] for row in rows if row["isDir"]}
+def _with_totals(result: VacuumResult, decisions: Decisions) -> VacuumResult:
+    totals = decisions.totals
+    directories = {outcome: found.count for (outcome, is_dir), found in totals.items() if is_dir}
     return replace(
         result,
-        unneeded=files.get(UNNEEDED, FileCount()),
-        kept={kind: files[kind] for kind in _KINDS if kind in files},
+        unneeded=totals.get((UNNEEDED, False), NO_FILES),
+        kept={kind: totals[kind, False] for kind in _KINDS if (kind, False) in totals},
         num_empty_directories=directories.get(UNNEEDED, 0),
         num_directories=sum(directories.values()),
     )
 
 
-def _some_files(decisions: DataFrame) -> tuple[str, ...]:
-    paths = decisions.filter(F.col("outcome") == UNNEEDED).select("path").orderBy("path")
+def _some_files(unneeded: DataFrame) -> tuple[str, ...]:
     rows = read_rows(
-        paths.limit(MAX_SHOWN_FILES), what="files that VACUUM would delete", bound=MAX_SHOWN_FILES
+        unneeded.select("path").orderBy("path").limit(MAX_SHOWN_FILES),
+        what="files that VACUUM would delete",
+        bound=MAX_SHOWN_FILES,
     )
     return tuple(row["path"] for row in rows)
 
@@ -252,13 +243,12 @@ def _some_files(decisions: DataFrame) -> tuple[str, ...]:
 def _delete(
     spark: SparkSession,
     snapshot: Snapshot,
-    decisions: DataFrame,
+    unneeded: DataFrame,
     wanted: VacuumOptions,
     result: VacuumResult,
     start: Operation,
 ) -> VacuumResult:
     """Delete the unneeded files, between two commits if these are wanted."""
-    unneeded = decisions.filter(F.col("outcome") == UNNEEDED).select("path", "isDir", "length")
     count = result.unneeded.count + result.num_empty_directories
     logs = is_logged(snapshot.path) if wanted.log_runs is None else wanted.log_runs
     started = _commit(spark, snapshot, start) if logs else None

@@ -347,15 +347,23 @@ def test_lite_passes_other_files_over(spark: SparkSession, tmp_path: Path) -> No
     written = {}
     write = Staging.write_parquet
 
+    outcomes = unneeded_files.outcomes
+
     def counted(stage: Staging, rows: DataFrame, part: str, options: Any) -> Any:
         written[part] = rows.count()
-        if part == "needed":
-            assert not shuffled_columns(rows)
         return write(stage, rows, part, options)
 
-    with patch.object(Staging, "write_parquet", counted):
+    def checked(entries: DataFrame, needed: DataFrame, **options: Any) -> DataFrame:
+        assert needed.count() == 1
+        assert not shuffled_columns(needed)
+        return outcomes(entries, needed, **options)
+
+    with (
+        patch.object(Staging, "write_parquet", counted),
+        patch.object(unneeded_files, "outcomes", checked),
+    ):
         vacuum(spark, str(table), mode="lite", **AN_HOUR)
-    assert written == {"entries": 4, "needed": 1, "outcomes": 4}
+    assert written == {"entries": 4, "outcomes": 4}
 
 
 @pytest.mark.full

@@ -19,13 +19,13 @@ LIVE, REMOVED, VECTOR = "live", "removed", "deletion vector"
 the deletion vectors of one of these."""
 
 
-def needed_files(adds: DataFrame, removes: DataFrame, *, since_ms: int) -> DataFrame:
+def needed_files(actions: DataFrame, *, since_ms: int) -> DataFrame:
     """The files that the live files and the tombstones of a retention period refer to.
 
     Parameters
     ----------
-    adds, removes
-        path STRING, size LONG, deletionVector STRUCT; of `removes` also deletionTimestamp LONG.
+    actions
+        add STRUCT, remove STRUCT: the live files and the tombstones.
     since_ms
         The begin of the retention period.
 
@@ -38,14 +38,20 @@ def needed_files(adds: DataFrame, removes: DataFrame, *, since_ms: int) -> DataF
     ----------
     PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files
     """
-    kept = removes.filter(f"deletionTimestamp >= {since_ms}L")
-    needed = [
-        files_of(actions).selectExpr(
-            "uri", f"IF(is_vector, {text_literal(VECTOR)}, {text_literal(reason)}) AS reason"
-        )
-        for actions, reason in ((adds, LIVE), (kept, REMOVED))
-    ]
-    return needed[0].unionAll(needed[1])
+    files = (
+        ("path", LIVE),
+        (vector_uri("vector"), VECTOR),
+        ("IF(is_kept, removed_path, NULL)", REMOVED),
+        (f"IF(is_kept, {vector_uri('removed_vector')}, NULL)", VECTOR),
+    )
+    structs = (f"struct({uri} AS uri, {text_literal(reason)} AS reason)" for uri, reason in files)
+    return actions.selectExpr(  # a projection of its own, so that Spark reads nothing else
+        "add.path",
+        "add.deletionVector AS vector",
+        "remove.path AS removed_path",
+        "remove.deletionVector AS removed_vector",
+        f"remove.deletionTimestamp >= {since_ms}L AS is_kept",
+    ).selectExpr(f"inline(filter(array({', '.join(structs)}), f -> f.uri IS NOT NULL))")
 
 
 def files_of(actions: DataFrame, *columns: str) -> DataFrame:

@@ -13,7 +13,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.frames.log.file_keys import plain_path
-from sparkdelta.frames.log.file_references import files_of, relative_path
+from sparkdelta.frames.log.file_references import (
+    LIVE,
+    REMOVED,
+    VECTOR,
+    files_of,
+    relative_path,
+)
 from sparkdelta.protocol import file_paths
 from sparkdelta.protocol.log_files import DATA_DIRECTORY, LOG_DIRECTORY
 from sparkdelta.protocol.vacuum_rules import KNOWN_HIDDEN, UNFINISHED, UNIFORM_METADATA
@@ -23,9 +29,18 @@ UNNEEDED, YOUNG, DIRECTORY = "unneeded", "young", "directory"
 """Besides the reasons of `file_references`: to be deleted; younger than the retention period; a
 directory with something in it, or a young one.
 """
+PLACE = "place"
+"""Instead of an outcome: of a file that is needed, where a symbolic link may be."""
+
+_REASONS = (VECTOR, LIVE, REMOVED)
+"""The first counts for a file that is needed several times."""
+
+_REASON_NAMES = f"array({', '.join(map(text_literal, _REASONS))})"
 
 
-def outcomes(entries: DataFrame, needed: DataFrame, *, before_ms: int) -> DataFrame:
+def outcomes(
+    entries: DataFrame, needed: DataFrame, *, before_ms: int, root: str | None = None
+) -> DataFrame:
     """Decide about files and directories.
 
     Parameters
@@ -35,28 +50,55 @@ def outcomes(entries: DataFrame, needed: DataFrame, *, before_ms: int) -> DataFr
         LONG (null if unknown), isEmpty BOOLEAN (of a directory). Of several rows of a path the
         newest counts.
     needed
-        path STRING, reason STRING.
+        path STRING, reason STRING, place STRING (the path on the local disk of a file elsewhere,
+        which has no other path; or null).
     before_ms
         The begin of the retention period: only what is older can be deleted.
+    root
+        The path of the table on the local disk, if the places of its needed files are wanted too.
 
     Returns
     -------
     DataFrame
-        path, length, isDir, and outcome STRING.
+        path, length, isDir, and outcome STRING; the places with the outcome `PLACE`.
     """
-    reasons = needed.groupBy("path").agg(F.min("reason").alias("reason"))
-    newest = entries.groupBy("path", "isDir").agg(
-        F.max("length").alias("length"),
-        F.max(F.expr("coalesce(modificationTime, 9223372036854775807)")).alias("time"),
-        F.expr("bool_and(isEmpty)").alias("isEmpty"),
+    time = "coalesce(modificationTime, 9223372036854775807) AS time"
+    found = entries.selectExpr("path", "length", "isDir", time, "isEmpty")
+    # Numbers, as Spark would sort the rows to compare texts.
+    known = needed.selectExpr("path", "place", f"array_position({_REASON_NAMES}, reason) AS reason")
+    grouped = (  # a union, as a join would shuffle both
+        found.unionByName(known, allowMissingColumns=True)
+        .groupBy("path", "place")
+        .agg(
+            F.min("reason").alias("reason"),
+            F.expr("max(length) FILTER (WHERE NOT isDir) AS length"),
+            F.expr("max(time) FILTER (WHERE NOT isDir) AS file_time"),
+            F.expr("max(time) FILTER (WHERE isDir) AS directory_time"),
+            F.expr("bool_and(isEmpty) FILTER (WHERE isDir) AS isEmpty"),
+        )
     )
-    outcome = (
-        "CASE WHEN reason IS NOT NULL THEN reason "
-        f"WHEN isDir AND NOT isEmpty THEN {text_literal(DIRECTORY)} "
-        f"WHEN time < {before_ms}L THEN {text_literal(UNNEEDED)} "
-        f"WHEN isDir THEN {text_literal(DIRECTORY)} ELSE {text_literal(YOUNG)} END AS outcome"
+    kept = f"WHEN reason IS NOT NULL THEN element_at({_REASON_NAMES}, CAST(reason AS INT))"
+    old, directory = text_literal(UNNEEDED), text_literal(DIRECTORY)
+    of_file = f"CASE {kept} WHEN file_time < {before_ms}L THEN {old} ELSE {text_literal(YOUNG)} END"
+    of_directory = (
+        f"CASE {kept} WHEN isEmpty AND directory_time < {before_ms}L THEN {old} "
+        f"ELSE {directory} END"
     )
-    return newest.join(reasons, "path", "left").selectExpr("path", "length", "isDir", outcome)
+    inside = "NULL"
+    if root is not None:
+        inside = f"IF(reason IS NOT NULL, concat({text_literal(root)}, '/', path), NULL)"
+    rows = (
+        f"IF(file_time IS NOT NULL, {_row('path', 'length', 'FALSE', of_file)}, NULL)",
+        f"IF(directory_time IS NOT NULL, {_row('path', '0L', 'TRUE', of_directory)}, NULL)",
+        _row(f"coalesce(place, {inside})", "0L", "FALSE", text_literal(PLACE)),
+    )
+    return grouped.selectExpr(f"inline(filter(array({', '.join(rows)}), r -> r.path IS NOT NULL))")
+
+
+def _row(path: str, length: str, is_directory: str, outcome: str) -> str:
+    return (
+        f"struct({path} AS path, {length} AS length, {is_directory} AS isDir, {outcome} AS outcome)"
+    )
 
 
 def removed_files(removes: DataFrame, *, table_root: str) -> DataFrame:

@@ -14,6 +14,7 @@ from sparkdelta.engine.local_frames import empty_frame
 from sparkdelta.frames.log.partition_values import typed_partition_values
 from sparkdelta.frames.log.reconciliation import (
     keyed_file_actions,
+    newest_actions,
     newest_adds,
     newest_by_key,
     newest_file_actions,
@@ -179,6 +180,19 @@ class TableState:
             broadcast_keys=self.log.commits.broadcasts_keys,
         )
         return survivors.unionByName(new)
+
+    def file_actions(self) -> DataFrame:
+        """The live adds and the tombstones (add STRUCT, remove STRUCT), as in the log; commits are
+        reconciled once for both.
+        """
+        commits = self.log.commits
+        if self.log.checkpoint is None and self.known is None:
+            if commits.adds_each_file_once:
+                return commits.actions("add", "remove").select("add", "remove")
+            return newest_actions(self._newest)
+        adds = self._live_adds().selectExpr("struct(*) AS add")
+        removes = self.removes().selectExpr("struct(*) AS remove")
+        return adds.unionByName(removes, allowMissingColumns=True)
 
     def transactions(self) -> DataFrame:
         """The latest `txn` of each application."""

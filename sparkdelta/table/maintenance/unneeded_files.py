@@ -7,6 +7,7 @@ PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-da
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -23,8 +24,9 @@ from sparkdelta.exceptions import (
     VersionsNotContiguousError,
 )
 from sparkdelta.frames.log.file_keys import absolute_path
-from sparkdelta.frames.log.file_references import LIVE, is_absolute, needed_files, relative_path
+from sparkdelta.frames.log.file_references import LIVE, needed_files, relative_path
 from sparkdelta.frames.log.vacuum_outcomes import (
+    PLACE,
     change_files,
     inventory_entries,
     outcomes,
@@ -43,13 +45,41 @@ from sparkdelta.workers.file_listing import FileLister
 from sparkdelta.workers.linked_files import linked_files
 
 _IS_CANDIDATE = "sparkdelta:candidate"
-_NEEDED = StructType([StructField(name, StringType()) for name in ("path", "reason")])
+_NEEDED = StructType([StructField(name, StringType()) for name in ("path", "reason", "place")])
 _INVENTORY: dict[str, str] = {
     "path": "string",
     "length": "bigint",
     "isDir": "boolean",
     "modificationTime": "bigint",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class FileCount:
+    """A number of files and their size in bytes."""
+
+    count: int = 0
+    bytes: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.count:,} file{'s' * (self.count != 1)} ({self.bytes:,} bytes)"
+
+
+NO_FILES = FileCount()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decisions:
+    """The outcome of each file and directory, and their totals by outcome and `isDir`.
+
+    Attributes
+    ----------
+    frame
+        See `vacuum_outcomes.outcomes`; staged.
+    """
+
+    frame: DataFrame
+    totals: Mapping[tuple[str, bool], FileCount]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,8 +206,8 @@ def from_log(
 
 
 def removed_since(snapshot: Snapshot, version: Version | None) -> DataFrame:
-    """The remove actions of all commits after a version; of checkpoints, those that are older than
-    the table's retention period may be gone.
+    """The remove actions (remove STRUCT) of all commits after a version; of checkpoints, those that
+    are older than the table's retention period may be gone.
 
     Raises
     ------
@@ -195,7 +225,8 @@ def removed_since(snapshot: Snapshot, version: Version | None) -> DataFrame:
             "delta.deletedFileRetentionDuration to keep removed files longer than now"
         )
         raise InvalidArgumentError(argument="retention_hours", problem=problem) from None
-    return _named(CommitRange.read(log.reader, commits), "remove").drop("stats")
+    removes = _named(CommitRange.read(log.reader, commits), "remove")
+    return removes.select(F.struct(*REMOVE.names).alias("remove"))
 
 
 def _named(commits: CommitRange, action: str) -> DataFrame:
@@ -204,70 +235,68 @@ def _named(commits: CommitRange, action: str) -> DataFrame:
     return found.select(f"{action}.*")
 
 
-def decided(
+def decide(
     candidates: Candidates,
-    snapshot: Snapshot,
-    removes: DataFrame,
+    actions: DataFrame,
     stage: Staging,
     *,
+    root: str,
     before_ms: int,
-) -> DataFrame:
-    """The outcome of each file and directory, see `vacuum_outcomes.outcomes`; staged.
+) -> Decisions:
+    """Decide about each file and directory; the log is read and shuffled once.
 
     Parameters
     ----------
-    snapshot
-        In the session of `stage`; loaded after the listing, so that a file that was listed and
-        then added again is kept.
-    removes
-        The tombstones of the retention period, perhaps with older ones.
+    actions
+        The live adds and the tombstones of the retention period, perhaps with older ones (add
+        STRUCT, remove STRUCT), in the session of `stage`. Of a version that was loaded after the
+        listing, so that a file that was listed and then added again is kept.
     """
+    entries = candidates.entries
     if candidates.is_empty:
         needed = empty_frame(stage.spark, _NEEDED)
-        return outcomes(candidates.entries, needed, before_ms=before_ms)
-    root = snapshot.path
-    is_local = root.startswith("file:")
-    files = needed_files(
-        snapshot.state.scan_files("path", "size", "deletionVector"),
-        removes,
-        since_ms=before_ms,
+        return Decisions(frame=outcomes(entries, needed, before_ms=before_ms), totals={})
+    local_root = root.removeprefix("file:") if root.startswith("file:") else None
+    absolute = absolute_path("uri", table_root=root)
+    is_elsewhere = f"path IS NULL AND startswith({absolute}, 'file:')"
+    place = "NULL" if local_root is None else f"IF({is_elsewhere}, substring({absolute}, 6), NULL)"
+    needed = (
+        needed_files(actions, since_ms=before_ms)
+        .selectExpr("*", f"{relative_path('uri', table_root=root)} AS path")
+        .selectExpr("path", "reason", f"CAST({place} AS STRING) AS place")
+        .filter("path IS NOT NULL OR place IS NOT NULL")
     )
-    path = relative_path("uri", table_root=root)
-    files = files.selectExpr("uri", "reason", f"{path} AS path")
-    elsewhere = f"{is_absolute('uri')} AND path IS NULL"
-    entries = candidates.entries
     if candidates.are_few:  # then the other files of the table are neither shuffled nor staged
         stage.write_parquet(entries, "entries", {})
         entries, _ = stage.read_parquet("entries", entries.schema)
-        marked = files.join(
-            entries.select("path", F.lit(True).alias(_IS_CANDIDATE)), "path", "left"
-        )
-        files = marked.filter(f"`{_IS_CANDIDATE}`" + f" OR {elsewhere}" * is_local)
-    if is_local:  # read twice below: the log is replayed once
-        stage.write_parquet(files, "needed", {})
-        files, _ = stage.read_parquet("needed", files.schema)
-    needed = files.select("path", "reason").filter("path IS NOT NULL")
-    if is_local:
-        others = files if candidates.has_links else files.filter(elsewhere)
-        if candidates.has_links or read_rows(
-            others.limit(1), what="file elsewhere that the log names", bound=1
-        ):
-            linked = _linked(others, stage, root)
-            needed = needed.unionAll(linked.selectExpr("path", f"'{LIVE}' AS reason"))
-    frame = outcomes(entries, needed, before_ms=before_ms)
-    stage.write_parquet(frame, "outcomes", {})
-    return stage.read_parquet("outcomes", frame.schema)[0]
-
-
-def _linked(files: DataFrame, stage: Staging, root: str) -> DataFrame:
-    """The files below the root that symbolic links lead to from the places of files."""
-    local = files.selectExpr(f"{absolute_path('uri', table_root=root)} AS path").filter(
-        "startswith(path, 'file:')"
-    )
+        marks = entries.select("path", F.lit(True).alias(_IS_CANDIDATE))
+        marked = needed.join(marks, "path", "left")
+        needed = marked.filter(f"`{_IS_CANDIDATE}` OR place IS NOT NULL").select(*needed.columns)
+    follows = local_root is not None and candidates.has_links
+    frame = outcomes(entries, needed, before_ms=before_ms, root=local_root if follows else None)
+    decisions = _staged(frame, "outcomes", stage)
+    if local_root is None or (PLACE, False) not in decisions.totals:
+        return decisions
     with worker_python(stage.spark):
-        return linked_files(
-            local.selectExpr("substring(path, 6) AS path"), root.removeprefix("file:")
-        )
+        places = decisions.frame.filter(F.col("outcome") == PLACE)
+        linked = linked_files(places, local_root).distinct().withColumn("is_linked", F.lit(True))
+        outcome = F.when(F.col("is_linked"), LIVE).otherwise(F.col("outcome"))
+        others = decisions.frame.filter(F.col("outcome") != PLACE)
+        found = others.join(linked, "path", "left").withColumn("outcome", outcome)
+        return _staged(found.drop("is_linked"), "outcomes with links", stage)
+
+
+def _staged(frame: DataFrame, part: str, stage: Staging) -> Decisions:
+    stage.write_parquet(frame, part, {})
+    frame, _ = stage.read_parquet(part, frame.schema)
+    totals = frame.groupBy("outcome", "isDir").agg(
+        F.count("*").alias("n"), F.coalesce(F.sum("length"), F.lit(0)).alias("bytes")
+    )
+    rows = read_rows(totals, what="files by outcome", bound=10)
+    return Decisions(
+        frame=frame,
+        totals={(row["outcome"], row["isDir"]): FileCount(row["n"], row["bytes"]) for row in rows},
+    )
 
 
 def _partition_columns(snapshot: Snapshot) -> set[str]:
