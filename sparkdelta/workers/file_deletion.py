@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -20,6 +21,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.workers.files import WorkerFiles
+
+_Row: TypeAlias = tuple[str, bool, int | None]
 
 _THREADS = 16
 _STEP = 100
@@ -88,18 +91,15 @@ class FileDeleter:
         start, count = time.monotonic(), 0
         is_inside = lru_cache(1000)(self._is_inside)
 
-        def outcome(row: tuple[str, bool, int | None]) -> Deleted | None:
-            path, is_directory, length = row
+        def attempt(row: _Row) -> bool | str:
+            """Return whether it was deleted, or the problem."""
+            path, is_directory, _ = row
             try:
-                if not is_inside(path.rpartition("/")[0]) or not self.files.delete(
+                return is_inside(path.rpartition("/")[0]) and self.files.delete(
                     f"{self.root}/{path}", is_directory=is_directory
-                ):
-                    return None
+                )
             except OSError as error:
-                return Deleted(num_problems=1, problem=f"{path}: {error.strerror or error}")
-            if is_directory:
-                return Deleted(num_directories=1)
-            return Deleted(num_files=1, num_bytes=length or 0)
+                return f"{path}: {error.strerror or error}"
 
         is_local = self.root.startswith("file:")  # threads would wait for each other
         with ThreadPoolExecutor(1 if is_local else _THREADS) as threads:
@@ -107,8 +107,10 @@ class FileDeleter:
             for batch in batches:
                 total = Deleted()
                 for begin in range(0, batch.num_rows, _STEP):
-                    rows = zip(*batch[begin : begin + _STEP].to_pydict().values(), strict=True)
-                    total = sum(filter(None, run(outcome, rows)), total)
+                    rows = list(
+                        zip(*batch[begin : begin + _STEP].to_pydict().values(), strict=True)
+                    )
+                    total += _totals(rows, list(run(attempt, rows)))
                     count += _STEP
                     if self.per_second is not None:
                         time.sleep(max(0, start + count / self.per_second - time.monotonic()))
@@ -125,6 +127,19 @@ class FileDeleter:
         root = os.path.realpath(self.root.removeprefix("file:"))
         path = os.path.join(root, directory).rstrip("/")
         return os.path.realpath(path) == path
+
+
+def _totals(rows: Sequence[_Row], outcomes: Sequence[bool | str]) -> Deleted:
+    deleted = [row for row, outcome in zip(rows, outcomes, strict=True) if outcome is True]
+    sizes = [length or 0 for _, is_directory, length in deleted if not is_directory]
+    problems = [outcome for outcome in outcomes if isinstance(outcome, str)]
+    return Deleted(
+        num_files=len(sizes),
+        num_bytes=sum(sizes),
+        num_directories=len(deleted) - len(sizes),
+        num_problems=len(problems),
+        problem=next(iter(problems), None),
+    )
 
 
 def deleted_files(files: DataFrame, deleter: FileDeleter) -> DataFrame:

@@ -260,9 +260,11 @@ def _delete_directory(path: str) -> bool:
 
 
 def _delete_local(path: str) -> bool:
-    directory, name = os.path.split(path)
-    with suppress(FileNotFoundError):
-        os.unlink(os.path.join(directory, f".{name}.crc"))
+    directory, _, name = path.rpartition("/")
+    checksum = f"{directory}/.{name}.crc"
+    if os.access(checksum, os.F_OK):  # faster than an error for each file without one
+        with suppress(FileNotFoundError):
+            os.unlink(checksum)
     try:
         os.unlink(path)
     except (FileNotFoundError, NotADirectoryError):
