@@ -187,7 +187,7 @@ def vacuum(
             candidates = from_listing(snapshot, stage)
         latest = found.refresh()
         snapshot = latest.in_session(session)
-        actions = snapshot.state.file_actions()
+        actions = snapshot.state.file_references()
         if retention_ms > deleted_file_retention_ms(latest.properties):
             removes = removed_since(snapshot, covered)
             actions = actions.unionByName(removes, allowMissingColumns=True)

@@ -76,6 +76,16 @@ CHANGES = _struct(
 )
 """The actions that tell which rows a commit changed (PROTOCOL.md#add-cdc-file)."""
 
+FILE_REFERENCES = _struct(
+    add=StructType([ADD[name] for name in ("path", "deletionVector")]),
+    remove=StructType(
+        [REMOVE[name] for name in ("path", "deletionTimestamp", "size", "deletionVector")]
+    ),
+)
+"""The files that live files and tombstones need, and what tells how long
+(PROTOCOL.md#add-file-and-remove-file).
+"""
+
 METADATA = _struct(
     id=StringType(),
     name=StringType(),

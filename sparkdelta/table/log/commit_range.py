@@ -132,15 +132,16 @@ class CommitRange:
             True for a frame of lines in the driver's memory that costs no Spark job, and is parsed
             again for each filter.
         """
-        return self._parsed(actions(*names), above=above, without_job=without_job)
+        return self.parsed(actions(*names), above=above, without_job=without_job)
 
     def changes(self, *names: str) -> DataFrame:
         """As `actions`, of the named columns of `CHANGES`."""
-        return self._parsed(StructType([CHANGES[name] for name in names]))
+        return self.parsed(StructType([CHANGES[name] for name in names]))
 
-    def _parsed(
+    def parsed(
         self, schema: StructType, *, above: Version | None = None, without_job: bool = False
     ) -> DataFrame:
+        """As `actions`, of some fields of the actions."""
         names = schema.names
         # Of one kind there are few lines or none, where Spark has nothing to do.
         found = self._lines_with(*names) if len(names) == 1 else None

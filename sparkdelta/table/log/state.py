@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.engine.local_frames import empty_frame
@@ -34,7 +35,7 @@ from sparkdelta.frames.skipping.data_skipping import (
 from sparkdelta.frames.skipping.file_marks import FileMarks
 from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, REMOVE, TXN
+from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, FILE_REFERENCES, REMOVE, TXN
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.schema.statistics_schema import narrowed_statistics
 from sparkdelta.table.configuration import TableConfiguration
@@ -181,17 +182,21 @@ class TableState:
         )
         return survivors.unionByName(new)
 
-    def file_actions(self) -> DataFrame:
-        """The live adds and the tombstones (add STRUCT, remove STRUCT), as in the log; commits are
+    def file_references(self) -> DataFrame:
+        """The live adds and the tombstones, as far as `FILE_REFERENCES` goes; without a checkpoint,
         reconciled once for both.
         """
-        commits = self.log.commits
         if self.log.checkpoint is None and self.known is None:
+            commits = self.log.commits
+            actions = commits.parsed(FILE_REFERENCES)
             if commits.adds_each_file_once:
-                return commits.actions("add", "remove").select("add", "remove")
-            return newest_actions(self._newest)
-        adds = self._live_adds().selectExpr("struct(*) AS add")
-        removes = self.removes().selectExpr("struct(*) AS remove")
+                return actions.select("add", "remove")
+            keyed = keyed_file_actions(
+                actions, table_root=self.log.store.table_root, is_local=commits.is_local
+            )
+            return newest_actions(newest_file_actions(keyed))
+        adds = _as_action(self._live_adds(), FILE_REFERENCES["add"])
+        removes = _as_action(self.removes(), FILE_REFERENCES["remove"])
         return adds.unionByName(removes, allowMissingColumns=True)
 
     def transactions(self) -> DataFrame:
@@ -359,6 +364,12 @@ def _add_field(
     if add is not None and stored.partition_values:
         typed.append(add[PARTITION_VALUES_PARSED])
     return StructField("add", StructType([*fields, *typed]))
+
+
+def _as_action(rows: DataFrame, action: StructField) -> DataFrame:
+    """The fields of an action as one column."""
+    assert isinstance(action.dataType, StructType)
+    return rows.select(F.struct(*action.dataType.names).alias(action.name))
 
 
 def _kept(adds: DataFrame, skipping: Skipping | None, stored: StoredFacts) -> DataFrame:

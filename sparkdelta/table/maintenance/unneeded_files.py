@@ -35,7 +35,7 @@ from sparkdelta.frames.log.vacuum_outcomes import (
 from sparkdelta.protocol.log_files import LogFileKind, Version
 from sparkdelta.protocol.log_segment import commits_between, readable_commits
 from sparkdelta.protocol.vacuum_rules import has_uniform_metadata
-from sparkdelta.schema.action_schemas import REMOVE
+from sparkdelta.schema.action_schemas import FILE_REFERENCES, REMOVE
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.listing import list_log_files
 from sparkdelta.table.maintenance.directory_listing import list_directory
@@ -194,12 +194,12 @@ def from_log(
         first, missing = earliest + 1, (start, first - 1)
     commits = commits_between(files, first, max(first - 1, end), path=root)
     changes = CommitRange.read(log.reader, commits)
-    removes = _named(changes, "remove").drop("stats")
+    removes = _removes(changes).select("remove.*")
     if missing is not None:
         then = open_snapshot(log.spark, root, version=earliest, store=log.store)
-        removes = removes.unionByName(then.remove_files())
+        removes = removes.unionByName(then.remove_files().select(removes.columns))
     old = removes.filter(f"coalesce(deletionTimestamp, 0) < {before_ms}L")
-    written = _named(changes, "cdc")
+    written = changes.changes("cdc").filter("cdc.path IS NOT NULL").select("cdc.*")
     entries = removed_files(old, table_root=root).unionAll(change_files(written, table_root=root))
     are_few = log.checkpoint is not None  # else the same commits tell all files
     return Candidates(entries=entries, are_few=are_few, missing_versions=missing)
@@ -225,14 +225,13 @@ def removed_since(snapshot: Snapshot, version: Version | None) -> DataFrame:
             "delta.deletedFileRetentionDuration to keep removed files longer than now"
         )
         raise InvalidArgumentError(argument="retention_hours", problem=problem) from None
-    removes = _named(CommitRange.read(log.reader, commits), "remove")
-    return removes.select(F.struct(*REMOVE.names).alias("remove"))
+    return _removes(CommitRange.read(log.reader, commits)).select("remove")
 
 
-def _named(commits: CommitRange, action: str) -> DataFrame:
-    """The actions of one kind: of other lines, none is parsed."""
-    found = commits.changes(action).filter(f"{action}.path IS NOT NULL")
-    return found.select(f"{action}.*")
+def _removes(commits: CommitRange) -> DataFrame:
+    """The rows with a remove action; other lines are not parsed."""
+    fields = StructType([FILE_REFERENCES["remove"]])
+    return commits.parsed(fields).filter("remove.path IS NOT NULL")
 
 
 def decide(
@@ -248,9 +247,9 @@ def decide(
     Parameters
     ----------
     actions
-        The live adds and the tombstones of the retention period, perhaps with older ones (add
-        STRUCT, remove STRUCT), in the session of `stage`. Of a version that was loaded after the
-        listing, so that a file that was listed and then added again is kept.
+        The live adds and the tombstones of the retention period, perhaps with older ones, as
+        `TableState.file_references` gives them in the session of `stage`. Of a version that was
+        loaded after the listing, so that a file that was listed and then added again is kept.
     """
     entries = candidates.entries
     if candidates.is_empty:
