@@ -24,7 +24,7 @@ from sparkdelta.frames.log.vacuum_outcomes import UNNEEDED, YOUNG
 from sparkdelta.protocol.commit_info import Parameter
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.log_segment import readable_commits
-from sparkdelta.protocol.results import Result
+from sparkdelta.protocol.results import NO_FILES, FileCount, Result
 from sparkdelta.protocol.retention import deleted_file_retention_ms
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_features import Writing
@@ -42,9 +42,7 @@ from sparkdelta.table.log.time_travel import newest_commit_at
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.maintenance.file_deletion import delete_files
 from sparkdelta.table.maintenance.unneeded_files import (
-    NO_FILES,
     Decisions,
-    FileCount,
     decide,
     from_inventory,
     from_listing,
@@ -193,7 +191,7 @@ def vacuum(
             actions = actions.unionByName(removes, allowMissingColumns=True)
         decisions = decide(candidates, actions, stage, root=found.path, before_ms=before_ms)
         result = _with_totals(result, decisions)
-        unneeded = decisions.frame.filter(F.col("outcome") == UNNEEDED)
+        unneeded = decisions.frame.filter(F.col("outcome") == UNNEEDED).drop("outcome")
         if wanted.dry_run:
             result = replace(result, files=_some_files(unneeded))
         else:

@@ -21,6 +21,20 @@ class Result:
         return html_table(self.as_dict())
 
 
+@dataclass(frozen=True, slots=True)
+class FileCount:
+    """A number of files and their size in bytes."""
+
+    count: int = 0
+    bytes: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.count:,} file{'s' * (self.count != 1)} ({self.bytes:,} bytes)"
+
+
+NO_FILES = FileCount()
+
+
 def html_table(facts: Mapping[str, object]) -> str:
     """Return names and values as rows of an HTML table; long values are cut off."""
     rows = (

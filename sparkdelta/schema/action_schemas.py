@@ -82,8 +82,8 @@ FILE_REFERENCES = _struct(
         [REMOVE[name] for name in ("path", "deletionTimestamp", "size", "deletionVector")]
     ),
 )
-"""The files that live files and tombstones need, and what tells how long
-(PROTOCOL.md#add-file-and-remove-file).
+"""The fields of adds and removes that name files, and size and time of the removed ones
+(PROTOCOL.md#add-file-and-remove-file). Other fields are not checked where only these are parsed.
 """
 
 METADATA = _struct(

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
+from itertools import compress
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -91,29 +92,40 @@ class FileDeleter:
         start, count = time.monotonic(), 0
         is_inside = lru_cache(1000)(self._is_inside)
 
-        def attempt(row: _Row) -> bool | str:
-            """Return whether it was deleted, or the problem."""
+        problems: list[str] = []
+
+        def attempt(row: _Row) -> bool:
+            """Return True if it was deleted."""
             path, is_directory, _ = row
             try:
                 return is_inside(path.rpartition("/")[0]) and self.files.delete(
                     f"{self.root}/{path}", is_directory=is_directory
                 )
             except OSError as error:
-                return f"{path}: {error.strerror or error}"
+                problems.append(f"{path}: {error.strerror or error}")
+                return False
 
         is_local = self.root.startswith("file:")  # threads would wait for each other
         with ThreadPoolExecutor(1 if is_local else _THREADS) as threads:
             run = map if is_local else threads.map
             for batch in batches:
-                total = Deleted()
+                deleted: list[_Row] = []
+                problems.clear()
                 for begin in range(0, batch.num_rows, _STEP):
-                    rows = list(
-                        zip(*batch[begin : begin + _STEP].to_pydict().values(), strict=True)
-                    )
-                    total += _totals(rows, list(run(attempt, rows)))
+                    columns = batch[begin : begin + _STEP].to_pydict().values()
+                    rows = list(zip(*columns, strict=True))
+                    deleted += compress(rows, run(attempt, rows))
                     count += _STEP
                     if self.per_second is not None:
                         time.sleep(max(0, start + count / self.per_second - time.monotonic()))
+                sizes = [length or 0 for _, is_directory, length in deleted if not is_directory]
+                total = Deleted(
+                    num_files=len(sizes),
+                    num_bytes=sum(sizes),
+                    num_directories=len(deleted) - len(sizes),
+                    num_problems=len(problems),
+                    problem=next(iter(problems), None),
+                )
                 yield pa.RecordBatch.from_pylist([asdict(total)], schema=_ARROW)
 
     def _is_inside(self, directory: str) -> bool:
@@ -127,19 +139,6 @@ class FileDeleter:
         root = os.path.realpath(self.root.removeprefix("file:"))
         path = os.path.join(root, directory).rstrip("/")
         return os.path.realpath(path) == path
-
-
-def _totals(rows: Sequence[_Row], outcomes: Sequence[bool | str]) -> Deleted:
-    deleted = [row for row, outcome in zip(rows, outcomes, strict=True) if outcome is True]
-    sizes = [length or 0 for _, is_directory, length in deleted if not is_directory]
-    problems = [outcome for outcome in outcomes if isinstance(outcome, str)]
-    return Deleted(
-        num_files=len(sizes),
-        num_bytes=sum(sizes),
-        num_directories=len(deleted) - len(sizes),
-        num_problems=len(problems),
-        problem=next(iter(problems), None),
-    )
 
 
 def deleted_files(files: DataFrame, deleter: FileDeleter) -> DataFrame:

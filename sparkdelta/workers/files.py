@@ -260,8 +260,8 @@ def _delete_directory(path: str) -> bool:
 
 
 def _delete_local(path: str) -> bool:
-    directory, _, name = path.rpartition("/")
-    checksum = f"{directory}/.{name}.crc"
+    name = path.rpartition("/")[2]
+    checksum = f"{path.removesuffix(name)}.{name}.crc"
     if os.access(checksum, os.F_OK):  # faster than an error for each file without one
         with suppress(FileNotFoundError):
             os.unlink(checksum)

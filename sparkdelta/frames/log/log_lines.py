@@ -34,7 +34,7 @@ def parse_log_lines(
     lines
         version LONG (of the commit, or the last version of a log compaction), line STRING.
     actions
-        The requested columns of `schema.action_schemas.ACTIONS`.
+        The requested columns of `schema.action_schemas.ACTIONS`, or some of their fields.
     few
         True to use only projections and filters. Spark evaluates these without a job if the lines
         are local data, but parses the lines again for each filter.

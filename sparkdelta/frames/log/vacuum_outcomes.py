@@ -29,8 +29,12 @@ UNNEEDED, YOUNG, DIRECTORY = "unneeded", "young", "directory"
 """Besides the reasons of `file_references`: to be deleted; younger than the retention period; a
 directory with something in it, or a young one.
 """
-PLACE = "place"
-"""Instead of an outcome: of a file that is needed, where a symbolic link may be."""
+TO_RESOLVE = "to resolve"
+"""Not an outcome: the row is the local path of a needed file, which may lead through symbolic links
+to a file below the root."""
+
+MAX_OUTCOMES = 20
+"""More than there are outcomes of files and of directories."""
 
 _REASONS = (VECTOR, LIVE, REMOVED)
 """The first counts for a file that is needed several times."""
@@ -41,7 +45,7 @@ _REASON_NAMES = f"array({', '.join(map(text_literal, _REASONS))})"
 def outcomes(
     entries: DataFrame, needed: DataFrame, *, before_ms: int, root: str | None = None
 ) -> DataFrame:
-    """Decide about files and directories.
+    """Return for each file and directory that it is not needed, or why it is kept.
 
     Parameters
     ----------
@@ -50,21 +54,21 @@ def outcomes(
         LONG (null if unknown), isEmpty BOOLEAN (of a directory). Of several rows of a path the
         newest counts.
     needed
-        path STRING, reason STRING, place STRING (the path on the local disk of a file elsewhere,
-        which has no other path; or null).
+        path STRING, reason STRING; or, of a file elsewhere on the local disk, place STRING: its
+        absolute path.
     before_ms
         The begin of the retention period: only what is older can be deleted.
     root
-        The path of the table on the local disk, if the places of its needed files are wanted too.
+        The path of the table on the local disk, if its needed files are to be resolved, too.
 
     Returns
     -------
     DataFrame
-        path, length, isDir, and outcome STRING; the places with the outcome `PLACE`.
+        path, length, isDir, and outcome STRING; also the absolute paths `TO_RESOLVE`.
     """
     time = "coalesce(modificationTime, 9223372036854775807) AS time"
     found = entries.selectExpr("path", "length", "isDir", time, "isEmpty")
-    # Numbers, as Spark would sort the rows to compare texts.
+    # Numbers, as Spark would sort all rows for the least of texts.
     known = needed.selectExpr("path", "place", f"array_position({_REASON_NAMES}, reason) AS reason")
     grouped = (  # a union, as a join would shuffle both
         found.unionByName(known, allowMissingColumns=True)
@@ -90,7 +94,7 @@ def outcomes(
     rows = (
         f"IF(file_time IS NOT NULL, {_row('path', 'length', 'FALSE', of_file)}, NULL)",
         f"IF(directory_time IS NOT NULL, {_row('path', '0L', 'TRUE', of_directory)}, NULL)",
-        _row(f"coalesce(place, {inside})", "0L", "FALSE", text_literal(PLACE)),
+        _row(f"coalesce(place, {inside})", "0L", "FALSE", text_literal(TO_RESOLVE)),
     )
     return grouped.selectExpr(f"inline(filter(array({', '.join(rows)}), r -> r.path IS NOT NULL))")
 

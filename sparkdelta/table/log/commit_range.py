@@ -141,7 +141,7 @@ class CommitRange:
     def parsed(
         self, schema: StructType, *, above: Version | None = None, without_job: bool = False
     ) -> DataFrame:
-        """As `actions`, of some fields of the actions."""
+        """As `actions`, with the columns and fields of a schema, which alone are parsed."""
         names = schema.names
         # Of one kind there are few lines or none, where Spark has nothing to do.
         found = self._lines_with(*names) if len(names) == 1 else None

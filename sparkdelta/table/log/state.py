@@ -183,8 +183,8 @@ class TableState:
         return survivors.unionByName(new)
 
     def file_references(self) -> DataFrame:
-        """The live adds and the tombstones, as far as `FILE_REFERENCES` goes; without a checkpoint,
-        reconciled once for both.
+        """The live adds and the tombstones, expired ones included, with the fields of
+        `FILE_REFERENCES`: a row for each. Without a checkpoint, they are reconciled together.
         """
         if self.log.checkpoint is None and self.known is None:
             commits = self.log.commits

@@ -26,7 +26,10 @@ from sparkdelta.exceptions import (
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.frames.log.file_references import LIVE, needed_files, relative_path
 from sparkdelta.frames.log.vacuum_outcomes import (
-    PLACE,
+    MAX_OUTCOMES,
+    TO_RESOLVE,
+    UNNEEDED,
+    YOUNG,
     change_files,
     inventory_entries,
     outcomes,
@@ -34,6 +37,7 @@ from sparkdelta.frames.log.vacuum_outcomes import (
 )
 from sparkdelta.protocol.log_files import LogFileKind, Version
 from sparkdelta.protocol.log_segment import commits_between, readable_commits
+from sparkdelta.protocol.results import FileCount
 from sparkdelta.protocol.vacuum_rules import has_uniform_metadata
 from sparkdelta.schema.action_schemas import FILE_REFERENCES, REMOVE
 from sparkdelta.table.log.commit_range import CommitRange
@@ -44,7 +48,7 @@ from sparkdelta.table.staging import Staging
 from sparkdelta.workers.file_listing import FileLister
 from sparkdelta.workers.linked_files import linked_files
 
-_IS_CANDIDATE = "sparkdelta:candidate"
+_IS_CANDIDATE, _IS_LINKED = "sparkdelta:candidate", "sparkdelta:linked"
 _NEEDED = StructType([StructField(name, StringType()) for name in ("path", "reason", "place")])
 _INVENTORY: dict[str, str] = {
     "path": "string",
@@ -54,20 +58,6 @@ _INVENTORY: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FileCount:
-    """A number of files and their size in bytes."""
-
-    count: int = 0
-    bytes: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.count:,} file{'s' * (self.count != 1)} ({self.bytes:,} bytes)"
-
-
-NO_FILES = FileCount()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
     """The outcome of each file and directory, and their totals by outcome and `isDir`.
@@ -75,7 +65,7 @@ class Decisions:
     Attributes
     ----------
     frame
-        See `vacuum_outcomes.outcomes`; staged.
+        See `vacuum_outcomes.outcomes`; computed once.
     """
 
     frame: DataFrame
@@ -206,8 +196,8 @@ def from_log(
 
 
 def removed_since(snapshot: Snapshot, version: Version | None) -> DataFrame:
-    """The remove actions (remove STRUCT) of all commits after a version; of checkpoints, those that
-    are older than the table's retention period may be gone.
+    """The remove actions (remove STRUCT) of all commits after a version. Checkpoints may lack those
+    that are older than the table's retention period.
 
     Raises
     ------
@@ -242,13 +232,13 @@ def decide(
     root: str,
     before_ms: int,
 ) -> Decisions:
-    """Decide about each file and directory; the log is read and shuffled once.
+    """Find the files and directories that are not needed, and why others are.
 
     Parameters
     ----------
     actions
         The live adds and the tombstones of the retention period, perhaps with older ones, as
-        `TableState.file_references` gives them in the session of `stage`. Of a version that was
+        `TableState.file_references` gives them in the session of `stage`. The version must be
         loaded after the listing, so that a file that was listed and then added again is kept.
     """
     entries = candidates.entries
@@ -265,7 +255,7 @@ def decide(
         .selectExpr("path", "reason", f"CAST({place} AS STRING) AS place")
         .filter("path IS NOT NULL OR place IS NOT NULL")
     )
-    if candidates.are_few:  # then the other files of the table are neither shuffled nor staged
+    if candidates.are_few:  # then other files below the root are neither shuffled nor staged
         stage.write_parquet(entries, "entries", {})
         entries, _ = stage.read_parquet("entries", entries.schema)
         marks = entries.select("path", F.lit(True).alias(_IS_CANDIDATE))
@@ -274,15 +264,17 @@ def decide(
     follows = local_root is not None and candidates.has_links
     frame = outcomes(entries, needed, before_ms=before_ms, root=local_root if follows else None)
     decisions = _staged(frame, "outcomes", stage)
-    if local_root is None or (PLACE, False) not in decisions.totals:
+    if local_root is None or (TO_RESOLVE, False) not in decisions.totals:
         return decisions
+    places = decisions.frame.filter(F.col("outcome") == TO_RESOLVE)
     with worker_python(stage.spark):
-        places = decisions.frame.filter(F.col("outcome") == PLACE)
-        linked = linked_files(places, local_root).distinct().withColumn("is_linked", F.lit(True))
-        outcome = F.when(F.col("is_linked"), LIVE).otherwise(F.col("outcome"))
-        others = decisions.frame.filter(F.col("outcome") != PLACE)
-        found = others.join(linked, "path", "left").withColumn("outcome", outcome)
-        return _staged(found.drop("is_linked"), "outcomes with links", stage)
+        linked = linked_files(places, local_root)
+    marks = linked.distinct().withColumn(_IS_LINKED, F.lit(True))
+    others = decisions.frame.filter(F.col("outcome") != TO_RESOLVE)
+    is_kept_for_link = F.col(_IS_LINKED) & F.col("outcome").isin(UNNEEDED, YOUNG)
+    outcome = F.when(is_kept_for_link, LIVE).otherwise(F.col("outcome"))
+    found = others.join(marks, "path", "left").withColumn("outcome", outcome).drop(_IS_LINKED)
+    return _staged(found, "linked_outcomes", stage)
 
 
 def _staged(frame: DataFrame, part: str, stage: Staging) -> Decisions:
@@ -291,7 +283,7 @@ def _staged(frame: DataFrame, part: str, stage: Staging) -> Decisions:
     totals = frame.groupBy("outcome", "isDir").agg(
         F.count("*").alias("n"), F.coalesce(F.sum("length"), F.lit(0)).alias("bytes")
     )
-    rows = read_rows(totals, what="files by outcome", bound=10)
+    rows = read_rows(totals, what="files by outcome", bound=MAX_OUTCOMES)
     return Decisions(
         frame=frame,
         totals={(row["outcome"], row["isDir"]): FileCount(row["n"], row["bytes"]) for row in rows},
