@@ -221,3 +221,42 @@ def test_frames_replay_as_the_model_does(
             _assert_equal(many, replayed(snapshot), expected(replay(commits, until=version)))
     finally:
         shutil.rmtree(directory)
+
+
+@settings(parent=PROFILE)
+@given(
+    seed=st.integers(0, 1 << 64),
+    kind=st.sampled_from(["classic", "parts", "json", "parquet"]),
+    on_driver=st.booleans(),
+)
+def test_tails_that_name_each_file_once(
+    spark: SparkSession, seed: int, kind: str, on_driver: bool
+) -> None:
+    """What the driver knows of such commits without parsing them."""
+    random = Random(seed)
+    many = [history(random, removes_all=False) for _ in range(HISTORIES)]
+    commits = _laid_over(many)
+    state = replay(commits, until=VERSIONS - 1)
+    live = {fields["path"]: fields.get("deletionVector") for fields in state.adds.values()}
+    for version in (VERSIONS, VERSIONS + 1):
+        commits[version] = []
+    for number in range(HISTORIES):
+        for name in ("f", "g h", "i+j", "new"):
+            path = f"{number}-{name}"
+            actions = [add(path)] if live.get(path) else [add(path), remove(path)]
+            tail = commits[random.choice((VERSIONS, VERSIONS + 1))]
+            tail += random.sample(actions, random.randint(0, 1))
+    directory = Path(tempfile.mkdtemp())
+    table = directory / "table"
+    try:
+        for number, commit in commits.items():
+            write_commit(table, number, commit)
+        _write_checkpoint(table, VERSIONS - 1, kind, state)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(log_text, "DRIVER_LOG_BYTES", 1 << 40 if on_driver else -1)
+            snapshot = load_snapshot(spark, str(table))
+            assert snapshot.log.commits.distinct_files is not None
+            wanted = expected(replay(commits, until=VERSIONS + 1))
+            _assert_equal(many, replayed(snapshot), wanted)
+    finally:
+        shutil.rmtree(directory)

@@ -89,6 +89,19 @@ def superseding_keys(keyed: DataFrame) -> DataFrame:
     return _identified(keyed).selectExpr(_PATH, _DV, _IS_ADD, f"xxhash64({_PATH}) AS {_HASH}")
 
 
+def superseding_files(files: DataFrame) -> DataFrame:
+    """As `superseding_keys`, of file actions without deletion vectors.
+
+    Parameters
+    ----------
+    files
+        path STRING (canonical), is_add BOOLEAN.
+    """
+    return files.selectExpr(
+        f"path AS {_PATH}", f"'' AS {_DV}", f"is_add AS {_IS_ADD}", f"xxhash64(path) AS {_HASH}"
+    )
+
+
 def _identified(keyed: DataFrame) -> DataFrame:
     # Spark reuses an exchange only for the same columns. Whole actions and the version are
     # referenced here so that column pruning does not make the exchanges differ.

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.frames.log.commit_infos import commit_infos
@@ -32,8 +32,16 @@ BROADCAST_LOG_BYTES = 64 * 1024 * 1024
 
 _NOT_OF_FILES = frozenset({"protocol", "metaData", "txn", "domainMetadata"})
 
-_ADDED_PATH = r'^\s*\{\s*"add"\s*:\s*\{\s*"path"\s*:\s*"(?P<path>[^"\\%:/][^"\\%:]*)"'
-"""An add action that begins with its path, a relative one that has no other spelling."""
+_FILE_ACTION = (
+    r'^\s*\{\s*"(?P<action>add|remove)"\s*:\s*\{'
+    r'\s*"path"\s*:\s*"(?P<path>[^"\\%:/][^"\\%:]*)"'
+)
+"""An action that begins with its path, a relative one that has no other spelling."""
+
+DISTINCT_FILES = StructType(
+    [StructField("path", StringType()), StructField("is_add", BooleanType())]
+)
+"""The columns of `CommitRange.distinct_files`."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,7 @@ class CommitRange:
     files: tuple[LogFile, ...]
     _lines: pa.Table | DataFrame = field(repr=False)
     _not_of_files: list[pa.Table] = field(default_factory=list, repr=False)
+    _distinct_files: list[pa.Table | None] = field(default_factory=list, repr=False)
 
     @classmethod
     def read(cls, reader: LogFileReader, files: Sequence[LogFile]) -> CommitRange:
@@ -183,9 +192,7 @@ class CommitRange:
         """
         names = ("add", "remove")
         if self.is_searched:
-            lines = self.local_lines
-            if lines is None:
-                lines = read_lines(self.reader.store, self.files)
+            lines = self._searched_lines()
             adds, removes = (lines_that_name(lines, name).num_rows for name in names)
         else:
             named = (F.count_if(F.expr(may_name(name))) for name in names)
@@ -213,22 +220,43 @@ class CommitRange:
         sizes = pc.extract_regex(adds, r'"size"\s*:\s*(?P<size>[0-9]{1,15})\b')
         return pc.sum(pc.struct_field(sizes, "size").cast(pa.int64())).as_py() or 0
 
-    @cached_property
-    def adds_each_file_once(self) -> bool:
-        """True if the commits surely remove no file and name none twice: there is nothing to
-        reconcile. False where only their parsed lines would tell.
+    @property
+    def distinct_files(self) -> pa.Table | None:
+        """path STRING, is_add BOOLEAN: the adds and removes, if they surely name no file twice, and
+        no deletion vector. Then there is nothing to reconcile among them.
+
+        None where they do, where only their parsed lines would tell, and where the driver does not
+        search the commits. The first use reads these again, unless they are in its memory.
 
         References
         ----------
         PROTOCOL.md#action-reconciliation
         """
-        if self.local_lines is None or lines_that_name(self.local_lines, "remove").num_rows:
-            return False
-        adds = lines_that_name(self.local_lines, "add")["line"]
-        paths = pc.struct_field(pc.extract_regex(adds, _ADDED_PATH), "path")
-        has_one_path = pc.equal(pc.count_substring(adds, '"path"'), 1)
-        is_plain = pc.all(pc.and_(has_one_path, pc.is_valid(paths)), min_count=0).as_py()
-        return bool(is_plain) and pc.count_distinct(paths).as_py() == len(paths)
+        if not self._distinct_files:
+            self._distinct_files.append(self._find_distinct_files())
+        return self._distinct_files[0]
+
+    def _find_distinct_files(self) -> pa.Table | None:
+        if not self.is_searched:
+            return None
+        lines = lines_that_name(self._searched_lines(), "add", "remove")["line"]
+        found = pc.extract_regex(lines, _FILE_ACTION)
+        paths = pc.struct_field(found, "path")
+        has_one_path = pc.equal(pc.count_substring(lines, '"path"'), 1)
+        has_vector = pc.match_substring_regex(lines, r'"deletionVector"\s*:\s*\{')
+        is_plain = pc.and_not(pc.and_(has_one_path, pc.is_valid(paths)), has_vector)
+        if not pc.all(is_plain, min_count=0).as_py():
+            return None
+        if pc.count_distinct(paths).as_py() < len(paths):
+            return None
+        return pa.table(
+            [paths, pc.equal(pc.struct_field(found, "action"), "add")], ["path", "is_add"]
+        )
+
+    def _searched_lines(self) -> pa.Table:
+        """The lines, where the driver searches them."""
+        lines = self.local_lines
+        return read_lines(self.reader.store, self.files) if lines is None else lines
 
     def has_empty_schema(self) -> bool:
         """True if a metaData action in the driver's memory has no schema, which no version checksum
@@ -248,6 +276,6 @@ class CommitRange:
         if not self.is_searched or not _NOT_OF_FILES.issuperset(names):
             return None
         if not self._not_of_files:
-            lines = read_lines(self.reader.store, self.files)
+            lines = self._searched_lines()
             self._not_of_files.append(lines_that_name(lines, *sorted(_NOT_OF_FILES)))
         return lines_that_name(self._not_of_files[0], *names)

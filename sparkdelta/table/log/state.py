@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.engine.local_frames import empty_frame
+from sparkdelta.engine.local_frames import empty_frame, local_frame
 from sparkdelta.frames.log.partition_values import typed_partition_values
 from sparkdelta.frames.log.reconciliation import (
     keyed_file_actions,
@@ -20,6 +20,7 @@ from sparkdelta.frames.log.reconciliation import (
     newest_by_key,
     newest_file_actions,
     newest_removes,
+    superseding_files,
     superseding_keys,
     surviving_adds,
     surviving_removes,
@@ -40,6 +41,7 @@ from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_P
 from sparkdelta.schema.statistics_schema import narrowed_statistics
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.checkpoint_reader import CheckpointReader
+from sparkdelta.table.log.commit_range import DISTINCT_FILES
 from sparkdelta.table.log.known_adds import KnownAdds
 from sparkdelta.table.log.log_reader import LogReader
 
@@ -164,11 +166,7 @@ class TableState:
 
     def removes(self) -> DataFrame:
         """The tombstones, expired ones included."""
-        new = (
-            newest_removes(self._newest)
-            if self.log.commits.may_hold("remove")
-            else empty_frame(self.log.spark, REMOVE)
-        )
+        new = self._new_removes()
         if self.log.checkpoint is None:
             return new
         removes = self.log.checkpoint.file_actions(StructField("remove", REMOVE))
@@ -176,7 +174,7 @@ class TableState:
             return removes
         survivors = surviving_removes(
             removes,
-            self._superseding,
+            self.superseding,
             table_root=self.log.store.table_root,
             broadcast_keys=self.log.commits.broadcasts_keys,
         )
@@ -189,7 +187,7 @@ class TableState:
         if self.log.checkpoint is None and self.known is None:
             commits = self.log.commits
             actions = commits.parsed(FILE_REFERENCES)
-            if commits.adds_each_file_once:
+            if commits.distinct_files is not None:
                 return actions.select("add", "remove")
             keyed = keyed_file_actions(
                 actions, table_root=self.log.store.table_root, is_local=commits.is_local
@@ -220,8 +218,12 @@ class TableState:
         return newest_file_actions(self.keyed_commits)
 
     @cached_property
-    def _superseding(self) -> DataFrame:
-        return superseding_keys(self.keyed_commits)
+    def superseding(self) -> DataFrame:
+        """The keys of the file actions of the commits, as `superseding_keys` gives them."""
+        files = self.log.commits.distinct_files
+        if files is None:
+            return superseding_keys(self.keyed_commits)
+        return superseding_files(local_frame(self.log.spark, files, DISTINCT_FILES))
 
     def _keyed_above(self, above: Version | None) -> DataFrame:
         """The file actions of the commits above a version."""
@@ -260,16 +262,25 @@ class TableState:
         adds = _kept(adds, skipping, stored)
         if not self.log.has_commits:
             return adds
-        survivors = self._surviving(adds, self._superseding)
+        survivors = self._surviving(adds, self.superseding)
         return survivors.unionByName(new, allowMissingColumns=True)
 
     def _new_adds(self, *, without_job: bool) -> DataFrame:
         """The live adds of the commits."""
         commits = self.log.commits
-        if not commits.adds_each_file_once:
+        if commits.distinct_files is None:
             return newest_adds(self._newest)
-        rows = commits.actions("add", "remove", without_job=without_job)
+        rows = commits.actions("add", without_job=without_job)
         return rows.filter("add.path IS NOT NULL").select("add.*")
+
+    def _new_removes(self) -> DataFrame:
+        """The tombstones of the commits."""
+        commits = self.log.commits
+        if not commits.may_hold("remove"):
+            return empty_frame(self.log.spark, REMOVE)
+        if commits.distinct_files is None:
+            return newest_removes(self._newest)
+        return commits.actions("remove").filter("remove.path IS NOT NULL").select("remove.*")
 
     def _adds_since_cached(self, cached: CachedAdds, skipping: Skipping | None) -> DataFrame:
         adds = _kept(cached.adds, skipping, self._stored_in_cache())

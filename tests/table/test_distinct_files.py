@@ -1,0 +1,97 @@
+"""Commits that name each file once need no reconciliation among themselves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sparkdelta import load_snapshot
+from sparkdelta.table.log import line_reader
+from tests.support.log_writer import write_checkpoint, write_commit
+from tests.support.snapshots import keys
+from tests.support.spark_jobs import counted_jobs, no_jobs, plan, shuffled_columns
+from tests.support.table_builder import add, create, metadata, protocol, remove
+
+VECTOR = {
+    "storageType": "u", "pathOrInlineDv": "v", "offset": 1, "sizeInBytes": 1, "cardinality": 1
+}  # fmt: skip
+
+DISTINCT: dict[str, list[Any]] = {
+    "nothing": [{"txn": {"appId": "a", "version": 1}}],
+    "adds": [add("a"), add("b")],
+    "of a name with other characters": [add("p=1/a+b c~ü.parquet"), remove("A")],
+    "other files than are removed": [add("a"), remove("b")],
+    "statistics with a path": [add("a", stats=json.dumps({"minValues": {"path": "a"}}))],
+    "no vector, which is said": [add("a", deletionVector=None), remove("b", deletionVector=None)],
+}
+NOT_DISTINCT: dict[str, list[Any]] = {
+    "added twice": [add("a"), add("a")],
+    "added and removed": [add("a"), remove("a")],
+    "another spelling": [add("a b"), remove("a%20b")],
+    "an absolute path": [add("/a")],
+    "a scheme": [add("s3://b/a")],
+    "an escape of JSON": ['{"add":{"path":"\\u0061","partitionValues":{},"size":1}}'],
+    "a vector": [remove("a", deletionVector=VECTOR)],
+    "a partition column of that name": [add("a", partitionValues={"path": "b"})],
+    "another order of fields": ['{"remove":{"deletionTimestamp":1,"path":"a"}}'],
+    "two actions": [json.dumps({**add("a"), **remove("b")})],
+}
+
+
+def write_tail(table: Path, lines: list[Any]) -> None:
+    create(table)
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    (table / "_delta_log" / f"{1:020d}.json").write_text("\n".join(texts))
+
+
+@pytest.mark.parametrize("name", [*DISTINCT, *NOT_DISTINCT])
+def test_what_is_known_without_parsing(spark: SparkSession, table: Path, name: str) -> None:
+    """PROTOCOL.md#action-reconciliation"""
+    write_tail(table, DISTINCT.get(name) or NOT_DISTINCT[name])
+    snapshot = load_snapshot(spark, str(table))
+    with no_jobs(spark):
+        found = snapshot.log.commits.distinct_files
+    assert (found is None) == (name in NOT_DISTINCT)
+    if found is not None:
+        adds = [row["path"] for row in found.to_pylist() if row["is_add"]]
+        removes = [row["path"] for row in found.to_pylist() if not row["is_add"]]
+        assert sorted(adds) == [path for path, _ in keys(snapshot.add_files())]
+        assert sorted(removes) == [path for path, _ in keys(snapshot.remove_files())]
+
+
+@pytest.mark.parametrize("reader", ["driver", "executors", "executors alone"])
+def test_a_tail_of_distinct_files(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, reader: str
+) -> None:
+    """The performance contract: nothing is shuffled or sorted, and one job sends the keys.
+
+    PROTOCOL.md#action-reconciliation
+    """
+    if reader != "driver":
+        monkeypatch.setattr(line_reader, "DRIVER_LOG_BYTES", -1)
+    if reader == "executors alone":
+        monkeypatch.setattr(line_reader, "DRIVER_SCAN_BYTES", -1)
+    opening = [protocol(features=["deletionVectors"]), metadata()]
+    files = [add("a"), add("b"), add("c", deletionVector=VECTOR), add("d", deletionVector=VECTOR)]
+    gone = [remove("e"), remove("f", deletionVector=VECTOR), remove("g")]
+    write_commit(table, 0, [*opening, *files, *gone])
+    write_checkpoint(table, 0, [*opening, *files, *gone])
+    write_commit(table, 1, [remove("a"), add("c"), add("e")])
+    write_commit(table, 2, [add("x"), add("f"), remove("y")])
+    snapshot = load_snapshot(spark, str(table))
+    is_known = reader != "executors alone"
+    assert (snapshot.log.commits.distinct_files is not None) == is_known
+    adds, removes = snapshot.add_files(), snapshot.remove_files()
+    vector = "uv@1"
+    assert keys(adds) == [("b", ""), ("c", ""), ("d", vector), ("e", ""), ("f", ""), ("x", "")]
+    assert keys(removes) == [("a", ""), ("f", vector), ("g", ""), ("y", "")]
+    if is_known:
+        assert shuffled_columns(adds) == []
+        assert not any(node.name in ("Window", "Sort") for node in plan(adds))
+        with counted_jobs(spark) as jobs:
+            snapshot.add_files().select("path").collect()
+        assert jobs.count == 2
