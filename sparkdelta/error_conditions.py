@@ -1140,6 +1140,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "case-insensitive). Choose another name."
         ),
     ),
+    "DELTA_RESERVED_COLUMN_NAME": (
+        "42939",
+        (
+            "Rows with the column {column} cannot be read or written here, as names that begin "
+            "with {prefix} are those of sparkdelta's own columns. Use another name."
+        ),
+    ),
     "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING": (
         "42K05",
         (

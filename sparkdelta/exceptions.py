@@ -50,6 +50,7 @@ DeltaError
 │   ├── ColumnNotFoundError (UnresolvedMergeExpressionError), PartitionColumnNotFoundError
 │   ├── InvalidPartitionValueError
 │   ├── DuplicateColumnsError, InvalidColumnNameError, InvalidNamesError
+│   ├── ReservedColumnNameError
 │   ├── InvalidPartitionColumnError (NoDataColumnError)
 │   ├── NonPartitionColumnReferenceError, ZOrderingOnPartitionColumnError
 │   ├── ShownPartitionTableError, ShownPartitionColumnError
@@ -1106,6 +1107,13 @@ class DuplicateColumnsError(SchemaError):
 class InvalidColumnNameError(SchemaError):
     column: str
     error_class = "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ReservedColumnNameError(SchemaError):
+    column: str
+    prefix: str
+    error_class = "DELTA_RESERVED_COLUMN_NAME"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

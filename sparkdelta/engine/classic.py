@@ -168,6 +168,9 @@ class ClassicEngine:
             if SparkSession._activeSession is listing:  # createDataFrame has set it
                 SparkSession._activeSession = before
 
+    def reads_batches(self, schema: StructType) -> bool:
+        return hadoop_file_index.reads_batches(self.spark, schema)
+
     def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
         return hadoop_file_index.late_rows(self.spark, listing, relation)
 

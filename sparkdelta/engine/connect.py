@@ -105,6 +105,9 @@ class ConnectEngine:
     def in_listing_session(self, *, compiles: bool) -> AbstractContextManager[SparkSession]:
         raise NotImplementedError(_NO_CALLS)
 
+    def reads_batches(self, schema: StructType) -> bool:
+        raise NotImplementedError(_NO_CALLS)
+
     def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
         raise NotImplementedError(_NO_CALLS)
 

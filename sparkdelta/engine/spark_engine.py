@@ -157,6 +157,11 @@ class SparkEngine(Protocol):
     def in_listing_session(self, *, compiles: bool) -> AbstractContextManager[SparkSession]:
         """Use a `listing_session` in a block; the active session is the same after it."""
 
+    def reads_batches(self, schema: StructType) -> bool:
+        """Return True if Spark's Parquet reader gives batches of columns, not rows, of this schema;
+        requires `calls_back`.
+        """
+
     def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
         """Return the rows of a scan whose files are chosen when a query runs, independent of the
         settings of the user's session; requires `calls_back`.

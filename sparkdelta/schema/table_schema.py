@@ -22,10 +22,14 @@ from sparkdelta.exceptions import (
     InvalidSchemaError,
     NestedVoidError,
     PartitionColumnNotFoundError,
+    ReservedColumnNameError,
     SchemaNotSetError,
     UnsupportedDataTypeError,
 )
 from sparkdelta.schema.type_folds import transformed, types_within
+
+RESERVED_PREFIX = "sparkdelta:"
+"""All columns that are not the user's begin with it."""
 
 _UNREADABLE_TYPES = ("geometry", "geography", "interval", "timestamp_nanos", "timestampNanos")
 
@@ -46,6 +50,8 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
         The table has no schema.
     InvalidSchemaError
         The schema is not a JSON struct type, or two columns have the same name, ignoring case.
+    ReservedColumnNameError
+        A column has a name of sparkdelta's own.
     UnsupportedDataTypeError
         A column has an unsupported type.
 
@@ -64,7 +70,15 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
             problem=f"schemaString of {path} cannot be parsed: {error}"
         ) from error
     _reject_ambiguous_names(schema)
+    for name in schema.names:
+        check_not_reserved(name)
     return schema
+
+
+def check_not_reserved(name: str) -> None:
+    """Raise for the name of a column that may be one of sparkdelta's own, in the same rows."""
+    if name.lower().startswith(RESERVED_PREFIX):
+        raise ReservedColumnNameError(column=name, prefix=RESERVED_PREFIX)
 
 
 def _reject_unreadable(document: Any, column: str) -> None:

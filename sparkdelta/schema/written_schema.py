@@ -46,7 +46,7 @@ from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.store_assignment import can_assign
-from sparkdelta.schema.table_schema import has_collations
+from sparkdelta.schema.table_schema import check_not_reserved, has_collations
 from sparkdelta.schema.type_folds import parts, transformed, types_within
 
 _INVALID_CHARACTERS = set(" ,;{}()\n\t=")
@@ -68,7 +68,7 @@ def new_table_schema(schema: StructType, *, any_names: bool = False) -> StructTy
 
     Raises
     ------
-    DuplicateColumnsError, InvalidColumnNameError, UnsupportedDataTypeError
+    DuplicateColumnsError, InvalidColumnNameError, ReservedColumnNameError, UnsupportedDataTypeError
 
     References
     ----------
@@ -125,6 +125,8 @@ def _check_names(struct: StructType, path: ColumnPath, *, any_names: bool) -> No
             raise DuplicateColumnsError(columns=(column,))
         if not (any_names or _INVALID_CHARACTERS.isdisjoint(name)) or not name:
             raise InvalidColumnNameError(column=column)
+        if not path:
+            check_not_reserved(name)
         seen.add(name.lower())
 
 

@@ -91,6 +91,22 @@ def problem_of_callbacks(spark: SparkSession, listing: SparkSession) -> str | No
         return str(error if exception is None else exception.toString()).partition("\n")[0]
 
 
+def reads_batches(spark: SparkSession, schema: StructType) -> bool:
+    """Return True if Spark's Parquet reader gives batches of columns, not rows, of this schema.
+    False if Spark does not tell.
+    """
+    jvm, session = jvm_of(spark), spark._jsparkSession
+    execution, conf = jvm.org.apache.spark.sql.execution, session.sessionState().conf()
+    java_schema = java_schema_of(jvm, schema)
+    try:
+        if execution.WholeStageCodegenExec.isTooManyFields(conf, java_schema):
+            return False
+        parquet = execution.datasources.parquet.ParquetFileFormat()
+        return bool(parquet.supportBatch(session, java_schema))
+    except (Py4JError, TypeError, CapturedException):
+        return False
+
+
 def _relation(spark: SparkSession, listing: SparkSession, wanted: LateRelation) -> Any:
     jvm = jvm_of(spark)
     gateway: Any = spark.sparkContext._gateway
@@ -241,9 +257,7 @@ class _FileIndex:
         with self._in_listing_session():
             files = self._lister.listed(None, lambda: False).files
             _, uris = self._statuses([file for file in files if not is_hidden(file)])
-            spark_path = self.jvm.org.apache.spark.paths.SparkPath.fromPath
-            for file in filter(is_hidden, files):
-                uris.append(str(spark_path(hadoop_path(self.listing, file)).urlEncoded()))
+            uris += (self._uri(hadoop_path(self.listing, f)) for f in files if is_hidden(f))
             return java_texts(self.jvm, uris)
 
     @_answer
@@ -357,10 +371,13 @@ class _FileIndex:
         except FileNotFoundError:
             self._lister.check([file], [], [])
             raise
-        self._lister.check([file], [file], [] if status.getLen() else [file])
+        self._lister.check([file], [self._uri(path)], [] if status.getLen() else [file])
         nothing = self.jvm.PythonUtils.toScalaMap({})
         status = self._datasources.FileStatusWithMetadata(status, nothing)
         return self.jvm.PythonUtils.toSeq([status])
+
+    def _uri(self, path: Any) -> str:
+        return str(self.jvm.org.apache.spark.paths.SparkPath.fromPath(path).urlEncoded())
 
 
 class _NothingListed:

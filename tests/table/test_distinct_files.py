@@ -44,7 +44,9 @@ NOT_DISTINCT: dict[str, list[Any]] = {
 
 def write_tail(table: Path, lines: list[Any]) -> None:
     create(table)
-    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    texts = (
+        line if isinstance(line, str) else json.dumps(line, ensure_ascii=False) for line in lines
+    )
     (table / "_delta_log" / f"{1:020d}.json").write_text("\n".join(texts))
 
 

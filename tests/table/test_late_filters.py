@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
@@ -392,19 +393,84 @@ class TestErrors:
                 context.setLocalProperty(f"spark.{name}", None)  # type: ignore[arg-type]
 
 
-def test_caches_know_the_files(spark: SparkSession, table: Path) -> None:
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_caches_know_the_files(spark: SparkSession, table: Path, has_checkpoint: bool) -> None:
     """Another read of the version is answered from the cache, a table in its place is not."""
-    create(table, write_data(table, "f", ids(0, 3)))
+
+    def write(file: dict[str, Any]) -> None:
+        create(table, file)
+        if has_checkpoint:
+            write_checkpoint(table, 0, [protocol(), metadata(), file])
+
+    write(write_data(table, "f", ids(0, 3)))
     frame = read_delta(spark, str(table)).cache()
     assert frame.count() == 3
     again = read_delta(spark, str(table))
     assert "InMemoryTableScan" in {node.name for node in plan(again)}
     (table / "_delta_log" / f"{0:020}.json").unlink()
-    create(table, write_data(table, "another", ids(0, 5)))
+    write(write_data(table, "another", ids(0, 5)))
     other = read_delta(spark, str(table))
     assert other.count() == 5
     assert frame.count() == 3
     frame.unpersist()
+
+
+def test_caches_know_where_a_table_is(spark: SparkSession, tmp_path: Path) -> None:
+    """Copies of a table have its id, and perhaps a checkpoint of the same name."""
+    frames = []
+    for name, count in (("a", 3), ("b", 5)):
+        file = write_data(tmp_path / name, "f", ids(0, count))
+        write_commit(tmp_path / name, 0, [protocol(), metadata(), file])
+        write_checkpoint(tmp_path / name, 0, [protocol(), metadata(), file])
+        frames.append(read_delta(spark, str(tmp_path / name), version=0))
+    assert frames[1].subtract(frames[0]).count() == 2
+
+
+def test_a_list_of_files_is_of_a_time_zone(spark: SparkSession, table: Path) -> None:
+    """Casts of a condition depend on that of the session."""
+    file = write_data(table, "f", ids(0, 1), {"p": "2024-01-01 16:00:00"})
+    fields = metadata(field("id", "long"), field("p", "timestamp"), partitioned_by=["p"])
+    write_commit(table, 0, [protocol(), fields, file])
+    snapshot, zone = load_snapshot(spark, str(table)), "spark.sql.session.timeZone"
+    for name, count in (("America/New_York", 0), ("Asia/Tokyo", 1), ("America/New_York", 0)):
+        with settings(spark, {zone: name}):
+            assert snapshot.scan("CAST(p AS DATE) = DATE'2024-01-02'").to_df().count() == count
+
+
+def test_texts_that_are_not_utf8(spark: SparkSession, table: Path) -> None:
+    """Spark compares their bytes, which its text of a filter does not have."""
+    data = pa.table({"s": ["abc\N{GRINNING FACE}"]})
+    file = write_data(table, "f", data)
+    bounds = {"s": data["s"][0].as_py()}
+    stats = {"numRecords": 1, "minValues": bounds, "maxValues": bounds, "nullCount": {"s": 0}}
+    file["add"]["stats"] = json.dumps(stats)
+    write_commit(table, 0, [protocol(), metadata(field("s", "string")), file])
+    condition = "s < concat('abc', CAST(X'FF' AS STRING))"
+    found = read_delta(spark, str(table)).filter(condition)
+    found.collect()
+    assert files_read(found) == [1]
+
+
+def test_subqueries(spark: SparkSession, known: Path) -> None:
+    table = read_delta(spark, str(known))
+    table.createOrReplaceTempView("late")
+    for column in ("id", "p"):
+        frame = spark.sql(f"SELECT * FROM late WHERE {column} = (SELECT max({column}) FROM late)")
+        (highest,) = table.selectExpr(f"max({column})").first() or ()
+        assert frame.count() == table.filter(f"{column} = {highest}").count() > 0
+        assert {row[column] for row in frame.collect()} == {highest}
+    spark.catalog.dropTempView("late")
+
+
+def test_hidden_files_in_encoded_directories(spark: SparkSession, table: Path) -> None:
+    file = write_data(table, "p=a%2Fb/_f.parquet", ids(0, 3), {"p": "a/b"})
+    fields = metadata(field("id", "long"), field("p", "string"), partitioned_by=["p"])
+    write_commit(table, 0, [protocol(), fields, file])
+    frame = read_delta(spark, str(table))
+    assert rows(frame) == [(n, "a/b") for n in range(3)]
+    assert [unquote(unquote(f)).rpartition("/p=")[2] for f in frame.inputFiles()] == [
+        "a/b/_f.parquet"
+    ]
 
 
 def test_a_table_is_written_from_itself(spark: SparkSession, tmp_path: Path) -> None:

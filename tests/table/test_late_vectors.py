@@ -87,6 +87,24 @@ def test_a_later_filter_does_not_see_deleted_rows(
         assert rows(found) == [(1, 8), (2, 9)]
 
 
+def test_wide_tables(spark: SparkSession, table: Path) -> None:
+    """Where Spark reads row by row, each row would have a copy of its file's bitmap."""
+    columns = [field("id", "long"), *(field(f"c{number}", "long") for number in range(120))]
+    rows = {f"c{number}": pa.array(range(5), pa.int64()) for number in range(120)}
+    data = pa.table({"id": ids(0, 5)["id"], **rows})
+    for name, count in (("narrow", 2), ("wide", 121)):
+        file = write_data(table / name, "f", data.select(range(count)))
+        file["add"]["deletionVector"] = inline_vector([1])
+        write_commit(table / name, 0, [VECTORS, metadata(*columns[:count]), file])
+    narrow, wide = (load_snapshot(spark, str(table / name)) for name in ("narrow", "wide"))
+    assert narrow.scan().listing is Listing.LATE
+    assert wide.scan().listing is Listing.ROW_READER
+    assert [row["id"] for row in wide.scan().to_df().filter("c7 < 4").collect()] == [0, 2, 3]
+    with settings(spark, {"spark.sql.parquet.enableVectorizedReader": "false"}):
+        assert narrow.scan().listing is Listing.ROW_READER
+        assert narrow.scan().to_df().count() == 4
+
+
 def test_large_vectors(spark: SparkSession, table_path: str) -> None:
     """Over several chunks of bitmaps, and several splits of a file."""
     properties = {"delta.enableDeletionVectors": "true", "sparkdelta.maxDeletedShare": "1"}

@@ -15,7 +15,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta import Snapshot, load_snapshot, read_delta, write_delta
-from sparkdelta.exceptions import ColumnNotFoundError, InvalidConditionError
+from sparkdelta.exceptions import (
+    ColumnNotFoundError,
+    InvalidConditionError,
+    ReservedColumnNameError,
+)
 from tests.support.log_writer import (
     ADD,
     METADATA,
@@ -278,6 +282,29 @@ def test_a_wrong_condition(
         else:
             assert spark_condition is None
             assert (found.column, found.available) == ("idd", ["id", "x", "day"])
+
+
+def test_a_minimum_that_is_no_number(spark: SparkSession, table: Path) -> None:
+    """PROTOCOL.md#per-file-statistics: NaN, which some writers take into bounds, is no bound."""
+    file = write_data(table, "f", pa.table({"x": [float("nan"), 102.0]}))
+    stats = {"numRecords": 2, "minValues": {"x": "NaN"}, "maxValues": {"x": 10000.0}}
+    file["add"]["stats"] = json.dumps({**stats, "nullCount": {"x": 0}})
+    write_commit(table, 0, [protocol(), metadata(field("x", "double")), file])
+    pairs = (f"{number}, {number + 1}" for number in range(101, 1702, 100))
+    for condition in ("x = 102", f"x IN (1, 2, {', '.join(pairs)})"):
+        assert read_delta(spark, str(table), where=condition).count() == 1, condition
+        assert read_delta(spark, str(table)).filter(condition).count() == 1, condition
+
+
+def test_names_of_our_own_columns(spark: SparkSession, table: Path) -> None:
+    name = "sparkdelta:partition_0"
+    with pytest.raises(ReservedColumnNameError):
+        write_delta(spark.range(1).withColumnRenamed("id", name), str(table))
+    assert not table.exists()
+    fields = metadata(field(name, "long"), field("p", "integer"), partitioned_by=["p"])
+    write_commit(table, 0, [protocol(), fields])
+    with pytest.raises(ReservedColumnNameError, match=name):
+        load_snapshot(spark, str(table))
 
 
 def test_statistics_have_physical_names(spark: SparkSession, table: Path) -> None:

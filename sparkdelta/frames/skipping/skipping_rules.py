@@ -380,6 +380,8 @@ class SkippingRules:
         if bound.family == "string":
             below = f"({self._may_reach_text(greatest, '>=', 'one', _before_cut_text('one'))})"
         inside = f"`exists`({_array(run)}, one -> {least} <= one AND {below})"
+        if bound.is_float:
+            inside = f"{inside} OR isnan({least})"
         return _all([ends, _or_unknown(inside, least, greatest)])
 
     def _values(

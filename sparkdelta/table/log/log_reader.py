@@ -173,12 +173,17 @@ class LogReader:
 
     @property
     def contents(self) -> str:
-        """A text that a log of other contents has not: its files as listed, and their lines as far
-        as the driver has them.
+        """A text that a log of other contents has not: where it is, its files as listed, and their
+        lines as far as the driver has them.
         """
+        checkpoint = () if self.checkpoint is None else self.checkpoint.checkpoint.files
+        files = (
+            f"{file.name} {file.size_bytes} {file.modification_time_ms}"
+            for file in (*checkpoint, *self.commits.files)
+        )
         lines = self.commits.local_lines
-        text = "" if lines is None else "\n".join(lines["line"].to_pylist())
-        return f"{self.segment!r}\n{text}"
+        texts = () if lines is None else lines["line"].to_pylist()
+        return "\n".join((self.store.table_root, *files, *texts))
 
     def vectors_at_most(self) -> int | None:
         """An upper bound of the live files' deletion vectors; None if it takes more than the driver

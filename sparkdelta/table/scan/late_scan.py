@@ -36,13 +36,23 @@ from sparkdelta.table.scan.packed_bitmaps import packed_bitmaps
 from sparkdelta.table.scan.request import ROW_ID_FIELDS, ScanRequest, default_value
 from sparkdelta.workers.deletion_vectors import is_deleted_in_packed
 
+_NUMBER, _BITMAP, _BITS = "sparkdelta:number", "sparkdelta:bitmap", "sparkdelta:bits"
+_BITMAP_FIELDS = [StructField(_BITMAP, BinaryType()), StructField(_BITS, IntegerType())]
+
 _SECRET = token_bytes(16)
 _KEPT_LISTINGS = 4
-_NUMBER, _BITMAP, _BITS = "sparkdelta:number", "sparkdelta:bitmap", "sparkdelta:bits"
 
 ListFiles = Callable[[Predicate | None], pa.Table]
 """Returns the files that may have rows of which a predicate is true, as `NativeScan.rows` takes
 them."""
+
+
+def columns_with_bitmaps(request: ScanRequest) -> StructType:
+    """The columns that Spark reads, at most, of files with deletion vectors."""
+    stored = [column.stored for column in request.row_columns if column.stored is not None]
+    row_index = StructField("sparkdelta:row_index", LongType())
+    of_files = request.partition_columns.values()
+    return StructType([*stored, *of_files, *_BITMAP_FIELDS, row_index])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +105,7 @@ class LateScan:
         if request.wants_row_tracking:
             fields += [StructField(name, LongType()) for name in ROW_ID_FIELDS]
         if with_vectors:
-            fields += [StructField(_BITMAP, BinaryType()), StructField(_BITS, IntegerType())]
+            fields += _BITMAP_FIELDS
         of_files = StructType(fields)
         data = StructType([c.stored for c in request.row_columns if c.stored is not None])
         sources = {

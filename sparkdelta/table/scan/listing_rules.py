@@ -17,3 +17,4 @@ class Listing(str, Enum):
     CACHED = "at once, from the cache of the snapshot"
     MANY_FILES = "at once, as there may be more than `max_driver_files`"
     DELETION_VECTORS = "at once, as there may be many deletion vectors"
+    ROW_READER = "at once, as Spark does not read so many columns in batches"

@@ -21,7 +21,6 @@ from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.workers.row_groups import RowGroupBound
 from sparkdelta.workers.split_rows import FILE, RowColumn
 
-# Names that no column of a table has, as they are in the same rows.
 CHANGE_KIND = "sparkdelta:change_kind"
 BASE_ROW_ID = "sparkdelta:base_row_id"
 DEFAULT_ROW_COMMIT_VERSION = "sparkdelta:default_row_commit_version"

@@ -42,7 +42,7 @@ from sparkdelta.table.log.state import NUM_RECORDS, TableState
 from sparkdelta.table.scan.conditions import parse_where
 from sparkdelta.table.scan.distributed_scan import DistributedScan
 from sparkdelta.table.scan.known_files import known_files
-from sparkdelta.table.scan.late_scan import LateScan
+from sparkdelta.table.scan.late_scan import LateScan, columns_with_bitmaps
 from sparkdelta.table.scan.listing_rules import Listing
 from sparkdelta.table.scan.native_scan import NativeScan, has_large_bitmaps
 from sparkdelta.table.scan.packed_bitmaps import MAX_PACKED_VECTORS
@@ -215,7 +215,14 @@ class Scan:
             return Listing.MANY_FILES
         if self._vectors_at_most is None or self._vectors_at_most > MAX_PACKED_VECTORS:
             return Listing.DELETION_VECTORS
-        return Listing.LATE if engine_of(log.spark).calls_back else Listing.NO_CALLS
+        engine = engine_of(log.spark)
+        if not engine.calls_back:
+            return Listing.NO_CALLS
+        if self._vectors_at_most and not engine.reads_batches(
+            columns_with_bitmaps(self._request(self._tracking_columns, None))
+        ):
+            return Listing.ROW_READER  # each row would have a copy of its file's bitmap
+        return Listing.LATE
 
     def rows_with(
         self, *metadata_columns: MetadataColumn, among: Collection[str] | None = None
@@ -503,9 +510,12 @@ class Scan:
 
     def _list_key(self, *, tracks_rows: bool) -> Hashable | None:
         """All that the list of files depends on beside the log; None if it is not to be kept."""
-        predicate = None if self._skipping is None else repr(self._skipping.predicate)
+        predicate, zone = None, None
+        if self._skipping is not None:
+            predicate = repr(self._skipping.predicate)
+            zone = self._state.log.spark.conf.get("spark.sql.session.timeZone")  # of its casts
         columns = self._list_columns(tracks_rows=tracks_rows)
-        return predicate, self._state.partition_time_zone, *columns
+        return predicate, zone, self._state.partition_time_zone, *columns
 
     def _file_list(self, *, tracks_rows: bool = False) -> DataFrame:
         """The columns that scans need of each file, see `NativeScan.rows`."""
