@@ -193,7 +193,8 @@ def test_random_trees(spark: SparkSession, tmp_path: Path, group: str | None) ->
     assert sum(kept.count for kept in result.kept.values()) + len(gone) <= len(before)
 
 
-def test_vectors_and_change_data(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_link", [False, pytest.param(True, marks=pytest.mark.full)])
+def test_vectors_and_change_data(spark: SparkSession, tmp_path: Path, has_link: bool) -> None:
     """PROTOCOL.md#deletion-vector-files: they are needed as long as an action that names them.
 
     A vector of a live file lies in the file of one that is not; PROTOCOL.md#change-data-files:
@@ -228,18 +229,33 @@ def test_vectors_and_change_data(spark: SparkSession, tmp_path: Path) -> None:
     put(table, "_change_data/p=1/young.parquet", YOUNG)
     for file in below(table) - {"_change_data/p=1/young.parquet"}:
         os.utime(table / file, (OLD, OLD))
+    if has_link:
+        (table / "link").symlink_to(tmp_path / "elsewhere")
     with settings(spark, HOSTILE["plans"]):
         result = vacuum(spark, str(table), **AN_HOUR)
     names = {1: "a", 2: "b", 3: "c", 4: "d"}
     left = {names[int(Path(file).stem[-1])] for file in below(table) if file.endswith(".bin")}
     assert left == {"a", "b", "d"}
-    others = {file for file in below(table) if not file.endswith(".bin")}
+    others = {file for file in below(table) - {"link"} if not file.endswith(".bin")}
     assert others == {"a.parquet", "b.parquet", "d.parquet", "_change_data/p=1/young.parquet"}
     assert {reason: n.count for reason, n in result.kept.items()} == {
         "live": 2, "removed": 1, "deletion vector": 3, "young": 1,
     }  # fmt: skip
     assert "2 files" in str(result)
     assert "live" in result.as_dict()["kept"]
+
+
+@pytest.mark.full
+def test_one_line_with_two_actions(spark: SparkSession, tmp_path: Path) -> None:
+    """No writer makes one; the files of both are kept."""
+    table = tmp_path / "table"
+    create(table, add("b"))
+    line = {**add("a"), **remove("b", deletionTimestamp=ms(YOUNG))}
+    (table / "_delta_log" / f"{1:020d}.json").write_text(json.dumps(line))
+    for name in ("a", "b", "x" * 252):  # of the longest names, no checksum can be
+        put(table, name)
+    vacuum(spark, str(table), **AN_HOUR)
+    assert below(table) == {"a", "b"}
 
 
 # By the log.
