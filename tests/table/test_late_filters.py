@@ -530,7 +530,7 @@ def test_neither_heap_keeps_what_is_over(spark: SparkSession, known: Path, count
         kept = sum(plan.get() is not None for plan in plans)
         return kept <= 2 and _indexes() <= before + 5
 
-    deadline = time.monotonic() + 60  # a thread of the JVM's tells Python what it freed
+    deadline = time.monotonic() + 180  # a thread of the JVM's tells Python what it freed
     while not is_freed():
         assert time.monotonic() < deadline
 
