@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import load_snapshot
+from sparkdelta import Snapshot, load_snapshot
+from sparkdelta.exceptions import MalformedLogFileError
 from sparkdelta.table.log import line_reader
 from tests.support.log_writer import write_checkpoint, write_commit
-from tests.support.snapshots import keys
+from tests.support.snapshots import keys, raised_by
 from tests.support.spark_jobs import counted_jobs, no_jobs, plan, shuffled_columns
 from tests.support.table_builder import add, create, metadata, protocol, remove
 
@@ -63,6 +65,18 @@ def test_what_is_known_without_parsing(spark: SparkSession, table: Path, name: s
         removes = [row["path"] for row in found.to_pylist() if not row["is_add"]]
         assert sorted(adds) == [path for path, _ in keys(snapshot.add_files())]
         assert sorted(removes) == [path for path, _ in keys(snapshot.remove_files())]
+
+
+@pytest.mark.parametrize("line", ['{"remove":{"path":"b",,}}', '{"remove":{"path":"b"'])
+@pytest.mark.parametrize("bound", [1 << 20, -1])
+def test_a_damaged_line(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, line: str, bound: int
+) -> None:
+    monkeypatch.setattr(line_reader, "DRIVER_LOG_BYTES", bound)
+    write_tail(table, [add("a"), line])
+    for files in (Snapshot.add_files, Snapshot.remove_files):
+        read = partial(lambda files: files(load_snapshot(spark, str(table))).collect(), files)
+        assert isinstance(raised_by(read), MalformedLogFileError)
 
 
 @pytest.mark.parametrize("reader", ["driver", "executors", "executors alone"])

@@ -174,7 +174,7 @@ class TableState:
             return removes
         survivors = surviving_removes(
             removes,
-            self.superseding,
+            self._superseding,
             table_root=self.log.store.table_root,
             broadcast_keys=self.log.commits.broadcasts_keys,
         )
@@ -218,7 +218,7 @@ class TableState:
         return newest_file_actions(self.keyed_commits)
 
     @cached_property
-    def superseding(self) -> DataFrame:
+    def _superseding(self) -> DataFrame:
         """The keys of the file actions of the commits, as `superseding_keys` gives them."""
         files = self.log.commits.distinct_files
         if files is None:
@@ -262,7 +262,7 @@ class TableState:
         adds = _kept(adds, skipping, stored)
         if not self.log.has_commits:
             return adds
-        survivors = self._surviving(adds, self.superseding)
+        survivors = self._surviving(adds, self._superseding)
         return survivors.unionByName(new, allowMissingColumns=True)
 
     def _new_adds(self, *, without_job: bool) -> DataFrame:
@@ -270,7 +270,8 @@ class TableState:
         commits = self.log.commits
         if commits.distinct_files is None:
             return newest_adds(self._newest)
-        rows = commits.actions("add", without_job=without_job)
+        # Both, for a line of either that is damaged fails the query.
+        rows = commits.actions("add", "remove", without_job=without_job)
         return rows.filter("add.path IS NOT NULL").select("add.*")
 
     def _new_removes(self) -> DataFrame:
@@ -280,7 +281,8 @@ class TableState:
             return empty_frame(self.log.spark, REMOVE)
         if commits.distinct_files is None:
             return newest_removes(self._newest)
-        return commits.actions("remove").filter("remove.path IS NOT NULL").select("remove.*")
+        rows = commits.actions("add", "remove")
+        return rows.filter("remove.path IS NOT NULL").select("remove.*")
 
     def _adds_since_cached(self, cached: CachedAdds, skipping: Skipping | None) -> DataFrame:
         adds = _kept(cached.adds, skipping, self._stored_in_cache())
