@@ -17,6 +17,7 @@ from functools import wraps
 from itertools import accumulate
 from typing import Any, TypeVar, cast
 
+from py4j.clientserver import ClientServer
 from py4j.java_gateway import JavaObject, is_instance_of
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors.exceptions.captured import CapturedException
@@ -76,6 +77,10 @@ def late_rows(spark: SparkSession, listing: SparkSession, wanted: LateRelation) 
 def problem_of_callbacks(spark: SparkSession, listing: SparkSession) -> str | None:
     """Return the reason why Spark cannot ask Python for files; None if it can."""
     jvm = jvm_of(spark)
+    if not isinstance(spark.sparkContext._gateway, ClientServer):
+        return (
+            "with PYSPARK_PIN_THREAD=false, a thread of Python has no thread of the JVM to itself"
+        )
     try:
         methods = jvm.java.lang.Class.forName(_INTERFACE).getMethods()
         names = {str(method.getName()) for method in methods}

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
+from py4j.java_gateway import JavaClass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -334,6 +335,11 @@ def test_each_rule_has_a_name(
         assert found[0].to_df().filter("id = 25").count() == 1
     (line,) = [record.getMessage() for record in caplog.records if "choose no files" in record.msg]
     assert "ClassNotFoundException" in line
+    with (
+        patch.object(hadoop_file_index, "ClientServer", JavaClass),
+        patch.dict(classic._calling_back, clear=True),
+    ):
+        assert load_snapshot(spark, str(known)).scan().listing is Listing.NO_CALLS
     assert "at once" in str(found[0].report())
 
 
