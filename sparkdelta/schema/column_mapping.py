@@ -8,7 +8,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.exceptions import ColumnMappingError
 from sparkdelta.protocol.table_properties import ColumnMappingMode
-from sparkdelta.schema.table_schema import check_not_reserved, without_collations
+from sparkdelta.schema.table_schema import without_collations
 from sparkdelta.schema.type_folds import transformed, with_fields
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
@@ -37,7 +37,6 @@ def physical_name(field: StructField, mode: ColumnMappingMode) -> str:
             problem=f"column {field.name!r} has no {PHYSICAL_NAME}, which column mapping mode "
             f"{mode.value} requires"
         )
-    check_not_reserved(name)
     return name
 
 

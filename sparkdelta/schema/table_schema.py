@@ -50,8 +50,6 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
         The table has no schema.
     InvalidSchemaError
         The schema is not a JSON struct type, or two columns have the same name, ignoring case.
-    ReservedColumnNameError
-        A column has a name of sparkdelta's own.
     UnsupportedDataTypeError
         A column has an unsupported type.
 
@@ -70,8 +68,6 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
             problem=f"schemaString of {path} cannot be parsed: {error}"
         ) from error
     _reject_ambiguous_names(schema)
-    for name in schema.names:
-        check_not_reserved(name)
     return schema
 
 

@@ -23,11 +23,11 @@ from sparkdelta.protocol.table_properties import (
     named_column_mapping_mode,
     row_tracking,
 )
-from sparkdelta.schema.column_mapping import physical_name, physical_path
+from sparkdelta.schema.column_mapping import PHYSICAL_NAME, physical_name, physical_path
 from sparkdelta.schema.read_compatibility import is_read_compatible
 from sparkdelta.schema.statistics_columns import statistics_columns
 from sparkdelta.schema.statistics_schema import statistics_schema
-from sparkdelta.schema.table_schema import parse_table_schema, partition_fields
+from sparkdelta.schema.table_schema import check_not_reserved, parse_table_schema, partition_fields
 from sparkdelta.schema.type_widening import check_type_changes
 
 
@@ -66,7 +66,8 @@ class TableConfiguration:
         ------
         UnsupportedReaderFeaturesError, InvalidProtocolVersionError, InvalidProtocolError,
         CatalogManagedTableError, UnsupportedTypeChangeError, UnsupportedDataTypeError,
-        SchemaNotSetError, InvalidSchemaError, PartitionColumnNotFoundError, UnsupportedFormatError
+        SchemaNotSetError, InvalidSchemaError, PartitionColumnNotFoundError, UnsupportedFormatError,
+        ReservedColumnNameError
 
         References
         ----------
@@ -77,6 +78,9 @@ class TableConfiguration:
             raise UnsupportedFormatError(path=path, provider=metadata.format.provider)
         schema = parse_table_schema(metadata.schema_string, path=path)
         check_type_changes(schema)
+        for field in schema.fields:
+            check_not_reserved(field.name)
+            check_not_reserved(str((field.metadata or {}).get(PHYSICAL_NAME)))
         return cls.of(protocol, metadata, schema)
 
     @classmethod

@@ -41,6 +41,9 @@ NOT_DISTINCT: dict[str, list[Any]] = {
     "a partition column of that name": [add("a", partitionValues={"path": "b"})],
     "another order of fields": ['{"remove":{"deletionTimestamp":1,"path":"a"}}'],
     "two actions": [json.dumps({**add("a"), **remove("b")})],
+    "a name with an escaped letter": [add("a"), '{"r\\u0065move":{"path":"b"}}'],
+    "a name between apostrophes": [add("a"), "{'remove':{'path':'b'}}"],
+    "a part of an action so": ['{"add":{"path":"a"},"remove":{\'path\':\'b\'}}'],
 }
 
 
@@ -67,13 +70,46 @@ def test_what_is_known_without_parsing(spark: SparkSession, table: Path, name: s
         assert sorted(removes) == [path for path, _ in keys(snapshot.remove_files())]
 
 
-@pytest.mark.parametrize("line", ['{"remove":{"path":"b",,}}', '{"remove":{"path":"b"'])
+def test_later_commits(spark: SparkSession, table: Path) -> None:
+    """Each snapshot knows of its own commits; those of an earlier one stay as they were."""
+    opening = [protocol(), metadata(), add("a%20b"), add("c")]
+    write_commit(table, 0, opening)
+    write_checkpoint(table, 0, opening)
+    (table / "_delta_log" / f"{1:020d}.json").write_bytes(b'{"remove":{"path":"a b"}}\r\n')
+    first = load_snapshot(spark, str(table))
+    cached = first.cache()
+    assert keys(first.add_files()) == [("c", "")]
+    write_commit(table, 2, [add("d")])
+    second = first.refresh()
+    assert keys(second.add_files()) == [("c", ""), ("d", "")]
+    write_commit(table, 3, [add("a b"), remove("d")])
+    third = second.refresh()
+    for snapshot in (third, cached.refresh()):
+        assert keys(snapshot.add_files()) == [("a b", ""), ("c", "")]
+        assert keys(snapshot.scan().files()) == [("a b", ""), ("c", "")]
+    found = [snapshot.log.commits.distinct_files for snapshot in (second, third)]
+    assert [None if files is None else files.num_rows for files in found] == [2, None]
+    cached.uncache()
+
+
+def test_commits_that_change_while_they_are_read(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_reader, "DRIVER_LOG_BYTES", -1)
+    write_tail(table, [add("a")])
+    snapshot = load_snapshot(spark, str(table))
+    (table / "_delta_log" / f"{1:020d}.json").write_text(json.dumps(add("other")))
+    assert snapshot.log.commits.distinct_files is None
+
+
+@pytest.mark.parametrize("line", ['{"add":{"path":"b",,}}', '{"remove":{"path":"b"'])
 @pytest.mark.parametrize("bound", [1 << 20, -1])
 def test_a_damaged_line(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, line: str, bound: int
 ) -> None:
     monkeypatch.setattr(line_reader, "DRIVER_LOG_BYTES", bound)
     write_tail(table, [add("a"), line])
+    write_checkpoint(table, 0, [protocol(), metadata(), remove("b")])
     for files in (Snapshot.add_files, Snapshot.remove_files):
         read = partial(lambda files: files(load_snapshot(spark, str(table))).collect(), files)
         assert isinstance(raised_by(read), MalformedLogFileError)

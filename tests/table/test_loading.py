@@ -354,7 +354,8 @@ class TestLoadingAgain:
         def data(name: str, start: int, part: str | None) -> dict[str, Any]:
             return write_data(table, name, ids(start, start + 1), {"p": part})
 
-        write_commit(table, 0, [protocol(), described, data("a", 0, "1")])
+        gone = add("gone", partitionValues={"p": None})  # so that there is something to reconcile
+        write_commit(table, 0, [protocol(), described, data("a", 0, "1"), gone])
         write_commit(table, 1, [data("b", 1, "2"), data("c", 2, None), remove("gone")])
         _make_old(table)
 

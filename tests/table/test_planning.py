@@ -305,6 +305,12 @@ def test_names_of_our_own_columns(spark: SparkSession, table: Path) -> None:
     write_commit(table, 0, [protocol(), fields])
     with pytest.raises(ReservedColumnNameError, match=name):
         load_snapshot(spark, str(table))
+    named = {"delta.columnMapping.physicalName": name, "delta.columnMapping.id": 1}
+    physical = field("id", "long", metadata=named)
+    mapped = metadata(physical, configuration={"delta.columnMapping.mode": "name"})
+    write_commit(table, 0, [protocol(2, 5), mapped])
+    with pytest.raises(ReservedColumnNameError, match=name):
+        load_snapshot(spark, str(table))
 
 
 def test_statistics_have_physical_names(spark: SparkSession, table: Path) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.frames.log.commit_infos import commit_infos
 from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
 from sparkdelta.protocol.log_files import LogFile, Version
@@ -37,6 +38,15 @@ _FILE_ACTION = (
     r'\s*"path"\s*:\s*"(?P<path>[^"\\%:/][^"\\%:]*)"'
 )
 """An action that begins with its path, a relative one that has no other spelling."""
+
+_NOT_PLAIN = (
+    r'"deletionVector"\s*:\s*\{'
+    r"|\\u00(?:4[1-9A-Fa-f]|5[0-9Aa]|6[1-9A-Fa-f]|7[0-9Aa])"
+    r"|[{,]\s*'"
+)
+"""A deletion vector, or what may be a name that is not spelled as the protocol spells it: with
+escaped letters, or between apostrophes, which Spark reads.
+"""
 
 DISTINCT_FILES = StructType(
     [StructField("path", StringType()), StructField("is_add", BooleanType())]
@@ -226,7 +236,8 @@ class CommitRange:
         no deletion vector. Then there is nothing to reconcile among them.
 
         None where they do, where only their parsed lines would tell, and where the driver does not
-        search the commits. The first use reads these again, unless they are in its memory.
+        search the commits. The first use reads these, unless they are in its memory. They are not
+        parsed: a query that relies on this must do it, to fail for a damaged line.
 
         References
         ----------
@@ -237,14 +248,19 @@ class CommitRange:
         return self._distinct_files[0]
 
     def _find_distinct_files(self) -> pa.Table | None:
-        if not self.is_searched:
+        # On Spark Connect, the paths of a long log would be part of every message.
+        if not self.is_local and not (self.is_searched and engine_of(self.reader.spark).sees_plans):
             return None
-        lines = lines_that_name(self._searched_lines(), "add", "remove")["line"]
+        lines = self._searched_lines().combine_chunks()
+        if not self.is_local and _size_of(lines) - len(self.files) != total_size(self.files):
+            return None  # executors may read something else
+        if pc.any(pc.match_substring_regex(lines["line"], _NOT_PLAIN)).as_py():
+            return None
+        lines = lines_that_name(lines, "add", "remove")["line"]
         found = pc.extract_regex(lines, _FILE_ACTION)
         paths = pc.struct_field(found, "path")
         has_one_path = pc.equal(pc.count_substring(lines, '"path"'), 1)
-        has_vector = pc.match_substring_regex(lines, r'"deletionVector"\s*:\s*\{')
-        is_plain = pc.and_not(pc.and_(has_one_path, pc.is_valid(paths)), has_vector)
+        is_plain = pc.and_(has_one_path, pc.is_valid(paths))
         if not pc.all(is_plain, min_count=0).as_py():
             return None
         if pc.count_distinct(paths).as_py() < len(paths):
@@ -279,3 +295,8 @@ class CommitRange:
             lines = self._searched_lines()
             self._not_of_files.append(lines_that_name(lines, *sorted(_NOT_OF_FILES)))
         return lines_that_name(self._not_of_files[0], *names)
+
+
+def _size_of(lines: pa.Table) -> int:
+    """The bytes of lines, each with its end."""
+    return int(pc.sum(pc.binary_length(lines["line"])).as_py() or 0) + int(lines.num_rows)

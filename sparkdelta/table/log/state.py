@@ -182,7 +182,8 @@ class TableState:
 
     def file_references(self) -> DataFrame:
         """The live adds and the tombstones, expired ones included, with the fields of
-        `FILE_REFERENCES`: a row for each. Without a checkpoint, they are reconciled together.
+        `FILE_REFERENCES`; other rows have neither. Without a checkpoint, they are reconciled
+        together.
         """
         if self.log.checkpoint is None and self.known is None:
             commits = self.log.commits
@@ -271,13 +272,15 @@ class TableState:
         if commits.distinct_files is None:
             return newest_adds(self._newest)
         # Both, for a line of either that is damaged fails the query.
-        rows = commits.actions("add", "remove", without_job=without_job)
+        rows = commits.actions("add", "remove", without_job=without_job and commits.is_local)
         return rows.filter("add.path IS NOT NULL").select("add.*")
 
     def _new_removes(self) -> DataFrame:
         """The tombstones of the commits."""
         commits = self.log.commits
-        if not commits.may_hold("remove"):
+        if not commits.may_hold("remove") and (
+            self.log.checkpoint is None or commits.distinct_files is None
+        ):
             return empty_frame(self.log.spark, REMOVE)
         if commits.distinct_files is None:
             return newest_removes(self._newest)
