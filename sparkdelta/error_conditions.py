@@ -1143,8 +1143,8 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_RESERVED_COLUMN_NAME": (
         "42939",
         (
-            "Rows with the column {column} cannot be read or written here, as names that begin "
-            "with {prefix} are those of sparkdelta's own columns. Use another name."
+            "Cannot read or write the column {column}: names that begin with {prefix} are reserved "
+            "for sparkdelta's own columns. Use another name."
         ),
     ),
     "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING": (

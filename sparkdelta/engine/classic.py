@@ -22,6 +22,7 @@ from sparkdelta.engine.sessions import (
     SHUFFLE_PARTITIONS,
     TABLE_SETTINGS,
     copy_settings,
+    session_time_zone,
     set_up,
 )
 from sparkdelta.protocol.predicates import Predicate
@@ -281,7 +282,7 @@ class ClassicEngine:
         *,
         alias: str,
     ) -> MatchTerms:
-        time_zone = str(self.spark.conf.get("spark.sql.session.timeZone"))
+        time_zone = session_time_zone(self.spark)
         return parse_match_terms(filtered, target, source, schema, alias=alias, time_zone=time_zone)
 
     def is_local_data(self, frame: DataFrame) -> bool:

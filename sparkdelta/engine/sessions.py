@@ -68,6 +68,11 @@ pool of Spark: they take no thread of these pools, as broadcasts and adaptive ex
 """
 
 
+def session_time_zone(spark: SparkSession) -> str:
+    """Return the time zone of a session's casts and literals."""
+    return str(spark.conf.get("spark.sql.session.timeZone"))
+
+
 def set_up(sibling: SparkSession, settings: Mapping[str, str]) -> None:
     """Apply the settings of one of this library's own sessions."""
     for key, value in settings.items():

@@ -30,8 +30,9 @@ from sparkdelta.protocol.predicates import (
 )
 from sparkdelta.schema.ordered_casts import keeps_order, type_of
 
-_NOT_UTF8 = "\ufffd"
-"""What the text of a constant has in place of bytes that are not UTF-8."""
+_REPLACEMENT = "\ufffd"
+"""The replacement character. In Spark's text of a constant, it may stand for bytes that are not
+UTF-8."""
 
 _NO_ZONE = "unknown"
 """With it, a text or a date that is cast to a timestamp is none of a known moment."""
@@ -100,7 +101,7 @@ class _Trusted:
 
     def expression(self, node: Expression) -> Expression:
         if isinstance(node, Literal):
-            if isinstance(node.value, str) and _NOT_UTF8 in node.value:
+            if isinstance(node.value, str) and _REPLACEMENT in node.value:
                 raise UnusableError("a text that may stand for one that is not UTF-8")
             return node
         if isinstance(node, Column):

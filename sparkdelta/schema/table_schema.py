@@ -29,7 +29,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.schema.type_folds import transformed, types_within
 
 RESERVED_PREFIX = "sparkdelta:"
-"""All columns that are not the user's begin with it."""
+"""The names of sparkdelta's own columns begin with it."""
 
 _UNREADABLE_TYPES = ("geometry", "geography", "interval", "timestamp_nanos", "timestampNanos")
 
@@ -72,7 +72,9 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
 
 
 def check_not_reserved(name: str) -> None:
-    """Raise for the name of a column that may be one of sparkdelta's own, in the same rows."""
+    """Refuse the name of a user's column if sparkdelta may have a column of that name in the same
+    rows.
+    """
     if name.lower().startswith(RESERVED_PREFIX):
         raise ReservedColumnNameError(column=name, prefix=RESERVED_PREFIX)
 

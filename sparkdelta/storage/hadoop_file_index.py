@@ -147,12 +147,10 @@ class _ErrorsOfListings:
 
 
 def _let_errors_pass(gateway: Any) -> None:
-    # In the two thread modes of PySpark, the setting is at different objects.
-    for name in ("python_parameters", "callback_server_parameters"):
-        parameters = vars(gateway).get(name)
-        before = getattr(parameters, "propagate_java_exceptions", None)
-        if parameters is not None and not isinstance(before, _ErrorsOfListings):
-            parameters.propagate_java_exceptions = _ErrorsOfListings(before)
+    parameters = gateway.python_parameters
+    before = parameters.propagate_java_exceptions
+    if not isinstance(before, _ErrorsOfListings):
+        parameters.propagate_java_exceptions = _ErrorsOfListings(before)
 
 
 _last = threading.local()

@@ -80,7 +80,7 @@ class TableConfiguration:
         check_type_changes(schema)
         for field in schema.fields:
             check_not_reserved(field.name)
-            check_not_reserved(str((field.metadata or {}).get(PHYSICAL_NAME)))
+            check_not_reserved(str((field.metadata or {}).get(PHYSICAL_NAME, "")))
         return cls.of(protocol, metadata, schema)
 
     @classmethod

@@ -13,8 +13,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -147,6 +148,16 @@ def _numbered(action: Action, number: int) -> Action:
     return {kind: {**fields, "path": f"{directory}{slash}{number}-{name}"}}
 
 
+@contextmanager
+def _table_of(commits: dict[int, list[Action]]) -> Iterator[Path]:
+    """Write commits to a table that is there for a block."""
+    with tempfile.TemporaryDirectory() as directory:
+        table = Path(directory) / "table"
+        for version, commit in commits.items():
+            write_commit(table, version, commit)
+        yield table
+
+
 def _write_checkpoint(table: Path, version: int, kind: str, state: State) -> None:
     actions, files = state.checkpoint(), state.file_actions()
     half = len(files) // 2
@@ -200,11 +211,7 @@ def test_frames_replay_as_the_model_does(
     random = Random(seed)
     many = [history(random, removes_all=compacted is not None) for _ in range(HISTORIES)]
     commits = _laid_over(many)
-    directory = Path(tempfile.mkdtemp())
-    table = directory / "table"
-    try:
-        for number, commit in commits.items():
-            write_commit(table, number, commit)
+    with _table_of(commits) as table:
         if checkpoint is not None:
             _write_checkpoint(table, checkpoint, kind, replay(commits, until=checkpoint))
         if compacted is not None and compacted[0] < compacted[1]:
@@ -219,8 +226,6 @@ def test_frames_replay_as_the_model_does(
                 patch.setattr(log_text, bound, 1 << 40 if on_driver else -1)
             snapshot = load_snapshot(spark, str(table), version=version)
             _assert_equal(many, replayed(snapshot), expected(replay(commits, until=version)))
-    finally:
-        shutil.rmtree(directory)
 
 
 @settings(parent=PROFILE)
@@ -232,7 +237,7 @@ def test_frames_replay_as_the_model_does(
 def test_tails_that_name_each_file_once(
     spark: SparkSession, seed: int, kind: str, on_driver: bool
 ) -> None:
-    """What the driver knows of such commits without parsing them."""
+    """The driver reads paths of such commits from their text; the state is that of the model."""
     random = Random(seed)
     many = [history(random, removes_all=False) for _ in range(HISTORIES)]
     commits = _laid_over(many)
@@ -246,11 +251,7 @@ def test_tails_that_name_each_file_once(
             actions = [add(path)] if live.get(path) else [add(path), remove(path)]
             tail = commits[random.choice((VERSIONS, VERSIONS + 1))]
             tail += random.sample(actions, random.randint(0, 1))
-    directory = Path(tempfile.mkdtemp())
-    table = directory / "table"
-    try:
-        for number, commit in commits.items():
-            write_commit(table, number, commit)
+    with _table_of(commits) as table:
         _write_checkpoint(table, VERSIONS - 1, kind, state)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(log_text, "DRIVER_LOG_BYTES", 1 << 40 if on_driver else -1)
@@ -258,5 +259,3 @@ def test_tails_that_name_each_file_once(
             assert snapshot.log.commits.distinct_files is not None
             wanted = expected(replay(commits, until=VERSIONS + 1))
             _assert_equal(many, replayed(snapshot), wanted)
-    finally:
-        shutil.rmtree(directory)

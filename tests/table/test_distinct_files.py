@@ -25,10 +25,10 @@ VECTOR = {
 DISTINCT: dict[str, list[Any]] = {
     "nothing": [{"txn": {"appId": "a", "version": 1}}],
     "adds": [add("a"), add("b")],
-    "of a name with other characters": [add("p=1/a+b c~ü.parquet"), remove("A")],
+    "a path with other characters": [add("p=1/a+b c~ü.parquet"), remove("A")],
     "other files than are removed": [add("a"), remove("b")],
     "statistics with a path": [add("a", stats=json.dumps({"minValues": {"path": "a"}}))],
-    "no vector, which is said": [add("a", deletionVector=None), remove("b", deletionVector=None)],
+    "vectors that are null": [add("a", deletionVector=None), remove("b", deletionVector=None)],
 }
 NOT_DISTINCT: dict[str, list[Any]] = {
     "added twice": [add("a"), add("a")],
@@ -43,7 +43,7 @@ NOT_DISTINCT: dict[str, list[Any]] = {
     "two actions": [json.dumps({**add("a"), **remove("b")})],
     "a name with an escaped letter": [add("a"), '{"r\\u0065move":{"path":"b"}}'],
     "a name between apostrophes": [add("a"), "{'remove':{'path':'b'}}"],
-    "a part of an action so": ['{"add":{"path":"a"},"remove":{\'path\':\'b\'}}'],
+    "a second action between apostrophes": ['{"add":{"path":"a"},"remove":{\'path\':\'b\'}}'],
 }
 
 
@@ -56,8 +56,8 @@ def write_tail(table: Path, lines: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("name", [*DISTINCT, *NOT_DISTINCT])
-def test_what_is_known_without_parsing(spark: SparkSession, table: Path, name: str) -> None:
-    """PROTOCOL.md#action-reconciliation"""
+def test_paths_in_the_text(spark: SparkSession, table: Path, name: str) -> None:
+    """PROTOCOL.md#action-reconciliation: the driver reads them from the lines without a job."""
     write_tail(table, DISTINCT.get(name) or NOT_DISTINCT[name])
     snapshot = load_snapshot(spark, str(table))
     with no_jobs(spark):

@@ -34,7 +34,7 @@ TO_RESOLVE = "to resolve"
 to a file below the root."""
 
 MAX_OUTCOMES = 20
-"""More than there are outcomes of files and of directories."""
+"""An upper bound of the outcomes of files and those of directories together."""
 
 _REASONS = (VECTOR, LIVE, REMOVED)
 """The first counts for a file that is needed several times."""

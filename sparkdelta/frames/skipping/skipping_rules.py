@@ -283,7 +283,7 @@ class SkippingRules:
         low = high = None
         if operator in ("<", "<=", "=") and least is not None:
             below = f"{least} {'<' if operator == '<' else '<='} {against}"
-            low = _or_unknown(f"{below} OR isnan({least})" if bound.is_float else below, least)
+            low = _or_unknown(_or_nan(below, least, bound), least)
         if operator in (">", ">=", "=") and greatest is not None:
             # Maxima of timestamps are truncated to milliseconds.
             if bound.family in ("timestamp", "timestamp_ntz"):
@@ -380,9 +380,7 @@ class SkippingRules:
         if bound.family == "string":
             below = f"({self._may_reach_text(greatest, '>=', 'one', _before_cut_text('one'))})"
         inside = f"`exists`({_array(run)}, one -> {least} <= one AND {below})"
-        if bound.is_float:
-            inside = f"{inside} OR isnan({least})"
-        return _all([ends, _or_unknown(inside, least, greatest)])
+        return _all([ends, _or_unknown(_or_nan(inside, least, bound), least, greatest)])
 
     def _values(
         self, predicate: In, bound: Ordered | None, *, negated: bool
@@ -455,6 +453,11 @@ def _all(conditions: Sequence[Condition]) -> Condition:
 def _any(conditions: Sequence[Condition]) -> Condition:
     known = [condition for condition in conditions if condition is not None]
     return f"({' OR '.join(known)})" if len(known) == len(conditions) else None
+
+
+def _or_nan(condition: str, least: str, bound: Ordered) -> str:
+    """Return SQL that is true, too, if a minimum is NaN, which is no bound."""
+    return f"{condition} OR isnan({least})" if bound.is_float else condition
 
 
 def _or_unknown(condition: str, *facts: str) -> str:

@@ -173,8 +173,8 @@ class LogReader:
 
     @property
     def contents(self) -> str:
-        """A text that a log of other contents has not: where it is, its files as listed, and their
-        lines as far as the driver has them.
+        """Identifies what the log contains: its place, its files as listed, and their lines as far
+        as the driver has them.
         """
         checkpoint = () if self.checkpoint is None else self.checkpoint.checkpoint.files
         files = (

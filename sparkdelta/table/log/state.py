@@ -278,6 +278,7 @@ class TableState:
     def _new_removes(self) -> DataFrame:
         """The tombstones of the commits."""
         commits = self.log.commits
+        # With a checkpoint and keys of the text, lines are parsed so that a damaged one fails.
         if not commits.may_hold("remove") and (
             self.log.checkpoint is None or commits.distinct_files is None
         ):

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.engine.error_log import unlogged_errors
 from sparkdelta.engine.local_frames import empty_frame
+from sparkdelta.engine.sessions import session_time_zone
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     AggregateInConditionError,
@@ -241,7 +242,7 @@ def _predicate(
     filtered: DataFrame,
     alias: str | None,
 ) -> Predicate:
-    time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    time_zone = session_time_zone(spark)
     parsed = engine_of(spark).parse_condition(
         filtered, where, configuration.schema, time_zone=time_zone, alias=alias
     )
@@ -256,5 +257,5 @@ def with_partition_terms(
     if not is_supported(configuration.protocol, TableFeature.GENERATED_COLUMNS):
         return predicate
     generated = generated_columns(configuration.schema, configuration.partition_fields)
-    time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    time_zone = session_time_zone(spark)
     return with_implied(predicate, generated, configuration.schema, time_zone=time_zone)

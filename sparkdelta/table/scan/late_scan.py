@@ -25,6 +25,7 @@ from pyspark.sql.types import (
 from sparkdelta.engine.parquet_scan import uris_of
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import DataFileNotReadError
+from sparkdelta.frames.rows.file_rows import ROW_INDEX
 from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.predicates.pushed_filters import parse_pushed
 from sparkdelta.protocol.file_paths import plain_path
@@ -50,7 +51,7 @@ them."""
 def columns_with_bitmaps(request: ScanRequest) -> StructType:
     """The columns that Spark reads, at most, of files with deletion vectors."""
     stored = [column.stored for column in request.row_columns if column.stored is not None]
-    row_index = StructField("sparkdelta:row_index", LongType())
+    row_index = StructField(ROW_INDEX, LongType())
     of_files = request.partition_columns.values()
     return StructType([*stored, *of_files, *_BITMAP_FIELDS, row_index])
 

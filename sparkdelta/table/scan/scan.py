@@ -15,6 +15,7 @@ from pyspark.sql.types import DataType, StructType
 from sparkdelta.engine.driver import read_rows, read_table
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.progress import progress
+from sparkdelta.engine.sessions import session_time_zone
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import (
@@ -513,7 +514,7 @@ class Scan:
         predicate, zone = None, None
         if self._skipping is not None:
             predicate = repr(self._skipping.predicate)
-            zone = self._state.log.spark.conf.get("spark.sql.session.timeZone")  # of its casts
+            zone = session_time_zone(self._state.log.spark)  # of its casts
         columns = self._list_columns(tracks_rows=tracks_rows)
         return predicate, zone, self._state.partition_time_zone, *columns
 

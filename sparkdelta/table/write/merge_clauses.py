@@ -32,7 +32,7 @@ from sparkdelta.frames.rows.assigned_rows import Assigned, Assignments, ColumnVa
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.row_rules import RowRules, row_rules
 from sparkdelta.schema.schema_merging import merged_schema
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.schema.table_schema import RESERVED_PREFIX, quoted
 from sparkdelta.table.write.assignments import (
     column_path,
     find_field,
@@ -338,5 +338,5 @@ def unresolved(
     clause: object, name: str, available: Sequence[str]
 ) -> UnresolvedMergeExpressionError:
     """Return the error for a name that is none of the columns that a part of the merge can use."""
-    visible = [column for column in available if not column.startswith("sparkdelta:")]
+    visible = [column for column in available if not column.startswith(RESERVED_PREFIX)]
     return UnresolvedMergeExpressionError(column=name, clause=str(clause), available=visible)
