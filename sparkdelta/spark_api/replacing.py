@@ -6,10 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pyspark.sql import DataFrame
+
 from sparkdelta.engine.builders import WriterState
 from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.io import load_snapshot
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.sql.replaced_rows import replace_equal, replace_matching
 from sparkdelta.table.log.table_names import table_name
+from sparkdelta.table.write.conforming import match_rows
 from sparkdelta.tables import DeltaTable
 
 _USING, _ON, _ALIAS = "replaceUsing", "replaceOn", "targetAlias"
@@ -46,9 +51,22 @@ def replace_rows(state: WriterState, path: str) -> None:
     if others or (state.mode or "").lower() != "overwrite":
         problem = f"it cannot be given with {others[0]}" if others else "it needs mode overwrite"
         raise InvalidArgumentError(argument=asked, problem=problem)
+    values = _values(state.rows, path)
     if on is None:
         names = (".".join(table_name(name)) for name in options[_USING].split(","))
-        replace_equal(state.rows, path, {name: name for name in names})
+        replace_equal(state.rows, path, {name: name for name in names}, values=values)
         return
     table = DeltaTable.forPath(state.rows.sparkSession, path)
-    replace_matching(state.rows, table if alias is None else table.alias(alias), on)
+    table = table if alias is None else table.alias(alias)
+    replace_matching(state.rows, table, on, values=values)
+
+
+def _values(rows: DataFrame, path: str) -> dict[str, str]:
+    """Return the columns of rows by those of the table that an append would write them into."""
+    table = load_snapshot(rows.sparkSession, path).configuration
+    matched = match_rows(rows.schema, table, path=path)
+    return {
+        quoted(column.field.name): quoted(column.source)
+        for column in matched.columns
+        if column.source is not None
+    }

@@ -11,6 +11,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructFiel
 from sparkdelta.exceptions import (
     InsertArityError,
     InvalidArgumentError,
+    MetadataMismatchError,
     NonPartitionColumnReferenceError,
 )
 from sparkdelta.io import load_snapshot
@@ -197,6 +198,8 @@ def inserted_columns(
     ------
     InsertArityError
         The query has more or fewer columns than the table.
+    MetadataMismatchError
+        It has a column by name that the table does not have.
     """
     snapshot = load_snapshot(rows.sparkSession, path)
     fields, given = {f.name.lower(): f for f in snapshot.schema.fields}, rows.schema.fields
@@ -208,6 +211,9 @@ def inserted_columns(
         wanted, value = fields.get(name.lower()), f"{quoted(alias)}.{quoted(field.name)}"
         if wanted is not None:
             value = _value(value, field.dataType, wanted, by_name=statement.by_name)
+        elif not statement.evolves:
+            problem = f"the table has no column {name}"
+            raise MetadataMismatchError(path=snapshot.path, problem=problem)
         values[quoted(name)] = value
     return {n.lower(): field.name for n, field in zip(names, given, strict=True)}, values
 

@@ -20,7 +20,7 @@ def replace_equal(
     path: str,
     names: Mapping[str, str],
     *,
-    values: Mapping[str, str] | None = None,
+    values: Mapping[str, str],
     evolves: bool = False,
 ) -> None:
     """Do what `replace_matching` does for rows that have the same values in some columns; nulls
@@ -43,7 +43,7 @@ def replace_matching(
     table: DeltaTable,
     condition: str,
     *,
-    values: Mapping[str, str] | None = None,
+    values: Mapping[str, str],
     evolves: bool = False,
 ) -> None:
     """Delete the rows of a table that some rows match, and insert these, as one version.
@@ -51,7 +51,7 @@ def replace_matching(
     Parameters
     ----------
     values
-        Expressions to insert, by column of the table; by default the columns of the same names.
+        Expressions to insert, by column of the table; the table fills the others.
     evolves
         True if columns that the table does not have are added.
 
@@ -63,8 +63,5 @@ def replace_matching(
     # Each row is there twice: one deletes what it matches, the other is inserted.
     both = rows.select("*", F.explode(F.array(F.lit(True), F.lit(False))).alias(_MARK))
     merge = table.merge(both, f"({condition}) AND {_MARK}").whenMatchedDelete()
-    if values is None:
-        merge = merge.whenNotMatchedInsertAll(f"NOT {_MARK}")
-    else:
-        merge = merge.whenNotMatchedInsert(f"NOT {_MARK}", dict(values))
+    merge = merge.whenNotMatchedInsert(f"NOT {_MARK}", dict(values))
     (merge.withSchemaEvolution() if evolves else merge).execute()

@@ -17,8 +17,11 @@ from sparkdelta import DeltaError, DeltaTable, load_snapshot
 from sparkdelta.engine.sessions import SPARK_ERRORS
 from sparkdelta.exceptions import (
     DeltaSparkPresentError,
+    IdentityInsertError,
     InvalidArgumentError,
     InvalidTimestampError,
+    MergeFieldsError,
+    MetadataMismatchError,
     MissingReplacedTableError,
     TableAlreadyExistsError,
     TableNotFoundError,
@@ -201,6 +204,39 @@ def test_rows_take_the_place_of_those_that_they_match(
         with pytest.raises(InvalidArgumentError):
             refused.save(table_path)
     assert load_snapshot(enabled, table_path).version == 2
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "options", [{"replaceUsing": "id"}, {"replaceOn": "t.id = s.id", "targetAlias": "t"}]
+)
+def test_rows_that_replace_are_matched_as_appended_ones_are(
+    enabled: SparkSession, table_path: str, options: dict[str, str]
+) -> None:
+    """No column of them is left out, and the table fills those that they lack."""
+
+    def write(query: str) -> None:
+        rows = enabled.sql(query).alias("s")
+        rows.write.format("delta").mode("overwrite").options(**options).save(table_path)
+
+    enabled.sql(
+        f"""CREATE TABLE delta.`{table_path}` (id INT, `a.s` STRING, d INT DEFAULT 7,
+        twice INT GENERATED ALWAYS AS (id * 2), n LONG GENERATED ALWAYS AS IDENTITY)
+        USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"""
+    )
+    write("SELECT 1 AS id, 'a' AS `a.s`")
+    write("SELECT 2L AS ID, 3 AS d")
+    write("SELECT 1 AS id, NULL AS d")
+    found = enabled.read.format("delta").load(table_path).orderBy("id").drop("n").collect()
+    assert [tuple(row) for row in found] == [(1, None, None, 2), (2, None, 3, 4)]
+    for query, error in (
+        ("SELECT 1 AS id, 'x' AS more", MetadataMismatchError),
+        ("SELECT '1' AS id", MergeFieldsError),
+        ("SELECT 1 AS id, 1L AS n", IdentityInsertError),
+    ):
+        with pytest.raises(error):
+            write(query)
+    assert load_snapshot(enabled, table_path).version == 3
 
 
 def test_tables_of_the_catalog(enabled: SparkSession, table_path: str) -> None:

@@ -17,6 +17,7 @@ from sparkdelta.exceptions import (
     InsertArityError,
     InvalidArgumentError,
     InvalidTimestampError,
+    MetadataMismatchError,
     StatementNotSupportedError,
     SubqueryInConditionError,
     TableNotFoundError,
@@ -181,6 +182,8 @@ def test_inserts_that_replace(enabled: SparkSession, table_path: str) -> None:
     ):
         with pytest.raises(DeltaError):
             sql(f"INSERT INTO {t} {text}")
+    with pytest.raises(MetadataMismatchError):
+        sql(f"INSERT INTO {t} BY NAME REPLACE USING (id) SELECT 1 AS id, 2 AS other")
     assert load_snapshot(enabled, table_path).version == version
 
 
