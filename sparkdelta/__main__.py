@@ -24,8 +24,8 @@ from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.write.job_failures import likely_cause
 from sparkdelta.tables import DeltaTable
 
-DONE, FAILED, INVALID = 0, 1, 2
-"""Exit codes: success; an error, or findings of verify; invalid arguments."""
+DONE, FAILED = 0, 1
+"""Exit codes: success; an error, or findings of verify. 2 means invalid arguments."""
 
 _SHOWN = 20
 _LISTS = ("history", "files", "changes")

@@ -22,7 +22,6 @@ from sparkdelta.exceptions import (
     TableAlreadyExistsError,
 )
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_properties import is_append_only
 from sparkdelta.schema.row_rules import row_rules
@@ -65,8 +64,8 @@ def create_table(
     path: str,
     description: TableDescription,
     creation: Creation,
-) -> Version | None:
-    """Commit a table without rows; return None if there was nothing to do.
+) -> None:
+    """Commit a table without rows, unless one exists that is to be left as it is.
 
     Raises
     ------
@@ -84,7 +83,7 @@ def create_table(
     store = open_log_for_writing(spark, path)
     snapshot = find_snapshot(spark, store)
     if not _is_wanted(store, snapshot, creation):
-        return None
+        return
     if snapshot is None:
         change = created_table(description)
     else:
@@ -93,7 +92,7 @@ def create_table(
         change.after, description.clustering_columns, is_managed=description.is_managed
     )
     operation = Operation(_OPERATIONS.get(creation, "CREATE TABLE"), shown)
-    return _commit(spark, store, snapshot, change, operation)
+    _commit(spark, store, snapshot, change, operation)
 
 
 def create_table_like(
@@ -104,9 +103,9 @@ def create_table_like(
     creation: Creation,
     *,
     is_managed: bool,
-) -> Version | None:
+) -> None:
     """Commit a table without rows that is otherwise as another one: with its schema, features,
-    description and properties, which others override; return None if there was nothing to do.
+    description and properties, which others override; unless a table exists that is to be left.
 
     Raises
     ------
@@ -118,12 +117,12 @@ def create_table_like(
     like = open_snapshot(spark, source)
     store = open_log_for_writing(spark, path)
     if not _is_wanted(store, find_snapshot(spark, store), creation):
-        return None
+        return
     change = cloned_table(like, None, properties)
     metadata = replace(change.after.metadata, description=like.metadata.description)
     change = replace(change, after=replace(change.after, metadata=metadata))
     operation = Operation("CREATE TABLE", shown_definition(change.after, is_managed=is_managed))
-    return _commit(spark, store, None, change, operation)
+    _commit(spark, store, None, change, operation)
 
 
 def _is_wanted(store: LogStore, snapshot: Snapshot | None, creation: Creation) -> bool:
@@ -150,13 +149,12 @@ def _commit(
     snapshot: Snapshot | None,
     change: TableChange,
     operation: Operation,
-) -> Version:
+) -> None:
     # The commit must follow the features that it enables.
     check_table_writable(change.after, path=store.table_root)
     _check_rules(spark, change.after, path=store.table_root)
     done = _transaction(spark, store, snapshot, change, operation).commit()
     run_commit_hooks(done)
-    return done.version
 
 
 def _check_rules(spark: SparkSession, table: TableConfiguration, *, path: str) -> None:

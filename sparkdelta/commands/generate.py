@@ -15,7 +15,7 @@ from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import ManifestModeError
 from sparkdelta.table.log.listing import open_log_for_writing
-from sparkdelta.table.maintenance.symlink_manifests import ManifestResult, generate_manifests
+from sparkdelta.table.maintenance.symlink_manifests import generate_manifests
 from sparkdelta.table.snapshot import open_snapshot
 
 SYMLINK_FORMAT_MANIFEST = "symlink_format_manifest"
@@ -23,7 +23,7 @@ SYMLINK_FORMAT_MANIFEST = "symlink_format_manifest"
 
 def generate(
     spark: SparkSession, path: str, mode: str, options: Mapping[str, str] | None = None
-) -> ManifestResult:
+) -> None:
     """Generate what a mode names, see `sparkdelta.tables.DeltaTable.generate`."""
     if not isinstance(mode, str) or mode.lower() != SYMLINK_FORMAT_MANIFEST:
         raise ManifestModeError(mode=str(mode))
@@ -33,4 +33,4 @@ def generate(
         engine_of(spark).log_session() as session,
         jobs_of(snapshot.path, snapshot.version),
     ):
-        return generate_manifests(snapshot.in_session(session))
+        generate_manifests(snapshot.in_session(session))

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import Column, SparkSession
 
-from sparkdelta.commands.write import WriteResult, write
+from sparkdelta.commands.write import write
 from sparkdelta.engine.builders import WriterState
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.spark_api.options import WRITE, arguments, table_properties
@@ -82,7 +82,7 @@ def _check_evolution(spark: SparkSession, found: dict[str, Any]) -> None:
         check_evolution_setting(spark)
 
 
-def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> WriteResult:
+def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> None:
     """Create or replace a table with the rows of a ``DataFrameWriterV2``.
 
     Parameters
@@ -104,7 +104,7 @@ def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> Write
             **more,
         }
     )
-    return write(state.rows, path, options)
+    write(state.rows, path, options)
 
 
 def write_into(
@@ -113,7 +113,7 @@ def write_into(
     *,
     replace_where: Column | None = None,
     overwrites_partitions: bool = False,
-) -> WriteResult:
+) -> None:
     """Append the rows of a ``DataFrameWriterV2`` to a table, or overwrite rows of it."""
     found = _arguments(state)
     _check_evolution(state.rows.sparkSession, found)
@@ -123,4 +123,4 @@ def write_into(
         found["replace_where"] = replace_where
     overwrites = overwrites_partitions or replace_where is not None
     found.update(mode="overwrite" if overwrites else "append", requires_table=True, properties={})
-    return write(state.rows, path, WriteOptions.spelled(**found))
+    write(state.rows, path, WriteOptions.spelled(**found))

@@ -23,7 +23,6 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructField, St
 from sparkdelta.exceptions import DataFileNotReadError, DeletionVectorRowIndexError
 from sparkdelta.protocol.deletion_vectors import (
     DeletionVectorDescriptor,
-    cardinality,
     dv_file_name,
     file_content,
     z85_encode,
@@ -33,6 +32,7 @@ from sparkdelta.protocol.file_paths import resolve
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.roaring_bitmaps import (
     Chunks,
+    cardinality,
     chunks_of_words,
     encode_chunks,
     last_row,
@@ -138,7 +138,6 @@ class DeletionVectorWriter:
     scratch: str
     max_deleted_share: float
     version: Version
-    file_bytes: int = VECTOR_FILE_BYTES
 
     def write(self, touched: Iterable[tuple[JsonText, Chunks]]) -> Iterator[dict[str, Any]]:
         """Write the vectors of files.
@@ -174,7 +173,7 @@ class DeletionVectorWriter:
                 continue
             pack = kept if row[OUTCOME] == Outcome.VECTOR else scratch
             pack.append(row, encode_chunks(chunks))
-            if pack.num_bytes >= self.file_bytes:
+            if pack.num_bytes >= VECTOR_FILE_BYTES:
                 yield from pack.written()
         yield from kept.written()
         yield from scratch.written()

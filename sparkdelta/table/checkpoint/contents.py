@@ -55,7 +55,7 @@ class CheckpointContents:
         Of a `log_session`.
     now_ms
         The time by which tombstones and transactions are expired.
-    adds_per_sidecar, removes_per_sidecar
+    adds_per_sidecar
         Of a V2 checkpoint, about.
     """
 
@@ -65,7 +65,6 @@ class CheckpointContents:
     layout: Layout
     now_ms: int
     adds_per_sidecar: int
-    removes_per_sidecar: int = REMOVES_PER_SIDECAR
 
     @classmethod
     def of(

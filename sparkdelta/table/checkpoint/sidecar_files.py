@@ -23,7 +23,7 @@ from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY
 from sparkdelta.protocol.sidecar_reuse import Reuse
 from sparkdelta.protocol.sidecar_tags import SidecarTags
 from sparkdelta.storage.log_store import FileEntry, LogStore
-from sparkdelta.table.checkpoint.contents import CheckpointContents
+from sparkdelta.table.checkpoint.contents import REMOVES_PER_SIDECAR, CheckpointContents
 from sparkdelta.table.log.checkpoint_reader import SMALL_CHECKPOINT_BYTES
 from sparkdelta.table.log.state import TableState
 from sparkdelta.table.staging import Staging
@@ -98,7 +98,7 @@ def stage_sidecars(
     num_adds, num_removes = state.log.estimate_file_actions()
     rows = _adds(contents, state, num_adds if known is None else known)
     if num_removes:
-        files = _files(num_removes, contents.removes_per_sidecar)
+        files = _files(num_removes, REMOVES_PER_SIDECAR)
         rows = checkpoint_rows(
             rows,
             by_deletion(contents.removes(state), files),

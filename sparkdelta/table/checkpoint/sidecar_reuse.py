@@ -21,7 +21,7 @@ from sparkdelta.protocol.actions import Sidecar
 from sparkdelta.protocol.log_files import listing_prefix
 from sparkdelta.protocol.sidecar_reuse import KnownSidecars, Reuse
 from sparkdelta.protocol.sidecar_tags import parse_sidecar_tags
-from sparkdelta.table.checkpoint.contents import CheckpointContents
+from sparkdelta.table.checkpoint.contents import REMOVES_PER_SIDECAR, CheckpointContents
 from sparkdelta.table.log.listing import list_log_files
 
 _NOT_WORTH_A_LOOK = 2
@@ -43,7 +43,7 @@ def plan_reuse(contents: CheckpointContents) -> Reuse | None:
     return known.reuse(
         touched,
         adds_per_sidecar=contents.adds_per_sidecar,
-        removes_per_sidecar=contents.removes_per_sidecar,
+        removes_per_sidecar=REMOVES_PER_SIDECAR,
         more_live=more_live,
     )
 

@@ -21,11 +21,7 @@ from sparkdelta.protocol.table_properties import compacts_after_commits, declare
 from sparkdelta.schema.altered_columns import path_text
 from sparkdelta.schema.sql_text import text_literal
 from sparkdelta.table.commit.transaction import CommittedTransaction
-from sparkdelta.table.maintenance.optimization import (
-    OptimizeRequest,
-    OptimizeResult,
-    optimize_files,
-)
+from sparkdelta.table.maintenance.optimization import OptimizeRequest, optimize_files
 
 MIN_SMALL_FILES = 50
 """A partition is compacted if it has so many small files."""
@@ -39,7 +35,7 @@ COMPACTED_FILE_SIZE = 128 << 20
 
 def auto_compact(
     done: CommittedTransaction, after_commit: Callable[[CommittedTransaction], None]
-) -> OptimizeResult | None:
+) -> None:
     """Compact the partitions that a commit added files to and that have many small files.
 
     The new files of a clustered table become a Z-cube; existing ones stay as they are.
@@ -50,14 +46,14 @@ def auto_compact(
         The maintenance that follows each commit of the compaction.
     """
     if not compacts_after_commits(done.properties):
-        return None
+        return
     snapshot = done.snapshot
     if not allows(snapshot.protocol, Writing.MAINTENANCE):
-        return None
+        return
     keys = [key for key, _ in snapshot.configuration.partition_keys]
     touched = None if done.lines is None else _partitions(done.lines, keys)
     if touched is not None and not touched:
-        return None
+        return
     size = declared_file_size(done.properties) or COMPACTED_FILE_SIZE
     small_size = max(1, size // 2)
     request = OptimizeRequest(
@@ -79,14 +75,14 @@ def auto_compact(
         version=snapshot.version,
     )
     if not rows:
-        return None
+        return
     if keys:
         names = [path_text((name,)) for name in snapshot.configuration.partition_columns]
         shown = " OR ".join(_condition(names, row, _shown) for row in rows)
         request = replace(request, predicate=json.dumps([shown], ensure_ascii=False))
         values = [_value(key) for key in keys]
         adds = adds.filter(" OR ".join(_condition(values, row, text_literal) for row in rows))
-    return optimize_files(snapshot, adds, request, after_commit)
+    optimize_files(snapshot, adds, request, after_commit)
 
 
 def _partitions(lines: bytes, keys: Collection[str]) -> set[tuple[str | None, ...]]:

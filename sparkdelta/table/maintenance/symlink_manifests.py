@@ -8,7 +8,7 @@ PROTOCOL.md#data-files
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -31,23 +31,7 @@ there."""
 Values = tuple[str | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestResult:
-    """The outcome of GENERATE.
-
-    Attributes
-    ----------
-    num_written, num_deleted
-        Manifests of partitions that have files, and of others, which had some before.
-    """
-
-    num_written: int
-    num_deleted: int
-
-
-def generate_manifests(
-    snapshot: Snapshot, partitions: Collection[Values] | None = None
-) -> ManifestResult:
+def generate_manifests(snapshot: Snapshot, partitions: Collection[Values] | None = None) -> None:
     """Write the manifests of a version, each in the place of the one that is there, and delete
     those of partitions that have no file.
 
@@ -83,9 +67,7 @@ def generate_manifests(
         written = {""}
     if partitions is not None:
         there &= {partition_directory(names, values) for values in partitions}
-    stale = there - written
-    _delete(snapshot, stale, written)
-    return ManifestResult(len(written), len(stale))
+    _delete(snapshot, there - written, written)
 
 
 def _delete(snapshot: Snapshot, stale: set[str], written: set[str]) -> None:

@@ -46,7 +46,7 @@ ROW_IDS = (MetadataColumn.ROW_ID, MetadataColumn.ROW_COMMIT_VERSION)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeResult(Result):
-    """The outcome of DELETE, UPDATE or MERGE.
+    """The outcome of DELETE or UPDATE.
 
     Attributes
     ----------
@@ -65,7 +65,6 @@ class ChangeResult(Result):
     version: int | None = None
     num_deleted_rows: int | None = 0
     num_updated_rows: int = 0
-    num_inserted_rows: int = 0
     num_copied_rows: int = 0
     num_added_files: int = 0
     num_removed_files: int = 0
@@ -134,7 +133,6 @@ class RowChanges:
         *,
         num_deleted_rows: int | None = 0,
         num_updated_rows: int = 0,
-        num_inserted_rows: int = 0,
     ) -> ChangeResult:
         """The outcome once the changes are committed."""
         new, touched = self.new, self.touched
@@ -142,7 +140,6 @@ class RowChanges:
             version=version,
             num_deleted_rows=num_deleted_rows,
             num_updated_rows=num_updated_rows,
-            num_inserted_rows=num_inserted_rows,
             num_copied_rows=touched.num_copied_rows,
             num_added_files=0 if new is None else new.count,
             num_removed_files=touched.num_removed_files,

@@ -118,8 +118,8 @@ class TouchedFiles:
         The rows that these files have before; 0 if whole files are removed.
     num_removed_files, num_removed_bytes
         Of the files that leave the table, those that are rewritten among them.
-    num_rewritten_files, num_copied_rows
-        Of the rewritten files; the rows are the ones that are left of them.
+    num_copied_rows
+        The rows that are left of the rewritten files.
     directory
         Holds the new deletion vectors; None if there are none.
     num_vectors_added, num_vectors_removed, num_vectors_updated
@@ -137,7 +137,6 @@ class TouchedFiles:
     num_file_rows: int = 0
     num_removed_files: int = 0
     num_removed_bytes: int = 0
-    num_rewritten_files: int = 0
     num_copied_rows: int = 0
     num_vectors_added: int = 0
     num_vectors_removed: int = 0
@@ -422,7 +421,6 @@ class _Touching:
             num_file_rows=sum(each.deleted + each.left for each in totals.values()),
             num_removed_files=removed.files + rewritten.files,
             num_removed_bytes=removed.size + rewritten.size,
-            num_rewritten_files=rewritten.files,
             num_copied_rows=rewritten.left,
             num_vectors_added=kept.files,
             num_vectors_removed=removed.vectors + kept.vectors + rewritten.vectors,
