@@ -190,8 +190,8 @@ def _wrong_hint(store: LogStore, aside: Sequence[str]) -> str | None:
     if hint is None:
         return "is not valid"
     files = [f for f in list_log_files(store) if f.kind.is_checkpoint and f.name not in aside]
-    if hint.version not in complete_checkpoints(files):
-        return f"names version {hint.version}, which has no usable checkpoint"
+    if hint not in complete_checkpoints(files):
+        return f"names version {hint}, which has no usable checkpoint"
     return None
 
 

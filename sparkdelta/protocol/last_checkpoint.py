@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeGuard
 from urllib.parse import quote
@@ -20,17 +19,6 @@ from sparkdelta.protocol.log_files import Version
 _CHECKSUM = "checksum"
 
 
-@dataclass(frozen=True, slots=True)
-class LastCheckpointHint:
-    """The description of the newest checkpoint in `_last_checkpoint`."""
-
-    version: Version
-    parts: int | None = None
-    size: int | None = None
-    size_in_bytes: int | None = None
-    num_of_add_files: int | None = None
-
-
 class _Number(str):
     """A JSON number as it is spelled in the file, which is its canonical form."""
 
@@ -38,8 +26,9 @@ class _Number(str):
 
 
 @lru_cache(maxsize=64)  # read with every load, but rarely changes
-def parse_last_checkpoint(data: bytes) -> LastCheckpointHint | None:
-    """Parse the hint; None if it is empty, malformed or its checksum does not match.
+def parse_last_checkpoint(data: bytes) -> Version | None:
+    """Return the version of the checkpoint that the hint names; None if it is empty, malformed or
+    its checksum does not match.
 
     References
     ----------
@@ -62,13 +51,7 @@ def parse_last_checkpoint(data: bytes) -> LastCheckpointHint | None:
     version = _integer(document.get("version"))
     if version is None or not 0 <= version < 2**63:
         return None
-    return LastCheckpointHint(
-        version=version,
-        parts=_integer(document.get("parts")),
-        size=_integer(document.get("size")),
-        size_in_bytes=_integer(document.get("sizeInBytes")),
-        num_of_add_files=_integer(document.get("numOfAddFiles")),
-    )
+    return version
 
 
 def last_checkpoint_bytes(document: Mapping[str, object], *, optional: Sequence[str] = ()) -> bytes:

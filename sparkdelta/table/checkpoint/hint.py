@@ -28,19 +28,18 @@ MAX_SCHEMA_CHARACTERS = 20_000
 _OPTIONAL = ("v2Checkpoint", "checkpointSchema")
 
 
-def update_hint(store: LogStore, document: Mapping[str, object]) -> bool:
-    """Point to a checkpoint, unless a newer one is pointed to that is there; whether it was done.
+def update_hint(store: LogStore, document: Mapping[str, object]) -> None:
+    """Point to a checkpoint, unless a newer one is pointed to that is there.
 
     Two writers that do this at once may leave the older of their hints: readers then list more.
     """
     version = document["version"]
     assert isinstance(version, int)
     known = read_hint(store)
-    if known is not None and known.version > version and _is_there(store, known.version):
-        return False
+    if known is not None and known > version and _is_there(store, known):
+        return
     present = {name: value for name, value in document.items() if value is not None}
     store.overwrite(LAST_CHECKPOINT, last_checkpoint_bytes(present, optional=_OPTIONAL))
-    return True
 
 
 def _is_there(store: LogStore, version: Version) -> bool:

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.protocol.arguments import checked_path
-from sparkdelta.protocol.last_checkpoint import LastCheckpointHint, parse_last_checkpoint
+from sparkdelta.protocol.last_checkpoint import parse_last_checkpoint
 from sparkdelta.protocol.log_files import (
     LAST_CHECKPOINT,
     LogFile,
@@ -98,8 +98,8 @@ def find_log_segment(
     PROTOCOL.md#last-checkpoint-file
     """
     hint = read_hint(store)
-    if hint is not None and (version is None or version >= hint.version):
-        files = list_log_files(store, listing_prefix(hint.version))
+    if hint is not None and (version is None or version >= hint):
+        files = list_log_files(store, listing_prefix(hint))
         try:
             segment = select_log_segment(
                 files, path=store.table_root, version=version, without=without
@@ -113,8 +113,8 @@ def find_log_segment(
     return select_log_segment(files, path=store.table_root, version=version, without=without)
 
 
-def read_hint(store: LogStore) -> LastCheckpointHint | None:
-    """The contents of `_last_checkpoint`; None where it is missing or not valid."""
+def read_hint(store: LogStore) -> Version | None:
+    """The version that `_last_checkpoint` names; None where it is missing or not valid."""
     try:
         return parse_last_checkpoint(store.read([LAST_CHECKPOINT])[0])
     except FileNotFoundError:

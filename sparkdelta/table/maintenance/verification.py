@@ -16,7 +16,6 @@ from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES
-from sparkdelta.protocol.last_checkpoint import LastCheckpointHint
 from sparkdelta.protocol.log_files import (
     LAST_CHECKPOINT,
     LogFile,
@@ -318,7 +317,7 @@ def _log_findings(files: Sequence[LogFile]) -> list[Finding]:
     ]
 
 
-def _lost_tail(files: Sequence[LogFile], hint: LastCheckpointHint | None) -> list[Finding]:
+def _lost_tail(files: Sequence[LogFile], hint: Version | None) -> list[Finding]:
     """Return findings for files of versions after the end of the log, as when its newest commits
     are lost.
     """
@@ -331,8 +330,8 @@ def _lost_tail(files: Sequence[LogFile], hint: LastCheckpointHint | None) -> lis
         for f in files
         if (f.version if f.end_version is None else f.end_version) > latest
     ]
-    if hint is not None and hint.version > latest:
-        problem = f"points to version {hint.version}, but the log ends with version {latest}"
+    if hint is not None and hint > latest:
+        problem = f"points to version {hint}, but the log ends with version {latest}"
         newer.append((LOG, LAST_CHECKPOINT, problem))
     return newer
 
