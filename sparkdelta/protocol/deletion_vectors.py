@@ -24,30 +24,7 @@ from sparkdelta.exceptions import (
     DeletionVectorSizeError,
 )
 from sparkdelta.protocol.file_paths import resolve
-from sparkdelta.protocol.roaring_bitmaps import (
-    Bytes,
-    Chunks,
-    cardinality,
-    decode_chunks,
-    deleted_rows,
-    encode,
-)
-
-__all__ = [
-    "ENCODED_UUID_LENGTH",
-    "Z85",
-    "DeletionVectorDescriptor",
-    "cardinality",
-    "decode",
-    "decode_chunks",
-    "deleted_rows",
-    "dv_file_name",
-    "encode",
-    "file_content",
-    "read_stored",
-    "z85_decode",
-    "z85_encode",
-]
+from sparkdelta.protocol.roaring_bitmaps import Bytes, Chunks, cardinality, decode_chunks
 
 _FILE_VERSION = 1
 ENCODED_UUID_LENGTH = 20
@@ -249,7 +226,7 @@ def file_content(bitmaps: Iterable[bytes]) -> tuple[bytes, list[int]]:
     Parameters
     ----------
     bitmaps
-        Serialized bitmaps, as `encode` returns them.
+        Serialized bitmaps, as `encode_chunks` returns them.
 
     References
     ----------

@@ -282,26 +282,6 @@ def encode_chunks(chunks: Mapping[int, Words]) -> bytes:
     return _encode_containers([(number, rows) for number, rows in containers if rows.size])
 
 
-def encode(positions: Iterable[int] | npt.NDArray[np.int64]) -> bytes:
-    """Serialize the bitmap of row indexes, using the smallest kind of each container.
-
-    Raises
-    ------
-    ValueError
-        If a row index is negative.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-format
-    """
-    rows = positions if isinstance(positions, np.ndarray) else np.array([*positions], np.int64)
-    rows = np.sort(rows.astype(np.int64))
-    if rows.size and rows[0] < 0:
-        raise ValueError("a row index is negative")
-    rows = rows[np.diff(rows, prepend=-1) != 0]
-    return _encode_containers(_split(rows, 16))
-
-
 def _rows(words: Words) -> npt.NDArray[np.int64]:
     """Return the row indexes of a chunk within it."""
     return np.flatnonzero(np.unpackbits(words.astype("<i8").view(np.uint8), bitorder="little"))

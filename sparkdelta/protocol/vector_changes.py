@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, cardinality
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.file_actions import AddFile, RemoveFile
 from sparkdelta.protocol.file_paths import canonical_path
-from sparkdelta.protocol.roaring_bitmaps import Chunks, difference, intersects, union
+from sparkdelta.protocol.roaring_bitmaps import Chunks, cardinality, difference, intersects, union
 from sparkdelta.protocol.wide_statistics import num_records, wide_statistics
 
 ReadVector: TypeAlias = Callable[[DeletionVectorDescriptor], Chunks]

@@ -24,9 +24,9 @@ from sparkdelta.exceptions import (
     DataFileUnsupportedError,
     StorageError,
 )
-from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, deleted_rows
+from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.file_paths import plain_path
-from sparkdelta.protocol.roaring_bitmaps import Chunks
+from sparkdelta.protocol.roaring_bitmaps import Chunks, deleted_rows
 from sparkdelta.workers.deletion_vectors import read_deletion_vector
 from sparkdelta.workers.file_splits import END, START
 from sparkdelta.workers.files import StoredFiles

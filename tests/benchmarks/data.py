@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from sparkdelta.protocol.deletion_vectors import encode
+from tests.support.bitmaps import encode
 
 STORED = {
     "id": ("long", "id"),

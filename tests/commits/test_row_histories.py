@@ -26,11 +26,15 @@ import pytest
 from sparkdelta.exceptions import DeltaConcurrentModificationException
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.conflicts import ReadSet, WinningCommit
-from sparkdelta.protocol.deletion_vectors import cardinality
 from sparkdelta.protocol.file_actions import AddFile, RemoveFile, file_key
 from sparkdelta.protocol.log_files import LogFileKind, parse_log_file
 from sparkdelta.protocol.predicates import And, Column, Comparison, Literal
-from sparkdelta.protocol.roaring_bitmaps import chunks_of_rows, deleted_rows, encode_chunks
+from sparkdelta.protocol.roaring_bitmaps import (
+    cardinality,
+    chunks_of_rows,
+    deleted_rows,
+    encode_chunks,
+)
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore

@@ -21,11 +21,15 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.deletion_vectors import cardinality
 from sparkdelta.protocol.file_actions import AddFile, RemoveFile, file_key
 from sparkdelta.protocol.log_files import commit_name, parse_log_file
 from sparkdelta.protocol.predicates import Column, Comparison, Literal
-from sparkdelta.protocol.roaring_bitmaps import chunks_of_rows, deleted_rows, encode_chunks
+from sparkdelta.protocol.roaring_bitmaps import (
+    cardinality,
+    chunks_of_rows,
+    deleted_rows,
+    encode_chunks,
+)
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.table.commit import vector_rebase
 from sparkdelta.table.commit.committer import Committer, PreparedCommit, ReadState

@@ -13,7 +13,6 @@ import pytest
 from sparkdelta.protocol.deletion_vectors import (
     DeletionVectorDescriptor,
     decode,
-    encode,
     z85_encode,
 )
 from sparkdelta.protocol.file_actions import AddFile, RemoveFile
@@ -25,6 +24,7 @@ from sparkdelta.protocol.vector_changes import (
     united_rows,
     vector_changes,
 )
+from tests.support.bitmaps import encode
 
 ROOT = "file:/t"
 FAR = 1 << 20  # in another chunk
