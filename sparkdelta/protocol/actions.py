@@ -73,7 +73,7 @@ class Protocol:
         Parameters
         ----------
         path
-            The path of the table, for error messages.
+            The table's root, for error messages.
 
         Raises
         ------

@@ -20,6 +20,7 @@ from sparkdelta.exceptions import (
     ConcurrentTransactionException,
     ConcurrentWriteException,
     InvalidCommitError,
+    InvalidProtocolError,
     MalformedLogFileError,
     MaxCommitRetriesExceededError,
     MetadataChangedException,
@@ -324,6 +325,14 @@ def test_a_winner_that_is_broken(line: str) -> None:
     log.files[f"{1:020d}.json"] = line.encode()
     with pytest.raises(MalformedLogFileError):
         append(log, read_state, "c", **fast())
+
+
+def test_a_winner_whose_protocol_lacks_a_version() -> None:
+    """The error names the table."""
+    line = b'{"protocol":{"minReaderVersion":1}}'
+    with pytest.raises(InvalidProtocolError) as caught:
+        parse_commit(line, 1, with_files=False, path="/t")
+    assert caught.value.path == "/t"
 
 
 def test_file_lines_are_passed_over_only_if_they_are_nothing_else() -> None:

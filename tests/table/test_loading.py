@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
 from sparkdelta.engine.driver import read_table
 from sparkdelta.exceptions import (
+    InvalidProtocolError,
     LogFileNotFoundError,
     MalformedLogFileError,
 )
@@ -240,6 +241,17 @@ def test_a_long_log_is_listed_by_few_tasks(
     with counted_tasks(spark) as tasks:
         load_snapshot(spark, str(table)).add_files()
     assert 0 < max(tasks) <= 2 * spark.sparkContext.defaultParallelism
+
+
+@pytest.mark.parametrize("write", [write_commit, write_checkpoint])
+def test_the_error_of_a_protocol_without_its_versions_names_the_table(
+    spark: SparkSession, table: Path, write: Callable[..., Path]
+) -> None:
+    """PROTOCOL.md#protocol-evolution"""
+    write(table, 0, [{"protocol": {"minReaderVersion": 1}}, metadata(), add("a")])
+    with pytest.raises(InvalidProtocolError) as caught:
+        load_snapshot(spark, str(table))
+    assert caught.value.path == f"file:{table}"
 
 
 @pytest.mark.parametrize("where", ["driver", "executors"])

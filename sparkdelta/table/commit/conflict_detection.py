@@ -123,7 +123,9 @@ def parse_commit(data: bytes, version: Version, *, with_files: bool, path: str) 
                     found.setdefault(name, []).append(document)
         return WinningCommit(
             version=version,
-            protocol=next((Protocol.from_dict(d) for d in found.get("protocol", ())), None),
+            protocol=next(
+                (Protocol.from_dict(d, path=path) for d in found.get("protocol", ())), None
+            ),
             metadata=next((Metadata.from_dict(d) for d in found.get("metaData", ())), None),
             transactions=tuple(map(TransactionIdentifier.from_dict, found.get("txn", ()))),
             domains=tuple(map(DomainMetadata.from_dict, found.get("domainMetadata", ()))),

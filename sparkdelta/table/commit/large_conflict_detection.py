@@ -88,9 +88,10 @@ class SparkConflictDetector:
             for name in found:
                 if row[name] is not None:
                     found[name].append(row[name].asDict(recursive=True))
+        root = self.small.store.table_root
         return WinningCommit(
             version=file.version,
-            protocol=next(map(Protocol.from_dict, found["protocol"]), None),
+            protocol=next((Protocol.from_dict(d, path=root) for d in found["protocol"]), None),
             metadata=next(map(Metadata.from_dict, found["metaData"]), None),
             transactions=tuple(map(TransactionIdentifier.from_dict, found["txn"])),
             domains=tuple(map(DomainMetadata.from_dict, found["domainMetadata"])),

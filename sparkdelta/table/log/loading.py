@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from pyspark.errors import PySparkException
@@ -194,7 +195,8 @@ def _load(
             log = replace(log, checkpoint=_with_sidecars(checkpoint, rows))
         except StorageError as error:
             raise _BrokenCheckpoint(segment, error) from error
-        protocol = protocol or _one(rows, "protocol", Protocol.from_dict)
+        from_dict = partial(Protocol.from_dict, path=store.table_root)
+        protocol = protocol or _one(rows, "protocol", from_dict)
         metadata = metadata or _one(rows, "metaData", Metadata.from_dict)
     if protocol is None or metadata is None:
         what = "protocol" if protocol is None else "metadata"
@@ -259,7 +261,7 @@ def _in_commits(commits: CommitRange) -> tuple[Protocol | None, Metadata | None]
     )
     rows.sort(key=lambda row: row["version"] or 0)
     return (
-        _one(rows, "protocol", Protocol.from_dict),
+        _one(rows, "protocol", partial(Protocol.from_dict, path=commits.reader.store.table_root)),
         _one(rows, "metaData", Metadata.from_dict),
     )
 

@@ -143,11 +143,14 @@ def table_changes(commits: CommitRange) -> list[tuple[Version, Metadata | None, 
         bound=2 * len(commits.files),
         version=commits.last_version,
     )
+    root = commits.reader.store.table_root
     return [
         (
             row["version"],
             None if row["metaData"] is None else Metadata.from_dict(_fields(row["metaData"])),
-            None if row["protocol"] is None else Protocol.from_dict(_fields(row["protocol"])),
+            None
+            if row["protocol"] is None
+            else Protocol.from_dict(_fields(row["protocol"]), path=root),
         )
         for row in rows
     ]
