@@ -53,7 +53,7 @@ from sparkdelta.storage.parquet import (
 from sparkdelta.storage.stream_source import StreamSource
 from sparkdelta.workers.files import setting_names
 
-log = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 _DESCRIPTION = "spark.job.description"
 _JOB_GROUP = "spark.jobGroup.id"
@@ -149,7 +149,9 @@ class ClassicEngine:
             listing = self.listing_session(compiles=False)
             problem = hadoop_file_index.problem_of_callbacks(self.spark, listing)
             if problem is not None:
-                log.warning("Filters after read_delta choose no files in this Spark: %s", problem)
+                _LOGGER.warning(
+                    "Filters after read_delta choose no files in this Spark: %s", problem
+                )
             _calling_back[self.spark] = problem is None
         return _calling_back[self.spark]
 

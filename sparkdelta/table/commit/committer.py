@@ -63,7 +63,7 @@ from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.log.line_reader import first_line
 from sparkdelta.table.log.listing import list_log_files
 
-log = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 NO_VERSION = -1
 MAX_ATTEMPTS = 1_000
@@ -248,7 +248,7 @@ class Committer:
             )
             lines, timestamp, files = _lines(prepared, read_state, info, path)
             if self._put(version, lines, files, txn_id):
-                log.info(
+                _LOGGER.info(
                     "Committed version %s of %s (%s) at attempt %s after %s ms",
                     version, path, info.operation, attempt, self.clock() - start,
                 )  # fmt: skip

@@ -20,7 +20,7 @@ from sparkdelta.table.commit.conflict_detection import parse_commit
 from sparkdelta.table.log.line_reader import fits_on_driver
 from sparkdelta.table.log.listing import list_log_files, read_checksum
 
-log = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 MAX_COMMITS = 100
 """So many commits may lie between a checksum and the next that follows from it: writers that commit
@@ -59,7 +59,7 @@ def add_checksum_of_commit(
         store.put_if_absent(name, serialize_version_checksum(checksum))
     except FileExistsError:
         return True
-    log.info("%s: wrote %s", store.table_root, name)
+    _LOGGER.info("%s: wrote %s", store.table_root, name)
     return True
 
 

@@ -32,7 +32,7 @@ from sparkdelta.table.maintenance.version_checksum import add_version_checksum
 MAX_TOUCHED_PARTITIONS = 100
 """Of a commit that touches more, the manifests of all partitions are written."""
 
-log = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 
 def run_commit_hooks(done: CommittedTransaction, *, compacts: bool = False) -> None:
@@ -59,7 +59,7 @@ def run_commit_hooks(done: CommittedTransaction, *, compacts: bool = False) -> N
             with jobs_of(done.store.table_root, done.version):
                 step(done)
         except BaseException as error:
-            log.warning(
+            _LOGGER.warning(
                 "Version %s of %s was committed, but its %s failed: %s",
                 done.version, done.store.table_root, what, error,
             )  # fmt: skip

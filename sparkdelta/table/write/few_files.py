@@ -13,7 +13,7 @@ from sparkdelta.exceptions import StorageError
 from sparkdelta.workers.files import StoredFiles
 from sparkdelta.workers.footer_statistics import LISTED, FooterReader
 
-log = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 MAX_DRIVER_FOOTERS = 16
 """Up to this many footers are read by the driver."""
@@ -38,7 +38,7 @@ def describe_few_files(
             return None
         return _described(found, replace(reader, files=files))
     except (OSError, StorageError) as error:
-        log.info("Executors read the footers in %s; the driver cannot: %s", directory, error)
+        _LOGGER.info("Executors read the footers in %s; the driver cannot: %s", directory, error)
         return None
 
 

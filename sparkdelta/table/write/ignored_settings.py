@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.table.write.options import WriteOptions
 
-log = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _DELTA = "spark.databricks.delta"
@@ -70,7 +70,7 @@ def check_evolution_setting(spark: SparkSession) -> None:
 def warn_of_evolution_setting(spark: SparkSession) -> None:
     """Warn where the same setting has no effect on a merge without schema evolution."""
     if _asks_for_evolution(spark):
-        log.warning("%s has no effect; use %s", _EVOLVES, _INSTEAD_OF_EVOLVES)
+        _LOGGER.warning("%s has no effect; use %s", _EVOLVES, _INSTEAD_OF_EVOLVES)
 
 
 def _asks_for_evolution(spark: SparkSession) -> bool:

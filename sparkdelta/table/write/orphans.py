@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from sparkdelta.exceptions import CommitOutcomeUnknownError, DeltaWarning, StorageError
 from sparkdelta.storage.log_store import LogStore
 
-log = logging.getLogger(__name__)
+_LOGGER = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def report_orphans(
             text = (
                 f"Nothing was committed to {table_root}; unreferenced files may remain in {places}."
             )
-        log.warning(text)
+        _LOGGER.warning(text)
         if hasattr(error, "add_note"):  # from Python 3.11 on
             error.add_note(text)
         raise
@@ -59,7 +59,7 @@ def _is_deleted(delete: Callable[[str], None], directory: str) -> bool:
     try:
         delete(directory)
     except (OSError, StorageError) as error:
-        log.info("Cannot delete %s: %s", directory, error)
+        _LOGGER.info("Cannot delete %s: %s", directory, error)
         return False
     return True
 
