@@ -195,7 +195,9 @@ def _plain(value: object) -> object:
 
 
 def _draw(answer: Answer, *, is_list: bool) -> None:
-    """Print rows as a table, the only one as a list of its fields; by rich if it is installed."""
+    """Print rows as a table, or the fields of one thing as a list; as JSON if rich is not
+    installed.
+    """
     try:
         from rich import box
         from rich.console import Console

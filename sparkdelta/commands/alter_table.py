@@ -1,4 +1,4 @@
-"""Alter a table: commit what a statement makes of it.
+"""Commit the changes of an ``ALTER TABLE`` statement.
 
 References
 ----------
@@ -32,7 +32,7 @@ def alter(
     statement: Statement,
     options: Mapping[str, str] | None = None,
 ) -> Version | None:
-    """Commit the table as a statement leaves it; return None if that is as it was.
+    """Commit the changes of a statement to a table; return None if it changes nothing.
 
     Preparations of the statement are committed first, each in a commit of its own.
 

@@ -1,4 +1,4 @@
-"""Delete what of the log has expired."""
+"""Delete the expired files of a log."""
 
 from __future__ import annotations
 

@@ -104,8 +104,9 @@ def create_table_like(
     *,
     is_managed: bool,
 ) -> None:
-    """Commit a table without rows that is otherwise as another one: with its schema, features,
-    description and properties, which others override; unless a table exists that is to be left.
+    """Commit a table without rows that has the schema, features, description and properties of
+    another table; the given properties take precedence. Nothing is committed if a table exists that
+    is to be left.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def create_table_like(
 
 
 def _is_wanted(store: LogStore, snapshot: Snapshot | None, creation: Creation) -> bool:
-    """False if there is a table, and nothing is to be done then.
+    """True if the table is to be created or replaced; False if it exists and stays as it is.
 
     Raises
     ------

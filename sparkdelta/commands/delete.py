@@ -111,6 +111,8 @@ def delete(
 
 
 def _deleted(snapshot: Snapshot, touched: TouchedFiles) -> DataFrame:
-    """The deleted rows, in the session of a snapshot, where their condition may mean another."""
+    """The deleted rows, read by position, not by the condition, which could select other rows in
+    the session of the snapshot.
+    """
     assert touched.deleted is not None
     return deleted_rows(snapshot, touched.deleted, touched.num_files)

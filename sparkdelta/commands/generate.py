@@ -24,7 +24,7 @@ SYMLINK_FORMAT_MANIFEST = "symlink_format_manifest"
 def generate(
     spark: SparkSession, path: str, mode: str, options: Mapping[str, str] | None = None
 ) -> None:
-    """Generate what a mode names, see `sparkdelta.tables.DeltaTable.generate`."""
+    """Generate the symlink manifests of a table, see `sparkdelta.tables.DeltaTable.generate`."""
     if not isinstance(mode, str) or mode.lower() != SYMLINK_FORMAT_MANIFEST:
         raise ManifestModeError(mode=str(mode))
     store = open_log_for_writing(spark, path, options)

@@ -50,7 +50,7 @@ from sparkdelta.table.write.rewriting import remove_actions
 from sparkdelta.workers.file_checks import DATA_FILE, DELETION_VECTOR, IS_MISSING, Finding
 
 DAMAGED_SUFFIX = ".damaged"
-"""Of the names of log files that were put aside; readers do not know such files."""
+"""Suffix of the names of log files that were put aside; readers do not know such files."""
 
 OPERATION = "FSCK"
 
@@ -64,7 +64,7 @@ _UNTOUCHED = {
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A change that mends something.
+    """A repair: a file, and the change that was made to it.
 
     Attributes
     ----------
@@ -150,7 +150,9 @@ def _shown(found: Verification) -> Iterator[Finding]:
 
 
 def _mended(result: RepairResult, files: Sequence[str], change: str, *checks: str) -> RepairResult:
-    """With the repairs of files, whose findings are no longer left."""
+    """Add the repairs of files to a result, and remove the findings of these checks about the
+    files.
+    """
     left = [
         (check, path, problem)
         for check, path, problem in result.untouched
@@ -162,7 +164,7 @@ def _mended(result: RepairResult, files: Sequence[str], change: str, *checks: st
 
 
 def _replaceable(spark: SparkSession, store: LogStore, found: Verification) -> Iterator[str]:
-    """The damaged checkpoints and compactions without which their versions can be read."""
+    """The damaged compactions, and damaged checkpoints whose versions can be read without them."""
     compactions = {path for check, path, _ in _shown(found) if check == COMPACTION}
     yield from sorted(compactions)
     broken = set(found.broken_checkpoints)
@@ -182,7 +184,7 @@ def _replaceable(spark: SparkSession, store: LogStore, found: Verification) -> I
 
 
 def _wrong_hint(store: LogStore, aside: Sequence[str]) -> str | None:
-    """Return the problem of `_last_checkpoint`; None if nothing is, or if there is no such file."""
+    """Return the problem of `_last_checkpoint`; None if it has none, or does not exist."""
     try:
         hint = parse_last_checkpoint(store.read([LAST_CHECKPOINT])[0])
     except FileNotFoundError:

@@ -55,7 +55,7 @@ from sparkdelta.table.writable import open_writable
 
 FULL, LITE = "full", "lite"
 MAX_SHOWN_FILES = 1000
-"""The most paths that a dry run tells."""
+"""The most paths that the result of a dry run lists."""
 
 _KINDS = {
     LIVE: "of the latest version",

@@ -36,7 +36,9 @@ def is_managed(spark: SparkSession, name: Sequence[str]) -> bool:
 
 
 def _information(spark: SparkSession, name: Sequence[str]) -> str | None:
-    """Return what SHOW TABLE EXTENDED tells of a table; None of views, and what is not there."""
+    """Return the `information` of SHOW TABLE EXTENDED about a table; None for views, and for tables
+    that do not exist.
+    """
     if len(name) == 3 and name[0].lower() == SESSION_CATALOG:
         name = name[1:]
     if len(name) > 2 or not re.fullmatch(r"[\w ]+", name[-1]):

@@ -108,7 +108,7 @@ _OF_FILES = (BooleanType, IntegerType, LongType, StringType)
 
 
 def _is_collected(frame: DataFrame) -> bool:
-    """True if `collect` takes no job, which `toArrow` always does."""
+    """True if `collect` returns the rows without a job, which `toArrow` always starts."""
     return engine_of(frame.sparkSession).is_local_data(frame) and _is_of_files(frame.schema)
 
 

@@ -1,4 +1,4 @@
-"""Keep errors that become short ones out of PySpark's log, which has the JVM's stack of each."""
+"""Keeps errors that are replaced or handled out of PySpark's log, which adds the JVM's stack."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _IS_QUIET = ContextVar("is_quiet", default=False)
 
 @contextmanager
 def unlogged_errors() -> Iterator[None]:
-    """Keep the errors of a block out of the log, in this thread; also a decorator of functions.
+    """Keep errors raised in a block out of PySpark's log, in this thread; also a decorator.
 
-    It is for those that become short errors of ours, or none: that there was another one first is
-    of no use to anyone.
+    For blocks whose errors are replaced by short ones of this library, or handled.
     """
     for name in _NAMES:
         PySparkLogger.getLogger(name).addFilter(_is_shown)

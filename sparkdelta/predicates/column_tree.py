@@ -26,7 +26,8 @@ from sparkdelta.protocol.predicates import (
 
 _COMPARISONS = {"=", "<=>", "<", "<=", ">", ">="}
 _MAX_DEPTH = 100
-"""What is nested more deeply, AND below OR below NOT, would take Spark's parser long."""
+"""The deepest nesting of conditions, such as AND below OR below NOT: deeper ones would take Spark's
+parser long."""
 
 
 class ColumnTree(ABC):

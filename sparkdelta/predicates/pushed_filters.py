@@ -35,7 +35,8 @@ _REPLACEMENT = "\ufffd"
 UTF-8."""
 
 _NO_ZONE = "unknown"
-"""With it, a text or a date that is cast to a timestamp is none of a known moment."""
+"""Time zone that stands for an unknown one, so that a text or date cast to a timestamp has no known
+value."""
 
 _FUNCTIONS = frozenset(("startswith", "like"))
 """Functions that choose files and depend on no setting."""

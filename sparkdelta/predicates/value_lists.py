@@ -28,7 +28,8 @@ _FEWEST = 9
 """Fewer comparisons stay as they are: Spark pushes them down one by one."""
 
 _Key: TypeAlias = tuple[Expression, str]
-"""What is compared, and the type of the constants: of one type, `=` and IN compare alike."""
+"""The compared expression and the type of the constants: if all have one type, `=` and IN compare
+alike."""
 
 
 def with_value_lists(predicate: Predicate, schema: StructType) -> Predicate:
@@ -68,7 +69,9 @@ def _flattened(predicate: And | Or) -> Iterator[Predicate]:
 def _compared(
     term: Predicate, schema: StructType, *, is_or: bool
 ) -> tuple[_Key | None, tuple[Literal, ...]]:
-    """Return what a term compares with constants, and these; None if it does something else."""
+    """Return the `_Key` of a term that compares an expression with constants, and the constants;
+    None and no constants for other terms.
+    """
     listed = term.term if isinstance(term, Not) and not is_or else term
     child: Expression | None = None
     values: tuple[Expression, ...] = ()

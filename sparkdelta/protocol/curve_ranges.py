@@ -16,7 +16,8 @@ from sparkdelta.protocol.space_filling_curves import Curve, Integers
 Keys: TypeAlias = NDArray[Any]
 
 NOISE_BITS = 8
-"""Below the bits of a place, these tell rows of one cell apart, so that files can share it."""
+"""The number of bits below those of a place: they tell rows of one cell apart, so that several
+files can share it."""
 
 _RANGES_PER_FILE = 16
 _LARGE_CELL = 0.1  # of a file: smaller ones are not cut
@@ -64,11 +65,11 @@ class CurveRanges:
 
 
 def _cuts(count: int, parts: int) -> Integers:
-    """The indexes of the last items of all parts but the last."""
+    """The index of the last item of each part but the last, if items are cut into equal parts."""
     return np.maximum(np.arange(1, parts, dtype=np.int64) * count // parts - 1, 0)
 
 
 def _share(cells: Integers, of: Integers) -> NDArray[np.float64]:
-    """The share of sorted cells that some of them have."""
+    """The fraction of the sorted cells that are equal to each of the given ones."""
     number = np.searchsorted(cells, of, "right") - np.searchsorted(cells, of, "left")
     return number / len(cells)

@@ -11,10 +11,10 @@ _MAX_TEXT = 300
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The base of outcomes, which are dataclasses."""
+    """Base class of the results of functions, which are dataclasses."""
 
     def as_dict(self) -> dict[str, object]:
-        """Return the attributes by their names, as JSON has them."""
+        """Return the attributes by name, as plain values for JSON."""
         return asdict(self)
 
     def _repr_html_(self) -> str:

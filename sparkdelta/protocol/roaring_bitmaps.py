@@ -180,8 +180,8 @@ def deleted_rows(
 
 
 def packed(chunks: Mapping[int, Words], bits: int = PACKED_BITS) -> bytes:
-    """Return a byte for each so many rows up to the last deleted one: row index i has bit i % bits
-    of byte i // bits.
+    """Return the bitmap of the rows up to the last deleted one, with `bits` rows in each byte: row
+    index i is bit i % bits of byte i // bits.
     """
     num_rows = (last_row(chunks) or 0) + 1
     deleted = deleted_rows(chunks, 0, num_rows)

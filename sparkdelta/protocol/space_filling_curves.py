@@ -93,7 +93,7 @@ def _rotated(bits: int, by: int, size: int) -> int:
 
 
 def _gray_rank(code: int) -> int:
-    """The number of a Gray code."""
+    """The position of a code in the sequence of Gray codes."""
     rank = code
     while code := code >> 1:
         rank ^= code
@@ -107,6 +107,8 @@ def _gray_entry(number: int) -> int:
 
 
 def _gray_axis(number: int, size: int) -> int:
-    """The axis along which it passes through that cube: the trailing ones of a number."""
+    """The axis along which the curve passes through the cube of this number: it depends on the
+    number's trailing ones.
+    """
     number = max(0, number - 1 if number % 2 == 0 else number)
     return ((~number & number + 1).bit_length() - 1) % size

@@ -44,7 +44,7 @@ class Operation:
     metrics: Mapping[str, str] | None = None
 
     def with_metrics_of(self, num_removed_files: int, num_removed_bytes: int) -> Operation:
-        """Add the metrics of removed files, known only when committing; MERGE tells them itself."""
+        """Add the metrics of removed files, known only when committing; MERGE has its own."""
         if self.metrics is None or self.is_blind_append or self.name == "MERGE":
             return self
         removed = {"numRemovedFiles": num_removed_files, "numRemovedBytes": num_removed_bytes}

@@ -42,7 +42,7 @@ def partition_directory(names: Sequence[str], values: Sequence[str | None]) -> s
 
 
 def check_manifest_properties(protocol: Protocol, configuration: Mapping[str, str]) -> None:
-    """Raise if a table has both manifests and deletion vectors, of which manifests do not tell.
+    """Raise if a table has both manifests and deletion vectors, which manifests cannot represent.
 
     Raises
     ------

@@ -22,7 +22,7 @@ LAST_VACUUM_INFO = "_last_vacuum_info"
 HOUR_MS = 3_600_000
 
 KNOWN_HIDDEN = ("_delta_index", "_change_data")
-"""Names that begin with these are of the table, in spite of the underscore."""
+"""Prefixes of the names that belong to the table in spite of the underscore."""
 
 UNFINISHED = "_temporary"
 """The directories in which Spark keeps new files until a write is complete."""

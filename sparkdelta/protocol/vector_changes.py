@@ -85,7 +85,7 @@ def has_rows_left(mine: VectorChange, united: Chunks) -> bool:
 def following(
     mine: VectorChange, winners: VectorChange, vector: DeletionVectorDescriptor | None
 ) -> tuple[RemoveFile, AddFile | None]:
-    """Return my actions for a file as they follow a winning commit.
+    """Return the transaction's actions for a file, adapted to follow a winning commit.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ JsonText: TypeAlias = str
 
 
 class _Number(str):
-    """The text of a number, which is kept as it is: a float may have fewer digits."""
+    """The text of a number in JSON, kept because a float may hold fewer digits."""
 
     __slots__ = ()
 

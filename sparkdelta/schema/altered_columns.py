@@ -184,8 +184,8 @@ def with_wider_type(
 def _widened(
     before: DataType, path: ColumnPath, after: DataType, trail: ColumnPath | None
 ) -> tuple[DataType, dict[str, object] | None]:
-    """The type with another one at a path, and the change that its field has to record; none
-    without a trail.
+    """Return a type with the type at a path replaced, and the type change that its field must
+    record; None without a trail.
     """
     if not path:
         if trail is None:
@@ -220,7 +220,7 @@ def _members(data_type: DataType) -> list[tuple[str, DataType]]:
 def _with_struct(
     schema: StructType, path: ColumnPath, change: Callable[[StructType], StructType]
 ) -> StructType:
-    """The schema with a change of the struct at a path."""
+    """The schema with the struct at a path replaced by the result of a function."""
 
     def changed(data_type: DataType, rest: ColumnPath) -> DataType:
         if not rest:

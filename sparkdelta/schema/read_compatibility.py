@@ -15,8 +15,8 @@ def is_read_compatible(
     written_mode: ColumnMappingMode = ColumnMappingMode.NONE,
     read_mode: ColumnMappingMode = ColumnMappingMode.NONE,
 ) -> bool:
-    """True if all that was written with one schema has its place in another: columns may only be
-    added, types widened, and `NOT NULL` dropped.
+    """True if all rows written with one schema can be read with another: columns may only be added,
+    types widened, and `NOT NULL` dropped.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _BOUNDED = re.compile(r"(?:var)?char\((?P<length>\d+)\)", re.IGNORECASE)
 
 
 def is_longer_text(before: str | None, after: str | None) -> bool:
-    """True if each text of one declared type is one of another; None is STRING.
+    """True if every text of one declared type is a value of another; None is STRING.
 
     Examples
     --------

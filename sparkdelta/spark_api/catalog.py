@@ -62,7 +62,7 @@ def create_table(
     description: str | None = None,
     **options: str,
 ) -> DataFrame:
-    """``Catalog.createTable``; without a schema, of a table that is there."""
+    """``Catalog.createTable``; without a schema, it registers an existing table."""
     spark: SparkSession = catalog._sparkSession
     if not is_enabled(spark) or not is_delta(source):
         rows: DataFrame = original(catalog, tableName, path, source, schema, description, **options)

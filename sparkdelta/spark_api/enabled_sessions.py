@@ -1,4 +1,4 @@
-"""The sessions in which PySpark's own methods know Delta tables, and the methods that do.
+"""Enabled sessions, in which PySpark's own methods support Delta tables, and the replaced methods.
 
 A method is replaced in its class once the first session asks for it, and put back after the last
 one. It leaves everything to PySpark's method unless its session asked, and the call is about a
@@ -28,7 +28,7 @@ _lock = threading.Lock()
 
 
 def is_enabled(spark: SparkSession) -> bool:
-    """True if a session asked for it, or was cloned from one that did."""
+    """True if a session is enabled, or was cloned from an enabled one."""
     if spark in _sessions:
         return True
     builders = builders_of(spark)

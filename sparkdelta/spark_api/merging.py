@@ -41,7 +41,7 @@ class MergeWriter:
         return self
 
     def merge(self) -> None:
-        """Execute it.
+        """Execute the merge.
 
         Raises
         ------
@@ -72,7 +72,7 @@ class WhenMatched(_Clause):
         return self._with(self._writer.builder.whenMatchedUpdate(self._condition, assignments))
 
     def delete(self) -> MergeWriter:
-        """Delete them."""
+        """Delete these rows."""
         return self._with(self._writer.builder.whenMatchedDelete(self._condition))
 
 
@@ -107,5 +107,5 @@ class WhenNotMatchedBySource(_Clause):
         return self._with(builder.whenNotMatchedBySourceUpdate(self._condition, assignments))
 
     def delete(self) -> MergeWriter:
-        """Delete them."""
+        """Delete these rows."""
         return self._with(self._writer.builder.whenNotMatchedBySourceDelete(self._condition))

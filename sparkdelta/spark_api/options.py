@@ -54,7 +54,7 @@ CHANGES: Mapping[str, tuple[str, _Value]] = {
     "startingTimestamp": ("start_timestamp", _text),
     "endingTimestamp": ("end_timestamp", _text),
 }
-"""The same of `sparkdelta.read_changes`."""
+"""Argument of `sparkdelta.read_changes` and kind of value, by the option's name."""
 
 READS_CHANGES = ("readChangeFeed", "readChangeData")
 """The options that ask for changes."""
@@ -72,7 +72,7 @@ WRITE: Mapping[str, tuple[str, _Value]] = {
     "compression": ("compression", _text),
     "optimizeWrite": ("target_file_size", _file_size),
 }
-"""The same of `sparkdelta.write_delta`."""
+"""Argument of `sparkdelta.write_delta` and kind of value, by the option's name."""
 
 READ_STREAM: Mapping[str, tuple[str, _Value]] = {
     "startingVersion": ("starting_version", _version),
@@ -87,7 +87,7 @@ READ_STREAM: Mapping[str, tuple[str, _Value]] = {
     "readChangeData": ("read_change_feed", _truth),
     "failOnDataLoss": ("fail_on_data_loss", _truth),
 }
-"""The same of `sparkdelta.read_stream`."""
+"""Argument of `sparkdelta.read_stream` and kind of value, by the option's name."""
 
 WRITE_STREAM: Mapping[str, tuple[str, _Value]] = {
     "checkpointLocation": ("checkpoint_location", _text),
@@ -99,7 +99,7 @@ WRITE_STREAM: Mapping[str, tuple[str, _Value]] = {
     "optimizeWrite": ("target_file_size", _file_size),
     "compression": ("compression", _text),
 }
-"""The same of `sparkdelta.write_stream`."""
+"""Argument of `sparkdelta.write_stream` and kind of value, by the option's name."""
 
 
 def is_delta(source: str | None) -> bool:
@@ -108,7 +108,7 @@ def is_delta(source: str | None) -> bool:
 
 
 def table_properties(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the options that are none, and the table properties among them."""
+    """Split options into options of the call and table properties (``delta.*``)."""
     properties = {name: text for name, text in options.items() if name.startswith("delta.")}
     return {n: text for n, text in options.items() if n not in properties}, properties
 

@@ -22,12 +22,12 @@ _NAMES = {name.lower(): name for name in (_USING, _ON, _ALIAS)}
 
 
 def replaces_rows(options: Mapping[str, str]) -> bool:
-    """True if options of a write ask for it."""
+    """True if the options include ``replaceUsing`` or ``replaceOn``."""
     return not {_USING.lower(), _ON.lower()}.isdisjoint(map(str.lower, options))
 
 
 def without_replacing(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the other options."""
+    """Return the options without ``replaceUsing``, ``replaceOn`` and ``targetAlias``."""
     return {name: text for name, text in options.items() if name.lower() not in _NAMES}
 
 

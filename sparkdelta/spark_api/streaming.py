@@ -120,7 +120,7 @@ def to_table(
 def _told(
     writer: Builder, output_mode: Any, partition_by: Any, query_name: Any, options: dict[str, Any]
 ) -> StreamWriterState:
-    """Tell a writer the arguments of its last call, and return its state."""
+    """Apply the arguments of ``start`` or ``toTable`` to a writer, and return its state."""
     writer.options(**options)
     if output_mode is not None:
         writer.outputMode(output_mode)

@@ -41,7 +41,7 @@ def common_queries(cursor: Cursor) -> str:
 
 
 def with_queries(statement: Statement, queries: str) -> Statement:
-    """Return a statement whose query may name others."""
+    """Return a statement with the common queries of WITH, to which its own query may refer."""
     if isinstance(statement, Insert):
         return replace(statement, query=f"{queries} ({statement.query})")
     if isinstance(statement, Merge):
@@ -183,7 +183,7 @@ _QUERY_IN_PARENTHESES = tuple(f"( {word}" for word in _QUERY if word != "FROM") 
 
 
 def _replacing(parser: Parser, insert: Insert) -> Insert:
-    """Go past what follows REPLACE."""
+    """Return an INSERT with the clause after REPLACE (ON, USING or WHERE), and go past it."""
     cursor = parser.cursor
     is_plain = insert.columns is None and not insert.partition and not insert.overwrites
     if cursor.takes("ON") and is_plain:
@@ -197,7 +197,7 @@ def _replacing(parser: Parser, insert: Insert) -> Insert:
 
 
 def _replaced(cursor: Cursor) -> str:
-    """Go past a condition, which ends where a query begins."""
+    """Return a condition as text, and go past it; it ends where a query begins."""
     return cursor.expression(*_QUERY, *_QUERY_IN_PARENTHESES)
 
 

@@ -1,4 +1,4 @@
-"""A cursor over the tokens of a statement: the smallest rules of its grammar."""
+"""A cursor over the tokens of a statement, with the basic parsing steps."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.sql.tokens import Kind, Token
 
 _BITS = re.compile(r"CAST\(X'((?:[0-9a-f]{2})*)' AS string\)")
-"""A parameter that is no plain text."""
+"""Regular expression of the literal of a string parameter that is not plain text."""
 _LITERAL = (
     "NULL", "TRUE", "FALSE", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "INTERVAL", "X",
     "CAST", "AS", "STRING", "DOUBLE",
 )  # fmt: skip
-"""Words in literals, and in those that stand for parameters."""
+"""Words that occur in literals, including the literals of parameters."""
 
 
 class Cursor:
-    """A place among the tokens of a statement, and the rules of its grammar that are the smallest.
+    """A position among a statement's tokens, with the basic parsing steps.
 
     Attributes
     ----------

@@ -201,7 +201,7 @@ def _vacuum(parser: Parser) -> Vacuum:
 
 
 def _comment(parser: Parser) -> Alter:
-    """Return ``COMMENT ON TABLE t IS 'x'``, which no other word takes away."""
+    """Return ``COMMENT ON TABLE t IS 'x'``; NULL is an empty comment."""
     cursor, target = parser.cursor, parser.table()
     cursor.expect("IS")
     text = "" if cursor.takes("NULL") else cursor.string()

@@ -191,8 +191,8 @@ def _all_names(
 def inserted_columns(
     rows: DataFrame, path: str, statement: Insert, alias: str
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the names of the columns of a query by those of the table's columns, and the values
-    for these, in backticks, as SQL text over the query's alias.
+    """Return the query's column for each column of the table, by name in lower case, and the
+    columns' values as SQL text over the query's alias, by name in backticks.
 
     Raises
     ------
@@ -235,7 +235,9 @@ def _value(name: str, given: DataType, column: StructField, *, by_name: bool = F
 
 
 def _renamed(given: DataType, wanted: DataType) -> DataType:
-    """Return a type with the names of another one's fields, where both have as many."""
+    """Return a type with the field names of another type, where both have the same number of
+    fields.
+    """
     if isinstance(given, StructType) and isinstance(wanted, StructType):
         if len(given) != len(wanted):
             return given

@@ -11,7 +11,7 @@ from sparkdelta.sql.tokens import Kind, Token
 
 
 class Parser:
-    """A statement while it is parsed.
+    """The state of parsing one statement, and the rules that statements have in common.
 
     Attributes
     ----------
@@ -31,7 +31,9 @@ class Parser:
         return self.target
 
     def alias(self, *ends: str) -> str | None:
-        """Go past an alias, which is none of the keywords that may follow."""
+        """Return an alias and go past it; None if there is none. The keywords `ends` are no
+        aliases.
+        """
         if self.cursor.takes("AS"):
             return self.cursor.word()
         token = self.cursor.token

@@ -90,8 +90,8 @@ def relations(text: str, tokens: Sequence[Token]) -> list[Relation]:
 
 def common_names(tokens: Sequence[Token]) -> dict[str, list[range]]:
     """Return the names in lower case that WITH gives to queries, ``name [(columns)] AS (``, and the
-    places in the text where they are these: up to the end of the query that WITH begins, but not
-    inside of their own, where a name is a table's.
+    ranges of the text where they refer to these queries: up to the end of the query that WITH
+    begins, but not inside their own, where a name is a table's.
     """
     found, opened = dict[str, list[range]](), list[int]()
     is_recursive = any(token.is_word("RECURSIVE") for token in tokens)

@@ -23,8 +23,8 @@ def replace_equal(
     values: Mapping[str, str],
     evolves: bool = False,
 ) -> None:
-    """Do what `replace_matching` does for rows that have the same values in some columns; nulls
-    equal nothing.
+    """Delete the rows of a table that equal some rows in some columns, and insert these, as one
+    version; nulls equal nothing.
 
     Parameters
     ----------

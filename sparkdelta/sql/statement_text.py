@@ -1,4 +1,6 @@
-"""A SQL text from its first keyword on: one of Delta's statements, a query, or Spark's alone."""
+"""Runs SQL text: decides whether it is a Delta statement, a query on Delta tables, or Spark's
+alone.
+"""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def _columns(cursor: Cursor) -> tuple[ColumnText, ...]:
 
 
 def _is_constraint(cursor: Cursor) -> bool:
-    """True at a constraint, and not at a column that has its keyword for a name."""
+    """True at a constraint, but not at a column whose name is such a keyword."""
     if cursor.token.is_word("CONSTRAINT"):
         return cursor.ahead(2).is_word("CHECK", "PRIMARY", "FOREIGN", "UNIQUE")
     return any(map(cursor.looks_at, ("CHECK (", "PRIMARY KEY", "FOREIGN KEY", "UNIQUE (")))

@@ -72,7 +72,7 @@ _LOOK_AHEAD = 4
 
 def tokenize(text: str) -> tuple[Token, ...] | None:
     """Return the tokens of a text and some for its end, so that a few of them can always be looked
-    at; None if it is not SQL, or has comments that are none for Spark.
+    at; None if the text is not SQL, or has comments that Spark does not take for comments.
     """
     found: list[Token] = []
     try:
@@ -115,7 +115,7 @@ def tokenize(text: str) -> tuple[Token, ...] | None:
 
 
 def _is_blank(text: str) -> bool:
-    """True if there is nothing for Spark between two tokens but blanks and comments.
+    """True if the text between two tokens has only blanks and comments for Spark.
 
     For sqlglot ``{# #}`` is a comment, too. For Spark one goes on after a backslash at its end.
     """

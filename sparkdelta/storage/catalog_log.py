@@ -96,7 +96,7 @@ class Catalog(Protocol):
         """
 
     def published(self, table: str, version: Version) -> None:
-        """Learn that all versions up to this one are published, so that their staged commits need
+        """Record that all versions up to this one are published, so that their staged commits need
         not be stored any longer.
         """
 
@@ -243,7 +243,8 @@ class CatalogLogStore:
             self.catalog.published(self.table_root, commit.version)
 
     def _require_published(self, file: LogFile | None) -> None:
-        """Publish the version of a checkpoint or a log compaction, which must not come before.
+        """Publish the commits up to the version of a checkpoint or log compaction, which must not
+        precede them.
 
         Raises
         ------

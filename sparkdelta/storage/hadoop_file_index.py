@@ -131,7 +131,7 @@ def _relation(spark: SparkSession, listing: SparkSession, wanted: LateRelation) 
 
 
 class _CallbackError(Py4JJavaError):  # type: ignore[misc]  # py4j has no types
-    """An exception of the JVM that a callback ends with."""
+    """The error with which a callback raises an exception in the JVM."""
 
 
 class _ErrorsOfListings:
@@ -157,8 +157,8 @@ _last = threading.local()
 
 
 def _answer(method: _Method) -> _Method:
-    """A callback that always answers: the JVM would wait for ever for the answer of one that ends
-    with a KeyboardInterrupt.
+    """Decorate a callback so that it always answers: if it ended with a KeyboardInterrupt, the JVM
+    would wait for ever.
     """
 
     @wraps(method)
@@ -209,7 +209,9 @@ def _java_exception(error: BaseException) -> Any:
 
 
 def _text(exception: Any) -> str:
-    """Return the message of the first of an exception and its causes that is one of Spark's."""
+    """Return the message of the first Spark error among an exception and its causes; without one,
+    the text of the exception.
+    """
     cause = exception
     while cause is not None:
         if str(cause.getMessage()).startswith("["):
@@ -242,7 +244,7 @@ class _FileIndex:
 
     @_answer
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802
-        """The files for filters, of which Spark does not evaluate those on partitions again."""
+        """The files that may match filters; Spark does not evaluate the partition filters again."""
         with self._in_listing_session() as user:  # it formats timestamps of texts in UTC
             of_partitions = _items(partition_filters)
             filters = [*of_partitions, *_items(data_filters)]
@@ -296,7 +298,7 @@ class _FileIndex:
 
     @_answer
     def equals(self, other: Any) -> bool:
-        """True of an index of the same files, which the JVM knows as a proxy."""
+        """True if the other object is the JVM's proxy of an index of the same files."""
         is_proxy = isinstance(other, JavaObject)
         return is_proxy and str(other.toString()) == self._lister.identity
 
@@ -365,7 +367,7 @@ class _FileIndex:
         return found, uris
 
     def _hidden_status(self, file: str) -> Any:
-        """Return the same of a file whose name Spark's own index ignores."""
+        """Return a Scala sequence with the status of a file whose name Spark's index ignores."""
         path = hadoop_path(self.listing, file)
         configuration = self.sibling.sessionState().newHadoopConfWithOptions(self.options)
         try:
@@ -392,7 +394,7 @@ class _NothingListed:
         return ListedFiles([], [], None)
 
     def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
-        """There are none."""
+        """Do nothing: there are no files to check."""
 
 
 def _items(sequence: Any) -> list[Any]:

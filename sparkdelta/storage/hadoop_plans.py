@@ -99,13 +99,15 @@ def with_columns_of(rows: DataFrame, like: DataFrame) -> DataFrame:
 def rows_matching(
     rows: DataFrame, filters: Sequence[Any], session: Any
 ) -> tuple[list[Any], list[int]]:
-    """Return the internal rows of local data that Catalyst expressions are true of, and the numbers
-    in the last column, which these rows are without.
+    """Return the rows of local data for which all filters are true, without their last column, and
+    the numbers in that column.
+
+    The rows are Spark's internal rows.
 
     Parameters
     ----------
     filters
-        Over attributes that are named as columns of `rows`.
+        Catalyst expressions over attributes that are named as columns of `rows`.
     session
         The JVM session that evaluates them.
     """

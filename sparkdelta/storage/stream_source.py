@@ -52,4 +52,4 @@ class StreamSource(Protocol):
         """
 
     def stop(self, query: str) -> None:
-        """Let go of what is kept for a query."""
+        """Release what is kept for a query."""

@@ -55,7 +55,8 @@ class TableConfiguration:
     def validate(
         cls, protocol: Protocol, metadata: Metadata, *, path: str, has_catalog: bool = False
     ) -> TableConfiguration:
-        """Refuse what this engine cannot read before anything else is read.
+        """Return the configuration of a table; raise if this engine cannot read it, before anything
+        else is read.
 
         Parameters
         ----------
@@ -110,11 +111,11 @@ class TableConfiguration:
 
     @property
     def is_mapped(self) -> bool:
-        """True if the columns of data files have names of their own."""
+        """True if column mapping is active: columns have physical names in data files."""
         return self.column_mapping is not ColumnMappingMode.NONE
 
     def reads_rows_of(self, written: Metadata, *, path: str) -> bool:
-        """True if rows that were written with other metadata have their place in this schema."""
+        """True if rows that were written with other metadata can be read with this schema."""
         if tuple(written.partition_columns) != tuple(self.metadata.partition_columns):
             return False
         schema = parse_table_schema(written.schema_string, path=path)

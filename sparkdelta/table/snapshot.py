@@ -320,7 +320,7 @@ class Snapshot:
         return Snapshot(self._loaded, replace(self._state, cached=CachedAdds(self.version, adds)))
 
     def uncache(self) -> Snapshot:
-        """This snapshot without what `cache` kept, which is given back to Spark."""
+        """This snapshot without the files that `cache` kept, which Spark releases."""
         if self._state.cached is None:
             return self
         self._state.cached.adds.unpersist()
@@ -390,14 +390,14 @@ def find_snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
 
 
 def _marked(loaded: LoadedLog) -> LoadedLog:
-    """With reads that say that they are of the latest version."""
+    """The log with a mark in its read options that names the table and version."""
     log = loaded.log
     mark = read_mark(log.store.table_root, log.segment.version)
     return replace(loaded, log=log.with_options({**log.options, **mark}))
 
 
 def check_time_zone(spark: SparkSession, zone: str) -> None:
-    """Refuse a zone that would make every timestamp look like a faulty writer's.
+    """Refuse a text that is no time zone: with it, every timestamp would seem to be invalid.
 
     Raises
     ------

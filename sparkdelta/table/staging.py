@@ -97,7 +97,7 @@ class Staging:
         return self._files(part, ".txt")
 
     def read_parquet(self, part: str, schema: StructType) -> tuple[DataFrame, Column]:
-        """The rows of what was written, and the name of the file of each."""
+        """The rows of a part, and a column with the name of the file of each."""
         path = log_path(self.store.table_root, f"{self.name}/{part}")
         options = {**read_options(self.store, {}), **PARQUET_OPTIONS}
         with delta_errors(None):
@@ -105,7 +105,7 @@ class Staging:
         return rows, rows.metadataColumn("_metadata")["file_name"]
 
     def read(self, part: str, file: str) -> bytes:
-        """All of a file."""
+        """The contents of a file."""
         return self.store.read([f"{self.name}/{part}/{file}"])[0]
 
     def publish(self, part: str, file: str, name: str, *, is_new_name: bool) -> None:

@@ -78,7 +78,7 @@ class CloneWriter:
             yield pa.RecordBatch.from_pylist(texts, schema=_CLONED_ARROW)
 
     def _with_file(self, add: Action, copy: str | None) -> Action:
-        """The action with the path of the copy, which is made unless there is one."""
+        """The action with the path of the file's copy, which is made unless it exists."""
         source = plain_path(resolve(self.source_root, add["path"]))
         if copy is None:
             directories = [name for name in source.split("/")[:-1] if "=" in name]

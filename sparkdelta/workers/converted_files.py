@@ -127,8 +127,8 @@ class ConvertedFileReader:
         }
 
     def _partition(self, path: str, relative: str) -> list[tuple[str, str | None]]:
-        """The columns and values of the directories that hold a file: those without ``=`` directly
-        above it are passed over, and none above such a one counts.
+        """The partition columns and values of a file from its directories: those without ``=``
+        directly above it are skipped, and none above a further one without ``=`` counts.
         """
         directories = relative.split("/")[:-1]
         while directories and "=" not in directories[-1]:

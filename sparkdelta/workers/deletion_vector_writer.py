@@ -296,7 +296,9 @@ def write_vector_file(
 
 
 def _by_key(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Yield the rows of each file, of which batches may hold several or a part."""
+    """Yield the rows of each file as slices of batches, which may hold several files or a part of
+    one.
+    """
     pieces: list[pa.RecordBatch] = []
     for batch in batches:
         keys = batch.column(FILE_KEY).to_numpy()

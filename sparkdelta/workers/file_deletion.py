@@ -95,7 +95,7 @@ class FileDeleter:
         problems: list[str] = []
 
         def attempt(row: _Row) -> bool:
-            """Return True if it was deleted."""
+            """Delete a file or directory; return True if it was deleted."""
             path, is_directory, _ = row
             try:
                 return is_inside(path.rpartition("/")[0]) and self.files.delete(

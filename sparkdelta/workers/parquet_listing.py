@@ -13,10 +13,10 @@ from sparkdelta.exceptions import ConvertNonParquetError
 from sparkdelta.workers.file_listing import FileLister
 
 IS_HIDDEN = "[_.][^=]*"
-"""Regular expression of the names that are left out; that of a partition column may begin so."""
+"""Regular expression of hidden names, which are left out; names with ``=`` are of partitions."""
 
 _OF_OTHERS = {"_spark_metadata": "Spark's file stream sink", ".hoodie": "Hudi"}
-"""Hidden directories whose owners know which of the files are to be read."""
+"""Hidden directories of other systems, which determine the files to be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

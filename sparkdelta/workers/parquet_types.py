@@ -118,7 +118,9 @@ def _leaf_type(name: str, leaf: Leaf) -> DataType:
 
 
 def _with_ids(data_type: DataType, node: Node | None) -> DataType:
-    """A type as Spark has stored it, with nothing of the metadata but comments."""
+    """A type that Spark has stored, with the field ids of the file and, of the stored metadata,
+    only comments.
+    """
     children = () if node is None or node.kind == LEAF else node.children
     if isinstance(data_type, StructType):
         by_name = {child.name: child for child in children}

@@ -42,7 +42,7 @@ BATCH_BYTES = 16 * 1024 * 1024
 
 FILE, VECTOR = "file", "deletionVector"
 ONLY = "sparkdelta:only"
-"""The column of the splits with a vector of the only rows to read, where it is not null."""
+"""The column of the splits with the vector of the only rows to read; null for all rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class SplitReader:
 def _joined(
     batches: Iterator[pa.RecordBatch], enough_rows: int, enough_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    """The same rows in fewer batches: each costs Spark some time."""
+    """Yield the same rows in fewer batches, as each batch costs Spark some time."""
     small: list[pa.RecordBatch] = []
     num_rows = num_bytes = 0
     for batch in batches:

@@ -42,7 +42,7 @@ class StoredColumn:
 
 @dataclass(frozen=True, slots=True)
 class TypeChecker:
-    """Looks for files that store columns as other types.
+    """Finds files that store columns as other types than expected.
 
     Attributes
     ----------

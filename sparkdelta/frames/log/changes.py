@@ -58,7 +58,8 @@ def derived_changes(actions: DataFrame, *, table_root: str, is_partitioned: bool
 
 
 def changes_of_pairs(files: DataFrame, *, is_partitioned: bool) -> DataFrame:
-    """The same of the add and the remove of each file.
+    """The changes of files, in the columns of `derived_changes`, given the add and the remove of
+    each file as a pair.
 
     Parameters
     ----------

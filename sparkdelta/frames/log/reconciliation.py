@@ -90,7 +90,8 @@ def superseding_keys(keyed: DataFrame) -> DataFrame:
 
 
 def superseding_files(files: DataFrame) -> DataFrame:
-    """As `superseding_keys`, of file actions without deletion vectors.
+    """Return the keys of file actions without deletion vectors, in the columns of
+    `superseding_keys`.
 
     Parameters
     ----------

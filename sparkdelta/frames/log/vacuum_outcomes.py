@@ -26,9 +26,8 @@ from sparkdelta.protocol.vacuum_rules import KNOWN_HIDDEN, UNFINISHED, UNIFORM_M
 from sparkdelta.schema.sql_text import text_literal
 
 UNNEEDED, YOUNG, DIRECTORY = "unneeded", "young", "directory"
-"""Besides the reasons of `file_references`: to be deleted; younger than the retention period; a
-directory with something in it, or a young one.
-"""
+"""Outcomes besides the reasons of `file_references`: to be deleted; younger than the retention
+period; a directory that has contents or is young."""
 TO_RESOLVE = "to resolve"
 """Not an outcome: the row is the local path of a needed file, which may lead through symbolic links
 to a file below the root."""
@@ -37,7 +36,7 @@ MAX_OUTCOMES = 20
 """An upper bound of the outcomes of files and those of directories together."""
 
 _REASONS = (VECTOR, LIVE, REMOVED)
-"""The first counts for a file that is needed several times."""
+"""The reasons in order of precedence, for a file that is needed several times."""
 
 _REASON_NAMES = f"array({', '.join(map(text_literal, _REASONS))})"
 
@@ -45,7 +44,7 @@ _REASON_NAMES = f"array({', '.join(map(text_literal, _REASONS))})"
 def outcomes(
     entries: DataFrame, needed: DataFrame, *, before_ms: int, root: str | None = None
 ) -> DataFrame:
-    """Return for each file and directory that it is not needed, or why it is kept.
+    """Return the outcome of each file and directory: that it is not needed, or why it is kept.
 
     Parameters
     ----------

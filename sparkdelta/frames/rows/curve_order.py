@@ -29,7 +29,7 @@ PLACE = "__sparkdelta_place"
 
 _COORDINATE, _STEP, _FILE = "__sparkdelta_x", "__sparkdelta_step", "__sparkdelta_file"
 _LONGEST_KEY = 128
-"""The characters of a text that order it."""
+"""The number of leading characters of a text that determine its order."""
 
 
 def curve_key(value: str, data_type: DataType) -> str:

@@ -1,4 +1,4 @@
-"""The rows that two versions of a table differ in, of those that their files differ in."""
+"""Net changes: the rows in which two versions differ, computed from rows of files that differ."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ KIND = "sparkdelta:kind"
 
 ROW_ID = "sparkdelta:row_id"
 COMPARED_BY = "sparkdelta.comparedBy"
-"""In the metadata of CHANGE_TYPE: `row_id`, or `values` of whole rows."""
+"""The key in the metadata of CHANGE_TYPE that tells how rows were compared: `row_id`, or `values`
+of whole rows."""
 
 _BEFORE, _AFTER, _COUNT = "sparkdelta:before", "sparkdelta:after", "sparkdelta:count"
 
@@ -73,7 +74,7 @@ def changed_by_row_id(rows: DataFrame, fields: Iterable[StructField]) -> DataFra
 
 
 def changed_by_values(rows: DataFrame, fields: Iterable[StructField]) -> DataFrame:
-    """The rows that one version has more often than the other, as often as that.
+    """The rows that occur more often in one version than in the other, repeated by the difference.
 
     Parameters
     ----------

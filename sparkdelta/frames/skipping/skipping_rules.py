@@ -65,7 +65,8 @@ _MAX_ALTERNATIVES = 8
 """The maximum number of IN values that are compared one by one, which can be pushed down. Longer
 lists are compared by ranges, then as arrays."""
 _RUNS, _PUSHED_RUNS = 16, 4
-"""About half as many ranges at most as the values of a list are cut into."""
+"""About half of the maximum number of ranges into which the values of a list are divided, in
+general and for conditions that are pushed down."""
 
 
 @dataclass(frozen=True, slots=True)

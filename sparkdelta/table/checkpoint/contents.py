@@ -37,10 +37,11 @@ from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.clustering import clustering_columns
 
 REMOVES_PER_SIDECAR = 250_000
-"""About so many tombstones are in a sidecar of their own."""
+"""The approximate number of tombstones in a sidecar; they have sidecars of their own."""
 
 ROW_GROUP_BYTES = 4 * 1024 * 1024
-"""Of clustered files, in memory: some 25,000 files each, which a pushed predicate skips."""
+"""The size in memory of the row groups of clustered checkpoint files: some 25,000 files each, which
+a pushed predicate skips."""
 
 _TIGHT_BOUNDS = "tightBounds"
 
@@ -70,7 +71,7 @@ class CheckpointContents:
     def of(
         cls, snapshot: Snapshot, options: CheckpointOptions, *, now_ms: int
     ) -> CheckpointContents:
-        """The contents as the table's properties want them."""
+        """The contents of a snapshot's checkpoint, by the table's properties and the options."""
         schema = checkpoint_schema(snapshot.configuration)
         leading = leading_paths(schema.statistics, clustering_columns(snapshot) or ())
         order = FileOrder(schema, leading, snapshot.state.partition_time_zone)
@@ -84,13 +85,15 @@ class CheckpointContents:
 
     @property
     def known_num_adds(self) -> int | None:
-        """The number of live files, where the version checksum tells."""
+        """The number of live files in the version checksum; None if it is not known."""
         checksum = self.snapshot.version_checksum
         return None if checksum is None else checksum.num_files
 
     @property
     def expired_at_ms(self) -> int:
-        """Tombstones of that time or before are dropped."""
+        """The latest deletion time, in milliseconds since the epoch, of tombstones that are
+        dropped.
+        """
         return self.now_ms - deleted_file_retention_ms(self.snapshot.properties)
 
     def parquet_options(self, compression: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The own file of a checkpoint, made in a staging directory.
+"""The top-level file of a checkpoint, written to a staging directory.
 
 References
 ----------
@@ -65,7 +65,7 @@ class StagedCheckpoint:
 
     @property
     def num_actions(self) -> int:
-        """The rows of its own file and of all sidecars."""
+        """The number of rows in the top-level file and all sidecars."""
         return self.num_rows + sum(self.sidecars.totals)
 
     @property
@@ -77,12 +77,12 @@ class StagedCheckpoint:
         return self.size_in_bytes - sum(one.size_in_bytes for one in self.sidecars.reused)
 
     def publish(self, stage: Staging) -> None:
-        """Give it its name."""
+        """Give the top-level file its name in the log."""
         is_new_name = not self.kind.has_classic_name
         stage.publish(_PART, self.file.name, self.name, is_new_name=is_new_name)
 
     def hint(self, version: Version) -> dict[str, object]:
-        """The contents of `_last_checkpoint` for it.
+        """The contents of `_last_checkpoint` for this checkpoint.
 
         References
         ----------
@@ -186,7 +186,7 @@ def stage_top_level(
 def _repeated(
     stage: Staging, contents: CheckpointContents, file: FileEntry, num_rows: int, *, is_json: bool
 ) -> dict[str, object]:
-    """The actions of a V2 checkpoint's own file that `_last_checkpoint` repeats."""
+    """The actions of a V2 checkpoint's top-level file that `_last_checkpoint` repeats."""
     if num_rows > 2 * MAX_EMBEDDED or file.size_bytes > MAX_EMBEDDED_BYTES:
         return {}
     if is_json:
@@ -204,13 +204,13 @@ def _repeated(
 
 
 def _as_text(columns: StructType) -> Column:
-    """`value`: an action that is about no file, as JSON."""
+    """The column `value`: the action of a row, other than a file action, as JSON."""
     names = [name for name in columns.names if name not in ("add", "remove")]
     return F.to_json(F.struct(*names), {"ignoreNullFields": "true"}).alias("value")
 
 
 def _schema(columns: StructType) -> dict[str, object]:
-    """The hint's `checkpointSchema`, if it is no longer than a hint should be."""
+    """The field `checkpointSchema` of `_last_checkpoint`; nothing if the schema is too long."""
     text = columns.json()
     return {"checkpointSchema": json.loads(text)} if len(text) <= MAX_SCHEMA_CHARACTERS else {}
 

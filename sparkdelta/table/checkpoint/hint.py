@@ -1,4 +1,4 @@
-"""Brings `_last_checkpoint` up to date, never back.
+"""Updates `_last_checkpoint`, but never to an older checkpoint.
 
 References
 ----------
@@ -17,19 +17,20 @@ from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.log.listing import list_log_files, read_hint
 
 MAX_EMBEDDED = 30
-"""A V2 checkpoint with no more sidecars and no more other actions is repeated in the hint."""
+"""The hint repeats the actions of a V2 checkpoint that has at most so many sidecars, and at most so
+many other actions."""
 
 MAX_EMBEDDED_BYTES = 64 * 1024
-"""Nor is one whose own file is larger."""
+"""The hint repeats no actions of a checkpoint whose top-level file has more than so many bytes."""
 
 MAX_SCHEMA_CHARACTERS = 20_000
-"""A longer schema is left out of the hint."""
+"""The hint leaves out a schema with more than so many characters."""
 
 _OPTIONAL = ("v2Checkpoint", "checkpointSchema")
 
 
 def update_hint(store: LogStore, document: Mapping[str, object]) -> None:
-    """Point to a checkpoint, unless a newer one is pointed to that is there.
+    """Point `_last_checkpoint` to a checkpoint, unless it points to a newer one that exists.
 
     Two writers that do this at once may leave the older of their hints: readers then list more.
     """
@@ -48,7 +49,7 @@ def _is_there(store: LogStore, version: Version) -> bool:
 
 
 def embedded(lines: Sequence[str]) -> dict[str, object]:
-    """The actions of a V2 checkpoint's own file as the hint repeats them; nothing if they are
+    """The actions of a V2 checkpoint's top-level file as the hint repeats them; nothing if they are
     many.
     """
     actions = [json.loads(line) for line in lines]

@@ -16,8 +16,9 @@ from sparkdelta.table.write.options import COMPRESSIONS
 Layout: TypeAlias = Literal["clustered", "hash"]
 
 ADDS_PER_SIDECAR = 100_000
-"""About so many live files are described by a sidecar: ten million by a hundred. Few enough for one
-task, and for one that is rewritten to be a small part; enough for their number to be small."""
+"""The approximate number of live files in a sidecar, so that ten million have a hundred sidecars.
+Few enough for one task, and for a rewritten sidecar to be a small part; enough for the number of
+sidecars to be small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,7 @@ class Sidecars:
 
     @property
     def totals(self) -> tuple[int, int]:
-        """Live files and tombstones."""
+        """The numbers of live files and tombstones."""
         adds, removes = self.reused_totals
         return (
             adds + sum(one.num_adds for one in self.new),
@@ -81,7 +81,7 @@ class Sidecars:
 def stage_sidecars(
     stage: Staging, contents: CheckpointContents, reuse: Reuse | None, compression: str
 ) -> Sidecars:
-    """Write what replay gives, but for sidecars that are taken over, to new ones.
+    """Write the live files and tombstones that no reused sidecar holds to new sidecars.
 
     Raises
     ------

@@ -25,8 +25,8 @@ from sparkdelta.table.checkpoint.contents import REMOVES_PER_SIDECAR, Checkpoint
 from sparkdelta.table.log.listing import list_log_files
 
 _NOT_WORTH_A_LOOK = 2
-"""Of a small checkpoint, one sidecar of adds and one of removes are written again sooner than it is
-found out what has touched them."""
+"""Up to this many sidecars of a small checkpoint (one of adds and one of removes) are rewritten
+without looking up which ones commits have touched: the rewrite takes less time."""
 
 
 def plan_reuse(contents: CheckpointContents) -> Reuse | None:
@@ -56,8 +56,8 @@ def _is_newest(contents: CheckpointContents) -> bool:
 
 
 def _touched(contents: CheckpointContents, known: KnownSidecars) -> tuple[set[str], int]:
-    """The names of the sidecars that hold what a commit since supersedes, and how many more live
-    files there are since.
+    """The names of the sidecars with actions that later commits supersede, and the change in the
+    number of live files since the checkpoint.
     """
     log, checkpoint = contents.snapshot.log, contents.snapshot.log.checkpoint
     assert checkpoint is not None
@@ -83,7 +83,7 @@ def _touched(contents: CheckpointContents, known: KnownSidecars) -> tuple[set[st
 
 
 def _near(contents: CheckpointContents, adds: Sequence[Sidecar], keyed: DataFrame) -> set[str]:
-    """The names of those whose ranges include a file action of the commits."""
+    """The names of the sidecars whose ranges include a file action of the commits."""
     tags = [parse_sidecar_tags(one.tags) for one in adds]
     ranges = [None if one is None else one.partition_values for one in tags]
     table = pa.table(

@@ -86,8 +86,9 @@ class WrittenCheckpoint(Result):
 
     @property
     def is_written(self) -> bool:
-        """True if anything was written: a classic checkpoint that is there is never replaced, and
-        nothing is done where the last checkpoint is of this very version and as good.
+        """True if anything was written: an existing classic checkpoint is never replaced, and
+        nothing is written if the last checkpoint is of this version and a new one would be no
+        better.
         """
         return self.file is not None
 
@@ -122,7 +123,7 @@ class Checkpointer:
     options: CheckpointOptions
 
     def write(self) -> WrittenCheckpoint:
-        """Write it.
+        """Write the checkpoint, unless an equivalent one exists.
 
         Raises
         ------
@@ -217,7 +218,7 @@ class Checkpointer:
             raise
 
     def _require(self, sidecars: Sequence[Sidecar]) -> None:
-        """See that sidecars of the last checkpoint are still there in their full size."""
+        """Raise if sidecars of the last checkpoint are missing or not of their full size."""
         log = self.contents.snapshot.log
         if sidecars and (damage := damaged_sidecars(log.store, sidecars)):
             assert log.segment.checkpoint is not None

@@ -16,7 +16,7 @@ from sparkdelta.table.write.alteration import Alteration
 def commit_alteration(
     snapshot: Snapshot, alteration: Alteration, committer: Committer | None = None
 ) -> CommittedTransaction:
-    """Commit the table as a statement leaves it.
+    """Commit the change that a statement makes to a table.
 
     Parameters
     ----------

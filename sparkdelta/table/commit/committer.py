@@ -346,8 +346,8 @@ def _check(prepared: PreparedCommit, read_state: ReadState, path: str) -> None:
 
 
 def _check_catalog(store: LogStore, protocol: actions.Protocol, metadata: actions.Metadata) -> None:
-    """Raise if the commits of the table are a catalog's, and the store's are not; or if it lacks
-    what such a table must have.
+    """Raise if a catalog manages the table and the store has none, or if the store has one and the
+    table lacks the features of a catalog-managed table.
 
     References
     ----------

@@ -31,7 +31,7 @@ def commit_batch(
     change: TableChange,
     operation: Callable[[NewFiles], Operation],
 ) -> tuple[NewFiles, CommittedTransaction]:
-    """Write the rows of a batch again, and commit that.
+    """Rewrite the files of a batch, and commit the new files.
 
     Rows keep their ids. Other commits conflict only if they changed a file of the batch.
 

@@ -1,4 +1,4 @@
-"""The removal of what a table has of a feature, before the feature is dropped.
+"""Removal of the traces of a table feature, before the feature is dropped.
 
 References
 ----------
@@ -48,7 +48,7 @@ _FILES_PER_TASK = 1_000
 
 
 def remove_traces(snapshot: Snapshot, feature: TableFeature) -> Commits:
-    """Remove what the latest version has of a feature, one commit after the other.
+    """Remove the traces of a feature from the latest version, in one or several commits.
 
     The first keeps writers from using it again. If this stops half-way, the next call goes on.
 
@@ -102,8 +102,8 @@ def _without_vectors(snapshot: Snapshot) -> Commits:
 
 
 def _tombstones(snapshot: Snapshot) -> Commits:
-    """Tombstones for the files of deletion vectors, which writers without the feature would delete
-    while earlier versions that can be restored need them.
+    """Commit tombstones for the files of deletion vectors, which writers without the feature would
+    delete while earlier versions that can be restored need them.
     """
     now = time.time_ns() // 1_000_000
     with engine_of(snapshot.log.spark).log_session() as session:
@@ -180,7 +180,9 @@ def _without_type_changes(snapshot: Snapshot) -> Commits:
 
 
 def _rewritten(snapshot: Snapshot, wanted: Callable[[Snapshot], DataFrame]) -> Commits:
-    """Write files again, as `described_files` gives them, until there are none that are wanted."""
+    """Rewrite the files that `wanted` returns, as `described_files` gives them, until there are
+    none.
+    """
     size = declared_file_size(snapshot.properties) or _FILE_SIZE
     for round_ in range(1, MAX_ROUNDS + 1):
         failure = None

@@ -1,4 +1,4 @@
-"""The commits of files that must come before a statement of `ALTER TABLE`.
+"""Commits of files that must precede a statement of `ALTER TABLE`.
 
 References
 ----------
@@ -25,7 +25,7 @@ from sparkdelta.table.write.table_change import TableChange
 
 
 def prepare(snapshot: Snapshot, preparation: Preparation) -> Iterator[CommittedTransaction]:
-    """Prepare a table for a statement; what another call has done is not done again.
+    """Prepare a table for a statement; steps that another call has done are not repeated.
 
     Yields
     ------
@@ -48,7 +48,7 @@ def prepare(snapshot: Snapshot, preparation: Preparation) -> Iterator[CommittedT
 
 
 def _with_row_ids(snapshot: Snapshot) -> Iterator[CommittedTransaction]:
-    """First all new files get row ids, then those that are there."""
+    """Enable row ids for new files, then assign them to existing files."""
     table = snapshot.configuration
     if not assigns_row_ids(table.protocol, table.properties):
         protocol = upgraded_protocol(table.protocol, (TableFeature.ROW_TRACKING.value,))

@@ -1,4 +1,4 @@
-"""Live files that are committed again with other facts about them, in bounded commits.
+"""Commits that add live files again with other facts about them, a bounded number at a time.
 
 References
 ----------
@@ -36,7 +36,7 @@ def recommit(
     facts: Mapping[str, str],
     operation: str,
 ) -> Iterator[CommittedTransaction]:
-    """Commit files again, until there are none that are wanted.
+    """Commit files again with other facts about them, until `wanted` returns none.
 
     A commit has adds alone, without `dataChange`. It conflicts with no other commit that only adds
     files; where one removed a file, what is left is looked up anew.

@@ -22,12 +22,12 @@ from sparkdelta.protocol.log_files import Version
 from sparkdelta.table.staging import Staging
 
 LINES_PER_FILE = 20_000
-"""The driver holds the lines of one file at a time: some ten MB."""
+"""The number of lines in a file; the driver holds those of one file at a time, some ten MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistinctAdds:
-    """Adds of data, no two of which are of one file."""
+    """The number of adds with `dataChange`, each of another file, and whether any has a vector."""
 
     count: int
     have_vectors: bool
@@ -59,7 +59,7 @@ class StagedLines:
 
     @classmethod
     def of_adds(cls, actions: DataFrame, stage: Staging, adds: DistinctAdds) -> StagedLines:
-        """As `of`, of what is known to be adds alone: the actions are computed once."""
+        """Write the lines of actions that are all adds; the actions are computed once."""
         known = cls(
             adds_data=True,
             removes_data=False,
@@ -74,7 +74,7 @@ class StagedLines:
 
     @classmethod
     def to_number(cls, actions: DataFrame, stage: Staging) -> StagedLines:
-        """As `of`, for actions whose lines `with_row_ids` writes.
+        """Return the lines of actions that need row ids, to be written by `with_row_ids`.
 
         Raises
         ------

@@ -31,8 +31,8 @@ from sparkdelta.workers.deletion_vectors import read_deletion_vector
 from sparkdelta.workers.files import StoredFiles
 
 MAX_REBASED_FILES = 100
-"""Up to this many files, whose vectors are read one after the other. Of more, any change of a file
-that the transaction changes is a conflict."""
+"""The most files whose vectors are united, as they are read one after the other. If there are more,
+any change of a file that the transaction changes is a conflict."""
 
 
 @dataclass(frozen=True, slots=True)

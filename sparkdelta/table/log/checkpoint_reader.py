@@ -30,8 +30,8 @@ from sparkdelta.table.log.line_reader import (
 )
 
 SMALL_CHECKPOINT_BYTES = 1024 * 1024
-"""Up to this many bytes of a checkpoint, some ten thousand files, one task reads it sooner than
-many are started."""
+"""Checkpoints of up to this many bytes, some ten thousand files, are read by one task: it is done
+before several would have started."""
 
 _FEW_LINES = 1_000  # parsed anew by every filter, which is sooner done than a job
 

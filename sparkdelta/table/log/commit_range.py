@@ -37,16 +37,16 @@ _FILE_ACTION = (
     r'^\s*\{\s*"(?P<action>add|remove)"\s*:\s*\{'
     r'\s*"path"\s*:\s*"(?P<path>[^"\\%:/][^"\\%:]*)"'
 )
-"""An action that begins with its path, a relative one that has no other spelling."""
+"""Regular expression of an action that begins with its path: a relative path that has no other
+spelling."""
 
 _NOT_PLAIN = (
     r'"deletionVector"\s*:\s*\{'
     r"|\\u00(?:4[1-9A-Fa-f]|5[0-9Aa]|6[1-9A-Fa-f]|7[0-9Aa])"
     r"|[{,]\s*'"
 )
-"""A deletion vector, or what may be a name that is not spelled as the protocol spells it: with
-escaped letters, or between apostrophes, which Spark reads.
-"""
+"""Regular expression of a deletion vector, or of a possible name that is not spelled as in the
+protocol: with escaped letters, or between apostrophes, which Spark reads."""
 
 DISTINCT_FILES = StructType(
     [StructField("path", StringType()), StructField("is_add", BooleanType())]
@@ -142,8 +142,8 @@ class CommitRange:
     def actions(
         self, *names: str, above: Version | None = None, without_job: bool = False
     ) -> DataFrame:
-        """version LONG and the named actions of the commits above a version; a row per action, the
-        others included where they are read all the same.
+        """version LONG and the named actions of the commits above a version, one row per action;
+        rows of other actions may be among them.
 
         Parameters
         ----------
@@ -154,13 +154,13 @@ class CommitRange:
         return self.parsed(actions(*names), above=above, without_job=without_job)
 
     def changes(self, *names: str) -> DataFrame:
-        """As `actions`, of the named columns of `CHANGES`."""
+        """The named columns of `CHANGES`; otherwise like `actions`."""
         return self.parsed(StructType([CHANGES[name] for name in names]))
 
     def parsed(
         self, schema: StructType, *, above: Version | None = None, without_job: bool = False
     ) -> DataFrame:
-        """As `actions`, with the columns and fields of a schema, which alone are parsed."""
+        """The columns and fields of a schema, which alone are parsed; otherwise like `actions`."""
         names = schema.names
         # Of one kind there are few lines or none, where Spark has nothing to do.
         found = self._lines_with(*names) if len(names) == 1 else None
@@ -215,8 +215,8 @@ class CommitRange:
         return adds, removes
 
     def count_naming(self, field: str) -> int | None:
-        """The number of actions that may have a field, whatever they are; None where executors read
-        the lines.
+        """The number of actions of any kind that may have a field; None where executors read the
+        lines.
         """
         if self.local_lines is None:
             return None
@@ -298,5 +298,5 @@ class CommitRange:
 
 
 def _size_of(lines: pa.Table) -> int:
-    """The bytes of lines, each with its end."""
+    """The size of lines in bytes, including their line breaks."""
     return int(pc.sum(pc.binary_length(lines["line"])).as_py() or 0) + int(lines.num_rows)

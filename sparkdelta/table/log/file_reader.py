@@ -65,7 +65,7 @@ class LogFileReader:
         return local_lines(self.spark, read_lines(self.store, files))
 
     def executor_lines(self, files: Sequence[LogFile], *, with_places: bool = False) -> DataFrame:
-        """As `lines`, read by executors when the query runs.
+        """The rows of `lines`, read by executors when the query runs.
 
         Parameters
         ----------

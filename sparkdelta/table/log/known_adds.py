@@ -42,7 +42,7 @@ class KnownAdds:
 
     @property
     def keyed(self) -> DataFrame:
-        """As `keyed_adds`."""
+        """The actions in the columns of `keyed_adds`."""
         return local_frame(self.spark, self.texts, _TEXTS)
 
     @cached_property
@@ -51,7 +51,7 @@ class KnownAdds:
         return self.keyed.selectExpr(f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}").select(f"{ADD}.*")
 
     def united(self, other: KnownAdds) -> KnownAdds:
-        """These and the others among some more."""
+        """The union of these add actions and others, with each file once."""
         is_here = pc.is_in(other.texts[FILE_KEY], self.texts[FILE_KEY].combine_chunks())
         others = other.texts.filter(pc.invert(is_here))
         return KnownAdds(self.spark, pa.concat_tables([self.texts, others]))

@@ -20,9 +20,9 @@ DRIVER_LOG_BYTES = 4 * 1024 * 1024
 read by the executors."""
 
 DRIVER_SCAN_BYTES = 16 * 1024 * 1024
-"""Up to this many bytes of commits, or of a checkpoint in JSON, are searched by the driver for what
-is not about files, and nothing else of them is kept; it is a matter of milliseconds, and a Spark
-job is not."""
+"""Commits, or a checkpoint in JSON, of up to this many bytes are searched by the driver for actions
+that are not about files, and nothing else of them is kept: this takes milliseconds, a Spark job
+longer."""
 
 _FIRST_LINE_BYTES = 1 << 16
 
@@ -52,7 +52,7 @@ def read_lines(store: LogStore, files: Sequence[LogFile]) -> pa.Table:
 
 
 def read_first_line(store: LogStore, commit: LogFile) -> pa.Table:
-    """As `read_lines`, of the first line alone, see `first_line`."""
+    """The first line of a commit in the columns of `read_lines`, see `first_line`."""
     try:
         return _split(store, commit, first_line(store, commit.name))
     except FileNotFoundError as error:
@@ -80,8 +80,8 @@ def _split(store: LogStore, file: LogFile, data: bytes) -> pa.Table:
 
 
 def first_line(store: LogStore, name: str) -> bytes:
-    """The first line of a commit, which may be larger than the driver's memory: of a writer of
-    in-commit timestamps, its commitInfo.
+    """The first line of a commit, which with in-commit timestamps is its commitInfo; the commit may
+    be larger than the driver's memory.
 
     Raises
     ------
@@ -105,12 +105,14 @@ def local_lines(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def total_size(files: Sequence[LogFile]) -> int:
-    """In bytes."""
+    """The total size of log files in bytes."""
     return sum(file.size_bytes for file in files)
 
 
 def lines_that_name(lines: pa.Table, *actions: str) -> pa.Table:
-    """As `frames.log.log_lines.may_name` says, of lines in the driver's memory."""
+    """The lines in the driver's memory that may contain one of these actions or are truncated, as
+    by `frames.log.log_lines.may_name`.
+    """
     text = lines["line"]
     is_cut = pc.and_(pc.not_equal(text, ""), pc.invert(pc.ends_with(text, "}")))
     # Arrow takes ten times as long to search for each name as a text.

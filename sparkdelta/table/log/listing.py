@@ -45,7 +45,7 @@ def open_log(
 def open_log_for_writing(
     spark: SparkSession, path: str, hadoop_conf: Mapping[str, str] | None = None
 ) -> LogStore:
-    """As `open_log`, with the store's own client where Hadoop cannot commit.
+    """The store of `open_log`, with the store's own client where Hadoop cannot commit.
 
     Raises
     ------

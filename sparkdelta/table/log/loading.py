@@ -58,7 +58,7 @@ _MAX_SIDECARS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class LoadedLog:
-    """A log segment that is loaded: what every use of it needs, and a reader of the rest."""
+    """A loaded log segment: protocol, metadata, checksum, and a reader of its other actions."""
 
     log: LogReader
     protocol: Protocol
@@ -102,7 +102,8 @@ def load_log(
 
 
 class _RecentLogs:
-    """The logs that were loaded last: one whose files are listed as before is not read again.
+    """Cache of the logs that were loaded last: one whose files are listed as before is not read
+    again.
 
     A file that another replaces is seen by its size or its time. Times are coarse, so what was
     written just before it was read is not kept.
@@ -407,7 +408,7 @@ def _sidecar_schema(rows: Sequence[Row]) -> StructType | None:
 def _one(
     rows: list[Row], name: str, from_dict: Callable[[Mapping[str, Any]], Action]
 ) -> Action | None:
-    """The last of the rows' actions of a kind."""
+    """The last action of a kind in some rows; None if there is none."""
     for row in reversed(rows):
         if row[name] is not None:
             return from_dict(row[name].asDict(recursive=True))

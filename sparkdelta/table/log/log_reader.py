@@ -19,7 +19,9 @@ from sparkdelta.table.log.file_reader import LogFileReader
 
 
 class FileLists:
-    """The last short lists of files that were read from a log segment, by what they depend on."""
+    """Cache of the short file lists that were read last from a log segment, by all that they depend
+    on.
+    """
 
     MAX_LISTS = 8
     MAX_FILES = 1_000
@@ -101,7 +103,7 @@ class LogReader:
 
     @property
     def is_small(self) -> bool:
-        """True if one task reads the commits and the checkpoint soonest."""
+        """True if the log is so small that one task reads it faster than several."""
         stored = 0 if self.checkpoint is None else self.checkpoint.size_bytes
         return self.commits.is_local and stored <= SMALL_CHECKPOINT_BYTES
 
@@ -173,8 +175,8 @@ class LogReader:
 
     @property
     def contents(self) -> str:
-        """Identifies what the log contains: its place, its files as listed, and their lines as far
-        as the driver has them.
+        """A text that identifies the contents of the log: its place, its files as listed, and their
+        lines as far as the driver has them.
         """
         checkpoint = () if self.checkpoint is None else self.checkpoint.checkpoint.files
         files = (

@@ -131,20 +131,20 @@ class TableState:
         return self._typed(adds, with_json=with_json)
 
     def with_known(self, adds: KnownAdds) -> TableState:
-        """The state if these were the only live files."""
+        """The state with these files as its only live files."""
         return replace(self, known=adds, num_files=adds.texts.num_rows, cached=None)
 
     def adds_as_stored(self) -> tuple[DataFrame, StoredFacts]:
-        """The live adds as in the log, with the typed columns that the checkpoint has; and which
-        these are.
+        """The live adds as in the log, with the typed columns that the checkpoint has, and a
+        description of these columns.
         """
         return self._live_adds(), self._stored()
 
     def sampled_adds(
         self, fraction: float, columns: Sequence[tuple[str, ...]]
     ) -> tuple[DataFrame, StoredFacts]:
-        """As `adds_as_stored`, but of some adds in the log, live or not, and no more of them than
-        partition values and statistics of some columns: costs no replay.
+        """A sample of the adds in the log, live or not, in the form of `adds_as_stored`, with only
+        the partition values and the statistics of some columns: costs no replay.
         """
         fields = [ADD[name] for name in ("path", "partitionValues", "stats")]
         new = self.log.commits.actions("add").filter("add.path IS NOT NULL")
@@ -242,7 +242,7 @@ class TableState:
     def _live_adds(
         self, skipping: Skipping | None = None, *, without_job: bool = False
     ) -> DataFrame:
-        """As `_all_adds`, but for those that are left out.
+        """The adds of `_all_adds` without the files that data skipping leaves out.
 
         Parameters
         ----------

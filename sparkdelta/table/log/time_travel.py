@@ -168,7 +168,9 @@ def _by_kind_of_time(
 def _last_in_commit(
     spark: SparkSession, store: LogStore, commits: Sequence[LogFile], moment: int
 ) -> Version | None:
-    """Binary search over in-commit timestamps, which grow with the version."""
+    """The last version not newer than a moment, by binary search over in-commit timestamps, which
+    grow with the version.
+    """
     low, high = 0, len(commits)
     while low < high:
         middle = (low + high) // 2

@@ -105,7 +105,7 @@ def _value(key: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """A text as history shows it."""
+    """A text in quotes, as history shows it."""
     return "'{}'".format(text.replace("'", "''"))
 
 

@@ -23,7 +23,7 @@ from sparkdelta.table.log.listing import list_log_files, read_checksum
 _LOGGER = logging.getLogger(__name__)
 
 MAX_COMMITS = 100
-"""So many commits may lie between a checksum and the next that follows from it: writers that commit
+"""The most commits between a checksum and the next one that is derived from it: writers that commit
 at the same time do not wait for each other's checksums."""
 
 
@@ -64,7 +64,7 @@ def add_checksum_of_commit(
 
 
 def _looked_up(store: LogStore, version: Version) -> VersionChecksum | None:
-    """The checksum of the version before, by an older one."""
+    """The checksum of the previous version, derived from an older one; None if it cannot be."""
     first = max(0, version - MAX_COMMITS)
     files = list_log_files(store, listing_prefix(first))
     commits = {f.version: f for f in files if f.kind is LogFileKind.COMMIT}

@@ -30,7 +30,8 @@ from sparkdelta.table.maintenance.symlink_manifests import generate_manifests
 from sparkdelta.table.maintenance.version_checksum import add_version_checksum
 
 MAX_TOUCHED_PARTITIONS = 100
-"""Of a commit that touches more, the manifests of all partitions are written."""
+"""The most partitions of a commit whose manifests are written; if it touches more, the manifests of
+all partitions are."""
 
 _LOGGER = logging.getLogger(__name__)
 

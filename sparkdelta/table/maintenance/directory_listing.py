@@ -1,4 +1,4 @@
-"""Listings of all that is below a directory, by the workers."""
+"""Listing of all files and directories below a directory, by workers or the driver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from sparkdelta.table.staging import Staging
 from sparkdelta.workers.file_listing import ENTRIES, ENTRIES_IN_ARROW, FileLister, listed_files
 
 FIRST_BUDGET, BUDGET = 10_000, 200_000
-"""The entries that one task lists before others take over: of the first job, and of later ones."""
+"""The number of entries that a task lists before it leaves the rest to others: in the first job,
+and in later ones."""
 
 _TASKS_PER_CORE = 4
 _DRIVER_BATCHES = 20  # of a listing by the driver, in one staged file

@@ -116,7 +116,7 @@ def _deleted_batch(
 
 
 def _attempt(path: str, delete: Callable[[Sequence[str]], None]) -> Deleted | None:
-    """Delete one; return the problem if that fails."""
+    """Delete one file or directory; return the problem if that fails."""
     try:
         delete([path])
     except StorageError as error:

@@ -59,7 +59,7 @@ class Problem:
 
 @dataclass(slots=True)
 class LogChecks:
-    """Checks the files that are read instead of commits.
+    """Checks of the checkpoints and log compactions, which are read instead of commits.
 
     Attributes
     ----------
@@ -81,7 +81,8 @@ class LogChecks:
     broken: list[str] = field(default_factory=list)
 
     def state(self, version: Version | None) -> Snapshot:
-        """A version from checked files, or else from what there is.
+        """A version, read without checksums and, if possible, without compactions and damaged
+        checkpoints.
 
         Raises
         ------
@@ -105,7 +106,7 @@ class LogChecks:
         yield from sorted(found, key=lambda checkpoint: checkpoint.version)
 
     def compactions(self) -> list[LogFile]:
-        """Those whose commits are all there."""
+        """The log compactions whose commits are all in the log."""
         commits = {file.version for file in self.files if file.kind is LogFileKind.COMMIT}
         return [
             file
@@ -204,7 +205,7 @@ class LogChecks:
 
 
 def _features(protocol: Protocol) -> tuple[object, ...]:
-    """A protocol without the order of its lists."""
+    """The versions and features of a protocol, independent of the order of its lists."""
     lists = protocol.reader_features, protocol.writer_features
     sets = (None if one is None else frozenset(one) for one in lists)
     return protocol.min_reader_version, protocol.min_writer_version, *sets

@@ -74,7 +74,7 @@ def compact(snapshot: Snapshot, start: Version, end: Version) -> CompactionResul
 
 
 def compacted_commits(commits: CommitRange) -> DataFrame:
-    """line STRING: the lines of the commits that a compaction of them keeps."""
+    """The lines of a compaction of these commits: line STRING."""
     lines = commits.lines.coalesce(1) if commits.is_local else commits.lines
     root = commits.reader.store.table_root
     return compacted_lines(lines, table_root=root, is_local=commits.is_local)

@@ -75,7 +75,7 @@ class CleanupResult(Result):
     files: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
-        """As plain values, for JSON."""
+        """Return the attributes by name, as plain values for JSON."""
         return {**asdict(self), "files": list(self.files)}
 
 
@@ -86,7 +86,8 @@ def clean_metadata(
     now_ms: int | None = None,
     retention_ms: int | None = None,
 ) -> CleanupResult:
-    """Do the five steps for a table whose log is known to be fit, see `sparkdelta.clean_log`.
+    """Carry out the five steps of metadata cleanup on a table whose log may be cleaned up, see
+    `sparkdelta.clean_log`.
 
     Protected checkpoints are only deleted with all of the history that they protect.
 
@@ -139,7 +140,7 @@ def _clean(
     now: int,
     dry_run: bool,
 ) -> list[str]:
-    """Steps 3 to 5, in this order."""
+    """Carry out steps 3 to 5 of metadata cleanup, in this order."""
     store = snapshot.log.store
     expired = [file.name for file in expired_files(files, checkpoint)]
     staged = [entry.name for entry in store.list_directory(STAGED_COMMIT_DIRECTORY)]
@@ -165,7 +166,7 @@ def _clean(
 
 
 def _abandoned(entries: list[FileEntry], is_ours: Callable[[str], bool], now_ms: int) -> list[str]:
-    """Entries of a process that died before it gave its files their names in the log."""
+    """The names of files left by a process that died before it gave them their names in the log."""
     return [
         entry.name
         for entry in entries

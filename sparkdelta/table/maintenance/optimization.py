@@ -112,11 +112,11 @@ class OptimizeResult(Result):
         )
 
     def as_dict(self) -> dict[str, object]:
-        """The attributes by their names, as JSON has them."""
+        """Return the attributes by name, as plain values for JSON."""
         return {name: value for name, value in asdict(self).items() if name != "start_ms"}
 
     def _with(self, batch: Batch) -> OptimizeResult:
-        """With the files of a batch, not yet what they become."""
+        """Add the files of a batch to the result, without the new files that replace them."""
         vectors = [vector for vector in batch.vectors if vector is not None]
         return replace(
             self,
@@ -267,7 +267,7 @@ class Rewriter:
     def run(
         self, batches: Iterator[Batch], result: OptimizeResult, *, dry_run: bool = False
     ) -> OptimizeResult:
-        """Rewrite the batches, or only add them up.
+        """Rewrite the batches, or in a dry run only add them up.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ def nothing_done(
 
 
 def _count(snapshot: Snapshot, adds: DataFrame, *, is_whole: bool) -> int:
-    """The number of files; of the whole table, the version checksum may have it."""
+    """The number of files; for the whole table, that of the version checksum if it has one."""
     checksum = snapshot.version_checksum
     if is_whole and checksum is not None and checksum.num_files is not None:
         return checksum.num_files

@@ -8,5 +8,5 @@ RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
 def checks_retention(spark: SparkSession) -> bool:
-    """False if the user of a session has turned the check off."""
+    """True unless the session's settings disable the check of VACUUM's retention period."""
     return str(spark.conf.get(RETENTION_CHECK, "true")).lower() != "false"

@@ -232,7 +232,7 @@ def decide(
     root: str,
     before_ms: int,
 ) -> Decisions:
-    """Find the files and directories that are not needed, and why others are.
+    """Decide for each file and directory whether it is needed, and give the reason if it is kept.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Version checksums: from the one before and a commit where that is exact, else from the state."""
+"""Version checksums, derived from the previous one and a commit if that is exact, else from the
+state.
+"""
 
 from __future__ import annotations
 
@@ -115,10 +117,10 @@ def checksum_of_state(
 
 
 def checksum_after_commit(snapshot: Snapshot) -> VersionChecksum | None:
-    """The checksum by that of the version before and the commit alone; None where these do not tell
-    it exactly.
+    """The checksum of a version, derived from that of the previous version and the commit alone;
+    None where these do not tell it exactly.
 
-    Costs one Spark job, for a commit of up to `log_text.DRIVER_LOG_BYTES`.
+    Costs one Spark job, for a commit of up to `line_reader.DRIVER_LOG_BYTES`.
     """
     commit = _commit(snapshot)
     before = read_checksum(snapshot.log.store, snapshot.version - 1) if snapshot.version else None
@@ -221,8 +223,8 @@ def _all_files(snapshot: Snapshot) -> list[WireAction] | None:
 def _files_after(
     before: tuple[WireAction, ...], lines: DataFrame, table_root: str
 ) -> list[WireAction]:
-    """The live adds after a commit that tells exactly what it changes: not more than there were,
-    and are.
+    """The live adds after a commit, given those before it; the commit must tell exactly what it
+    changes, and both lists must be short enough for a checksum.
     """
     file_actions = parse_log_lines(lines, actions=actions("add", "remove"), few=True)
     adds = file_actions.filter("add IS NOT NULL").select("add.*")

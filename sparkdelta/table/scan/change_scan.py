@@ -80,15 +80,15 @@ def with_change_columns(configuration: TableConfiguration) -> TableConfiguration
 
 @dataclass(frozen=True, eq=False)
 class EntryScan(Scan):
-    """A read of changes of files, of which a file may have several: its rows are read once."""
+    """A read of changes of files; the rows of a file with several changes are read once."""
 
     @property
     def listing(self) -> Listing:
         return Listing.CHANGES
 
     def _changes(self) -> DataFrame:
-        """The files to read, see `frames.log.changes.derived_changes`, with what all of their rows
-        have in common among the partition values.
+        """The files to read, see `frames.log.changes.derived_changes`; values that all rows of a
+        file share are among its partition values.
         """
         raise NotImplementedError
 
@@ -109,7 +109,7 @@ class EntryScan(Scan):
         return replace(super()._request(metadata_columns, condition), of_changes=True)
 
     def _list_key(self, *, tracks_rows: bool) -> None:
-        """Keep no list: it is of changes between versions, not of one version."""
+        """Return no key, so that the list is not kept: it is of changes between versions."""
 
     def _file_list(self, *, tracks_rows: bool = False) -> DataFrame:
         """The columns that scans need of each change of a file, see `NativeScan.rows`."""
@@ -133,7 +133,7 @@ class EntryScan(Scan):
 
 
 def entry_scan(scan: Scan) -> EntryScan:
-    """A read of the same rows, of files that `rows_of` is given with changes of them."""
+    """The scan as an `EntryScan`, whose `rows_of` takes files with changes of them."""
     return EntryScan(**{each.name: getattr(scan, each.name) for each in fields(Scan)})
 
 
@@ -160,7 +160,7 @@ class ChangeScan(EntryScan):
         return lines is not None and 2 * lines.num_rows <= bound
 
     def _changes(self) -> DataFrame:
-        """With the version and the timestamp of the commit."""
+        """The files to read, with the commit's version and timestamp among the partition values."""
         commits = self.commits
         changes = derived_changes(
             commits.changes("add", "remove"),

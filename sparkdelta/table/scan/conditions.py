@@ -70,7 +70,8 @@ def parse_deterministic_where(
     operation: str,
     names: RowNames = NO_NAMES,
 ) -> Predicate:
-    """As `parse_where`, of a condition on the rows that an operation takes out of the table.
+    """The predicate of a condition that selects the rows that an operation removes or replaces;
+    otherwise like `parse_where`.
 
     It is evaluated more than once, for files and for rows, so it must be deterministic.
 

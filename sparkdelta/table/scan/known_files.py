@@ -1,4 +1,4 @@
-"""The list of files of a scan, of their add actions."""
+"""The file list of a scan, built from add actions."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ _SECRET = token_bytes(16)
 _KEPT_LISTINGS = 4
 
 ListFiles = Callable[[Predicate | None], pa.Table]
-"""Returns the files that may have rows of which a predicate is true, as `NativeScan.rows` takes
-them."""
+"""A function that returns the files that may have rows of which a predicate is true, as
+`NativeScan.rows` takes them."""
 
 
 def columns_with_bitmaps(request: ScanRequest) -> StructType:
@@ -58,7 +58,7 @@ def columns_with_bitmaps(request: ScanRequest) -> StructType:
 
 @dataclass(frozen=True, slots=True)
 class LateScan:
-    """A read by Spark's own Parquet source, of files that the log is asked for once Spark has
+    """A read by Spark's own Parquet source whose files are chosen from the log once Spark has
     planned a query: then all its filters are known.
 
     Attributes
@@ -144,7 +144,7 @@ class LateScan:
 
 @dataclass(slots=True, eq=False)
 class _ChosenFiles:
-    """The files that a log has for the filters of a query."""
+    """Cache of the files that the log lists for the filters of a query."""
 
     request: ScanRequest
     listing: SparkSession
@@ -153,7 +153,9 @@ class _ChosenFiles:
     _lock: Lock = field(default_factory=Lock)
 
     def chosen(self, predicate: Predicate | None) -> pa.Table:
-        """As `ListFiles`; files with and without deletion vectors are asked for one by one."""
+        """Return the files for a predicate, as `ListFiles` does; they are kept, as files with and
+        files without deletion vectors are asked for separately.
+        """
         with self._lock:
             found = self._chosen.get(predicate)
             if found is None:

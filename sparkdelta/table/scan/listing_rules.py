@@ -1,4 +1,4 @@
-"""When a scan chooses its files, and why then."""
+"""The times at which a scan chooses its files, with the reasons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Listing(str, Enum):
-    """When the files of a scan are chosen; the value is a sentence for reports."""
+    """The time at which a scan chooses its files, and why; the value is a sentence for reports."""
 
     LATE = "when a query runs, by all its filters"
     CONDITION = "at once, by `where`"

@@ -264,7 +264,7 @@ class NativeScan:
         return of_files
 
     def _with_bitmaps(self, known: pa.Table) -> pa.Table:
-        """The files with CHUNKS, if their bitmaps are few."""
+        """The files with CHUNKS, a column of their bitmaps, if these are few."""
         request = self.request
         bitmaps = known_bitmaps(
             self.spark,
@@ -413,7 +413,7 @@ def _has_vectors(files: pa.Table) -> bool:
 
 
 def _with_vectors(files: pa.Table) -> pa.Array:
-    """True for the entries of files of which one entry has a vector."""
+    """A mask of the entries of files that have a deletion vector in at least one entry."""
     has_vector = files["deletionVector"].is_valid()
     if ONLY in files.column_names:
         has_vector = pc.or_(has_vector, files[ONLY].is_valid())

@@ -75,7 +75,7 @@ class NetScan(EntryScan):
         return all(state.has_few_files(bound // len(states)) for state in states)
 
     def _changes(self) -> DataFrame:
-        """With the kind of the change."""
+        """The files to read, with the kind of change among the partition values."""
         partitions = self._state.configuration.partition_fields
         changes = changes_of_pairs(self._pairs(), is_partitioned=len(partitions) > 1)
         kind = F.create_map(F.lit(KIND), F.col("kind"))

@@ -24,8 +24,8 @@ their files up to the last deleted one, or a bit and an eighth."""
 MAX_PACKED_BYTES = 256 << 20
 
 MAX_WIDE_BYTES = 32 << 20
-"""Up to this many bytes, each row has a byte of its own: Spark finds its bit in a third of the
-time."""
+"""Bitmaps of up to this total size have a byte for each row: Spark finds a row's bit in a third of
+the time."""
 
 
 def packed_bitmaps(

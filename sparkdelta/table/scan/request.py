@@ -28,7 +28,7 @@ ROW_ID_FIELDS = {
     BASE_ROW_ID: "baseRowId",
     DEFAULT_ROW_COMMIT_VERSION: "defaultRowCommitVersion",
 }
-"""Columns of a file list, and the fields of the log that they have the values of."""
+"""The columns of a file list for row ids, with the fields of the log that give their values."""
 
 _INTERNAL_METADATA = ("delta.", "parquet.", "__")
 
@@ -138,7 +138,7 @@ class ScanRequest:
 
     @property
     def table_columns(self) -> list[RowColumn]:
-        """Those of the table's columns among `row_columns`."""
+        """The table's columns among `row_columns`."""
         partitions = {field.name: name for name, field in self.partition_columns.items()}
         columns = []
         for field in self._fields:
@@ -157,7 +157,7 @@ class ScanRequest:
 
     @property
     def other_columns(self) -> list[RowColumn]:
-        """Those of the metadata columns among `row_columns`.
+        """The metadata columns among `row_columns`.
 
         References
         ----------
@@ -254,8 +254,8 @@ def default_value(column: RowColumn, row_index: Column) -> Column:
 
 
 def row_id_columns(action: str = "") -> list[str]:
-    """SQL of the columns of a file list that row ids need, of rows with the fields of the log, or
-    with a struct that has them.
+    """SQL of the columns of a file list for row ids, given rows with the fields of the log, or with
+    a struct that has them.
     """
     prefix = f"{action}." if action else ""
     return [f"{prefix}{field} AS {quoted(column)}" for column, field in ROW_ID_FIELDS.items()]

@@ -38,8 +38,8 @@ NO_NAMES = RowNames()
 
 
 def columns_frame(rows: DataFrame, before: DataFrame | None = None) -> DataFrame:
-    """A DataFrame without rows whose own columns can stand for those of some rows; the rows on
-    Spark Connect, where they cannot.
+    """A DataFrame without rows whose columns can be used in place of those of some rows; on Spark
+    Connect, where that is not possible, the rows.
 
     Parameters
     ----------

@@ -59,16 +59,16 @@ from sparkdelta.table.scan.request import (
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 
 MAX_DRIVER_FILES = 100_000
-"""The files of a scan whose list comes to the driver, unless a scan says otherwise; executors read
-the files of a larger one without it."""
+"""The most files of a scan whose list comes to the driver, unless a scan says otherwise; executors
+read the files of a larger scan without a list on the driver."""
 
 MAX_KNOWN_FILES = 1_000
 """Up to this many files with rows to change are read from the log once, as a whole: a large log is
 not searched again for each step of an operation."""
 
 MAX_FILES_WITH_ROW_IDS = 300
-"""Up to this many files of a table, the row ids that they begin with are values of each file, as
-partition values are; the rows of more are joined with them."""
+"""Up to this many files, a file's first row id is a value of the file, as its partition values are;
+with more files, rows are joined with these values."""
 
 _ROW_TRACKING = {
     "_metadata.row_id": (MetadataColumn.ROW_ID, "row_id"),
@@ -108,7 +108,7 @@ class Scan:
     is_streaming: bool = field(default=False, kw_only=True, repr=False)
 
     def under(self, names: RowNames) -> Scan:
-        """The same scan, in whose `where` the rows have other names."""
+        """The same scan with other names for the rows in `where`."""
         return replace(self, _names=names)
 
     @property
@@ -117,8 +117,8 @@ class Scan:
         return self._request(frozenset(), None).output
 
     def with_known_files(self, row_predicate: Predicate | None = None) -> Scan:
-        """The same scan, of files that are read from the log once for all that is done with it, if
-        they are no more than `MAX_KNOWN_FILES`.
+        """The same scan with its files read from the log once for all later uses, if they are no
+        more than `MAX_KNOWN_FILES`.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class Scan:
         return replace(self, _state=state, _predicate=predicate)
 
     def reading(self, columns: Sequence[str] | None) -> Scan:
-        """The same scan, of these columns; None for all."""
+        """The same scan with only these columns; None for all."""
         return replace(self, columns=None if columns is None else tuple(columns))
 
     @property
@@ -202,7 +202,7 @@ class Scan:
 
     @cached_property
     def listing(self) -> Listing:
-        """When `to_df` chooses files, and why then."""
+        """The time at which `to_df` chooses files, and why."""
         log = self._state.log
         if self.where is not None or self._predicate is not None:
             return Listing.CONDITION
@@ -268,7 +268,7 @@ class Scan:
         return spark.createDataFrame(files) if moves and is_reached else files
 
     def rows_of(self, files: pa.Table | DataFrame, *metadata_columns: MetadataColumn) -> DataFrame:
-        """As `rows_with`, of the given files alone.
+        """The rows of the given files that `where` is true of; otherwise like `rows_with`.
 
         Parameters
         ----------
@@ -389,7 +389,7 @@ class Scan:
     def _late_rows(self) -> DataFrame:
         log, checksum = self._state.log, self._checksum
         in_checksum = None if checksum is None else checksum.table_size_bytes
-        # Not the whole of this scan: what the JVM keeps must not lead to a frame of it.
+        # The JVM keeps this object, so it must not hold a DataFrame of the user's session.
         listing = engine_of(log.spark).listing_session(compiles=not log.is_small)
         state = replace(self._state, log=log.in_session(listing))
         return LateScan(
@@ -630,7 +630,7 @@ def _column_text(path: ColumnPath) -> str:
 
 
 def _first_part(name: str) -> str:
-    """The column of a name that may lead into it, in lower case; an empty one where it is none."""
+    """The first part of a name with dots, in lower case; empty if the name is not valid."""
     try:
         return name_parts(name)[0].lower()
     except UnusableError:

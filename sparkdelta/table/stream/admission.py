@@ -12,8 +12,8 @@ from sparkdelta.storage.stream_source import ReadLimit
 
 @dataclass(slots=True)
 class Admission:
-    """The rest of a batch's limit. A file is admitted if there is room before it, so that each
-    batch reads one at least.
+    """The remaining limit of a batch. A file is admitted if any of it is left, so that each batch
+    reads at least one.
     """
 
     files: int

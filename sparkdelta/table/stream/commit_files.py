@@ -76,7 +76,7 @@ def added_files(commits: CommitRange, listed: FileList) -> pa.Table:
 
 
 def _indexes(versions: pa.ChunkedArray, is_counted: np.ndarray) -> pa.Array:
-    """The number of each counted row among those of its version, from 0; null of others."""
+    """The index of each counted row among those of its version, from 0; null for other rows."""
     counted = versions.to_numpy()[is_counted]
     indexes = np.zeros(len(versions), np.int64)
     indexes[is_counted] = np.arange(len(counted)) - np.searchsorted(counted, counted)

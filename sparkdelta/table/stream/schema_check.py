@@ -1,4 +1,4 @@
-"""The metadata of versions that a stream comes to, compared with what it reads the table with."""
+"""Comparison of later versions' metadata with the schema that a stream reads the table with."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SchemaCheck:
     has_start: bool
 
     def problem(self, version: Version, found: Metadata) -> DeltaError | None:
-        """Return the error that the metadata of a version makes, if it makes one."""
+        """Return the error for a version whose metadata the stream cannot follow; else None."""
         read = self.read
         if found.id != read.metadata.id:
             return DifferentStreamTableError(path=self.path, old=read.metadata.id, new=found.id)

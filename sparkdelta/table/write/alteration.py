@@ -1,4 +1,4 @@
-"""The alteration of a table: what one statement makes of it, and how history shows it.
+"""The alteration of a table by one statement, and the way history shows it.
 
 References
 ----------
@@ -24,7 +24,7 @@ from sparkdelta.table.write.table_change import TableChange, with_mapping
 
 
 class Preparation(Enum):
-    """Commits of files that must come before a statement."""
+    """Commits of files that must precede a statement."""
 
     ROW_IDS = "row ids for files without them"
     NO_MAPPING = "column mapping is removed"
@@ -33,7 +33,7 @@ class Preparation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """A table as a statement finds it and as it leaves it.
+    """The change that a statement makes to a table, and its operation in the history.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def shown_definition(
 
 
 def shown_json(value: object) -> str:
-    """JSON as the parameters of an operation have it."""
+    """A value as JSON without blanks, as in the parameters of an operation."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -77,7 +77,7 @@ class NewColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnChange:
-    """A change of a column; what is None or False stays.
+    """A change of a column; attributes that are None or False leave it as it is.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ def drop_columns(
 
 
 def checked_drop(snapshot: Snapshot, paths: Sequence[ColumnPath]) -> Mapping[str, str]:
-    """The properties of the table without these columns, if nothing else uses them.
+    """Check that columns can be dropped, and return the table's properties without them.
 
     Raises
     ------

@@ -62,8 +62,8 @@ def sync_identity(snapshot: Snapshot, path: ColumnPath) -> Alteration:
 
 
 def synced_mark(identity: Identity, value: int) -> int | None:
-    """The high-water mark after the last value of the rows, on the way from the start by steps;
-    None if the present one is as far.
+    """The first value of an identity column's sequence at or after the last value of the rows, as
+    the high-water mark; None if the present mark is as far.
 
     Values before the start do not count, so that the start is not left out.
 

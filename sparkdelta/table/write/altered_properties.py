@@ -183,7 +183,7 @@ def unset_properties(
 
 
 def _own_spelling(table: TableConfiguration, name: str) -> str:
-    """The name as the table has it; a property of the protocol in any case."""
+    """The name of a property as the table spells it; names of the protocol match in any case."""
     own = {key.lower(): key for key in table.properties if key.lower().startswith(PREFIX)}
     return own.get(name.lower(), name)
 

@@ -225,7 +225,7 @@ def _value(given: Sequence[_PathValue], depth: int) -> Assigned | AssignedFields
 
 
 def is_default(value: str | Column) -> bool:
-    """True if the value is the word for the default of a column."""
+    """True if a value is the keyword DEFAULT, which stands for the default of a column."""
     return isinstance(value, str) and value.strip().upper() == "DEFAULT"
 
 

@@ -167,7 +167,7 @@ def _with_overrides(
 
 
 def _domains(source: Snapshot, before: TableConfiguration | None) -> tuple[DomainMetadata, ...]:
-    """The clustering columns; of other domains, only engines that know them know the meaning."""
+    """The domains of a clone: only the clustering columns; the meaning of others is unknown."""
     columns = clustering_columns(source)
     if columns is None and before is not None:
         is_clustered = is_supported(before.protocol, TableFeature.CLUSTERING)

@@ -65,7 +65,9 @@ MAX_DELETED_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class FileSizes:
-    """The number of some files, and their sizes in bytes; no smallest and largest of none."""
+    """The number of some files and their sizes in bytes; smallest and largest are None without
+    files.
+    """
 
     count: int = 0
     total: int = 0
@@ -313,7 +315,9 @@ def plan_batches(
 
 
 def _rounds(snapshot: Snapshot, files: DataFrame) -> Iterator[pa.Table]:
-    """Some of the files at a time, but all of a partition if these are not too many."""
+    """Yield the files in tables of at most MAX_CANDIDATES; a partition is split only if it has
+    more.
+    """
     names = [CUBE] if CUBE in files.columns else _partition_names(snapshot)
     keys = [*names, "size", "path"]
     rest, is_last = files, False
@@ -336,7 +340,7 @@ def _rounds(snapshot: Snapshot, files: DataFrame) -> Iterator[pa.Table]:
 
 
 def _struct(keys: Sequence[str], values: Mapping[str, Any] | None = None) -> Column:
-    """Columns, or the values of one row, which compare in the order of a sort."""
+    """A struct of columns, or of their values in a row, which compares in the order of a sort."""
     fields = []
     for key in keys:
         field = F.col(quoted(key))

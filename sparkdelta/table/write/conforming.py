@@ -166,7 +166,7 @@ def conform(
 
 
 def require(rows: DataFrame, where: str | Column, *, spark: SparkSession) -> DataFrame:
-    """The conformed rows, each of which must fulfil a condition of the user's."""
+    """Return the rows; a row that does not satisfy the user's condition fails the query."""
     with engine_of(spark).in_user_session(rows) as own:
         return require_condition(own, where)
 

@@ -245,8 +245,8 @@ def _merged_schema(files: DataFrame) -> StructType:
 
 
 def _with_partition(data: StructType, partition: StructType) -> tuple[StructField, ...]:
-    """The columns of files, of which those that directories have too are of the partition's type,
-    then the other partition columns.
+    """The columns of files, with the types of the partition columns for those that directories have
+    too, then the other partition columns.
     """
     own = {column.name.lower(): column for column in partition.fields}
     columns = [own.pop(column.name.lower(), column) for column in data.fields]

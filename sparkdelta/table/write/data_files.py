@@ -94,7 +94,7 @@ def write_rows(
 
 
 CHANGE_DATA_DIRECTORY = "_change_data"
-"""Holds the change data files, below the table's root."""
+"""The directory of the change data files, below the table's root."""
 
 
 def write_data_files(

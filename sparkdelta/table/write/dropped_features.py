@@ -1,4 +1,4 @@
-"""The statement that drops a table feature, and what the table has of the feature before.
+"""The statement that drops a table feature, and the traces of features in a table.
 
 References
 ----------

@@ -30,9 +30,9 @@ from sparkdelta.workers.files import WorkerFiles
 from sparkdelta.workers.footer_statistics import FooterReader, describe_files
 
 MAX_COPIED_FILES = 100_000
-"""Up to this many files are written where the field ids of elements, keys and values must be
-written after Spark's writer; the driver learns their names, as others of failed tasks lie beside.
-"""
+"""The most files that a write can copy to add the field ids of elements, keys and values, which
+Spark's writer cannot write: the driver learns their names, as files of failed tasks lie beside
+them."""
 
 _LIST_OPTIONS = {
     "recursiveFileLookup": "true",

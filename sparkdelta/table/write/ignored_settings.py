@@ -22,7 +22,7 @@ _OF_COMMITS: Mapping[str, str] = {
     f"{_DELTA}.write.txnAppId": "the options txnAppId and txnVersion of df.write",
     f"{_DELTA}.commitInfo.userMetadata": "the option userMetadata of df.write",
 }
-"""What to use instead, by setting."""
+"""The option to use in place of each setting."""
 _DEFAULTS = f"{_DELTA}.properties.defaults."
 
 
@@ -68,7 +68,9 @@ def check_evolution_setting(spark: SparkSession) -> None:
 
 
 def warn_of_evolution_setting(spark: SparkSession) -> None:
-    """Warn where the same setting has no effect on a merge without schema evolution."""
+    """Warn if delta-spark's schema-evolution setting is on, which has no effect on a merge without
+    schema evolution.
+    """
     if _asks_for_evolution(spark):
         _LOGGER.warning("%s has no effect; use %s", _EVOLVES, _INSTEAD_OF_EVOLVES)
 

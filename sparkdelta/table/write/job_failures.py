@@ -58,7 +58,7 @@ def write_failures(path: str) -> Iterator[None]:
 
 
 def likely_cause(text: str) -> tuple[str, str]:
-    """The innermost cause that the text of Spark's error gives, in a line, and what helps."""
+    """The innermost cause in the text of a Spark error, as one line, and a remedy."""
     _, _, trace = text.partition("Traceback (most recent call last):\n")
     if trace:
         problem, remedy = _raised(trace), "The rows' own Python code raised it"

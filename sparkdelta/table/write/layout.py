@@ -30,7 +30,8 @@ _SHUFFLE_SETTINGS = {
     "spark.sql.adaptive.coalescePartitions.minPartitionSize": "1",
     "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled": "true",
 }
-"""Spark measures what was shuffled, and cuts and joins tasks to the size that is asked for."""
+"""Settings with which Spark measures what was shuffled, and splits and joins tasks to the wanted
+size."""
 
 _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
@@ -102,8 +103,8 @@ def lay_out(
 
 
 def directory_names(table: TableConfiguration) -> dict[str, str]:
-    """The name of each partition column's directories: its own but where Spark would hide them, or
-    where it is that of another column of the rows or files.
+    """The name of each partition column in directory names: its key in `partitionValues`, unless
+    Spark would hide the directory, or another column of the rows or files has this name.
     """
     data = table.schema.fields if table.stores_partition_columns else table.data_fields
     taken = {field.name.lower() for field in data}

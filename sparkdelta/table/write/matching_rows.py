@@ -1,4 +1,4 @@
-"""The rows of a table that a condition selects, and what becomes of the files that hold them.
+"""The rows of a table that a condition selects, and the changes of the files that hold them.
 
 References
 ----------

@@ -23,13 +23,13 @@ from sparkdelta.table.staging import Staging
 from sparkdelta.table.write.merge_clauses import SOURCE
 
 TARGET = "sparkdelta:target:"
-"""With a column's name after it, a column of the target, whatever the names of the source's are."""
+"""Prefix of the target's columns, so that they differ from the source's."""
 
 FILE, POSITION = "sparkdelta:merged_file", MetadataColumn.ROW_POSITION.value
 """The `file_key` of a row of the target, and its position in the file."""
 
 SOURCE_ROW = "sparkdelta:source_row"
-"""A number of a row of the source."""
+"""The column with a number that identifies a row of the source."""
 
 MAX_BROADCAST_BYTES = 64 << 20
 """A source of up to this size is sent to every executor."""
@@ -76,7 +76,7 @@ def with_target_names(rows: DataFrame, columns: Sequence[str], names: RowNames) 
 
 
 def target_names(table: StructType, names: RowNames) -> RowNames:
-    """The names of the target's rows, with an alias in any case."""
+    """The names of the target's rows, with an alias even if the user gives none."""
     return names if names.alias is not None else replace(names, alias=qualifier_of(table))
 
 
@@ -157,7 +157,7 @@ def stage_source(source: DataFrame, stage: Staging) -> StagedSource:
 
 
 def _numbered(source: DataFrame) -> StructType:
-    """The columns of the source under names that differ in any case."""
+    """The columns of the source under new names, which also differ if case is ignored."""
     return StructType(
         [
             StructField(f"c{number}", as_nullable(field.dataType))

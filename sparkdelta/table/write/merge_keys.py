@@ -44,17 +44,18 @@ MAX_SAMPLED_KEYS = 4_096
 """A sample of so many keys finds the gaps between those of a larger source."""
 
 MAX_RANGES = 64
-"""Of a key, for choosing files."""
+"""The most ranges of a key when files are chosen."""
 
 MAX_ROW_RANGES = 4
-"""Of a key, for leaving out row groups and rows: Spark compares every row with all of them."""
+"""The most ranges of a key when row groups and rows are left out: Spark compares every row with all
+of them."""
 
 _TASK_BYTES = 8 << 20
 """One task reads the keys of a source of up to this size: a shuffle would take longer."""
 
 _NARROWEST = 10_000
-"""Gaps of a smaller part of all the keys' range are none: together, they leave out hardly a file,
-but each takes its share of the time that Spark needs to plan."""
+"""Gaps smaller than one part in so many of the range of keys are ignored: they rule out hardly any
+file, but make the condition longer to plan."""
 
 _KEY, _RANGE = "key", "range"
 _RANGED = (IntegralType, DecimalType, DateType, TimestampType, TimestampNTZType)
@@ -148,12 +149,14 @@ def _all_keys(
 
 
 def _key_of(key: EqualKey, terms: Sequence[Column]) -> Column:
-    """The key of rows of which all terms are true: of others it does not matter, and may fail."""
+    """The key of rows of which all terms are true; null for others, whose key might fail."""
     return F.when(reduce(operator.and_, terms), key.source) if terms else key.source
 
 
 def joined_ranges(ranges: Sequence[tuple[Any, Any]], most: int) -> list[tuple[Any, Any]]:
-    """Join neighbours among sorted ranges, but where the gaps are widest; of texts, evenly."""
+    """Join adjacent ranges of a sorted list to at most `most`, at the narrowest gaps; ranges of
+    texts are joined evenly.
+    """
     if len(ranges) <= most:
         return [*ranges]
     if isinstance(ranges[0][0], str):
@@ -163,12 +166,12 @@ def joined_ranges(ranges: Sequence[tuple[Any, Any]], most: int) -> list[tuple[An
 
 
 def without_narrow_gaps(ranges: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Join neighbours among sorted ranges, but where a gap may leave out files."""
+    """Join adjacent ranges of a sorted list, unless the gap may leave out files."""
     return _cut(ranges, _wide_gaps(ranges))
 
 
 def _wide_gaps(ranges: Sequence[tuple[Any, Any]]) -> list[int]:
-    """The places among sorted ranges before which there are such gaps; of texts, all."""
+    """The indexes of sorted ranges that follow a wide gap; for texts, all but the first."""
     places = range(1, len(ranges))
     if not ranges or isinstance(ranges[0][0], str):
         return [*places]
@@ -177,7 +180,7 @@ def _wide_gaps(ranges: Sequence[tuple[Any, Any]]) -> list[int]:
 
 
 def _cut(ranges: Sequence[tuple[Any, Any]], places: Sequence[int]) -> list[tuple[Any, Any]]:
-    """Join neighbours among sorted ranges, but at some places."""
+    """Join adjacent ranges of a sorted list, except before the given indexes."""
     starts, ends = [0, *places], [*places, len(ranges)]
     return [
         (ranges[start][0], ranges[end - 1][1])

@@ -103,7 +103,7 @@ class MergeMatches:
     count_by_row: Callable[[], Mapping[int | None, int]] | None = field(default=None, repr=False)
 
     def counted_by_row(self) -> MergeMatches:
-        """The same with the numbers of rows of the table, each of which counts once.
+        """The matches with the numbers of rows of the table by clause, each row counted once.
 
         Raises
         ------
@@ -117,14 +117,14 @@ class MergeMatches:
 
     @property
     def either(self) -> Predicate | None:
-        """True of all rows of the table that this depends on; None where nothing is known."""
+        """A predicate that is true of every table row the merge depends on; None if unknown."""
         if self.unmatched is None or self.matching is None:
             return self.matching
         return None if self.acting_alone is None else Or((self.matching, self.acting_alone))
 
     @property
     def files(self) -> KnownAdds | DataFrame:
-        """The files that may have these rows, as `touch_files` takes them."""
+        """The files that may have rows that the merge depends on, as `touch_files` takes them."""
         known, alone = self.matching_scan.known, self.scan_alone
         if known is not None:
             if alone is None:
@@ -139,7 +139,7 @@ class MergeMatches:
 
     @property
     def read(self) -> ReadSet:
-        """The data of the table that this depends on, for conflict detection."""
+        """The data of the table that the merge depends on, for conflict detection."""
         predicate = self.either
         return ReadSet(
             () if predicate is None else (predicate,),
@@ -260,7 +260,7 @@ class _Matching:
         return with_target_names(rows, columns, target_names(table.schema, self.names))
 
     def _conditions(self, rows: str) -> dict[int, str | Column | None]:
-        """The conditions of the clauses for such rows, by their index."""
+        """The conditions of the clauses for one kind of rows, by the clauses' indexes."""
         return {
             index: clause.condition
             for index, clause in enumerate(self.clauses)
@@ -268,7 +268,7 @@ class _Matching:
         }
 
     def _clause(self, rows: str) -> Column:
-        """The first of the clauses for such rows whose condition is true."""
+        """The index of the first clause for these rows whose condition is true, as `CLAUSE`."""
         first = F.expr("CAST(NULL AS INT)")
         for index, condition in reversed(self._conditions(rows).items()):
             number = F.expr(str(index))
@@ -294,7 +294,9 @@ class _Matching:
         return not has_changing_condition(self.frames.both.filter(self.condition))
 
     def _acting_alone(self) -> Predicate | None:
-        """The rows that a clause acts on if they match no row of the source; None for all."""
+        """A predicate of the rows that a clause acts on if they match no row of the source; None
+        for all rows.
+        """
         each = [
             None if given is None else self._all_of(self._terms(self.frames.target, given).target)
             for given in self._conditions(NOT_MATCHED_BY_SOURCE).values()

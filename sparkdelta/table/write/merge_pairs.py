@@ -40,7 +40,8 @@ _PAIRS = StructType(
 
 
 class RowCount(NamedTuple):
-    """The number of rows that a clause acts on; of None, those that match and stay as they are.
+    """The number of rows that a clause acts on; if it is None, of those that match and stay as they
+    are.
 
     Attributes
     ----------
@@ -70,8 +71,8 @@ class MergePairs:
 
     @property
     def by_row(self) -> DataFrame:
-        """`FILE` and `POSITION` of the rows of the table, `CLAUSE`, one `SOURCE_ROW` of each, and
-        whether there are more, in `REPEATED`.
+        """The rows of the table that match, each once: `FILE`, `POSITION`, `CLAUSE`, one
+        `SOURCE_ROW` of each, and `REPEATED`, true if there are more.
         """
         clause, row = quoted(CLAUSE), quoted(SOURCE_ROW)
         return self.rows.groupBy(FILE, POSITION).agg(
@@ -111,7 +112,7 @@ class MergePairs:
 
 
 def stage_pairs(pairs: DataFrame, stage: Staging) -> MergePairs:
-    """Compute the pairs once.
+    """Compute the pairs once, and stage them.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def stage_pairs(pairs: DataFrame, stage: Staging) -> MergePairs:
 
 
 def no_pairs(stage: Staging) -> MergePairs:
-    """None at all."""
+    """The pairs of a merge in which no rows match."""
     fields = [(FILE, pa.int64()), (POSITION, pa.int64()), (SOURCE_ROW, pa.int64())]
     known = pa.schema([*fields, (CLAUSE, pa.int32())]).empty_table()
     return MergePairs(empty_frame(stage.spark, _PAIRS), known)

@@ -67,7 +67,7 @@ class NewFiles:
 
     @classmethod
     def known(cls, spark: SparkSession, table: pa.Table, directory: str) -> NewFiles:
-        """Files that the driver knows one by one.
+        """New files that the driver knows one by one.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class NewFiles:
 
     @classmethod
     def many(cls, described: DataFrame, directory: str) -> NewFiles:
-        """More files than the driver should know."""
+        """New files that are too many for the driver to know one by one."""
         totals = described.agg(
             F.count("*").alias("count"),
             F.sum(NUM_RECORDS).alias("rows"),
@@ -100,7 +100,7 @@ class NewFiles:
 
     @property
     def adds(self) -> DataFrame:
-        """Their add actions in a column `add`."""
+        """The add actions of the files in a column `add`."""
         fields = [F.col(name) for name in ADDED.names if name != NUM_RECORDS]
         if self.cube is not None:
             tags = (F.lit(text) for pair in self.cube.tags.items() for text in pair)

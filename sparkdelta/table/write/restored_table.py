@@ -1,4 +1,4 @@
-"""The table and the files of an earlier version in the place of the present ones.
+"""The table and the files after RESTORE: those of an earlier version replace the current ones.
 
 References
 ----------
@@ -149,8 +149,8 @@ def _keyed(snapshot: Snapshot, chosen: ChosenPaths | None) -> DataFrame:
 
 
 def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:
-    """The domains that differ; row ids go on after those of both versions, of which the earlier one
-    may have higher ones, if row tracking was dropped since.
+    """The domains in which two versions differ; of the high-water marks of row ids, the greater one
+    is kept, as the earlier version may have it if row tracking was dropped since.
     """
     of_now, of_then = _domains(now), _domains(then)
     marks = [of[ROW_TRACKING_DOMAIN] for of in (of_now, of_then) if ROW_TRACKING_DOMAIN in of]

@@ -50,7 +50,8 @@ from sparkdelta.table.write.change_files import ChangeFiles
 from sparkdelta.table.write.new_files import NewFiles
 
 MAX_NAMED_PARTITIONS = 100
-"""Up to this many partitions, a commit of others conflicts only with an overwrite of the same."""
+"""The most partitions that an overwrite names in its read set, so that commits to other partitions
+do not conflict with it."""
 
 _ADD = "sparkdelta:add"
 
@@ -234,7 +235,7 @@ def file_actions(
 
 
 def union_of_actions(*frames: DataFrame | None) -> DataFrame | None:
-    """The rows of those frames that are there, each in columns of its own; None of none."""
+    """The union of the given frames by column name; None if all are None."""
     known = [frame for frame in frames if frame is not None]
     union = partial(DataFrame.unionByName, allowMissingColumns=True)
     return reduce(union, known) if known else None

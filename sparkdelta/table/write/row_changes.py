@@ -257,7 +257,7 @@ class ChangeWriter:
 
     @property
     def tags(self) -> dict[str, str]:
-        """Tags of the commit: rows that are written again keep their ids, or do not.
+        """The tags of the commit, which tell if rows that are written again keep their ids.
 
         References
         ----------

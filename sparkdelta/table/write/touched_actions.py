@@ -53,7 +53,7 @@ def new_actions(
 
 
 def action_rows(touched: DataFrame) -> DataFrame:
-    """The same as rows, in columns `remove` and `add`."""
+    """The actions of `TOUCHED` as a DataFrame with columns `remove` and `add`."""
     parsed = touched.selectExpr(
         f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}", VECTOR, STATS, NUM_RECORDS
     )

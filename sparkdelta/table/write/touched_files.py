@@ -89,7 +89,7 @@ class _Limits(NamedTuple):
 
 
 _FAR = _Limits(10_000_000, MAX_TOUCHED_FILES, MAX_TOUCHED_FILES)
-"""On storages that workers may not reach, such as HDFS."""
+"""The limits on storages that workers may not reach, such as HDFS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +102,9 @@ class TouchedFiles:
         A remove of each file, and an add of those that get a deletion vector, where the driver
         knows them one by one.
     actions
-        The same of other files, in columns `remove` and `add`, one of them in each row.
-        Deterministic, and may be evaluated repeatedly; None without such files.
+        The actions of the files that the driver does not know, in columns `remove` and `add`, one
+        of them in each row. Deterministic, and may be evaluated repeatedly; None without such
+        files.
     deleted
         `TOUCHED` of the files, for `table.write.touched_rows`; None if whole files are removed. Of
         use as long as the staging directory.
@@ -145,7 +146,7 @@ class TouchedFiles:
 
 
 def whole_files(snapshot: Snapshot, adds: DataFrame) -> TouchedFiles:
-    """All rows of some files, which are removed without being read.
+    """Files all of whose rows are deleted, so that the files are removed without being read.
 
     Parameters
     ----------
@@ -274,7 +275,7 @@ class _Touching:
     def _by_driver(
         self, positions: pa.Table | DataFrame, num_bytes: int, num_files: int
     ) -> pa.Table | None:
-        """`TOUCHED`, written by the driver; None if it is too much for it."""
+        """Write the vectors on the driver and return `TOUCHED`; None if it is too much for it."""
         files, limits = self._driver_files()
         if num_bytes > limits.positions * _POSITION_BYTES or num_files > limits.files:
             return None
@@ -371,7 +372,7 @@ class _Touching:
         return keyed_adds(adds, table_root=self.snapshot.path, statistics=statistics)
 
     def _driver_files(self) -> tuple[StoredFiles, _Limits]:
-        """The table's files as the driver reaches them, and how much it does by itself."""
+        """Access to the table's files from the driver, and the limits of its work."""
         log = self.snapshot.log
         files = worker_files(self.stage.spark, log.store.table_root, log.options)
         if files.is_near(log.store.table_root):
@@ -391,7 +392,7 @@ class _Touching:
         )
 
     def _touched(self, found: pa.Table | DataFrame) -> TouchedFiles:
-        """The result.
+        """The touched files with their actions and totals.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The files of rows that an operation deletes, as scans read them: the other rows, or these alone.
+"""Reads of touched files: the rows that stay, or the deleted rows alone.
 
 References
 ----------
