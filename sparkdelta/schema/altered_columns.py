@@ -154,8 +154,8 @@ def with_changed_column(
 
     def changed(struct: StructType) -> StructType:
         fields = [change(field) if field.name == path[-1] else field for field in struct.fields]
-        if position is None:
-            return StructType(fields)
+        if position is None or (position.after or "").lower() == path[-1].lower():
+            return StructType(fields)  # after itself a column stays where it is
         others = [field for field in fields if field.name != path[-1]]
         return _placed(others, change(struct[path[-1]]), position)
 

@@ -100,6 +100,8 @@ def test_names_and_order():
     moved = with_changed_column(SCHEMA, ("s", "y"), lambda f: f, Position())
     assert "s:struct<y:string,X:int>" in shown(moved)
     assert with_changed_column(SCHEMA, ("m",), lambda f: f, Position("a")).names[1] == "m"
+    for path in (("a",), ("s", "y")):  # after itself
+        assert with_changed_column(SCHEMA, path, lambda f: f, Position(path[-1].upper())) == SCHEMA
 
 
 def test_wider_types_are_recorded():
