@@ -53,6 +53,11 @@ class Token:
 
 class _Tokenizer(Databricks.Tokenizer):
     COMMANDS: ClassVar[set[TokenType]] = set()  # else the rest of a statement is one token
+    KEYWORDS: ClassVar[dict[str, TokenType]] = {
+        word: kind
+        for word, kind in Databricks.Tokenizer.KEYWORDS.items()
+        if word != "?::"  # for Spark a parameter and a cast
+    }
 
 
 _KINDS = {

@@ -364,6 +364,8 @@ def test_parameters() -> None:
         ("a = 10-? AND b", Decimal("-5"), "a = 10-(-5BD) AND b"),
         ("a=?AND b", 5, "a=5 AND b"),
         ("a = b OR?", True, "a = b OR TRUE"),
+        ("a = ?::int AND b", 5, "a = 5::int AND b"),
+        ("a = ?::int AND b", -5, "a = (-5)::int AND b"),
     ],
 )
 def test_a_parameter_stays_one_value(text: str, value: object, bound: str) -> None:
