@@ -158,8 +158,10 @@ def write_stream(
         The name of the query in Spark's listeners and UI.
     overwrite_schema
         With ``complete``: replaces the table's schema and partitioning by those of the rows.
-    partition_by, merge_schema, user_metadata, properties
+    partition_by, merge_schema, user_metadata
         As of `write_delta`.
+    properties
+        Of the table, if the query creates it; ignored if the table exists.
     max_records_per_file, target_file_size, compression
         As of `write_delta`.
 

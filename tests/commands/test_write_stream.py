@@ -121,6 +121,23 @@ def test_an_error_ends_the_query(spark: SparkSession, tmp_path: Path, table_path
     assert read_delta(spark, table_path).columns == ["name", "id"]
 
 
+def test_properties_are_those_of_a_new_table(
+    spark: SparkSession, tmp_path: Path, table_path: str
+) -> None:
+    """Neither the next batch nor a restart fails because the table has them, or others."""
+    files, checkpoint = tmp_path / "files", str(tmp_path / "checkpoint")
+    spark.range(0, 6, 1, 2).write.parquet(str(files))
+    given = {"delta.appendOnly": "true"}
+    stream = numbers(spark, files)
+    finished(write_stream(stream, table_path, checkpoint, trigger=NOW, properties=given))
+    assert load_snapshot(spark, table_path).version == 1
+    spark.range(6, 8).coalesce(1).write.mode("append").parquet(str(files))
+    given = {"delta.appendOnly": "false"}
+    finished(write_stream(stream, table_path, checkpoint, trigger=NOW, properties=given))
+    snapshot = load_snapshot(spark, table_path)
+    assert (snapshot.version, snapshot.properties) == (2, {"delta.appendOnly": "true"})
+
+
 def test_arguments(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.readStream.format("rate").load()
     with pytest.raises(UnsupportedOutputModeError) as raised:

@@ -78,7 +78,7 @@ def written_table(
         change = replaced_table(table, _description(rows, options))
         check_data_writable(change.after.protocol, path=path)
         return change
-    if options.properties:
+    if options.properties and options.output_mode is None:  # a stream may have created the table
         problem = "they can only be set when the table is created, and it already exists"
         raise InvalidArgumentError(argument="properties", problem=problem)
     check_data_writable(table.protocol, path=path)
