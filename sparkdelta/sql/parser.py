@@ -17,11 +17,14 @@ class Parser:
     ----------
     target
         The table that it is about, once its name was read.
+    is_clone
+        True if it creates a table by CLONE.
     """
 
     def __init__(self, text: str, tokens: tuple[Token, ...]) -> None:
         self.cursor = Cursor(text, tokens)
         self.target: Name | None = None
+        self.is_clone = False
 
     def table(self) -> Name:
         """Go past the name of the table that the statement is about, or its path as a string."""

@@ -146,7 +146,7 @@ def _statement(
     except DeltaError as found:
         error = found
     path = None if parser.target is None else table_path(spark, parser.target)
-    creates = isinstance(statement, Convert) or _creates_delta(tokens)
+    creates = isinstance(statement, Convert) or parser.is_clone or _uses_delta(tokens)
     if isinstance(statement, CreateLike):
         creates = creates or table_path(spark, statement.source) is not None
     if path is None and parser.target is not None and creates:
@@ -160,12 +160,9 @@ def _statement(
     return statement, path
 
 
-def _creates_delta(tokens: tuple[Token, ...]) -> bool:
-    """True if a statement creates a table by USING DELTA or CLONE."""
-    if not tokens[0].is_word("CREATE", "REPLACE"):
-        return False
-    is_clone = any(one.is_word("CLONE") and other.is_name for one, other in pairwise(tokens))
-    return is_clone or any(
+def _uses_delta(tokens: tuple[Token, ...]) -> bool:
+    """True if a statement creates a table by USING DELTA."""
+    return tokens[0].is_word("CREATE", "REPLACE") and any(
         one.is_word("USING") and other.is_word("DELTA") for one, other in pairwise(tokens)
     )
 

@@ -154,6 +154,7 @@ def _like(parser: Parser, creation: Creation) -> CreateLike:
 
 def _clone(parser: Parser, creation: Creation) -> Clone:
     cursor, target = parser.cursor, parser.target or ()
+    parser.is_clone = True
     deep = not cursor.takes("SHALLOW")
     cursor.takes("DEEP")
     cursor.expect("CLONE")

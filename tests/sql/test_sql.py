@@ -316,6 +316,10 @@ def test_the_rest_is_sparks(enabled: SparkSession, tmp_path: Path) -> None:
     sql, path = enabled.sql, tmp_path / "parquet"
     sql(f"CREATE TABLE sql_other (a INT) USING parquet LOCATION '{path}'")
     try:
+        for number, query in enumerate(("", "AS SELECT clone FROM (SELECT 1 clone) AS one")):
+            columns, place = "" if query else "(a INT, clone STRING)", tmp_path / f"{number}"
+            sql(f"CREATE TABLE sql_clone {columns} USING parquet LOCATION '{place}' {query}")
+            sql("DROP TABLE sql_clone")
         sql("INSERT INTO sql_other SELECT :a", {"a": 1})
         assert _rows(sql("SELECT sql_other.a FROM sql_other WHERE a = ?", [1])) == [(1,)]
     finally:
