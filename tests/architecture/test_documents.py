@@ -1,7 +1,9 @@
-"""What the Markdown files say is so."""
+"""Tests of the statements in the Markdown files."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import sparkdelta
 from sparkdelta import DeltaTable
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.protocol import write_support
@@ -47,7 +50,7 @@ def _code(text: str) -> list[str]:
 
 
 def test_the_readme_has_every_feature() -> None:
-    """Its tables say what the rules say."""
+    """The tables of features say what the rules of the features say."""
     section = _section("README.md", "Table features")
     assert [[cell.replace("`", "") for cell in row] for row in _rows(section)] == [
         [
@@ -100,6 +103,21 @@ def test_the_readmes_example_prints_what_it_says(
     assert capsys.readouterr().out.strip() == printed.strip()
 
 
+def test_the_readme_has_every_argument() -> None:
+    """The API table has each public function with the names of all its arguments."""
+    calls = {}
+    for row in _rows(_section("README.md", "API")):
+        for text in _code(row[0]):
+            if call := re.fullmatch(r"([a-z_]+)\(([\w*=, ]*)\)", text):
+                calls[call[1]] = [argument.strip(" *=") for argument in call[2].split(",")]
+    functions = {
+        name: list(inspect.signature(getattr(sparkdelta, name)).parameters)
+        for name in set(sparkdelta.__all__) - {"alter_table"}
+        if inspect.isfunction(getattr(sparkdelta, name))
+    }
+    assert calls == functions
+
+
 def test_every_read_of_the_driver_is_listed() -> None:
     listed = {row[0] for row in _rows(_section("ARCHITECTURE.md", "What the driver may read"))}
     named = {
@@ -148,20 +166,46 @@ def test_the_flows_of_architecture_name_files_that_exist() -> None:
     assert not [path for path in paths if not (ROOT / "sparkdelta" / path).exists()]
 
 
-def test_the_rooms_of_architecture_are_all_there_are() -> None:
-    """The table of rooms names every package, and every module beside them."""
-    named = {_code(row[0])[0].rstrip("/") for row in _rows(_section("ARCHITECTURE.md", "Rooms"))}
-    named |= {name for row in _rows(_section("ARCHITECTURE.md", "Rooms")) for name in _code(row[0])}
-    named = {name.rstrip("/") for name in named}
-    package = ROOT / "sparkdelta"
-    rooms = {path for path in package.iterdir() if path.suffix == ".py" or path.is_dir()}
-    rooms |= {path for path in (package / "table").iterdir() if path.is_dir()}
-    wanted = {
-        str(path.relative_to(ROOT))
-        for path in rooms
-        if path.name not in ("__init__.py", "__pycache__", "table") and path.suffix in (".py", "")
-    }
-    assert named == wanted
+def _layer(path: Path) -> str:
+    """The part of a module's path that names its layer in ARCHITECTURE.md, as `table/log`."""
+    parts = path.relative_to(ROOT / "sparkdelta").parts
+    return "/".join(parts[: 2 if parts[0] == "table" else 1])
+
+
+def _module(name: str, parent: str = "") -> Path | None:
+    """The file of a module of the package; None for other modules, and for names that are none."""
+    path = ROOT.joinpath(*f"{parent}.{name}".strip(".").split("."))
+    return next((p for p in (path.with_suffix(".py"), path / "__init__.py") if p in PACKAGE), None)
+
+
+def _imported(path: Path) -> set[Path | None]:
+    imported: set[Path | None] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imported |= {_module(alias.name) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parent = str(node.module)
+            imported |= {_module(alias.name, parent) or _module(parent) for alias in node.names}
+    return imported
+
+
+def test_the_layers_of_architecture_are_those_of_the_package() -> None:
+    """Each module and package of `sparkdelta/` and of its `table/` is in the table of layers."""
+    cells = [row[0] for row in _rows(_section("ARCHITECTURE.md", "Layers"))]
+    named = sorted(name.removeprefix("sparkdelta/").rstrip("/") for c in cells for name in _code(c))
+    layers = {_layer(path) for path in PACKAGE if path.name != "__init__.py"}
+    assert named == sorted(layers)
+
+
+def test_the_layers_of_architecture_are_built_on_what_they_import() -> None:
+    everywhere = {"schema", "protocol", "exceptions.py", "error_conditions.py", "__init__.py"}
+    for row in _rows(_section("ARCHITECTURE.md", "Layers")):
+        own = {name.removeprefix("sparkdelta/").rstrip("/") for name in _code(row[0])}
+        modules = [path for path in PACKAGE if _layer(path) in own]
+        layers = {_layer(path) for module in modules for path in _imported(module) if path}
+        found = layers - own - everywhere
+        wanted = {re.sub(r"table/\w+\.py", "table/*.py", name) for name in found}
+        assert set(_code(row[2])) - {"storage/hadoop*.py"} == wanted, row[0]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
