@@ -101,5 +101,5 @@ def hdfs() -> Iterator[MiniHdfs]:
 
 @pytest.fixture
 def table_path(tmp_path: Path) -> str:
-    """Where a test may make a table."""
+    """The path at which a test may make a table."""
     return str(tmp_path / "table")

@@ -1,4 +1,4 @@
-"""The one import rule, and what each layer may touch."""
+"""Tests of the imports between layers, and of what each layer may use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users may import, and that it does not change by accident."""
+"""Tests of the public names, signatures and errors: none of them changes by accident."""
 
 from __future__ import annotations
 

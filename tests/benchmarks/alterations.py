@@ -160,7 +160,7 @@ def _by_worker(
     *,
     is_long: bool = False,
 ) -> Measured:
-    """As `_compared`, in a process with a small heap."""
+    """Compare an alteration in a process with a small heap, otherwise as `_compared` does."""
     method, arguments = call
     cores = bench.spark.sparkContext.defaultParallelism
     with SparkWorker(SESSION, cores=cores, memory=_SMALL_HEAP) as worker:
@@ -195,5 +195,5 @@ ALTERATION_PARTS: dict[str, Callable[[Bench], Measured]] = {
 def alterations(
     stopwatch: Stopwatch, scale: Sizes, scratch: Path, without: tuple[str, ...]
 ) -> Measured:
-    """All of it; `without` names parts that are left out."""
+    """Run the parts of the suite, except those that `without` names."""
     return run_parts(ALTERATION_PARTS, Bench(stopwatch, scratch, scale), without)

@@ -19,7 +19,7 @@ COMMITS = 100
 """The commits that change rows; version 0 has as many files."""
 
 OF_ONE_FILE = 5
-"""As many commits in a row change the same file."""
+"""The number of consecutive commits that change the same file."""
 
 _SHARE = 200  # one row of this many is changed by a commit
 _PROPERTIES = ("delta.enableDeletionVectors", "delta.enableChangeDataFeed")

@@ -125,6 +125,6 @@ CHANGE_PARTS: dict[str, Callable[[_Bench], Measured]] = {
 def changes(
     stopwatch: Stopwatch, scale: Sizes, scratch: Path, without: tuple[str, ...]
 ) -> Measured:
-    """All of it; `without` names parts that are left out."""
+    """Run the parts of the suite, except those that `without` names."""
     with TemporaryDirectory(dir=scratch) as own:
         yield from run_parts(CHANGE_PARTS, _Bench(stopwatch, scratch, Path(own), scale), without)

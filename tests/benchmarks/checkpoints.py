@@ -99,7 +99,7 @@ class _Table:
         hint.write_bytes(self._hint)
 
     def keep(self) -> None:
-        """What is there now is what it will be put back to."""
+        """Record the current files and hint, to which `put_back` returns."""
         self._files = set(self._all())
         self._hint = (self.path / "_delta_log" / "_last_checkpoint").read_bytes()
 

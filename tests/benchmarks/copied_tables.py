@@ -20,7 +20,7 @@ from tests.support.spark_worker import SparkWorkerError
 
 
 class Sizes(Protocol):
-    """Of the benchmark's scale."""
+    """The sizes that this module takes from the benchmark's scale."""
 
     @property
     def checkpoint_files(self) -> int: ...

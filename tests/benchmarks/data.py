@@ -66,7 +66,7 @@ def write_partitioned_table(
 def write_mixed_table(
     files: Sequence[Path], root: Path, *, rows_per_file: int, tuples: int
 ) -> None:
-    """As `write_partitioned_table`, with all files in one directory."""
+    """Write a table as `write_partitioned_table` does, with all files in one directory."""
     values = [f"region-{number % tuples}" for number in range(len(files))]
     _write_linked(files, root, [file.name for file in files], values, rows_per_file)
 

@@ -25,7 +25,7 @@ _NO_CHECKPOINTS = {"delta.checkpointInterval": "1000000"}
 
 
 class Sizes(Protocol):
-    """Of the benchmark's scale."""
+    """The sizes that this module takes from the benchmark's scale."""
 
     @property
     def checkpoint_files(self) -> int: ...
@@ -87,7 +87,7 @@ def warm_calls(bench: _Bench) -> Measured:
 
 
 def first_calls(bench: _Bench) -> Measured:
-    """The same, each the first call of a new process."""
+    """A read and an append of a small table, each the first call of a new process."""
     ours, theirs = bench.copies()
     for name, candidate, floor, floor_name in (
         ("load and count", "count_by_sparkdelta", "count_by_spark", "spark.read.parquet"),
@@ -176,12 +176,12 @@ def timed(spark: SparkSession, name: str, path: str) -> float:
 
 
 def count_by_sparkdelta(spark: SparkSession, path: str) -> int:
-    """Runs in the worker, too."""
+    """Runs in the worker."""
     return read_delta(spark, path).count()
 
 
 def count_by_spark(spark: SparkSession, path: str) -> int:
-    """Runs in the worker, too."""
+    """Runs in the worker."""
     return spark.read.parquet(path).count()
 
 
@@ -193,13 +193,13 @@ def count_by_delta_spark(spark: SparkSession, path: str) -> int:
 def append_by_sparkdelta(
     spark: SparkSession, path: str, number: int = 0, properties: dict[str, str] | None = None
 ) -> None:
-    """Runs in the worker, too."""
+    """Runs in the worker."""
     rows = spark.range(number, number + 1).coalesce(1)
     write_delta(rows, path, mode="append", properties=properties or {})
 
 
 def append_by_spark(spark: SparkSession, path: str) -> None:
-    """Runs in the worker, too."""
+    """Runs in the worker."""
     spark.range(1).coalesce(1).write.mode("append").parquet(path)
 
 
@@ -214,7 +214,7 @@ FIXED_COST_PARTS: dict[str, Callable[[_Bench], Measured]] = {
 def fixed_costs(
     stopwatch: Stopwatch, scale: Sizes, scratch: Path, without: tuple[str, ...]
 ) -> Measured:
-    """All of it; `without` names parts that are left out."""
+    """Run the parts of the suite, except those that `without` names."""
     return run_parts(
         FIXED_COST_PARTS, _Bench(stopwatch, scratch, scale.checkpoint_files // 100), without
     )

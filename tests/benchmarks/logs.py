@@ -31,12 +31,13 @@ from tests.benchmarks.file_actions import (
 )
 
 Layout = Literal["classic", "hash", "sorted"]
-"""One classic file; sidecars by a hash of the path; sidecars sorted by partition, then by `id`.
-Rows of the first two are in no order, as writers that group files by a hash leave them."""
+"""The layout of a checkpoint: one classic file; sidecars by a hash of the path; sidecars sorted by
+partition, then by `id`. Rows of the first two are in no order, as writers that group files by a
+hash leave them."""
 
 SORTED_ROW_GROUP_BYTES = 8 * 1024 * 1024
-"""Of sidecars that are sorted, so that readers can skip most row groups: about 55,000 files each,
-the files of two days where the table has ten million."""
+"""The size of a row group of sorted sidecars, so that readers can skip most of them: about 55,000
+files, those of two days where the table has ten million."""
 
 CHECKPOINT_VERSION = 10
 LARGE_TAIL = 10
@@ -94,7 +95,7 @@ class CheckpointedLog:
         return sorted(str(file) for file in directory.glob("*.parquet"))
 
     def live_paths(self, *, day: date, least: int, greatest: int) -> list[str]:
-        """What `date = day AND id BETWEEN least AND greatest` leaves of the files, sorted."""
+        """The sorted paths of files that `date = day AND id BETWEEN least AND greatest` leaves."""
         first, last = least // ROWS, min(greatest // ROWS, self.files - 1)
         wanted = (day - FIRST_DAY).days
         numbers = range(first + (wanted - first) % DAYS, last + 1, DAYS)

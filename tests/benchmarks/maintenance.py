@@ -318,5 +318,5 @@ MAINTENANCE_PARTS: dict[str, Callable[[Bench], Measured]] = {
 def maintenance(
     stopwatch: Stopwatch, scale: Sizes, scratch: Path, without: tuple[str, ...]
 ) -> Measured:
-    """All of it; `without` names parts that are left out."""
+    """Run the parts of the suite, except those that `without` names."""
     return run_parts(MAINTENANCE_PARTS, Bench(stopwatch, scratch, scale), without)

@@ -21,7 +21,7 @@ Action = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a ratio should be.
+    """A bound that a ratio should not exceed.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ def faster(times: float) -> Target:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """How many pairs to measure.
+    """Numbers of pairs to measure.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Comparison:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the target is met; None without a target."""
+        """True if the target is met; None without a target."""
         return None if self.target is None else self.ratio <= self.target.most
 
     @property
@@ -104,7 +104,7 @@ class Comparison:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """What is written to the JSON file."""
+        """The comparison as it is written to the JSON file."""
         return {
             "suite": self.suite,
             "name": self.name,
@@ -123,14 +123,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """What could not be measured here, and why."""
+    """A comparison that could not be measured here, and the reason."""
 
     suite: str
     name: str
     why: str
 
     def as_dict(self) -> dict[str, Any]:
-        """What is written to the JSON file."""
+        """The missing comparison as it is written to the JSON file."""
         return {"suite": self.suite, "name": self.name, "why": self.why}
 
     @property

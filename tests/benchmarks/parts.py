@@ -25,7 +25,7 @@ _SLOW = 2  # pairs, of what takes minutes
 
 @dataclass(frozen=True, slots=True)
 class LogBench:
-    """What the parts need that measure large logs."""
+    """The stopwatch, sizes and directory of the parts that measure large logs."""
 
     stopwatch: Stopwatch
     planning: Planning
@@ -37,7 +37,7 @@ class LogBench:
 
     @property
     def far(self) -> Stopwatch:
-        """For ratios that noise does not decide."""
+        """The stopwatch for ratios that noise does not decide."""
         return self._with_pairs(self.stopwatch.pairs.first)
 
     @property
@@ -54,7 +54,7 @@ class LogBench:
 def run_parts(
     parts: Mapping[str, Callable[[Bench], Measured]], bench: Bench, without: Collection[str]
 ) -> Measured:
-    """What the parts give but for those that are left out, by their names."""
+    """Run the parts, except those that `without` names."""
     for name, part in parts.items():
         if name not in without:
             yield from part(bench)
@@ -74,7 +74,7 @@ def make_once(table: Path, make: Callable[[], None]) -> None:
 def against_delta_spark(
     stopwatch: Stopwatch, memory: str, measure: Callable[[DeltaSpark], Measured]
 ) -> Measured:
-    """What is measured against delta-spark in a JVM of its own, or that it is not to be had."""
+    """Measure against delta-spark in a JVM of its own, or say that it is not available."""
     rival = DeltaSpark(
         session=SESSION,
         cores=stopwatch.spark.sparkContext.defaultParallelism,

@@ -33,7 +33,7 @@ from tests.support.spark_worker import SparkWorker, SparkWorkerError
 
 Shape = tuple[Size, Layout, Statistics]
 Targets = tuple[Target | None, Target | None]
-"""Of the two ways in which a table is measured."""
+"""The targets of the two ways in which a table is measured."""
 
 _NO_TARGETS: Targets = (None, None)
 _PLANNERS = "tests.benchmarks.planners"
@@ -91,8 +91,8 @@ def checkpoints(bench: _Bench) -> Iterator[Comparison]:
 
 
 def own_checkpoints(bench: _Bench) -> Iterator[Comparison]:
-    """The same on the checkpoint that sparkdelta writes, clustered and with ranges in its tags; of
-    the largest table only where it is asked for by `--most-files`.
+    """Scans of the checkpoint that sparkdelta writes, clustered and with ranges in its tags; of the
+    largest table only where `--most-files` asks for it.
     """
     plan, spark = bench.planning, bench.spark
     most = plan.most_files
@@ -223,7 +223,7 @@ def delta_spark(bench: _Bench) -> Measured:
 
 
 def delta_spark_large(bench: _Bench) -> Measured:
-    """The same with the largest tables."""
+    """Scans of the largest tables, against delta-spark."""
     size = bench.planning.large
     return _against(
         bench,

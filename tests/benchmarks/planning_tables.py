@@ -39,7 +39,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """What the suite measures.
+    """The sizes of the tables and processes that the suite measures.
 
     Attributes
     ----------

@@ -207,5 +207,5 @@ ROW_CHANGE_PARTS: dict[str, Callable[[RowBench], Measured]] = {
 def row_changes(
     stopwatch: Stopwatch, scale: Sizes, scratch: Path, without: tuple[str, ...]
 ) -> Measured:
-    """All of it; `without` names parts that are left out."""
+    """Run the parts of the suite, except those that `without` names."""
     return run_parts(ROW_CHANGE_PARTS, RowBench(stopwatch, scratch, scale), without)

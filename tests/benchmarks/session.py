@@ -50,7 +50,9 @@ def local_session(
 def cluster_session(
     scratch: Path, *, cores: int, memory: str, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """As `local_session`, but the executor is a JVM of its own, with as much memory."""
+    """Start a session as `local_session` does, with the executor in a JVM of its own, which has as
+    much memory.
+    """
     home = scratch / "spark"  # executors write there
     home.mkdir()
     for entry in Path(pyspark.__file__).parent.iterdir():

@@ -24,7 +24,7 @@ _SHOWN = "50 ms; {:.3f} s for the call, {:.2f}x for the statement"
 
 
 class Sizes(Protocol):
-    """Of the benchmark's scale."""
+    """The sizes that this module takes from the benchmark's scale."""
 
     @property
     def rows_per_file(self) -> int: ...
@@ -44,7 +44,9 @@ class _Bench:
         return f"delta.`{self.path}`"
 
     def overhead(self, name: str, statement: Action, call: Action) -> Comparison:
-        """By how many seconds a statement takes longer than the call that does the same."""
+        """Compare the seconds that a statement takes beyond the call that does the same with the
+        seconds that it may take.
+        """
         found = self.stopwatch.compare(name, statement, call, floor_name="", same_result=False)
         pairs = zip(found.seconds, found.floor_seconds, strict=True)
         return replace(

@@ -25,7 +25,7 @@ _FILES_PER_BATCH = 20
 
 
 class Sizes(Protocol):
-    """Of the benchmark's scale."""
+    """The sizes that this module takes from the benchmark's scale."""
 
     @property
     def batches(self) -> int: ...
@@ -36,7 +36,7 @@ class Sizes(Protocol):
 
 
 class Bench(Protocol):
-    """What the parts need."""
+    """The stopwatch, directories and table that the parts use."""
 
     @property
     def stopwatch(self) -> Stopwatch: ...

@@ -1,4 +1,4 @@
-"""What is measured, and against which floor."""
+"""The suites: comparisons, each with its floor."""
 
 from __future__ import annotations
 

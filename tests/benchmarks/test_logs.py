@@ -1,4 +1,4 @@
-"""What is measured on: generated logs are valid tables with the files that they should have."""
+"""Tests that generated logs are valid tables with the files that they should have."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _log(layout: Layout, statistics: Statistics) -> CheckpointedLog:
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the tests of this file make their tables, each once."""
+    """The directory in which the tests of this file make their tables, each once."""
     return tmp_path_factory.mktemp("logs")
 
 

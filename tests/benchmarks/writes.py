@@ -32,7 +32,7 @@ _SMALL_HEAP, _RIVAL_MEMORY = "512m", "2g"
 
 
 class Sizes(Protocol):
-    """Of the benchmark's scale."""
+    """The sizes that this module takes from the benchmark's scale."""
 
     @property
     def data_files(self) -> int: ...
@@ -198,8 +198,8 @@ def write_by_delta_spark(spark: SparkSession, files: list[str], path: str) -> No
 
 
 def large_commit(bench: _Bench) -> Iterator[Comparison]:
-    """Of very many file actions, by a driver with a small heap, which in local mode is all that the
-    executors have, too.
+    """A commit of very many file actions by a driver with a small heap, which in local mode the
+    executors share.
     """
     actions = max(bench.scale.checkpoint_files, 2 * MAX_VALUE_ACTIONS)
     path, told = bench.tables.new(), []
@@ -258,5 +258,5 @@ WRITE_PARTS: dict[str, Callable[[_Bench], Measured]] = {
 
 
 def writes(stopwatch: Stopwatch, scale: Sizes, scratch: Path, without: tuple[str, ...]) -> Measured:
-    """All of it; `without` names parts that are left out."""
+    """Run the parts of the suite, except those that `without` names."""
     return run_parts(WRITE_PARTS, _Bench(stopwatch, _Tables(scratch), scale), without)

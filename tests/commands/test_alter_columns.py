@@ -98,7 +98,7 @@ def test_mapped_columns(spark: SparkSession, table_path: str) -> None:
 
 
 def test_a_changed_column(spark: SparkSession, table_path: str) -> None:
-    """Of a statement nothing is lost: comment, position, default and nullability."""
+    """Every part of a statement takes effect: comment, position, default and nullability."""
     builder = DeltaTable.create(spark).location(table_path).addColumn("a", "INT", nullable=False)
     builder.addColumn("b", "VARCHAR(2)", comment="old").addColumn("m", "MAP<STRING, INT>").execute()
     table = alter_table(spark, table_path)

@@ -78,7 +78,7 @@ def test_refused_constraints(spark: SparkSession, table_path: str) -> None:
 
 
 def test_rows_that_are_appended_meanwhile(spark: SparkSession, table_path: str) -> None:
-    """They were not checked, so the constraint is not added, as in delta-spark."""
+    """The constraint is not added, as these rows were not checked; delta-spark does the same."""
     write_delta(spark.range(1), table_path)
 
     def statement(snapshot: Snapshot) -> Alteration:

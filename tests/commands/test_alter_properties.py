@@ -191,7 +191,7 @@ def test_row_tracking_of_files_with_row_ids(spark: SparkSession, table_path: str
 
 
 def test_the_protocol_of_delta_table(spark: SparkSession, table_path: str) -> None:
-    """By delta-spark's names, as SET TBLPROPERTIES."""
+    """delta-spark's methods change the protocol as SET TBLPROPERTIES does."""
     DeltaTable.create(spark).location(table_path).addColumn("id", "BIGINT").execute()
     table = DeltaTable.forPath(spark, table_path)
     table.upgradeTableProtocol(1, 3)
@@ -229,7 +229,7 @@ def test_append_only_is_a_feature(spark: SparkSession, table_path: str) -> None:
 
 
 def test_features_are_dropped(spark: SparkSession, table_path: str) -> None:
-    """Those for writers alone, with the properties that go with them."""
+    """Features for writers alone are dropped, with the properties that go with them."""
     on = {"delta.enableInCommitTimestamps": "true", "delta.constraints.c": "id >= 0"}
     DeltaTable.create(spark).location(table_path).addColumn("id", "BIGINT").execute()
     statements, table = alter_table(spark, table_path), DeltaTable.forPath(spark, table_path)

@@ -59,7 +59,7 @@ def published(path: str) -> int:
 def test_reads_and_writes(
     spark: SparkSession, table_path: str, catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of commits that are staged alone, by the driver and by executors."""
+    """The driver and executors read and change a table whose commits are only staged."""
     write_delta(spark.range(4), table_path, properties={**MANAGED, "delta.checkpointInterval": "4"})
     with pytest.raises(CatalogManagedTableError):
         write_delta(spark.range(4), f"{table_path}-other", properties=MANAGED)

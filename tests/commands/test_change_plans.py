@@ -125,8 +125,8 @@ def test_a_small_merge(
 def test_a_large_merge(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, large: str
 ) -> None:
-    """Of more rows than are sent to all executors, those that change are shuffled, and none that
-    stays: neither one of an earlier vector nor one of a file that is written again.
+    """A merge of more rows than are sent to all executors shuffles the rows that change, and none
+    that stays: neither one of an earlier vector nor one of a file that is written again.
     """
     monkeypatch.setattr("sparkdelta.table.write.merged_rows.MAX_BROADCAST_ROWS", 0)
     if large == "bitmaps":

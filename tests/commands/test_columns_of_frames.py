@@ -32,7 +32,9 @@ def values(spark: SparkSession, path: str) -> dict[int, int]:
 
 @pytest.mark.full
 def test_columns_choose_rows_and_files(spark: SparkSession, table_path: str) -> None:
-    """Those of any frame of the table, from before or after a change, with or without an alias."""
+    """Columns of any frame of the table, from before or after a change, with or without an alias,
+    choose rows and files.
+    """
     own = table(spark, table_path)
     for add in own._snapshot().add_files().select("path", "stats_parsed.minValues").collect():
         if next(iter(add["minValues"])) >= 20:  # what is left out by its statistics is not read
@@ -80,8 +82,8 @@ def test_columns_of_an_earlier_schema(spark: SparkSession, table_path: str) -> N
 
 @pytest.mark.full
 def test_frames_that_are_joined(spark: SparkSession, table_path: str) -> None:
-    """As in delta-spark: an equality is understood, what else is ambiguous is refused. Each frame
-    keeps to its version.
+    """Frames of one table are joined as in delta-spark: an equality is understood, other ambiguous
+    conditions are refused. Each frame keeps to its version.
     """
     own = table(spark, table_path)
     before = own.toDF()

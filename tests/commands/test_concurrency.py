@@ -50,7 +50,7 @@ def assert_nothing_is_lost(
 
 @pytest.mark.slow
 def test_twenty_threads(spark: SparkSession, table_path: str) -> None:
-    """They commit while others do, and one writes a checkpoint meanwhile."""
+    """Twenty threads commit while others do, and one of them writes a checkpoint."""
     write_delta(spark.range(0), table_path, properties={"delta.checkpointInterval": "15"})
 
     def append(number: int) -> int | None:
@@ -334,7 +334,7 @@ def test_processes_overlap_in_their_data_files(
 def test_a_process_that_is_killed(
     spark: SparkSession, table_path: str, tmp_path: Path, stuck: str
 ) -> None:
-    """What Spark had written by then is no part of the table, and in nobody's way."""
+    """Files that Spark had written are no part of the table and do not hinder later writes."""
     names = ("delta.enableDeletionVectors", "delta.enableChangeDataFeed")
     write_delta(spark.range(0, 4, 1, 2), table_path, properties=dict.fromkeys(names, "true"))
     reached = tmp_path / "reached"

@@ -217,7 +217,9 @@ def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_crash_at_each_change(spark: SparkSession, tmp_path: Path) -> None:
-    """There is a table with all files or none, and the directory can be converted again."""
+    """After a crash, there is a table with all files or none, and the directory can be converted
+    again.
+    """
 
     def directory(name: str) -> str:
         parquet(str(tmp_path / name), "x/f.parquet", n=[1, 2])

@@ -141,7 +141,7 @@ def _cluster(spark: SparkSession, path: str) -> object:
 
 
 def _reorg(spark: SparkSession, path: str) -> object:
-    """Of a file with a deleted row."""
+    """Purge a file with a deleted row."""
     _reconfigure(path, "deletionVectors", enableDeletionVectors="true")
     log = Path(path, "_delta_log", f"{1:020d}.json")
     actions = [json.loads(line) for line in log.read_text().splitlines()]
@@ -162,7 +162,7 @@ def _checkpoint(spark: SparkSession, path: str) -> object:
 
 
 def _checkpoint_v2(spark: SparkSession, path: str) -> object:
-    """With a sidecar, and then one that takes it over beside a new one."""
+    """Write a checkpoint with a sidecar, and then one that takes it over beside a new one."""
     _reconfigure(path, "v2Checkpoint")
     checkpoint(spark, path, CheckpointOptions(kind="v2-json"), version=0)
     with patch.object(sidecar_reuse, "_NOT_WORTH_A_LOOK", 0):
@@ -204,7 +204,7 @@ STEPS: dict[Step, tuple[int, list[int]]] = {
     _compact: (2, BEFORE),
     _clean: (5, BEFORE),
 }
-"""With the number of their changes, and the rows of the table once they are done."""
+"""The steps, each with the number of its changes and the rows of the table once it is done."""
 
 DAILY = (_append,)
 CHANGES_ROWS = (
@@ -246,7 +246,7 @@ def test_a_crash(
     nth: int,
     when: str,
 ) -> None:
-    """What was acknowledged stays, and a commit is there whole or not at all.
+    """After a crash, acknowledged commits are there, and the last one is there whole or not at all.
 
     PROTOCOL.md#add-file-and-remove-file
     """

@@ -156,7 +156,7 @@ def test_what_a_successor_may_not_forget(spark: SparkSession, table_path: str) -
 
 
 def test_a_location_that_is_not_empty(spark: SparkSession, table_path: str) -> None:
-    """As delta-spark has it: only a write of rows may begin beside what is there."""
+    """Only a write of rows may begin a table beside other files, as in delta-spark."""
     spark.range(1).write.parquet(f"{table_path}/old")
     builders = (DeltaTable.create, DeltaTable.createIfNotExists, DeltaTable.createOrReplace)
     for make in builders:

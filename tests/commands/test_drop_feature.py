@@ -242,7 +242,9 @@ def refusing(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> s
 
 @pytest.mark.full
 def test_the_history_is_truncated(spark: SparkSession, table_path: str) -> None:
-    """In two steps: the traces go at once, the feature a day after they have."""
+    """A drop that truncates the history takes two steps: the traces go at once, the feature a day
+    later.
+    """
     before = make(spark, table_path, "deletionVectors")
     now = time.time_ns() // 1_000_000
 

@@ -47,7 +47,7 @@ def columns_of(path: str, version: int) -> list[tuple[dict[str, Any], Node]]:
 
 
 def nested_ids(node: Node) -> list[int | None]:
-    """Of elements, keys and values at any depth, and of fields in between."""
+    """The ids of elements, keys and values at any depth, and of fields in between."""
     return [i for child in node.children for i in (child.field_id, *nested_ids(child))]
 
 
@@ -146,7 +146,7 @@ def test_elements_keys_and_values_have_ids(spark: SparkSession, table_path: str,
 def test_many_files_with_nested_ids(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are copied once, however many they are."""
+    """Files are copied once, however many they are."""
     monkeypatch.setattr(file_descriptions, "MAX_NEW_FILES", 2)
     with counted_jobs(spark) as jobs:
         write_delta(

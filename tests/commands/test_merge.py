@@ -201,7 +201,9 @@ def test_nothing_to_do(spark: SparkSession, table_path: str) -> None:
 def test_a_row_that_kept_one_out_is_deleted_meanwhile(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its source row would have to be inserted, so the merge fails though it changes no row."""
+    """A source row whose match is deleted meanwhile would have to be inserted, so the merge fails
+    though it changes no row.
+    """
     create(spark, table_path, {"delta.enableDeletionVectors": "true"})
     commit = merge_command.commit_changes
 
@@ -249,8 +251,8 @@ def test_keys_of_a_large_source(
 def test_keys_of_all_types(
     spark: SparkSession, table_path: str, key: str, are_columns: bool
 ) -> None:
-    """In any time zone, whether a Spark job computes the keys or the driver reads columns of the
-    staged source; the keys of rows that the condition leaves out may be invalid.
+    """Keys match in any time zone, whether a Spark job computes them or the driver reads columns of
+    the staged source; the keys of rows that the condition leaves out may be invalid.
     """
     texts = {
         "DATE": "date_add(DATE '2024-10-25', CAST(id AS INT))",

@@ -219,7 +219,9 @@ def test_refusals(spark: SparkSession, table_path: str) -> None:
 
 
 def test_arguments(spark: SparkSession, table_path: str) -> None:
-    """As in delta-spark: a TypeError for one of another type, a ValueError for none."""
+    """Arguments are refused as in delta-spark: TypeError for one of another type, ValueError for
+    none.
+    """
     write_delta(spark.sql(NUMBERS), table_path)
     table, source = DeltaTable.forPath(spark, table_path), spark.sql(NUMBERS)
     builder = table.merge(source, "true")

@@ -45,12 +45,12 @@ def commit_info(table: str, version: int) -> dict[str, Any]:
 
 
 def absent(spark: SparkSession, table: str) -> DataFrame:
-    """What a table lacks, to be inserted."""
+    """The rows that a table lacks, to be inserted."""
     return numbers(spark, 1, 2).join(read_delta(spark, table), "k", "left_anti")
 
 
 def test_an_insert_of_what_is_absent(spark: SparkSession, table: str) -> None:
-    """It would insert what another has inserted since."""
+    """An insert of absent rows fails if another writer has inserted them since."""
     both = absent(spark, table), absent(spark, table)
     write_delta(both[0], table, mode="append")
     assert found(spark, table) == [1, 2]
@@ -80,7 +80,7 @@ def test_a_commit_that_comes_meanwhile(
 
 
 def test_partitions_that_are_replaced(spark: SparkSession, table_path: str) -> None:
-    """What they are made of was in another partition."""
+    """A write fails if the partition that its rows were computed from has been replaced since."""
     rows = spark.sql("SELECT * FROM VALUES ('source', 1), ('sum', 0) AS t (p, v)")
     write_delta(rows, table_path, partition_by=["p"])
     source = read_delta(spark, table_path, where="p = 'source'")

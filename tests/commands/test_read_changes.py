@@ -135,7 +135,7 @@ def test_executors_read_the_commits(spark: SparkSession, history: tuple[str, Fou
 def test_executors_read_the_files(
     spark: SparkSession, history: tuple[str, Found], name: str
 ) -> None:
-    """With a long list of files, and under settings that could change the result."""
+    """Executors read the files of a long list, under settings that could change the result."""
     path, found = history
     with settings(spark, HOSTILE[name]):
         frame = read_changes(spark, path, start_version=1, max_driver_files=0)

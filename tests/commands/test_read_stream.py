@@ -45,7 +45,7 @@ def ended(rows: DataFrame, path: str) -> DeltaError:
 
 
 def offsets(path: str) -> list[dict[str, Any]]:
-    """Of each batch of the checkpoint."""
+    """The offsets of the batches in the checkpoint."""
     files = sorted(Path(f"{path}_checkpoint", "offsets").glob("[0-9]*"), key=lambda f: int(f.name))
     return [json.loads(file.read_text().splitlines()[2]) for file in files]
 

@@ -75,7 +75,9 @@ def delete_with_failing_tasks(spark: SparkSession, path: str) -> None:
 
 @pytest.mark.slow
 def test_files_of_both_runs_are_never_committed(table_path: str) -> None:
-    """With Hadoop's second algorithm of commits they would: it moves a task's files one by one."""
+    """The write is refused: Hadoop's second algorithm of commits moves a task's files one by one,
+    so that files of both runs would be in the table.
+    """
     here = "tests.commands.test_retried_tasks"
     with SparkWorker(f"{here}:session_that_retries") as worker:
         outcome = worker.run(f"{here}:write_with_a_failing_commit", path=table_path)
@@ -86,7 +88,7 @@ def test_files_of_both_runs_are_never_committed(table_path: str) -> None:
 def test_vectors_of_both_runs_lie_there_and_one_is_committed(
     spark: SparkSession, table_path: str
 ) -> None:
-    """As of a speculative task, too: each run writes files of its own.
+    """Each run of a task writes vectors of its own, as a speculative task does, too.
 
     PROTOCOL.md#deletion-vectors
     """

@@ -85,7 +85,9 @@ def test_commits_do_not_conflict_with_each_other(
 def test_in_several_commits_between_appends(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, appends: bool
 ) -> None:
-    """It conflicts with nothing that only appends; where files were removed, it looks again."""
+    """The backfill conflicts with nothing that only appends; where files were removed, it looks
+    again.
+    """
     write_delta(spark.range(0, 12, 1, 6), table_path)
     monkeypatch.setattr(recommits, "MAX_BATCH_FILES", 2)
     monkeypatch.setattr(transaction, "MAX_VALUE_ACTIONS", 1)

@@ -41,7 +41,9 @@ def test_reads_and_changes(spark: SparkSession, table_path: str, table: DeltaTab
 
 
 def test_merge(spark: SparkSession, table: DeltaTable) -> None:
-    """Also where a column is an argument of a function and nothing else."""
+    """SQL functions work in all clauses of a merge, also where a column is an argument of a
+    function and nothing else.
+    """
     source = spark.range(3).alias("s")
     merge = table.alias("t").merge(source, "t.id = s.id")
     merge = merge.whenMatchedUpdate(F.expr("after(t.n) = 2"), {"n": "after(s.id) + 100"})

@@ -54,7 +54,7 @@ FIT: list[tuple[Any, str, Any]] = [
 
 @pytest.mark.parametrize("session", [{}, NO_ANSI], ids=["usual", "no ANSI"])
 def test_values_that_fit(spark: SparkSession, table_path: str, session: dict[str, str]) -> None:
-    """The same in every session, as Spark's store assignment policy ANSI has it."""
+    """Values are converted alike in every session, as Spark's store assignment policy ANSI says."""
     columns = [field(f"v{n}", data_type) for n, (data_type, _, _) in enumerate(FIT)]
     write_commit(Path(table_path), 0, [protocol(), metadata(*columns)])
     values = ", ".join(f"{value} AS V{n}" for n, (_, value, _) in enumerate(FIT))
@@ -75,7 +75,7 @@ def test_values_that_fit(spark: SparkSession, table_path: str, session: dict[str
     ],
 )
 def test_an_overflow_is_an_error(spark, table_path, data_type, value) -> None:  # type: ignore[no-untyped-def]
-    """Not null, and not another number, whatever the session says."""
+    """A value that does not fit never becomes null or another number, whatever the session says."""
     table(table_path, data_type)
     with settings(spark, NO_ANSI), pytest.raises(CastOverflowError):
         write_delta(spark.sql(f"SELECT {value} AS v"), table_path, mode="append")

@@ -143,7 +143,8 @@ def test_random_values_are_those_of_the_change_data(spark: SparkSession, table_p
 def test_a_condition_that_changes(
     spark: SparkSession, table_path: str, properties: dict[str, str]
 ) -> None:
-    """As one on the current time does: the rows that it found are updated, whatever it says later.
+    """A condition whose value changes, such as one on the current time, is evaluated once: the rows
+    that it found are updated.
 
     PROTOCOL.md#add-file-and-remove-file
     """

@@ -100,7 +100,9 @@ def test_they_get_a_type(spark: SparkSession, table_path: str) -> None:
 
 
 def test_shapes_without_a_place_in_files(spark: SparkSession, table_path: str) -> None:
-    """Such a table can be made and altered, but not written until it has another type."""
+    """A table without a column that files can hold can be made and altered, but not written until
+    it has another type.
+    """
     builder = DeltaTable.create(spark).location(table_path)
     builder.addColumn("v", "VOID").execute()
     with pytest.raises(EmptySchemaWriteError):

@@ -177,7 +177,7 @@ WRITER = {
 @pytest.mark.parametrize("group", ["usual", "writer", "time zone, no ANSI", "plans"])
 @pytest.mark.parametrize("partition_by", [[], PARTITIONED], ids=["columns", "partitions"])
 def test_types(spark, table_path, partition_by, group) -> None:  # type: ignore[no-untyped-def]
-    """The same values, statistics and partition values in every session."""
+    """Values, statistics and partition values are the same in every session."""
     frame = spark.sql(TYPES)
     wanted = [tuple(None if v == "" and partition_by else v for v in r) for r in frame.collect()]
     hostile = {"writer": WRITER, **HOSTILE}.get(group, {})
@@ -433,7 +433,9 @@ def test_the_rows_of_the_table_itself(spark: SparkSession, table_path: str) -> N
 def test_executors_describe_what_the_driver_does_not(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same add actions, whoever reads the footers; on HDFS the driver, through Hadoop."""
+    """The add actions are the same, whoever reads the footers; on HDFS the driver does, through
+    Hadoop.
+    """
     told = []
     for name, most in (("driver", 16), ("executors", 0), ("hadoop", 0)):
         with monkeypatch.context() as patched:
@@ -448,7 +450,9 @@ def test_executors_describe_what_the_driver_does_not(
 
 
 def test_rows_without_a_partition_column(spark: SparkSession, table_path: str) -> None:
-    """They are refused, as they would all be in the partition of nulls."""
+    """Rows without a partition column are refused, as all of them would be in the partition of
+    nulls.
+    """
     write_delta(people(spark), table_path, partition_by=["p"])
     for mode in ("append", "overwrite"):
         with pytest.raises(PartitionColumnNotFoundError) as raised:
@@ -502,7 +506,7 @@ def _fail(*_: object) -> None:
 
 
 def test_failures_of_the_job(spark: SparkSession, table_path: str) -> None:
-    """They are errors of ours, in few words, and Spark's own is the cause."""
+    """A failure of the job is an error of ours, in few words, with Spark's own as its cause."""
     boom = F.udf(lambda _: 1 // 0, "int")
     for frame, problem in (
         (spark.range(2).select(boom("id").alias("p")), "ZeroDivisionError"),
@@ -519,7 +523,7 @@ def test_failures_of_the_job(spark: SparkSession, table_path: str) -> None:
 
 
 def test_threads_lose_no_row(spark: SparkSession, table_path: str) -> None:
-    """They overlap in writing data files, each in a directory of its own."""
+    """Threads write data files at the same time, each in a directory of its own."""
     write_delta(people(spark, []), table_path)
 
     def append(writer: int) -> int | None:

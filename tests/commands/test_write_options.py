@@ -71,7 +71,9 @@ def test_rows_per_file_and_compression(spark: SparkSession, table_path: str) -> 
 
 
 def test_files_have_their_place_when_the_job_commits(spark: SparkSession, table_path: str) -> None:
-    """Else those of a task that fails while it commits, and of its second run, would both count."""
+    """Files have no place before the whole job commits: else those of a task that fails while it
+    commits, and of its second run, would both count.
+    """
 
     def placed(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """The files in place once the other task has committed; its own task is not yet there."""

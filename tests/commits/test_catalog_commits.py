@@ -94,7 +94,9 @@ class _Answering(MemoryCatalog):
 
 
 def test_commits_are_published_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that another writer could not publish come first; large ones are the catalog's."""
+    """Commits that another writer could not publish are published first; large ones are left to the
+    catalog.
+    """
     log, catalog, store = made()
     fail = _failing("before", "published")
     other = CatalogLogStore(log, catalog.with_hook(fail))
@@ -198,7 +200,7 @@ def test_racing_writers(forgets: bool) -> None:
 
 
 def test_who_may_commit() -> None:
-    """Only through the catalog, with in-commit timestamps; and no other table through one."""
+    """A managed table is committed to only through its catalog, and no other table through one."""
     log, _, store = made()
     with pytest.raises(CatalogManagedTableError):
         append(log, latest(store), "a")

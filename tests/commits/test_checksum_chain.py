@@ -24,14 +24,14 @@ def with_checksum(log: MemoryLog, done: Committed) -> bool:
 
 
 def files_at(log: MemoryLog, version: int) -> int | None:
-    """What the checksum of a version says of its files; None where there is none."""
+    """The number of files in the checksum of a version; None without a usable checksum."""
     data = log.files.get(version_checksum_name(version))
     checksum = None if data is None else parse_version_checksum(data)
     return None if checksum is None else checksum.num_files
 
 
 def live(log: MemoryLog, version: int) -> int:
-    """How many files were added up to a version."""
+    """The number of files that were added up to a version."""
     lines = [line for data in log.commits()[: version + 1] for line in data.splitlines()]
     return sum("add" in json.loads(line) for line in lines)
 

@@ -455,7 +455,9 @@ def test_processes_without_spark(tmp_path: Path, writers: int, count: int) -> No
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("verb", ["list_from", "read", "put_if_absent"])
 def test_a_crash_leaves_a_serial_history(verb: str, when: str, nth: int) -> None:
-    """What was acknowledged is there once; what died is there once or never; others go on."""
+    """After a crash, an acknowledged commit is there once, and that of the dead writer once or
+    never; others go on.
+    """
     log = MemoryLog()
     read_state = create(log)
     append(log, read_state, "a")

@@ -59,7 +59,7 @@ Row = tuple[int, int]
 
 @dataclass(frozen=True)
 class Change:
-    """What a writer does to the rows whose ids are in a range.
+    """A change that a writer makes to the rows whose ids are in a range.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class Table:
         return cls(has_vectors, LocalLogStore(f"file:{path}"), WorkerFiles(), DiskRows(path))
 
     def created(self, chance: random.Random) -> Table:
-        """With two files."""
+        """Create the table with two files."""
         create(self.log, protocol=PROTOCOL)
         for start in (0, 12):
             rows = tuple((key, 1) for key in range(start, start + 12))

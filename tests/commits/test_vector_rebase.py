@@ -228,7 +228,9 @@ def test_three_in_a_row() -> None:
 def test_a_file_that_only_lost_rows_is_no_new_file(
     change: set[int], error: type[Exception] | None
 ) -> None:
-    """Of a file that the other transaction does not change, but that may match what it read."""
+    """A file that only lost rows is no conflict for a transaction that may have read it and changes
+    another; a file whose rows came back is one.
+    """
     table = Table()
     table.commit(table.staged(delete(table, a={1})), table.state)
     late = delete(table, b={0})
@@ -242,7 +244,9 @@ def test_a_file_that_only_lost_rows_is_no_new_file(
     "read", [ReadSet(files=frozenset({("a", None)})), ReadSet(leaves_rows=True)]
 )
 def test_rows_that_were_read_beside_those_that_are_deleted(read: ReadSet) -> None:
-    """They may be among those that the winner deleted."""
+    """A transaction that read other rows of its file fails, as the winner may have deleted some of
+    them.
+    """
     table = Table()
     late = delete(table, a={0})
     table.commit(table.staged(delete(table, a={1})), table.state)

@@ -1,4 +1,4 @@
-"""What the conformance suite expects beyond the corpus itself.
+"""Expectations of the conformance suite beyond the corpus itself.
 
 Everything that is left out, refused or read differently is named here with its reason, and
 nothing else is: a name that is not in the corpus fails `test_expectations`, and so does a known gap

@@ -30,7 +30,7 @@ THREADS = 4
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFacts:
-    """What a snapshot says, with all its lazy parts collected."""
+    """The facts of a snapshot, with all its lazy parts collected."""
 
     version: int
     protocol: dict[str, Any]

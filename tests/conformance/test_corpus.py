@@ -1,4 +1,4 @@
-"""Whether there is a corpus: without one this test alone is left, and says so."""
+"""A test that is skipped without the corpus, with the reason; the others have no cases then."""
 
 from __future__ import annotations
 

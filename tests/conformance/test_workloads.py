@@ -54,7 +54,7 @@ def test_sizes() -> None:
 
 
 def test_expectations() -> None:
-    """What the expectations name is in the corpus, and what they name as an error fails there."""
+    """The names in the expectations are in the corpus, and those of errors fail there."""
     cases = load_cases(corpus_or_skip())
     names = {item.id for case in cases for item in (case, *case.reads)}
     assert set(expectations.KNOWN_GAPS) <= names | {spec.id for spec in GATING}
@@ -91,7 +91,7 @@ def test_file_counts_are_all_there() -> None:
 
 @pytest.mark.parametrize("scanned", parameters(_counted()))
 def test_files_kept(scanned: Spec, reader: CorpusReader) -> None:
-    """No more than delta-spark reads, but for the cases that are named."""
+    """A read keeps no more files than delta-spark's, except in the cases that are named."""
     assert scanned.expected is not None
     kept = reader.num_scanned(scanned.query)
     if scanned.id in expectations.MORE_FILES:
@@ -140,7 +140,7 @@ def test_version_checksum(checksum: Spec, spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("written", _specs("write", fails=False))
 def test_write(written: Spec, spark: SparkSession, tmp_path: Path) -> None:
-    """The same commits, by this package, give every version the rows that it has there."""
+    """Commits that this package writes give every version the rows that it has in the corpus."""
     path = str(tmp_path / "table")
     for commit in written.commits:
         _write(spark, path, commit, written.table.directory)

@@ -118,7 +118,7 @@ def streams(spark: SparkSession, path: str) -> list[str]:
 
 
 def written(spark: SparkSession, root: Path) -> Any:
-    """What is in tables after writes of every kind, and what was refused."""
+    """Write in every way, and return the rows of the tables and the writes that were refused."""
     plain, ruled, refused = root / "written", root / "ruled", []
 
     def write(path: Path, values: str, **options: Any) -> None:
@@ -200,7 +200,7 @@ def refused_changes(spark: SparkSession, root: Path) -> list[str]:
 
 
 def by_pyspark(spark: SparkSession, root: Path) -> Any:
-    """What PySpark's own methods read and write in an enabled session."""
+    """Write and read by PySpark's own methods in an enabled session."""
     path, rows = str(root / "by pyspark"), spark.range(4).withColumn("part", F.col("id") % 2)
     name = f"delta.`{path}`"
     sparkdelta.enable(spark)
@@ -382,7 +382,7 @@ def tables(asked: tuple[dict[str, str], dict[str, Any]]) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def by_connect(asked: tuple[dict[str, str], dict[str, Any]]) -> dict[str, Any]:
-    """What the client says of each."""
+    """The client's answers by the names of tables and questions."""
     return asked[1]
 
 

@@ -74,7 +74,7 @@ def test_values_of_every_type(spark: SparkSession) -> None:
 
 
 def test_the_callers_zone(spark: SparkSession) -> None:
-    """Of timestamps that are written without one."""
+    """Timestamps that are written without a time zone are in the caller's."""
     with settings(spark, {"spark.sql.session.timeZone": "Asia/Kolkata"}):
         _assert_as_the_oracle(spark, "America/New_York")
 

@@ -88,7 +88,7 @@ def test_json_statistics_become_a_struct_too(spark: SparkSession) -> None:
 
 @pytest.mark.usefixtures("hostile")
 def test_a_struct_becomes_text_exactly(spark: SparkSession) -> None:
-    """Not a microsecond is lost, whatever the session's zone and formats are."""
+    """The text has every microsecond, whatever the session's time zone and formats are."""
     values = {
         "i": "1", "s": "'é'", "d": "DATE'0001-01-01'", "m": "12345678901234567.125BD", "f": "1.5D",
         "t": "TIMESTAMP_LTZ'2024-06-01 12:34:56.789123Z'", "o": "named_struct('x', 7L)",
@@ -163,7 +163,7 @@ def test_no_statistics_stay_none(spark: SparkSession) -> None:
 
 
 def test_typed_partition_values_of_the_last_checkpoint(spark: SparkSession) -> None:
-    """Those that are there need not be parsed again; a row that lacks them is."""
+    """Typed values that are there are not parsed again; those of a row that lacks them are."""
     values = "partitionValues_parsed"
     typed = F.struct(F.expr("DATE'2020-02-02'").alias("col-p")).alias(values)
     frame = adds(spark).select("*", typed).unionByName(adds(spark), allowMissingColumns=True)

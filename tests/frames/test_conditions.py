@@ -68,12 +68,15 @@ CASES: dict[str, list[tuple[str, str | None, str]]] = {
     ],
     "a variable": [("STRING", "a%c", "{} = '${{own.text}}'")],
 }
-"""By settings: a type, the value of all rows of a file, and a condition that is true of it."""
+"""The cases by settings: a type, the value of all rows of a file, and a condition that is true of
+it."""
 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_no_file_is_left_out_that_spark_wants(spark: SparkSession, name: str) -> None:
-    """As data d0, d1 ... and as partition values p0, p1 ..., from a commit and a checkpoint."""
+    """The file is kept for each condition on data (d0, d1 ...) and on partition values (p0, p1
+    ...), whether a commit or a checkpoint has it.
+    """
     cases = list(enumerate(CASES[name]))
     values = {f"{kind}{n}": value for n, (_, value, _) in cases for kind in "dp"}
     fields = [f"{kind}{n} {data_type}" for n, (data_type, _, _) in cases for kind in "dp"]

@@ -1,4 +1,5 @@
-"""Which files a predicate leaves, rule by rule, whether statistics are JSON, a struct or both.
+"""Tests of the files that a predicate leaves, rule by rule, with statistics as JSON, as a struct or
+both.
 
 PROTOCOL.md#per-file-statistics, PROTOCOL.md#partition-value-serialization
 """
@@ -287,7 +288,7 @@ def adds(spark: SparkSession, source: str) -> DataFrame:
 
 
 def kept_by(spark: SparkSession, source: str) -> dict[str, set[str]]:
-    """For every case the files that are kept, by one Spark job."""
+    """The files that are kept in each case, found by one Spark job."""
     stored = SOURCES[source]
     columns = [_keeps(skipping(text), stored) for text, _, _ in CASES]
     rows = adds(spark, source).select("name", F.array(*columns).alias("kept")).collect()

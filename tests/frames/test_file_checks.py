@@ -1,4 +1,4 @@
-"""What workers find wrong with a file, without Spark."""
+"""Tests of the checks by which workers find damaged files, without Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers read of a Parquet file: which row groups, in which batches, and what they refuse."""
+"""Tests of the workers' reader of Parquet files: row groups, batches, and refused files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_batches_are_bounded(
     large: Path, limits: dict[str, int], smallest: int, largest: int
 ) -> None:
-    """In rows, and in bytes by what the footer says."""
+    """The size of a batch is bounded in rows, and in bytes by what the footer says."""
     sizes = [batch.num_rows for batch in read_batches(large, *LARGE, **limits)]
     assert sum(sizes) == COUNT
     assert smallest <= max(sizes) <= largest
@@ -106,7 +106,9 @@ MICROSECOND = dt.timedelta(microseconds=1)
 def test_bounds_of_other_types(
     tmp_path: Path, column: tuple[str, ...], less: Bound, same: Bound, more: Bound
 ) -> None:
-    """Of widened columns too: `w` is a date in the file, `i` an integer."""
+    """Bounds apply to columns of any type, also to widened ones: `w` is a date in the file, `i` an
+    integer.
+    """
     schema = (
         field("d", "date"), field("t", "timestamp"), field("n", "timestamp_ntz"),
         field("m", "decimal(12,2)"), field("i", "decimal(12,2)"), field("w", "timestamp_ntz"),

@@ -110,7 +110,7 @@ def _assert_read(read: GoldenRead, rows: Callable[[], DataFrame]) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("case", CASES, ids=_name)
 def test_last_rows_of_a_distributed_scan(spark: SparkSession, case: GoldenCase) -> None:
-    """The same columns and types as Spark's own reader gives, and the same rows."""
+    """A distributed scan returns the columns, types and rows that Spark's own reader does."""
     read = case.reads[-1]
     ours = _distributed_read(spark, case, read)
     if ours is not None:
@@ -179,7 +179,7 @@ def test_who_reads_the_log_does_not_matter(
     "case", [case for case in CASES if "commit_timestamps" in case.facts], ids=_name
 )
 def test_time_travel_by_in_commit_timestamp(spark: SparkSession, case: GoldenCase) -> None:
-    """Only timestamps within commits survive a copy; file times mean nothing here."""
+    """Versions have the timestamps within commits, which survive a copy; file times do not."""
     for version, milliseconds in case.facts["commit_timestamps"].items():
         assert (
             load_snapshot(spark, str(case.table), version=int(version)).timestamp_ms == milliseconds

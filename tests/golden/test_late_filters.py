@@ -1,4 +1,6 @@
-"""Of every golden table, a later filter reads the files that `where` does, and the same rows."""
+"""A test that a later filter reads the files that `where` does, and the same rows, of every golden
+table.
+"""
 
 from __future__ import annotations
 

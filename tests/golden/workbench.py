@@ -1,4 +1,4 @@
-"""What a definition of a golden table works with: a catalogue, and a bench per writing engine."""
+"""Tools to define golden tables: a catalogue, and a bench for each engine that writes."""
 
 from __future__ import annotations
 

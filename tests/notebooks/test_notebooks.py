@@ -25,7 +25,7 @@ CHECKPOINTS = ROOT / "notebooks" / "03_checkpoints.ipynb"
 PIPELINE = ROOT / "notebooks" / "05_pipeline.ipynb"
 SAVED_FILES = {LARGE: 1_000_000, CHECKPOINTS: 120_000}
 TESTED_FILES = {LARGE: 20_000, CHECKPOINTS: 12_000}
-"""How large a log a notebook is saved with, and executed with here."""
+"""The numbers of files of the logs with which notebooks are saved, and executed here."""
 TIMEOUT_SECONDS = 300
 
 pytestmark = [
@@ -61,7 +61,7 @@ def execute(notebook: nbformat.NotebookNode, **environment: str) -> nbformat.Not
 
 
 def _printed(notebook: nbformat.NotebookNode) -> list[str]:
-    """What each code cell prints; the JVM's warnings on stderr are not part of it."""
+    """The output of each code cell, without the JVM's warnings on stderr."""
     return [
         "".join(o["text"] for o in cell["outputs"] if o.get("name") == "stdout")
         for cell in notebook["cells"]
@@ -82,7 +82,7 @@ def test_notebook_prints_what_is_saved(path: Path) -> None:
 
 
 def test_the_quickstart_tells_its_story() -> None:
-    """What is saved, and so what is printed, is what the text around it says."""
+    """The saved output of the quickstart is what the text around it says."""
     notebook = nbformat.read(ROOT / "notebooks" / "01_quickstart.ipynb", as_version=4)
     (_, tables, rows, segment, values, actions, state, history, travel, selected, error, _) = (
         _printed(notebook)
@@ -122,7 +122,7 @@ def _as_saved_and_as_run(path: Path) -> pytest.MarkDecorator:
 
 
 def _large(path: Path, files: int) -> nbformat.NotebookNode:
-    """As it is saved, with many files; or as it runs, with fewer."""
+    """The notebook as it is saved, with many files, or executed with fewer."""
     notebook = nbformat.read(path, as_version=4)
     if files == SAVED_FILES[path]:
         return notebook

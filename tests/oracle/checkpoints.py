@@ -1,5 +1,5 @@
-"""What delta-spark does with checkpoints of ours. Runs inside the worker of
-:mod:`tests.support.delta_spark`.
+"""Functions by which delta-spark makes, reads and extends tables with checkpoints; they run in its
+process.
 """
 
 from __future__ import annotations

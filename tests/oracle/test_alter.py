@@ -71,14 +71,14 @@ STATEMENTS: list[Statement] = [
 
 
 def theirs(spark: SparkSession, table: str) -> None:
-    """In the process of delta-spark: the same table, altered by its own statements."""
+    """Make the table and alter it by delta-spark's own statements; runs in its process."""
     spark.sql(SOURCE).write.format("delta").partitionBy("p").save(table)
     for _, sql in STATEMENTS:
         spark.sql(f"ALTER TABLE delta.`{table}` {sql}")
 
 
 def go_on(spark: SparkSession, table: str) -> list[str]:
-    """In the process of delta-spark: append to our table, alter it, and read it."""
+    """Append to our table, alter it and read it; runs in the process of delta-spark."""
     spark.sql(f"INSERT INTO delta.`{table}` (b, q) VALUES (7000000000, 8)")
     spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMNS (last INT)")
     rows = spark.sql(f"SELECT to_json(struct(*)) FROM delta.`{table}` ORDER BY b").collect()

@@ -25,7 +25,7 @@ READ_OTHERWISE = {
     "rs-partition-types": "delta-spark keeps the escapes of a binary partition value",
     "rs-partitioned": "delta-spark reads an empty partition value of text as such, not as null",
 }
-"""Of these tables, only our rows are compared with the expected ones."""
+"""Tables of which only our rows are compared with the expected ones, and why."""
 
 NEW = "a new"
 
@@ -43,7 +43,9 @@ def statements(case: GoldenCase, *, is_mapped: bool) -> list[str]:
 
 
 def alter(spark: SparkSession, table: str, statements: list[str]) -> list[str | None]:
-    """In the process of delta-spark: carry statements out; the error of each, or None."""
+    """Carry statements out and return the error of each, or None; runs in the process of
+    delta-spark.
+    """
     errors: list[str | None] = []
     for statement in statements:
         try:
@@ -55,7 +57,7 @@ def alter(spark: SparkSession, table: str, statements: list[str]) -> list[str | 
 
 
 def read(spark: SparkSession, tables: dict[str, str]) -> None:
-    """In the process of delta-spark: copy the rows of tables into files."""
+    """Copy the rows of tables into files; runs in the process of delta-spark."""
     for table, file in tables.items():
         rows = comparable(spark.read.format("delta").load(table))
         pq.write_table(spark_rows(rows), file, store_schema=False)
@@ -65,7 +67,7 @@ def read(spark: SparkSession, tables: dict[str, str]) -> None:
 def test_both_read_what_either_altered(
     spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path, case: GoldenCase
 ) -> None:
-    """They alter it alike, and the rows are those that there were."""
+    """Both engines alter a table alike, and its rows stay as they were."""
     ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
     for path in (ours, theirs):
         shutil.copytree(case.table, path)

@@ -32,12 +32,12 @@ VALUES = {"a": ["a + 1", "NULL"], "b": ["upper(b)", "'x'"], "p": ["1 - p"]}
 
 
 def execute(spark: SparkSession, text: str) -> None:
-    """In the process of delta-spark."""
+    """Execute a statement; runs in the process of delta-spark."""
     spark.sql(text)
 
 
 def changes(spark: SparkSession, table: str, options: dict[str, str], expected: str) -> None:
-    """In the process of delta-spark: the rows of its change data feed."""
+    """Write the rows of delta-spark's change data feed to a file; runs in its process."""
     reader = spark.read.format("delta").option("readChangeFeed", "true").options(**options)
     pq.write_table(comparable(reader.load(table)).toArrow(), expected, store_schema=False)
 

@@ -25,7 +25,8 @@ CASES = [
     *((False, kind) for kind in ("classic", "v2-classic", "v2-json", "v2-parquet")),
     (True, "v2-json"),
 ]
-"""Whether the table has deletion vectors, which delta-rs does not read; and the kind."""
+"""Pairs of a flag, true for a table with deletion vectors, which delta-rs does not read, and a
+kind."""
 
 _WORKER = "tests.oracle.checkpoints"
 

@@ -18,7 +18,7 @@ COLUMNS = ["id", "part", "_metadata.row_id", "_metadata.row_commit_version"]
 
 
 def clone_and_read(spark: SparkSession, source: str, theirs: str, ours: str, deep: str) -> Any:
-    """In the process of delta-spark: its clone, and the rows of ours, then changed by it."""
+    """Clone a table, and read and change our clones; runs in the process of delta-spark."""
     spark.sql(
         f"CREATE TABLE delta.`{theirs}` SHALLOW CLONE delta.`{source}` VERSION AS OF 1 "
         "TBLPROPERTIES ('delta.appendOnly' = 'false', 'user.key' = 'x')"

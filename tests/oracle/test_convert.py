@@ -21,7 +21,7 @@ pytestmark = pytest.mark.oracle
 
 
 def convert_and_change(spark: SparkSession, theirs: str, ours: str, plain: str) -> list[Any]:
-    """In the process of delta-spark: its conversions, and the rows of ours, which it changes."""
+    """Convert directories, and read and change our table; runs in the process of delta-spark."""
     spark.sql(f"CONVERT TO DELTA parquet.`{theirs}` PARTITIONED BY ({PARTITION})")
     spark.sql(f"CONVERT TO DELTA parquet.`{plain}`")
     rows = spark.read.format("delta").load(ours).select("id", "day", "p-q").collect()

@@ -21,7 +21,7 @@ ROW_TRACKING = "delta.enableRowTracking"
 
 
 def go_on(spark: SparkSession, table: str) -> list[Any]:
-    """In the process of delta-spark: read, append to and delete from a table."""
+    """Read a table, append to it and delete from it; runs in the process of delta-spark."""
     name = f"delta.`{table}`"
     read = sorted(map(tuple, spark.sql(f"SELECT * FROM {name}").collect()))
     spark.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE id = 0")
@@ -31,13 +31,13 @@ def go_on(spark: SparkSession, table: str) -> list[Any]:
 
 
 def track(spark: SparkSession, tables: list[str]) -> dict[str, Any]:
-    """In the process of delta-spark: the row ids of each table."""
+    """Return the row ids of each table; runs in the process of delta-spark."""
     read = "SELECT id, _metadata.row_id FROM delta.`{}` ORDER BY ALL"
     return {t: [list(row) for row in spark.sql(read.format(t)).collect()] for t in tables}
 
 
 def drop(spark: SparkSession, table: str, name: str) -> list[Any]:
-    """In the process of delta-spark: drop a feature of a table of ours."""
+    """Drop a feature of a table of ours; runs in the process of delta-spark."""
     spark.sql(f"ALTER TABLE delta.`{table}` DROP FEATURE {name}")
     detail = spark.sql(f"DESCRIBE DETAIL delta.`{table}`").first()
     return [detail["minReaderVersion"], sorted(detail["tableFeatures"])]
@@ -47,8 +47,9 @@ def drop(spark: SparkSession, table: str, name: str) -> list[Any]:
 def test_delta_spark_goes_on(
     spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path, name: str
 ) -> None:
-    """It reads and writes a table that we dropped a feature of; and of the same table it drops the
-    same, so that the features that are left are those that we leave."""
+    """delta-spark reads and writes a table that we dropped a feature of. A drop by delta-spark
+    itself leaves the same features.
+    """
     ours, other = str(tmp_path / "ours"), str(tmp_path / "other")
     before = make(spark, ours, name)
     shutil.copytree(ours, other)

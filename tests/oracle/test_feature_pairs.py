@@ -34,7 +34,9 @@ LAST = ("columnMapping",)  # it renames the columns that others use
 
 
 def try_to_drop(spark: SparkSession, table: str, name: str) -> dict[str, Any]:
-    """In the process of delta-spark: drop a feature; the protocol then, or the error."""
+    """Drop a feature and return the protocol then, or the error; runs in the process of
+    delta-spark.
+    """
     try:
         return {"protocol": drop(spark, table, name)}
     except Exception as error:  # noqa: BLE001 - compared with whether we raise one

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.oracle
 
 @pytest.fixture
 def path(hdfs: MiniHdfs) -> str:
-    """Where a test may make a table; a name that URIs write otherwise."""
+    """The path at which a test may make a table, with a name that URIs write otherwise."""
     return f"{hdfs.uri}/{uuid4()}/my table"
 
 
@@ -57,7 +57,7 @@ def test_a_table_on_hdfs(spark: SparkSession, path: str) -> None:
 
 
 def append(spark: SparkSession, path: str, first: int, commits: int) -> None:
-    """In the process of delta-spark: one row per commit, numbered from `first`."""
+    """Append one row per commit, numbered from `first`; runs in the process of delta-spark."""
     for n in range(first, first + commits):
         rows = spark.range(n, n + 1).coalesce(1)
         rows.write.format("delta").mode("append").save(path)
@@ -100,5 +100,5 @@ def test_nothing_of_concurrent_appends_is_lost(
 
 
 def rows(spark: SparkSession, path: str) -> list[int]:
-    """In the process of delta-spark: the table's rows."""
+    """Return the table's rows; runs in the process of delta-spark."""
     return sorted(row["id"] for row in spark.read.format("delta").load(path).collect())

@@ -88,7 +88,7 @@ def test_our_checksum_is_delta_sparks(
 def test_delta_spark_goes_on_from_our_checksum(
     spark: SparkSession, delta_spark: DeltaSpark, table: Path
 ) -> None:
-    """Its next checksum, computed from ours, is that of the state."""
+    """delta-spark computes its next checksum from ours, and it is that of the state."""
     without_crc(table, *range(7))
     write_version_checksum(spark, str(table))
     delta_spark.run("tests.oracle.upkeep:append", path=str(table), number=9)

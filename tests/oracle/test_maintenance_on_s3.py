@@ -47,7 +47,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkWorker]:
 
 
 def session(scratch: Path, settings: dict[str, str]) -> SparkSession:
-    """In the worker: a session with a few more settings."""
+    """Start a session with a few more settings; runs in the worker."""
     builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2")
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -66,7 +66,7 @@ Pairs = dict[str, tuple[object, object]]
 
 
 def deep_clones(spark: SparkSession) -> Pairs:
-    """In the worker: a clone, and the same again after a change of its source."""
+    """Clone a table, and again after a change of its source; runs in the worker."""
     source, target = f"{ROOT}/é source", f"{ROOT}/target"
     write_delta(_numbers(spark), source, properties=VECTORS, partition_by=["part"])
     DeltaTable.forPath(spark, source).delete("id < 3")
@@ -83,7 +83,7 @@ def deep_clones(spark: SparkSession) -> Pairs:
 
 
 def conversion(spark: SparkSession) -> Pairs:
-    """In the worker: a partitioned directory of Parquet files."""
+    """Convert a partitioned directory of Parquet files; runs in the worker."""
     path = f"{ROOT}/parquet files"
     _numbers(spark).write.partitionBy("part").parquet(path)
     convert_to_delta(spark, path, partition_schema="part STRING")
@@ -96,7 +96,7 @@ def conversion(spark: SparkSession) -> Pairs:
 
 
 def manifests(spark: SparkSession) -> Pairs:
-    """In the worker: they name the files of the table."""
+    """Generate manifests, which name the files of the table; runs in the worker."""
     path = f"{ROOT}/manifests"
     write_delta(_numbers(spark), path)
     DeltaTable.forPath(spark, path).generate("symlink_format_manifest")
@@ -109,7 +109,7 @@ def manifests(spark: SparkSession) -> Pairs:
 
 
 def maintenance(spark: SparkSession) -> Pairs:
-    """In the worker: OPTIMIZE, REORG, RESTORE and VACUUM in both modes."""
+    """Perform OPTIMIZE, REORG, RESTORE, and VACUUM in both modes; runs in the worker."""
     path = f"{ROOT}/maintained"
     write_delta(_numbers(spark).drop("part"), path, properties=VECTORS)
     table = DeltaTable.forPath(spark, path)

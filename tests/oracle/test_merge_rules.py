@@ -52,7 +52,7 @@ CASES: dict[str, Case] = {
 
 
 def test_rules(spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
-    """The same rows, or both refuse; identity values are those of each engine."""
+    """Both engines give the same rows, or both refuse; identity values are those of each engine."""
     made = str(tmp_path / "made")
     table = DeltaTable.create(spark).location(made).addColumn("id", "INT").addColumn("a", "INT")
     table.addColumn("twice", "INT", generatedAlwaysAs="a * 2")

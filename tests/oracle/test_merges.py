@@ -46,7 +46,9 @@ OF_BOTH = {"a": ["t.a + s.a"], "b": ["coalesce(t.b, s.b)"], "st.x": ["s.a"], "st
 
 
 def merge(spark: SparkSession, table: str, text: str, expected: str) -> dict[str, Any]:
-    """In the process of delta-spark: the metrics of a merge, or its error; and the rows."""
+    """Merge, write the rows to a file, and return the metrics or the error; runs in the process of
+    delta-spark.
+    """
     try:
         spark.sql(text)
     except Exception as error:  # noqa: BLE001 - compared with whether we raise one

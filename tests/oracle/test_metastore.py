@@ -19,7 +19,7 @@ _HERE = "tests.oracle.test_metastore"
 
 
 def hive_session(scratch: Path, *, root: str, has_delta_spark: bool) -> SparkSession:
-    """In a process of its own: a session whose catalog is a metastore below a directory."""
+    """A session whose catalog is a metastore below a directory; runs in a process of its own."""
     settings = {
         "spark.sql.warehouse.dir": f"{root}/warehouse",
         "spark.hadoop.javax.jdo.option.ConnectionURL":

@@ -74,7 +74,9 @@ def comparable(statement: str, found: dict[str, str]) -> dict[str, str]:
 
 
 def run(spark: SparkSession, statements: dict[str, str]) -> dict[str, Any]:
-    """In the process of delta-spark: the metrics of each statement, by the path of its table."""
+    """Execute statements and return the metrics of each, by the path of its table; runs in the
+    process of delta-spark.
+    """
     for path, text in statements.items():
         spark.sql(text.format(t=f"delta.`{path}`"))
     return {path: metrics(spark.sql(f"DESCRIBE HISTORY delta.`{path}`")) for path in statements}

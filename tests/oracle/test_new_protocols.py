@@ -60,7 +60,7 @@ def create(table: str, number: int) -> str:
 
 
 def theirs(spark: SparkSession, table: str) -> None:
-    """In the process of delta-spark: the same tables, by the same statements."""
+    """Make tables by the statements that we execute, too; runs in the process of delta-spark."""
     for number in range(len(TABLES)):
         spark.sql(create(table, number))
 

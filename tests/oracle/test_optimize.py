@@ -22,7 +22,9 @@ OF_FILES = {"filesAdded", "minFileSize"}
 
 
 def optimize(spark: SparkSession, table: str, ours: str, where: str) -> dict[str, Any]:
-    """In the process of delta-spark: the result, and the rows of the table that we optimized."""
+    """Optimize a table, and return the result and the rows of the table that we optimized; runs in
+    the process of delta-spark.
+    """
     result = spark.sql(f"OPTIMIZE delta.`{table}`{where}")
     columns = "id, part, _metadata.row_id"
     rows = spark.read.format("delta").load(ours).selectExpr(*columns.split(", ")).collect()
@@ -104,7 +106,9 @@ def run_sql(
     settings: dict[str, str],
     reads: dict[str, list[str]],
 ) -> dict[str, Any]:
-    """In the process of delta-spark: the metrics of the last statement, and rows of tables."""
+    """Execute statements, and return the metrics of the last one and rows of tables; runs in the
+    process of delta-spark.
+    """
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:
@@ -146,7 +150,9 @@ def points(spark: SparkSession, start: int, end: int) -> DataFrame:
 
 
 def test_z_order_of_both(spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
-    """The same files are rewritten as so many, and conditions read no more of ours."""
+    """Both engines rewrite the same files as equally many, and conditions read no more files of
+    ours.
+    """
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     properties = {"delta.enableRowTracking": "true"}
     write_delta(points(spark, 0, 20_000), str(ours), properties=properties)

@@ -61,7 +61,9 @@ WIDER = {
 
 
 def run(spark: SparkSession, table: str, statement: str) -> dict[str, Any]:
-    """In the process of delta-spark: carry a statement out; the rows afterwards, or the error."""
+    """Carry a statement out and return the rows afterwards, or the error; runs in the process of
+    delta-spark.
+    """
     try:
         spark.sql(statement)
     except Exception as error:  # noqa: BLE001 - compared with whether we raise one

@@ -107,5 +107,5 @@ def s3(tmp_path: Path) -> Iterator[tuple[str, tuple[Path, ...], dict[str, str]]]
 
 
 def rows_of(spark: SparkSession, root: str) -> dict[str, Any]:
-    """In the process of delta-spark: all tables."""
+    """Return the rows of all tables; runs in the process of delta-spark."""
     return refresh_job.exported(lambda name: spark.read.format("delta").load(f"{root}/{name}"))

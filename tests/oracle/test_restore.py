@@ -19,7 +19,9 @@ COLUMNS = ["id", "part", "_metadata.row_id", "_metadata.row_commit_version"]
 
 
 def restore(spark: SparkSession, table: str, ours: str, version: int) -> dict[str, Any]:
-    """In the process of delta-spark: the result, and the rows of the table that we restored."""
+    """Restore a table, and return the result and the rows of the table that we restored; runs in
+    the process of delta-spark.
+    """
     result = spark.sql(f"RESTORE delta.`{table}` TO VERSION AS OF {version}")
     again = spark.sql(f"RESTORE delta.`{table}` TO VERSION AS OF {version + 4}")
     rows = spark.read.format("delta").load(ours).selectExpr(*COLUMNS).collect()

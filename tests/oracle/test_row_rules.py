@@ -22,7 +22,7 @@ COLUMNS = (
 
 
 def make(spark: SparkSession, table: str) -> None:
-    """In the process of delta-spark."""
+    """Make a table with rules for its rows; runs in the process of delta-spark."""
     spark.sql(
         f"CREATE TABLE delta.`{table}` ({COLUMNS}) USING delta PARTITIONED BY (day)"
         " TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
@@ -32,7 +32,9 @@ def make(spark: SparkSession, table: str) -> None:
 
 
 def go_on(spark: SparkSession, table: str) -> dict[str, Any]:
-    """In the process of delta-spark: what it reads, after an append and a statement of its own."""
+    """Read a table after an append, change it and return what was read; runs in the process of
+    delta-spark.
+    """
     spark.sql(f"INSERT INTO delta.`{table}` (v, at) VALUES (7, NULL)")
     rows = spark.read.format("delta").load(table).orderBy("id").collect()
     spark.sql(f"UPDATE delta.`{table}` SET v = 8 WHERE v = 7")

@@ -1,4 +1,5 @@
-"""The same SQL texts in both engines: they return the same rows, or errors of the same class.
+"""Tests of the same SQL texts in both engines: they return the same rows, or errors of the same
+class.
 
 Texts run one after the other, so that a statement that changes less, or more, than it should shows
 in the next query.
@@ -941,7 +942,7 @@ COMPARED: Mapping[str, tuple[str, ...]] = {
 
 
 def results(spark: SparkSession, name: str, root: str) -> list[Any]:
-    """In either engine: what each text of a list returns, or the class of its error."""
+    """Return the result of each text, or the class of its error; runs in either engine."""
     found: list[Any] = []
     shutil.copytree(TABLES / "in-commit-timestamps" / "delta", Path(root, "times"))
     for text in TEXTS[name]:

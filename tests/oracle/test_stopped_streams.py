@@ -80,7 +80,7 @@ def consume(rows: DataFrame, out: str, checkpoint: str, batches: int) -> None:
 def consume_by_delta_spark(
     spark: SparkSession, source: str, options: dict[str, str], **arguments: object
 ) -> None:
-    """In the process of delta-spark."""
+    """Consume a stream of delta-spark's source; runs in its process."""
     consume(spark.readStream.format("delta").options(**options).load(source), **arguments)  # type: ignore[arg-type]
 
 

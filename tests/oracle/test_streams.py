@@ -30,14 +30,14 @@ STEPS = 5
 def stream(
     spark: SparkSession, source: str, target: str, checkpoint: str, options: dict[str, str]
 ) -> None:
-    """In the process of delta-spark: what there is of a table, to another one."""
+    """Stream the rows of a table to another one; runs in the process of delta-spark."""
     rows = spark.readStream.format("delta").options(**options).load(source)
     writer = rows.writeStream.format("delta").option("checkpointLocation", checkpoint)
     assert writer.trigger(availableNow=True).start(target).awaitTermination(120)
 
 
 def execute(spark: SparkSession, text: str) -> None:
-    """In the process of delta-spark."""
+    """Execute a statement; runs in the process of delta-spark."""
     spark.sql(text)
 
 

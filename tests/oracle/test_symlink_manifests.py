@@ -16,7 +16,9 @@ pytestmark = pytest.mark.oracle
 
 
 def generate_and_change(spark: SparkSession, table: str, ours: str) -> None:
-    """In the process of delta-spark: its manifests, and those of a commit to a table of ours."""
+    """Generate manifests, and commit to a table of ours that has them; runs in the process of
+    delta-spark.
+    """
     spark.sql(f"GENERATE {MODE} FOR TABLE delta.`{table}`")
     spark.sql(f"DELETE FROM delta.`{ours}` WHERE q = 0")
 

@@ -24,7 +24,9 @@ EMPTY = ["empty", "nested/inner", "_empty"]
 
 
 def run(spark: SparkSession, table: str, mode: str) -> dict[str, Any]:
-    """In the process of delta-spark: a dry run, a run, and its commits."""
+    """Vacuum a table, and return the files of a dry run and the last commits; runs in the process
+    of delta-spark.
+    """
     planned = spark.sql(f"VACUUM delta.`{table}` {mode} DRY RUN").collect()
     spark.sql(f"VACUUM delta.`{table}` {mode}").collect()
     history = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").limit(2).collect()

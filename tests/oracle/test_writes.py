@@ -24,7 +24,9 @@ pytestmark = pytest.mark.oracle
 
 
 def read_and_append(spark: SparkSession, table: str, expected: str) -> dict[str, Any]:
-    """In the process of delta-spark: its rows, its skipping, its history, and an append of one."""
+    """Read a table with its history and with data skipping, append a row and delete others; runs in
+    the process of delta-spark.
+    """
     rows = spark.read.format("delta").load(table)
     pq.write_table(comparable(rows).toArrow(), expected, store_schema=False)
     history = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").orderBy("version").collect()
@@ -87,7 +89,7 @@ FEATURES = {
 
 
 def read_and_append_deep(spark: SparkSession, table: str) -> dict[str, Any]:
-    """In the process of delta-spark: rows, and an append of one with a new column."""
+    """Read a table, and append a row with a new column; runs in the process of delta-spark."""
     rows = spark.read.format("delta").load(table)
     told = {"rows": [row.asDict(recursive=True) for row in rows.orderBy("n").collect()]}
     more = rows.filter("n = 1").drop("later").selectExpr("*", "map(n, array(l)) AS later")
@@ -117,7 +119,9 @@ def test_a_table_that_can_be_converted_to_iceberg(
 
 
 def read_append_and_merge(spark: SparkSession, table: str) -> dict[str, Any]:
-    """In the process of delta-spark: rows, and an append of one with a new column."""
+    """Read and describe a table, and append a row with a new column; runs in the process of
+    delta-spark.
+    """
     rows = spark.read.format("delta").load(table)
     detail = spark.sql(f"DESCRIBE DETAIL delta.`{table}`").collect()[0]
     told = {
@@ -136,7 +140,7 @@ def read_append_and_merge(spark: SparkSession, table: str) -> dict[str, Any]:
 def test_tables_of_every_kind(
     spark: SparkSession, delta_spark: DeltaSpark, table_path: str, kind: str
 ) -> None:
-    """What we make delta-spark takes, and goes on with; and we after it."""
+    """delta-spark reads and continues the tables that we make, and we go on after it."""
     builder = SparkDeltaTable.create(spark).location(table_path)
     builder.addColumn("n", "TINYINT").addColumn("s", "STRUCT<x: TINYINT>")
     for name, value in KINDS[kind].items():

@@ -39,7 +39,7 @@ CHANGES = ["UPDATE {} SET n = 9 WHERE n = 0", "DELETE FROM {} WHERE n = 1"]
 
 
 def make(spark: SparkSession, root: str) -> None:
-    """In the process of delta-spark: its own tables."""
+    """Make tables of delta-spark's own; runs in its process."""
     for name, (rows, properties, _) in TABLES.items():
         given = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         clauses = "" if name == "void" else f" PARTITIONED BY (p) TBLPROPERTIES ({given})"
@@ -47,7 +47,7 @@ def make(spark: SparkSession, root: str) -> None:
 
 
 def go_on(spark: SparkSession, root: str) -> dict[str, list[str]]:
-    """In the process of delta-spark: change and read our tables."""
+    """Change and read our tables; runs in the process of delta-spark."""
     read = {}
     for name, (*_, insert) in TABLES.items():
         table = f"delta.`{root}/{name}`"
@@ -59,7 +59,7 @@ def go_on(spark: SparkSession, root: str) -> dict[str, list[str]]:
 
 
 def reading(spark: SparkSession, root: str) -> dict[str, list[str]]:
-    """In the process of delta-spark: read its tables after we changed them."""
+    """Read delta-spark's tables after we changed them; runs in its process."""
     queries = {name: f"SELECT to_json(struct(*)) FROM delta.`{root}/{name}`" for name in TABLES}
     return {n: sorted(row[0] for row in spark.sql(q).collect()) for n, q in queries.items()}
 
@@ -106,7 +106,9 @@ def test_each_engine_goes_on(spark: SparkSession, delta_spark: DeltaSpark, tmp_p
 
 
 def go_on_with_void(spark: SparkSession, root: str) -> list[str]:
-    """In the process of delta-spark: the column has a type now."""
+    """Append to the table whose void column has a type now, and read it; runs in the process of
+    delta-spark.
+    """
     table = f"delta.`{root}/void`"
     spark.sql(f"INSERT INTO {table} (n, v) SELECT 8, DATE'2024-01-01'")
     rows = spark.sql(f"SELECT to_json(struct(*)) FROM {table}").collect()
@@ -129,14 +131,14 @@ def enabling(table: str, name: str) -> list[str]:
 
 
 def enable(spark: SparkSession, root: str) -> None:
-    """In the process of delta-spark."""
+    """Enable features of tables that are there; runs in the process of delta-spark."""
     for name in LATER:
         for statement in enabling(f"delta.`{root}/{name}`", name):
             spark.sql(statement)
 
 
 def update(spark: SparkSession, root: str, names: list[str]) -> dict[str, list[str]]:
-    """In the process of delta-spark: change and read tables."""
+    """Change and read tables; runs in the process of delta-spark."""
     read = {}
     for name in names:
         table = f"delta.`{root}/{name}`"

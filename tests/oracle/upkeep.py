@@ -1,4 +1,6 @@
-"""What delta-spark does for the tests of log maintenance, in its own process."""
+"""Functions by which delta-spark writes and reads tables for the tests of log maintenance; they run
+in its process.
+"""
 
 from __future__ import annotations
 

@@ -277,7 +277,9 @@ def test_moments_are_those_of_the_plan(spark: SparkSession) -> None:
 
 
 def test_a_long_condition_is_understood_in_few_calls(spark: SparkSession) -> None:
-    """Not in some for each of its values or comparisons, however deeply Spark nests them."""
+    """The number of calls of the JVM does not grow with the values or comparisons, however deeply
+    Spark nests them.
+    """
     rows = spark.createDataFrame([], SCHEMA).alias(qualifier_of(SCHEMA))
     numbers = [number(n) for n in range(5000)]
     equal = tuple(Comparison("=", INT, n) for n in numbers)
@@ -309,7 +311,9 @@ def test_a_long_condition_is_understood_in_few_calls(spark: SparkSession) -> Non
     ],
 )
 def test_depth_has_no_limit(text: str, expected: Predicate | type) -> None:
-    """Of what alternates too deeply, this part alone chooses no files."""
+    """Text of any depth is parsed; a part that alternates too deeply chooses no files, and only
+    this part.
+    """
     text = text.replace("rows.", f"{quoted(qualifier_of(SCHEMA))}.")
     found = parse_analyzed(text, SCHEMA, time_zone="UTC")
     if expected is not And:

@@ -52,7 +52,7 @@ VALUES: Mapping[str, Sequence[str]] = {
     "n": [f"TIMESTAMP_NTZ'{text}'" for text in _MOMENTS],
     "s": [f"'{text}'" for text in _TEXTS],
 }  # fmt: skip
-"""Of each column, in order."""
+"""The values of each column, in order."""
 
 FILES = 24
 _OPERATORS = ("=", "<", "<=", ">", ">=", "<>", "<=>")

@@ -114,7 +114,9 @@ def actions(spark: SparkSession, table: Path) -> tuple[set[str], set[str], list[
 def test_incremental_checkpoints_are_full_ones(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
-    """As a set of actions, but for partly expired sidecars of tombstones."""
+    """An incremental checkpoint is the same set of actions as a full one, except for partly expired
+    sidecars of tombstones.
+    """
     random = Random(seed)
     commits = history(random)
     table, other = tmp_path / "incremental", tmp_path / "full"

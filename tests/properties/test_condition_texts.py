@@ -44,7 +44,9 @@ FILES, CONDITIONS = 12, 40
 
 
 def test_no_file_is_left_out_that_spark_wants(spark: SparkSession) -> None:
-    """As the plan of a classic session has the condition, and as a client reads its text."""
+    """Files with matching rows are kept, by the condition in the plan of a classic session and by
+    its text as a client reads it.
+    """
     random = Random(7)
     fields = ", ".join(f"{quoted(name)} {kind}" for name, kind in TYPES.items())
     with settings(spark, {"spark.sql.ansi.enabled": "false"}):

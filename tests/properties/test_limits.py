@@ -37,13 +37,13 @@ def _keeps(text: str, snapshot: Snapshot, stored: StoredFacts) -> Column:
 
 
 def matching(frame: DataFrame, texts: list[str]) -> dict[int, list[bool]]:
-    """Which of the conditions a row of each file matches."""
+    """Flags by file: for each condition, true if one of the file's rows matches it."""
     matches = F.array(*(F.max(F.expr(f"coalesce({text}, FALSE)")) for text in texts))
     return {row[0]: row[1] for row in frame.groupBy("file").agg(matches).collect()}
 
 
 def kept(spark: SparkSession, path: str, texts: list[str]) -> dict[int, list[bool]]:
-    """Which of the conditions keep each of the files."""
+    """Flags by file: for each condition, true if it keeps the file."""
     snapshot = load_snapshot(spark, path)
     adds, stored = snapshot.state.adds_as_stored()
     columns = F.array(*(_keeps(text, snapshot, stored) for text in texts))

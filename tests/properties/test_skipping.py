@@ -84,7 +84,7 @@ def _decimal(number: int) -> Decimal:
 
 
 def stats(rows: Sequence[Row], random: Random) -> str | None:
-    """As writers make them: cut texts and timestamps, without NaN, at times not at all."""
+    """Statistics as writers make them: cut texts and timestamps, without NaN, at times none."""
     if random.random() < 0.1:
         return None
     low: dict[str, Any] = {}
@@ -117,7 +117,9 @@ def _cut(value: Any, *, upper: bool) -> Any:
 def random_condition(
     random: Random, depth: int, columns: Sequence[str], *, is_mixed: bool = False
 ) -> str:
-    """Of columns and constants of their own types, or also of others that Spark converts."""
+    """A condition of columns and constants of their own types, or also of others that Spark
+    converts.
+    """
     if depth and random.random() < 0.6:
         left, right = (
             random_condition(random, depth - 1, columns, is_mixed=is_mixed) for _ in range(2)

@@ -1,4 +1,4 @@
-"""Which kind of checkpoint a table gets, and how it is named."""
+"""Tests of the kind of checkpoint that a table gets, and of its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a transaction may commit after, by operation, operation and isolation level."""
+"""Tests of the conflicts between a transaction and one that came first, by their operations and the
+isolation level.
+"""
 
 from dataclasses import dataclass, field
 
@@ -142,7 +144,7 @@ MATRIX = {
 
 
 def run(mine, winner, table_level):
-    """What happens to one operation that comes after another."""
+    """The letter of the error that one operation gets after another, or a dot for none."""
     case, first = OPERATIONS[mine], OPERATIONS[winner]
     staged = case.staged
     level = commit_isolation_level(
@@ -259,7 +261,7 @@ def test_protocol_and_metadata():
     ],
 )
 def test_added_files_that_match(p, commit_info, wanted):
-    """Of several files one is enough, wherever it stands."""
+    """One of several added files is enough for a conflict, wherever it stands."""
     adds = (add("y", 2), add("x", p), add("z", 2))
     found = findings_of(OPERATIONS["insert from itself"], adds=adds, commit_info=commit_info)
     assert found == ({} if wanted is None else {wanted: "x"})
@@ -330,7 +332,7 @@ def test_domains(domain, counts):
 
 @pytest.mark.parametrize("row_ids", [False, True])
 def test_files_that_are_committed_again(row_ids):
-    """They have the same rows: only who read their row ids has read something else."""
+    """The rows stay the same: only a transaction that read row ids has a conflict."""
     winner = WinningCommit(1, commit_info={"operation": UNBACKFILL}, adds=(add("a", 1, False),))
     found = file_conflicts(
         winner,

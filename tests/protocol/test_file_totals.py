@@ -53,7 +53,7 @@ def test_deleted_records_have_the_protocols_bins() -> None:
 
 
 def test_the_boundaries_of_sizes() -> None:
-    """Those of delta-spark, as it writes them."""
+    """The boundaries are those that delta-spark writes."""
     assert list(SIZE_BOUNDARIES) == sorted(set(SIZE_BOUNDARIES))
     assert len(SIZE_BOUNDARIES) == 95
     kilobytes = [0, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 12_288]

@@ -161,7 +161,9 @@ def test_what_is_written_is_read_back():
 
 
 def test_what_delta_spark_would_not_believe_is_left_out():
-    """It sorts element 10 of an array before element 1."""
+    """A field with a longer array is left out, as delta-spark, for its checksum, sorts element 10
+    before element 1.
+    """
     many, few = {"names": ["x"] * 11}, {"names": ["x"] * 10}
     optional = ("v2Checkpoint", "checkpointSchema")
     kept = json.loads(last_checkpoint_bytes({"version": 7, "v2Checkpoint": few}, optional=optional))

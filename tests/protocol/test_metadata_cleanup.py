@@ -1,4 +1,4 @@
-"""What metadata cleanup deletes, against the five steps as the protocol says them.
+"""Tests of the files that metadata cleanup deletes, against the five steps in the protocol's text.
 
 PROTOCOL.md#metadata-cleanup
 """
@@ -131,7 +131,7 @@ def test_nothing_goes_without_a_complete_checkpoint(names: list[str], cutoff: in
 
 
 def test_the_commit_of_the_checkpoint_stays() -> None:
-    """It alone has the in-commit timestamp."""
+    """The commit is kept because it alone has the in-commit timestamp."""
     names = [*map(commit_name, range(5)), classic_checkpoint_name(3), version_checksum_name(3)]
     assert plan(names, 4) == [commit_name(0), commit_name(1), commit_name(2)]
 

@@ -41,7 +41,7 @@ def rewritten(data, ids):
 
 
 def found_ids(data):
-    """By the names from the columns on, as another reader of Parquet tells them."""
+    """The ids by the names from the columns on, as another reader of Parquet tells them."""
     ids, path = {}, []
     for line in str(pq.ParquetFile(io.BytesIO(data)).schema).splitlines()[2:]:
         text = line.strip()

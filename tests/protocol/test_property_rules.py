@@ -1,4 +1,4 @@
-"""Which table properties users may set, and to what."""
+"""Tests of the table properties that users may set, and of their values."""
 
 import pytest
 

@@ -214,7 +214,9 @@ def test_a_reader_feature_is_dropped(feature, before, after):
     ],
 )
 def test_reader_features_need_writer_features(before, versions):
-    """Also if one of the versions is the table's own."""
+    """Reader features without writer features are refused, also if one of the versions is the
+    table's own.
+    """
     reader, writer = versions
     with pytest.raises(InvalidArgumentError):
         with_versions(before, reader_version=reader, writer_version=writer)

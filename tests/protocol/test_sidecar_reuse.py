@@ -1,4 +1,4 @@
-"""Which sidecars are taken over, and that their number stays bounded."""
+"""Tests of the choice of sidecars that a checkpoint takes over; their number stays bounded."""
 
 from __future__ import annotations
 

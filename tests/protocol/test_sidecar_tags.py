@@ -1,4 +1,4 @@
-"""What sidecars are said to hold."""
+"""Tests of the tags that describe the contents of sidecars."""
 
 from __future__ import annotations
 

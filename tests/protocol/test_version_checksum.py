@@ -1,4 +1,4 @@
-"""What is believed of a `.crc` file."""
+"""Tests of reading and writing `.crc` files."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What new data must respect."""
+"""Tests of the features that new data must respect."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a table says of its rows: which rules there are, and where they stand."""
+"""Tests of the rules that a table has for its rows, and of where they may stand."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a table's schema becomes when rows bring more."""
+"""Tests of the schema of a table whose new rows bring fields or wider types."""
 
 import pytest
 from pyspark.sql.types import (

@@ -1,4 +1,4 @@
-"""What can be relied on of the statistics that a checkpoint has stored."""
+"""Tests of the stored statistics of a checkpoint that can be relied on."""
 
 from __future__ import annotations
 

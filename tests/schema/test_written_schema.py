@@ -1,4 +1,4 @@
-"""Which rows fit which table."""
+"""Tests of the schemas of rows that fit a table."""
 
 import pytest
 from pyspark.sql.types import (

@@ -123,7 +123,7 @@ def test_a_dynamic_overwrite_by_setting_is_not_a_full_one(
 def test_settings_of_delta_spark_are_not_passed_over(
     enabled: SparkSession, table_path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where ignoring one would write something else than delta-spark does."""
+    """Settings without which delta-spark would write something else are refused, or logged."""
     name, delta = f"delta.`{table_path}`", "spark.databricks.delta"
 
     @contextmanager

@@ -157,7 +157,7 @@ def test_tables_by_name(enabled: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_location_that_has_a_table(enabled: SparkSession, tmp_path: Path) -> None:
-    """It gets a name if the statement describes this table, or does not describe any."""
+    """The table gets a name if the statement describes this table, or does not describe any."""
     sql, location = enabled.sql, f"USING delta LOCATION '{tmp_path / 'placed'}'"
     columns = "(id INT NOT NULL COMMENT 'key', v VARCHAR(5), p INT)"
     clauses = "PARTITIONED BY (p) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', k = 'v')"
@@ -289,7 +289,7 @@ def test_conversion(enabled: SparkSession, tmp_path: Path) -> None:
 
 
 def test_arguments_of_other_types(spark: SparkSession) -> None:
-    """They are TypeErrors, as in delta-spark."""
+    """Arguments of other types are TypeErrors, as in delta-spark."""
     for call in (
         lambda: DeltaTable.forName(spark, 1),  # type: ignore[arg-type]
         lambda: DeltaTable.create(spark).tableName(1),  # type: ignore[arg-type]

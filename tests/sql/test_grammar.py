@@ -335,7 +335,9 @@ def test_names_of_common_table_expressions() -> None:
 
 @pytest.mark.parametrize("comment", ["-- \\\n", "{# x #}"])
 def test_comments_that_are_others_for_spark_are_not_passed_over(comment: str) -> None:
-    """For Spark, a comment goes on after a backslash at the end of its line: so would DELETE."""
+    """Texts whose comments Spark reads in another way are not understood: for Spark, a comment goes
+    on after a backslash at the end of its line, and DELETE would have no condition.
+    """
     assert tokenize(f"DELETE FROM t {comment} WHERE a") is None
     assert tokenize("DELETE FROM t /* a /* b */ */ -- \\") is not None
 

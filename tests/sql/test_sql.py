@@ -69,7 +69,7 @@ def test_queries(enabled: SparkSession, table_path: str) -> None:
 
 
 def test_changes_of_rows(spark: SparkSession, table_path: str) -> None:
-    """On a session that is not enabled, too."""
+    """Statements change rows on a session that is not enabled, too."""
     t = f"delta.`{table_path}`"
 
     def sql(text: str, *args: Any, **kwargs: Any) -> DataFrame:
@@ -107,7 +107,9 @@ def test_changes_of_rows(spark: SparkSession, table_path: str) -> None:
 
 
 def test_a_session_may_allow_vacuum_any_retention(enabled: SparkSession, table_path: str) -> None:
-    """Its user has set delta-spark's setting; our own function has an argument instead."""
+    """A retention that is too short is allowed where delta-spark's setting says so; our own
+    function has an argument instead.
+    """
     enabled.range(3).write.format("delta").save(table_path)
     statement = f"VACUUM delta.`{table_path}` RETAIN 0 HOURS DRY RUN"
     with pytest.raises(VacuumRetentionTooShortError):
@@ -190,8 +192,8 @@ def test_inserts_that_replace(enabled: SparkSession, table_path: str) -> None:
 def test_each_statement_is_understood_once(
     enabled: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its text becomes tokens once, and again where literals take the place of parameters; each
-    of its tables is looked up once.
+    """The text becomes tokens once, and again where literals take the place of parameters; each of
+    its tables is looked up once.
     """
     enabled.range(3).write.format("delta").save(table_path)
     t, calls = f"delta.`{table_path}`", list[str]()

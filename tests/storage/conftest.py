@@ -40,8 +40,8 @@ def disk_log(tmp_path: Path, request: pytest.FixtureRequest) -> Directory:
 
 @pytest.fixture(params=[*ON_DISK, ON_HDFS], ids="-".join)
 def place(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """Which store (Python on the local disk, Hadoop there, or Hadoop on HDFS), and the last part of
-    the table's path.
+    """The kind of store (Python on the local disk, Hadoop there, or Hadoop on HDFS), and the last
+    part of the table's path.
     """
     kind, name = request.param
     return kind, name
@@ -57,13 +57,13 @@ def s3() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def kind(place: tuple[str, str]) -> str:
-    """Which store."""
+    """The kind of store."""
     return place[0]
 
 
 @pytest.fixture
 def log(request: pytest.FixtureRequest, place: tuple[str, str]) -> Directory:
-    """As `disk_log`, where the store keeps it."""
+    """The files of `disk_log`, in the storage of each kind of store."""
     kind, name = place
     if kind != "hdfs":
         tmp_path: Path = request.getfixturevalue("tmp_path")
@@ -93,5 +93,5 @@ def put_time(file: Directory, time_ms: int) -> None:
 
 
 def uri(path: Directory) -> str:
-    """As Spark names it, decoded."""
+    """The URI of a path as Spark spells it, decoded."""
     return path.uri if isinstance(path, HdfsPath) else f"file:{path}"

@@ -49,7 +49,7 @@ def test_sizes(files: HadoopFiles, tmp_path: Path) -> None:
 
 
 def test_the_same_data_files(files: HadoopFiles, tmp_path: Path) -> None:
-    """Those that Spark hides are left out."""
+    """Hadoop and workers list the same files, without those that Spark hides."""
     shown = ["a.parquet", "p=1/q=%20/c.parquet", "p=_x/b c.parquet"]
     for name in [*shown, "_h.parquet", ".x/d.parquet", "_t/e.parquet", "f.crc"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Which names Spark's file sources leave out is what we say it is."""
+"""A test that Spark's file sources leave out exactly the names that we take for hidden."""
 
 from __future__ import annotations
 

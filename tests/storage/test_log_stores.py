@@ -1,4 +1,4 @@
-"""What every store promises, over the stores of classic Spark."""
+"""Tests of the contract of reading a log, by the stores of classic Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.spark_jobs import no_jobs
 
 @pytest.fixture
 def store(spark: SparkSession, kind: str, log: Directory) -> LogStore:
-    """The same log by every store."""
+    """A store of each kind, with the same log."""
     root = uri(log.parent)
     assert root == qualify(spark, str(log.parent) if isinstance(log, Path) else root, {})
     return LocalLogStore(root) if kind == "local" else HadoopLogStore(spark, root, {})

@@ -1,4 +1,4 @@
-"""What every store promises to writers.
+"""Tests of the contract of writing a log, by every store.
 
 Hadoop is tested on HDFS (with the oracles) and on the local disk, whose rename through Hadoop is
 not atomic between processes: there, only a test allows it.
@@ -34,7 +34,7 @@ OUTSIDE = ["..", "../x", "a/../b", "/etc/x", "", ".", "a//b", "./a", "a/", "a\0b
 def store(
     kind: str, log: Directory, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> LogStore:
-    """The same log by every store."""
+    """A store of each kind, with the same log."""
     root = uri(log.parent)
     if kind == "local":
         return LocalLogStore(root)
@@ -126,7 +126,7 @@ def test_of_racing_writers_one_wins(store: LogStore, log: Directory) -> None:
 def test_no_part_of_a_file_is_visible(
     disk_log: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    """When the name is given, the bytes are complete and synced."""
+    """The bytes of a file are complete and synced before it gets its name."""
     store, seen, synced = LocalLogStore(f"file:{disk_log.parent}"), [], []
     name, fsync = "_last_checkpoint" if verb == "overwrite" else "new", os.fsync
     before = FILES.get(name)
@@ -320,7 +320,7 @@ def test_connect_is_refused() -> None:
 
 
 class _Files:
-    """What Spark shows of one file with a byte, and of any without."""
+    """A frame of Spark's file source, which shows a file of one byte and none without bytes."""
 
     def select(self, *_: str) -> _Files:
         return self

@@ -1,4 +1,6 @@
-"""What every store promises, over S3's protocol: a server that the tests start (moto)."""
+"""Tests of the contract of log stores over S3's protocol, with a server that the tests start
+(moto).
+"""
 
 from __future__ import annotations
 

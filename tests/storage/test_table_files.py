@@ -116,7 +116,7 @@ def _without(place: Place, *paths: str) -> dict[str, bytes]:
 
 
 def test_files_are_listed(place: Place) -> None:
-    """Neither those of the log, nor those of a directory with a longer name."""
+    """Files of the log, and those of a directory with a longer name, are not listed."""
     root = place.files.table_root
     listed = {entry.name: entry for entry in place.files.list_files()}
     assert {name: entry.size_bytes for name, entry in listed.items()} == {

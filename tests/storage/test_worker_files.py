@@ -1,4 +1,4 @@
-"""How workers reach a storage, from Hadoop's settings."""
+"""Tests of the access of workers to storages, by Hadoop's settings."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def session(scratch: Path) -> SparkSession:
 
 
 def append(spark: SparkSession, path: str, first: int, commits: int) -> list[int | None]:
-    """One row per commit, numbered from `first`."""
+    """Append one row per commit, numbered from `first`."""
     return [
         write_delta(spark.range(n, n + 1).coalesce(1), path, mode="append").version
         for n in range(first, first + commits)

@@ -31,7 +31,7 @@ _REGISTERED = re.compile(r"Registering worker")
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where to submit jobs.
+    """A standalone cluster, to which jobs are submitted.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _wait(log: Path, pattern: re.Pattern[str], times: int) -> list[str]:
-    """What a pattern found in a log once it is there often enough."""
+    """Return the matches of a pattern in a log, once there are enough of them."""
     deadline = time.monotonic() + _SECONDS
     while time.monotonic() < deadline:
         found = pattern.findall(log.read_text(errors="replace"))

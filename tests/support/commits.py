@@ -23,7 +23,7 @@ CREATE = Operation("CREATE TABLE")
 
 
 def metadata(configuration: Mapping[str, str] | None = None) -> Metadata:
-    """Of a table with one column."""
+    """Metadata of a table with one column."""
     return Metadata("id", schema_string=SCHEMA, configuration=configuration or {})
 
 

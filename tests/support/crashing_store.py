@@ -35,7 +35,8 @@ Of the log, but for two: `write_parquet` writes data files, change data files an
 
 @dataclass
 class Death:
-    """When the writer dies: before or after the nth change. From then on no call of it succeeds.
+    """The moment when the writer dies: before or after the nth change. From then on no call of it
+    succeeds.
 
     Attributes
     ----------

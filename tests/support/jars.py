@@ -24,7 +24,7 @@ _DEPENDENCY = '<dependency org="{}" name="{}" rev="{}" conf="default" transitive
 
 
 class JarsUnavailable(Exception):
-    """They cannot be resolved here."""
+    """The JARs cannot be resolved here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class MemoryCatalog:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def with_hook(self, hook: Callable[[str, str], None]) -> MemoryCatalog:
-        """The same catalog, asked by another client."""
+        """This catalog as another client asks it, with a hook of its own."""
         return MemoryCatalog(hook, self.forgets, self.ratified, self.latest, self._lock)
 
     def get_commits(self, table: str) -> RatifiedCommits:

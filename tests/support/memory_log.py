@@ -34,7 +34,7 @@ class MemoryLog:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def with_hook(self, hook: Hook) -> MemoryLog:
-        """The same files, seen by another writer."""
+        """This log as another writer sees it, with a hook of its own."""
         return MemoryLog(self.table_root, self.files, hook, self._lock)
 
     def list_from(self, start: str = "") -> list[FileEntry]:

@@ -27,7 +27,7 @@ _SECONDS = 300  # of a busy machine
 
 
 class MiniHdfsUnavailable(Exception):
-    """Its JARs cannot be resolved here."""
+    """The JARs of HDFS cannot be resolved here."""
 
 
 class MiniHdfs:

@@ -143,7 +143,7 @@ class Shop:
             WHERE s_day >= {_literal(day - 3)} GROUP BY s_day, c_city""")
 
     def return_sales(self, day: int) -> None:
-        """What is returned goes through a stream."""
+        """Append returns, and stream those with a reason to another table."""
         reason = "CASE WHEN luck % 2 = 0 THEN 'too small' END AS r_reason"
         sale = f"{day} * 1000000L + luck % {self.rows} AS r_sale"
         rows = self.generated(10, day, f"{day} * 100 + id AS r_id", sale, reason)
@@ -202,7 +202,7 @@ class Shop:
         return int(version), str(time)
 
     def look_back(self) -> None:
-        """What tables had when the job last came here, by version and by time."""
+        """Read tables as they were when the job last came here, by version and by time."""
         for name in ("item", "customer", "inventory"):
             if name in self.state["seen"]:
                 version, time = self.state["seen"][name]

@@ -149,7 +149,7 @@ _PRIMITIVES: Sequence[tuple[Callable[[pa.DataType], bool], str]] = (
 
 
 def is_variant(data_type: pa.DataType) -> bool:
-    """Whether a type is the Arrow form of a variant: a struct of metadata and value bytes."""
+    """True if a type is the Arrow form of a variant: a struct of metadata and value bytes."""
     return (
         pa.types.is_struct(data_type)
         and {field.name for field in data_type} == {"metadata", "value"}
@@ -237,7 +237,7 @@ def _exact_float(value: float | None) -> Hashable:
 
 
 def _same_sorted(actual: pa.Table, expected: pa.Table) -> bool:
-    """Whether two large flat tables are equal; False says only that this way cannot tell."""
+    """True if two large flat tables are equal; False says only that this way cannot tell."""
     many = min(actual.num_rows, expected.num_rows) > _MANY_ROWS
     flat = all(_sorts_exactly(field.type) for field in (*actual.schema, *expected.schema))
     if not many or not flat or actual.num_rows != expected.num_rows:

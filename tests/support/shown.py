@@ -1,4 +1,4 @@
-"""What `DataFrame.show` printed, as rows."""
+"""A parser of what `DataFrame.show` prints."""
 
 from __future__ import annotations
 

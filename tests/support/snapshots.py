@@ -30,7 +30,7 @@ def paths(snapshot: Snapshot) -> list[str]:
 
 
 def replayed(snapshot: Snapshot) -> Comparable:
-    """All of the state, as `expected` gives it for the model."""
+    """The whole state of a snapshot, as `expected` gives it for the model."""
     transactions = snapshot.transactions().collect()
     domains = snapshot.domain_metadata().collect()
     return {
@@ -44,7 +44,7 @@ def replayed(snapshot: Snapshot) -> Comparable:
 
 
 def expected(state: State) -> Comparable:
-    """What the reference model says."""
+    """The whole state of the reference model."""
     assert state.metadata is not None
     assert state.protocol is not None
     return {

@@ -1,4 +1,4 @@
-"""What Spark did and would do: jobs started, and the shape of plans. Classic Spark only."""
+"""Counts of Spark jobs and of calls of the JVM, and the shape of plans. Classic Spark only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NODE = re.compile(r"^(?P<indent>[ :+-]*)(?:\*\(\d+\) )?(?P<name>\w.*)$")
 
 @dataclass(slots=True)
 class Jobs:
-    """How many Spark jobs a block started."""
+    """The number of Spark jobs that a block started."""
 
     count: int = 0
 
@@ -91,7 +91,7 @@ def _columns(node: Any) -> list[str]:
 
 
 def jvm_calls(spark: SparkSession, action: Callable[[], object]) -> int:
-    """How often an action calls the JVM, without the news of objects that Python has let go."""
+    """Count an action's calls of the JVM, without the news of objects that Python has let go."""
     gateway: Any = spark.sparkContext._gateway
     client = gateway._gateway_client
     with patch.object(client, "send_command", wraps=client.send_command) as calls:

@@ -1,4 +1,4 @@
-"""What a Python worker reads of data files, without Spark."""
+"""Readers of data files as Python workers use them, without Spark."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def read_batches(file: Path, *fields: dict[str, Any], **reader: Any) -> list[pa.
 
 
 def read_rows(file: Path, *fields: dict[str, Any], **reader: Any) -> list[tuple[Any, ...]]:
-    """As `read_batches`, as tuples."""
+    """Read the rows of a file as tuples, with the arguments of `read_batches`."""
     batches = read_batches(file, *fields, **reader)
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 @pytest.fixture(autouse=True)
 def unchanged_settings(spark: SparkSession) -> Iterator[None]:
-    """What we read must not leave a trace in the session."""
+    """Fail a test that leaves another setting in the session."""
     before = _settings(spark)
     yield
     after = _settings(spark)
@@ -26,5 +26,5 @@ def _settings(spark: SparkSession) -> Any:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Where a test may make a table."""
+    """The path at which a test may make a table."""
     return tmp_path / "table"

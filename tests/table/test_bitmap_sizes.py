@@ -1,4 +1,4 @@
-"""How large bitmaps become when they are decoded, from what the log says of them.
+"""Tests of the bounds of decoded bitmaps, from what the log says of them.
 
 PROTOCOL.md#deletion-vector-descriptor-schema
 """
@@ -84,7 +84,9 @@ def test_no_bitmap_is_larger(positions: Iterable[int]) -> None:
 def test_larger_ones_are_not_broadcast(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, bound: int, shuffled: bool
 ) -> None:
-    """Not by Spark either, which takes them for small: it does not know what they decode to."""
+    """Larger bitmaps are not broadcast by Spark either, which takes them for small: it does not
+    know what they decode to.
+    """
     monkeypatch.setattr(native_scan, "DELETION_VECTOR_BROADCAST_BYTES", bound)
     files = [
         write_data(table, name, ids(0, 4), deletionVector=inline_vector([1])) for name in ("f", "g")

@@ -30,7 +30,9 @@ class _Store:
 
 
 def versions(**bounds: Any) -> tuple[int, int] | None:
-    """Of a log with versions 2 to 4, committed at 20, 30 and 40 seconds after midnight."""
+    """The versions within bounds, of a log with versions 2 to 4, committed at 20, 30 and 40 seconds
+    after midnight.
+    """
     files = [
         parse_log_file(f"{v:020d}.json", size_bytes=1, modification_time_ms=v * 10_000)
         for v in (2, 3, 4)

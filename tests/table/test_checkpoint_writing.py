@@ -90,7 +90,9 @@ def write(
 def test_a_small_checkpoint_takes_few_jobs(
     spark: SparkSession, table: Path, kind: str, most: int
 ) -> None:
-    """Its files, what was written to them, and of V2 the file that names them."""
+    """A job writes the files, one reads what was written, and for V2 another writes the file that
+    names them.
+    """
     write_kept_history(table)
     write_version_checksum(spark, str(table))
     with counted_jobs(spark) as jobs:
@@ -194,7 +196,7 @@ def file_of_adds(table: Path, written: WrittenCheckpoint) -> Path:
 def test_files_are_in_order_and_in_small_row_groups(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Of which predicates on bounds skip some. PROTOCOL.md#per-file-statistics"""
+    """Predicates on bounds skip some of the row groups. PROTOCOL.md#per-file-statistics"""
     monkeypatch.setattr(contents, "ROW_GROUP_BYTES", 1024)
     numbers = list(range(400))
     Random(0).shuffle(numbers)
@@ -511,7 +513,9 @@ def test_sidecars_have_their_shares_in_whatever_form_statistics_are(
 @pytest.mark.full
 @pytest.mark.parametrize("group", ["time zone, no ANSI", "Parquet"])
 def test_settings_change_nothing(spark: SparkSession, table: Path, group: str) -> None:
-    """The same types and values in the files, and the same session is active afterwards."""
+    """The types and values in the files are the same under any settings, and the same session is
+    active afterwards.
+    """
     columns = [field("at", "timestamp"), field("id", "integer"), field("p", "date")]
     stats = json.dumps({"numRecords": 1, "minValues": {"at": "1500-06-01T12:34:56.789Z", "id": 1}})
     one = add("a", partitionValues={"p": "1500-01-01"}, stats=stats)

@@ -1,4 +1,6 @@
-"""What follows a commit: checksum, checkpoint, cleanup and compaction; none of it takes it back."""
+"""Tests of what follows a commit: checksum, checkpoint, cleanup and compaction; none of it takes it
+back.
+"""
 
 from __future__ import annotations
 

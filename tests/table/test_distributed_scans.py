@@ -313,7 +313,7 @@ class TestTypes:
 
 @pytest.mark.full
 class TestOldCalendars:
-    """What Spark 2 wrote, and Spark 3 in LEGACY mode."""
+    """Files that Spark 2 wrote, and Spark 3 in LEGACY mode."""
 
     LEGACY: ClassVar = {
         "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",

@@ -99,7 +99,7 @@ def test_a_partition_is_looked_for_in_its_sidecars(spark: SparkSession, table: P
 def test_only_touched_sidecars_are_rewritten(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are found by tags, and by keys in those files alone that tags leave."""
+    """Touched sidecars are found by tags, and by keys in those files alone that tags leave."""
     start(table)
     full = write(spark, table)
     assert full.num_sidecars == 4
@@ -137,7 +137,7 @@ def test_only_touched_sidecars_are_rewritten(
 
 @pytest.mark.full
 def test_removes_without_partition_values_are_found(spark: SparkSession, table: Path) -> None:
-    """They may be of any sidecar, so all of them are looked into."""
+    """Removes without partition values may be of any sidecar, so all sidecars are looked into."""
     start(table)
     write(spark, table)
     commit = [remove("f12", deletionTimestamp=NOW), remove("unknown", deletionTimestamp=NOW)]
@@ -151,7 +151,7 @@ def test_removes_without_partition_values_are_found(spark: SparkSession, table: 
 
 @pytest.mark.full
 def test_a_dead_file_with_what_is_no_partition_value(spark: SparkSession, table: Path) -> None:
-    """It may be of any sidecar, and is nobody's problem.
+    """A removed file may be of any sidecar, and its invalid value fails nothing.
 
     PROTOCOL.md#action-reconciliation
     """
@@ -210,7 +210,7 @@ def test_a_full_checkpoint_where_types_or_layout_differ(
 
 
 def clustered_by(*columns: str) -> Action:
-    """What ALTER TABLE ... CLUSTER BY commits. PROTOCOL.md#clustered-table"""
+    """The action that ALTER TABLE ... CLUSTER BY commits. PROTOCOL.md#clustered-table"""
     said = {"clusteringColumns": [[column] for column in columns], "domainName": DOMAIN}
     return {
         "domainMetadata": {"domain": DOMAIN, "configuration": json.dumps(said), "removed": False}
@@ -253,7 +253,9 @@ def bounds(tags: dict[str, str]) -> set[str]:
 
 @pytest.mark.full
 def test_an_older_version_is_written_in_full(spark: SparkSession, table: Path) -> None:
-    """What an older checkpoint names may be about to be deleted."""
+    """No sidecars are taken over, as those that an older checkpoint names may be about to be
+    deleted.
+    """
     start(table)
     write(spark, table)
     for version in (1, 2):
@@ -290,7 +292,7 @@ def test_a_sidecar_that_goes_meanwhile(
 
 @pytest.mark.full
 def test_a_sidecar_that_is_gone(spark: SparkSession, table: Path) -> None:
-    """Its checkpoint cannot be read any more: the next is made from the commits."""
+    """A checkpoint that lacks a sidecar cannot be read: the next is made from the commits."""
     start(table)
     write(spark, table)
     write_commit(table, 1, [file(30, 0)])
@@ -327,7 +329,7 @@ def test_an_answer_that_is_lost(
 def test_counts_without_a_version_checksum(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the tags and the commits give is compared with what was written."""
+    """The counts that follow from the tags and the commits are compared with what was written."""
     start(table)
     write(spark, table)
     write_commit(table, 1, [removal_of(FILES[3], deletionTimestamp=NOW), file(30, 1)])
@@ -340,7 +342,9 @@ def test_counts_without_a_version_checksum(
 def test_a_wrong_count_leads_to_a_full_checkpoint(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if tags had missed the sidecar that a commit touches."""
+    """A full checkpoint is written where the count is wrong, as if tags had missed the sidecar that
+    a commit touches.
+    """
     start(table)
     write(spark, table)
     write_commit(table, 1, [removal_of(FILES[3], deletionTimestamp=NOW)])

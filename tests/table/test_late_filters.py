@@ -376,7 +376,7 @@ class TestErrors:
         assert frame.count() == 80
 
     def test_a_job_of_the_listing_can_be_cancelled(self, spark: SparkSession, known: Path) -> None:
-        """It is of the group of the query that waits for it."""
+        """The job belongs to the group of the query that waits for it."""
         context = spark.sparkContext
         listed = Scan._listed
 

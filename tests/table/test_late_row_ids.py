@@ -108,7 +108,7 @@ def test_no_row_is_joined(spark: SparkSession, tracked: Path) -> None:
 def test_filters_choose_files(
     spark: SparkSession, tracked: Path, condition: str, files: int
 ) -> None:
-    """Those on row ids do not, as rows may have stored ones."""
+    """Filters choose files, except those on row ids, as rows may have stored ones."""
     late = _late(spark, tracked).filter(condition)
     assert rows(late) == rows(_joined(spark, tracked).filter(condition)) != []
     assert sum(files_read(late)) == files

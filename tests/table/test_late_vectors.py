@@ -77,7 +77,9 @@ def test_no_row_is_joined_or_goes_through_python(spark: SparkSession, known: Pat
 def test_a_later_filter_does_not_see_deleted_rows(
     spark: SparkSession, table: Path, mode: str
 ) -> None:
-    """With ANSI, it would fail for the first row. A column may have the name of Spark's own."""
+    """A filter that fails for a deleted row, as it would with ANSI, does not see it. A column may
+    have the name of Spark's own.
+    """
     columns = (field("_metadata", "long"), field("row_index", "long"))
     data = ids(0, 3).rename_columns(["_metadata"]).append_column("row_index", pa.array([7, 8, 9]))
     add = write_data(table, "f", data, deletionVector=inline_vector([0]))
@@ -88,7 +90,9 @@ def test_a_later_filter_does_not_see_deleted_rows(
 
 
 def test_wide_tables(spark: SparkSession, table: Path) -> None:
-    """Where Spark reads row by row, each row would have a copy of its file's bitmap."""
+    """Files of wide tables are listed at once: where Spark reads row by row, each row would have a
+    copy of its file's bitmap.
+    """
     columns = [field("id", "long"), *(field(f"c{number}", "long") for number in range(120))]
     rows = {f"c{number}": pa.array(range(5), pa.int64()) for number in range(120)}
     data = pa.table({"id": ids(0, 5)["id"], **rows})

@@ -1,4 +1,4 @@
-"""What loading costs, and what it reads again."""
+"""Tests of the costs of loading, and of what is read again."""
 
 from __future__ import annotations
 
@@ -515,7 +515,7 @@ def test_a_snapshot_is_pinned(spark: SparkSession, table: Path) -> None:
 def test_a_checkpoint_that_vanishes_is_looked_for_once_more(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when log cleanup runs meanwhile."""
+    """A checkpoint may vanish because log cleanup runs meanwhile."""
     state = replay(COMMITS, until=3)
     old = write_checkpoint(table, 3, state.checkpoint())
     find, found = loading.find_log_segment, []
@@ -576,7 +576,7 @@ def test_commits_that_vanish_while_the_executors_read_them(
 
 
 def test_live_files_meet_themselves(spark: SparkSession, table: Path) -> None:
-    """What is asked for twice is planned from one frame, and is two all the same."""
+    """Two frames of live files are planned as one, and can be joined all the same."""
     create(table, add("a", size=1), add("b", size=2))
     snapshot = load_snapshot(spark, str(table))
     one, other = snapshot.add_files(), snapshot.add_files()

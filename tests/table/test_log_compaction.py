@@ -79,7 +79,7 @@ def test_by_default_from_the_checkpoint_to_the_latest(spark: SparkSession, table
 def test_one_job_writes_it_whatever_the_session_says(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where executors read the commits."""
+    """One job writes a compaction, also where executors read the commits."""
     monkeypatch.setattr(log_text, "DRIVER_LOG_BYTES", 0)
     write_history(table)
     hostile = {key: value for group in HOSTILE.values() for key, value in group.items()}

@@ -137,7 +137,7 @@ def test_file_actions_beside_sidecars(
 def test_sidecars_are_read_though_the_feature_was_dropped_later(
     spark: SparkSession, table: Path
 ) -> None:
-    """What a checkpoint is, its own name and content say, not a later protocol."""
+    """The name and content of a checkpoint say of which kind it is, not a later protocol."""
     CHECKPOINTS["V2 Parquet with sidecars"](table)
     dropped = protocol(features=["deletionVectors", "domainMetadata"])
     write_commit(table, AT + 1, [dropped, metadata(), add("new")])
@@ -242,7 +242,7 @@ class TestCompactions:
 
 
 class TestErrors:
-    """What cannot be a table, says what is wrong with it."""
+    """Errors for directories that cannot be a table, which say what is wrong."""
 
     def test_no_table(self, spark: SparkSession, table: Path) -> None:
         with pytest.raises(TableNotFoundError) as raised:

@@ -102,7 +102,7 @@ def star(name: str, *, keeps_fields: bool = False) -> Assigned:
 
 
 def test_stars_without_evolution_take_the_columns_of_the_table() -> None:
-    """They are matched in any case; other columns of the source are left out."""
+    """Columns of stars are matched in any case; other columns of the source are left out."""
     merge = resolve([DELETE, UPDATE, INSERT], IDA, columns(A=INT, ID=INT, more=INT))
     assert values(merge, 1) == values(merge, 2) == {"id": star("ID"), "a": star("A")}
     assert merge.clauses[0].assignments is None

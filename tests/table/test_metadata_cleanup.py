@@ -183,7 +183,9 @@ def test_a_checkpoint_whose_sidecars_are_gone_is_not_complete(
 def test_a_checkpoint_that_cannot_be_read_is_not_complete(
     spark: SparkSession, table: Path, as_json: bool, size: int
 ) -> None:
-    """Not even where a version checksum says what it should say."""
+    """A checkpoint that cannot be read does not count, even where a version checksum says what it
+    should hold.
+    """
     write_log(table)
     v2(table, 2)
     write_version_checksum(spark, str(table), version=5)

@@ -195,7 +195,7 @@ def test_row_groups_are_skipped(spark: SparkSession, table: Path) -> None:
 
 
 def _scan_metrics(frame: Any) -> list[int]:
-    """How many rows the scans of a frame's executed plan gave out."""
+    """The numbers of rows that the scans of a frame's executed plan gave out."""
     executed = frame._jdf.queryExecution().executedPlan()
     found, nodes = [], [executed]
     while nodes:
@@ -222,7 +222,9 @@ def test_a_table_without_a_checkpoint_is_planned_in_one_job(
 
 
 def test_json_is_parsed_below_the_partition_filter(spark: SparkSession, table: Path) -> None:
-    """For files that are left only: Spark would otherwise parse it as a common subexpression."""
+    """JSON is parsed only for files that are left: Spark would otherwise parse it as a common
+    subexpression.
+    """
     make(table, "JSON checkpoint")
     files = load_snapshot(spark, str(table)).scan(WHERE).files().select("path")
     (condition,) = [n.text for n in plan(files) if n.name == "Filter" and "from_json" in n.text]

@@ -1,4 +1,4 @@
-"""What a scan says of the files it reads, and what saying so costs."""
+"""Tests of the report on the files that a scan reads, and of its cost."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def listed() -> Iterator[None]:
 
 
 def test_a_full_scan_is_sparks_own(spark: SparkSession, table: Path) -> None:
-    """The same FileScan with at most a projection above it."""
+    """The plan has Spark's own FileScan, with at most a projection above it."""
     create(table, write_data(table, "f", ids(0, 3)), write_data(table, "g", ids(3, 5)))
     ours = plan(read_delta(spark, str(table)))
     theirs = plan(spark.read.schema("id LONG").parquet(str(table / "f"), str(table / "g")))
@@ -98,8 +98,9 @@ def test_what_makes_a_scan_fast_is_the_users_choice(spark: SparkSession, table: 
 def test_either_reader_of_sparks_reads_wide_rows(
     spark: SparkSession, table: Path, is_vectorized: str
 ) -> None:
-    """Of more columns than `spark.sql.codegen.maxFields` nothing stands between them and the
-    query."""
+    """Rows of more columns than `spark.sql.codegen.maxFields` are read, with nothing between them
+    and the query.
+    """
     names = [f"c{n}" for n in range(120)]
     data = pa.table({name: pa.array([1]) for name in names})
     schema = metadata(*(field(name, "long") for name in names))
@@ -208,7 +209,7 @@ def test_partition_timestamps_without_a_zone_are_in_the_callers(
 
 @pytest.mark.parametrize("zone", ["Europe/Pariss", "", "+25:00", "'", None, 2])
 def test_a_time_zone_that_is_none(spark: SparkSession, table: Path, zone: Any) -> None:
-    """Else it were every file of a good writer that is refused."""
+    """An unknown time zone is an error of the argument, not one of every file of a good writer."""
     create(table)
     with pytest.raises(InvalidArgumentError) as caught:
         load_snapshot(spark, str(table), partition_time_zone=zone)
@@ -330,7 +331,9 @@ class TestMissingFiles:
 
     @pytest.mark.parametrize("name", ["f", "_f"])
     def test_a_file_without_content(self, spark: SparkSession, table: Path, name: str) -> None:
-        """As after a crash: Spark's file sources leave such files out."""
+        """An empty file, as a crash leaves it, fails the query: Spark's file sources leave such
+        files out.
+        """
         create(table, write_data(table, name, ids(0, 1)), write_data(table, "g", ids(1, 2)))
         (table / name).write_bytes(b"")
         with pytest.raises((DeltaError, *SPARK_ERRORS)):

@@ -72,7 +72,9 @@ def _types(table: Path) -> None:
 
 
 def _comparable(frame: DataFrame) -> list[Any]:
-    """Nothing that is shown in the session's zone; names as a session that minds case has them."""
+    """The columns without any that are shown in the session's time zone, under names as a session
+    that minds case has them.
+    """
     shown = frame.select(
         "id", F.unix_micros("t"), F.col("n").cast("string"), F.col("d").cast("string"), F.hex("b"),
         "s", F.unix_micros("p"), F.col("o").getField("Q"),
@@ -112,7 +114,9 @@ def test_types_and_values(spark: SparkSession, table: Path, group: str, when: st
 @pytest.mark.parametrize("read_ids", ["true", "false"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_field_ids(spark: SparkSession, table: Path, mode: str, read_ids: str, when: str) -> None:
-    """In `id` mode the ids are right and the names wrong, in `name` mode the other way round."""
+    """Columns are found by ids in `id` mode, where the names are wrong, and by names in `name`
+    mode, where the ids are wrong.
+    """
     mapped = [
         field(n, "long", metadata={
             "delta.columnMapping.id": i, "delta.columnMapping.physicalName": f"col-{n}"})

@@ -211,7 +211,9 @@ REMOVALS = {
 def test_commits_that_remove_rows(
     spark: SparkSession, table_path: str, kind: str, driver_bytes: int
 ) -> None:
-    """They end the query, unless an option allows it; those that only rearrange rows do not."""
+    """Commits that remove rows end the query, unless an option allows them; those that only
+    rearrange rows do not.
+    """
     actions, error, allowing = REMOVALS[kind]
     path = Path(table_path)
     rearranged = [add("z", dataChange=False), remove("y", dataChange=False)]

@@ -218,7 +218,9 @@ def test_rewritten_files_lose_no_other_row(spark: SparkSession, table: Path, wri
 
 @pytest.mark.full
 def test_a_file_that_loses_most_rows_is_rewritten(spark: SparkSession, table: Path) -> None:
-    """By the share of all deleted rows, those of the earlier vector among them; many chunks."""
+    """The share of all deleted rows decides, those of the earlier vector among them; the file has
+    many chunks.
+    """
     before = inline_vector(range(100_000))
     create(
         table,

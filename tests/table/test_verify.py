@@ -91,7 +91,7 @@ def test_a_sound_table_is_clean(spark: SparkSession, table: Path) -> None:
             pytest.param(False, id="driver", marks=pytest.mark.slow)]
 )  # fmt: skip
 def looking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who looks at files; on HDFS the driver does, through Hadoop."""
+    """The parameter says who looks at files: workers, or the driver through Hadoop, as on HDFS."""
     monkeypatch.setattr(WorkerFiles, "is_near", lambda *_, near=request.param: near)
 
 
@@ -308,7 +308,7 @@ def test_an_order_of_features_is_no_difference(
 
 
 def test_a_checkpoint_without_statistics(spark: SparkSession, table: Path) -> None:
-    """Where the table asks for none."""
+    """A checkpoint has no statistics where the table asks for none."""
     none = {f"delta.checkpoint.writeStatsAs{form}": "false" for form in ("Json", "Struct")}
     file = write_data(table, "f", ids(0, 2))
     assert "numRecords" in file["add"]["stats"]
