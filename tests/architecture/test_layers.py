@@ -70,7 +70,7 @@ def test_frames_start_nothing(path: Path) -> None:
     assert "SparkSession" not in path.read_text(encoding="utf-8"), "and know no session"
 
 
-def test_rows_reach_the_driver_by_one_door() -> None:
+def test_rows_reach_the_driver_through_one_module() -> None:
     """`storage/connect.py` reads files through Spark: it has no other way to bytes."""
     users = {
         _name(path)

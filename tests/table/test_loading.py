@@ -575,7 +575,7 @@ def test_commits_that_vanish_while_the_executors_read_them(
     assert replayed(snapshot) == expected(replay(COMMITS))
 
 
-def test_live_files_meet_themselves(spark: SparkSession, table: Path) -> None:
+def test_live_files_are_joined_with_themselves(spark: SparkSession, table: Path) -> None:
     """Two frames of live files are planned as one, and can be joined all the same."""
     create(table, add("a", size=1), add("b", size=2))
     snapshot = load_snapshot(spark, str(table))
