@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OPENINGS = ("What ", "Whether ", "How ", "Why ", "The same")
+OPENINGS = ("What ", "Whether ", "How ", "Why ", "The same of ")
 
 
 def _docstrings(path: Path) -> Iterator[tuple[int, str]]:

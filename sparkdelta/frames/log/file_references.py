@@ -15,8 +15,8 @@ from sparkdelta.protocol.file_paths import plain_path, scheme_and_authority
 from sparkdelta.schema.sql_text import text_literal
 
 LIVE, REMOVED, VECTOR = "live", "removed", "deletion vector"
-"""Why a file is needed: a data file of the version, one removed within the retention period, or
-the deletion vectors of one of these."""
+"""The reasons why a file is needed: it is a data file of the version, was removed within the
+retention period, or has the deletion vectors of such a file."""
 
 
 def needed_files(actions: DataFrame, *, since_ms: int) -> DataFrame:
