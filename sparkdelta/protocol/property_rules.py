@@ -51,6 +51,7 @@ from sparkdelta.protocol.table_properties import (
 )
 
 PREFIX, FEATURE, CONSTRAINT = "delta.", "delta.feature.", "delta.constraints."
+COMMENT = "comment"
 MIN_READER_VERSION, MIN_WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
 _LONGEST_INT = 2**31 - 1
 
@@ -109,6 +110,15 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
         reader_version=requested.reader_version or lowest,
         writer_version=requested.writer_version or lowest,
     )
+
+
+def without_comment(properties: Mapping[str, str]) -> tuple[dict[str, str], str | None]:
+    """Return properties without the one that is the table's description, as in delta-spark; and
+    this, or None.
+    """
+    others = {name: value for name, value in properties.items() if name.lower() != COMMENT}
+    comments = (value for name, value in properties.items() if name not in others)
+    return others, next(comments, None)
 
 
 def changed_properties(properties: Mapping[str, str]) -> RequestedProperties:

@@ -19,7 +19,7 @@ from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.spark_api import catalog, streaming, writing
 from sparkdelta.spark_api.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.spark_api.merging import MergeWriter
-from sparkdelta.spark_api.options import check_no_schema, is_delta, one_path
+from sparkdelta.spark_api.options import check_no_schema, given_location, is_delta, one_path
 from sparkdelta.spark_api.reading import read
 from sparkdelta.sql.inserted_rows import inserted_rows
 from sparkdelta.sql.statement_text import run_sql
@@ -87,8 +87,7 @@ def save_as_table(
     if partitionBy is not None:
         writer.partitionBy(partitionBy)
     state = builders.writer(writer)
-    location = next((v for n, v in state.options.items() if n.lower() == "path"), None)
-    table = NewTable.of(spark, table_name(name), location)
+    table = NewTable.of(spark, table_name(name), given_location(state.options))
     with table.named(spark):
         writing.save(state, table.path, defines_table=True, is_managed=table.is_managed)
 
@@ -114,7 +113,7 @@ def insert_into(
 
 def _create(mode: str, *, requires_table: bool = False) -> Replacement:
     def create(original: Original, writer: Builder) -> None:
-        found = _table_writer(writer, creates=True)
+        found = _creating_writer(writer)
         if found is None:
             original(writer)
             return
@@ -137,7 +136,7 @@ def append(original: Original, writer: Builder) -> None:
     if found is None:
         original(writer)
     else:
-        writing.write_into(found[0], found[1].path)
+        writing.write_into(*found)
 
 
 def overwrite(original: Original, writer: Builder, condition: str | Column) -> None:
@@ -147,7 +146,7 @@ def overwrite(original: Original, writer: Builder, condition: str | Column) -> N
         original(writer, condition)
     else:
         where = F.col(condition) if isinstance(condition, str) else condition
-        writing.write_into(found[0], found[1].path, replace_where=where)
+        writing.write_into(*found, replace_where=where)
 
 
 def overwrite_partitions(original: Original, writer: Builder) -> None:
@@ -156,23 +155,37 @@ def overwrite_partitions(original: Original, writer: Builder) -> None:
     if found is None:
         original(writer)
     else:
-        writing.write_into(found[0], found[1].path, overwrites_partitions=True)
+        writing.write_into(*found, overwrites_partitions=True)
 
 
-def _table_writer(writer: Builder, *, creates: bool = False) -> tuple[WriterState, NewTable] | None:
-    """The state of a ``DataFrameWriterV2`` and its table; None for tables of other formats."""
+def _creating_writer(writer: Builder) -> tuple[WriterState, NewTable] | None:
+    """The state of a ``DataFrameWriterV2`` and the table that it creates or replaces; None for
+    tables of other formats.
+    """
     builders = builders_of(writer)
     spark = builders.session_of(writer)
     if not is_enabled(spark):
         return None
     state = builders.table_writer(writer)
     name = table_name(state.table)
-    path = table_path(spark, name)
-    if path is not None:
-        return state, NewTable(path)
-    if not creates or not is_delta(state.source):
+    if not is_delta(state.source) and table_path(spark, name) is None:
         return None
-    return state, NewTable.of(spark, name)
+    properties = dict(state.properties)
+    location = properties.pop("location", None)
+    return replace(state, properties=properties), NewTable.of(spark, name, location)
+
+
+def _table_writer(writer: Builder) -> tuple[WriterState, str] | None:
+    """The state of a ``DataFrameWriterV2`` and the path of its table; None for tables of other
+    formats.
+    """
+    builders = builders_of(writer)
+    spark = builders.session_of(writer)
+    if not is_enabled(spark):
+        return None
+    state = builders.table_writer(writer)
+    path = table_path(spark, table_name(state.table))
+    return None if path is None else (state, path)
 
 
 def _named_path(spark: SparkSession, name: str) -> str | None:

@@ -131,11 +131,16 @@ def one_path(path: Any, options: Mapping[str, str]) -> str:
     if isinstance(path, list | tuple) and len(path) == 1:
         path = path[0]
     if path is None:
-        path = next((text for name, text in options.items() if name.lower() == "path"), None)
+        path = given_location(options)
     if path is None or isinstance(path, list | tuple):
         problem = "exactly one path of a Delta table is required"
         raise InvalidArgumentError(argument="path", problem=problem)
     return checked_path(path)
+
+
+def given_location(options: Mapping[str, str]) -> str | None:
+    """Return the path among the options of a read or write; None if there is none."""
+    return next((text for name, text in options.items() if name.lower() == "path"), None)
 
 
 def asks_for_changes(options: Mapping[str, str]) -> bool:

@@ -19,6 +19,7 @@ from sparkdelta.spark_api.options import (
     WRITE_STREAM,
     arguments,
     check_no_schema,
+    given_location,
     is_delta,
     one_path,
     table_properties,
@@ -107,8 +108,8 @@ def to_table(
         name = table_name(tableName)
         is_ours = is_delta(format or builders.stream_writer(writer).source)
         if is_ours or table_path(spark, name) is not None:
-            place = NewTable.of(spark, name)
             state = _told(writer, outputMode, partitionBy, queryName, options)
+            place = NewTable.of(spark, name, given_location(state.options))
             with place.named(spark):
                 return _write(state, place.path)
     passed: StreamingQuery = original(

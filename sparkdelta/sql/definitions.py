@@ -29,6 +29,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.io import load_snapshot
 from sparkdelta.predicates.names import UnusableError, find_column
 from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.property_rules import without_comment
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT, GENERATION_EXPRESSION
 from sparkdelta.schema.altered_columns import Position
 from sparkdelta.schema.column_ids import without_ids
@@ -161,9 +162,11 @@ def _check_described(snapshot: Snapshot, statement: CreateTable) -> None:
             differences.append("clustering columns")
     elif statement.partition_by or statement.cluster_by:
         differences.append("columns")
-    if statement.comment not in (None, snapshot.metadata.description):
+    properties, comment = without_comment(statement.properties)
+    comment = comment if statement.comment is None else statement.comment
+    if comment not in (None, snapshot.metadata.description):
         differences.append("comment")
-    if not statement.properties.items() <= all_properties(snapshot).items():
+    if not properties.items() <= all_properties(snapshot).items():
         differences.append("properties")
     if differences:
         raise CreatedTableMismatchError(path=snapshot.path, differences=differences)

@@ -239,6 +239,33 @@ def test_rows_that_replace_are_matched_as_appended_ones_are(
     assert load_snapshot(enabled, table_path).version == 3
 
 
+def test_tables_that_are_created_at_a_path(enabled: SparkSession, tmp_path: Path) -> None:
+    """A name that is dropped leaves them, as it does one of `saveAsTable`."""
+    paths = {name: str(tmp_path / name) for name in ("api_one", "api_two")}
+    rows = enabled.range(3).writeTo("api_one").using("delta")
+    rows.tableProperty("location", paths["api_one"]).tableProperty("comment", "three").create()
+    stream = enabled.readStream.format("delta").load(paths["api_one"]).writeStream.format("delta")
+    stream = stream.trigger(availableNow=True).option("checkpointLocation", str(tmp_path / "c"))
+    try:
+        stream.option("Path", paths["api_two"]).toTable("api_two").awaitTermination()
+        metadata = load_snapshot(enabled, paths["api_one"]).metadata
+        assert (metadata.description, metadata.configuration) == ("three", {})
+        for name in paths:
+            assert enabled.catalog.getTable(name).tableType == "EXTERNAL"
+        enabled.range(1).writeTo("api_one").replace()
+        with pytest.raises(InvalidArgumentError):
+            rows.tableProperty("location", paths["api_two"]).createOrReplace()
+        with pytest.raises(InvalidArgumentError):
+            stream.option("path", paths["api_one"]).toTable("api_two")
+    finally:
+        for name in paths:
+            enabled.sql(f"DROP TABLE IF EXISTS {name}")
+    assert [_ids(enabled.read.format("delta").load(path)) for path in paths.values()] == [
+        [0],
+        [0, 1, 2],
+    ]
+
+
 def test_tables_of_the_catalog(enabled: SparkSession, table_path: str) -> None:
     create, schema = enabled.catalog.createTable, enabled.range(0).schema
     try:

@@ -33,6 +33,21 @@ def _rows(frame: DataFrame) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in frame.collect()), key=repr)
 
 
+def test_a_property_is_the_description(enabled: SparkSession, tmp_path: Path) -> None:
+    """That of COMMENT, where both are given."""
+    for number, (text, expected) in enumerate(
+        (
+            ("(id INT) USING delta TBLPROPERTIES ('comment' = 'one', k = 'v')", "one"),
+            ("USING delta TBLPROPERTIES (Comment = 'two', k = 'v') AS SELECT 1 AS id", "two"),
+            ("(id INT) USING delta COMMENT 'c' TBLPROPERTIES (comment = 'p', k = 'v')", "c"),
+        )
+    ):
+        path = str(tmp_path / str(number))
+        enabled.sql(f"CREATE TABLE delta.`{path}` {text}")
+        metadata = load_snapshot(enabled, path).metadata
+        assert (metadata.description, metadata.configuration) == (expected, {"k": "v"})
+
+
 def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) -> None:
     sql, t = enabled.sql, f"delta.`{table_path}`"
     create = f"""CREATE TABLE {{}} {t} (
@@ -172,6 +187,7 @@ def test_a_location_that_has_a_table(enabled: SparkSession, tmp_path: Path) -> N
             (f"{create} CLUSTER BY (id)", ["partition columns", "clustering columns"]),
             (f"CREATE TABLE sd_placed {location} TBLPROPERTIES (k = 'w')", ["properties"]),
             (f"CREATE TABLE IF NOT EXISTS sd_placed {location} COMMENT 'other'", ["comment"]),
+            (f"CREATE TABLE sd_placed {location} TBLPROPERTIES (comment = 'other')", ["comment"]),
             (f"CREATE TABLE sd_placed {location} CLUSTER BY (id)", ["columns"]),
         ):
             with pytest.raises(CreatedTableMismatchError) as raised:

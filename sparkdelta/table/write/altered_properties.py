@@ -34,12 +34,14 @@ from sparkdelta.protocol.iceberg_compatibility import (
     iceberg_version,
 )
 from sparkdelta.protocol.property_rules import (
+    COMMENT,
     CONSTRAINT,
     PREFIX,
     RequestedProperties,
     changed_properties,
     check_retention,
     check_row_tracking,
+    without_comment,
 )
 from sparkdelta.protocol.protocol_upgrades import upgraded_protocol, with_versions
 from sparkdelta.protocol.symlink_manifests import check_manifest_properties
@@ -80,8 +82,6 @@ _OF_ENGINES = frozenset(
     )
 )  # fmt: skip
 """Properties that tell engines what files of the table contain."""
-_COMMENT = "comment"
-"""The property that is the table's description, as delta-spark has it."""
 
 
 def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alteration:
@@ -101,10 +101,8 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
     """
     if not properties:
         raise InvalidArgumentError(argument="properties", problem="there are none")
-    comments = [value for name, value in properties.items() if name.lower() == _COMMENT]
-    requested = changed_properties(
-        {name: value for name, value in properties.items() if name.lower() != _COMMENT}
-    )
+    others, comment = without_comment(properties)
+    requested = changed_properties(others)
     for name in requested.configuration:
         if name.startswith(CONSTRAINT):
             raise AddConstraintsError(name=name.removeprefix(CONSTRAINT))
@@ -135,8 +133,8 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
     if after.row_tracking.enabled:
         configuration = with_row_id_columns(after.properties)
         after = with_schema(after, after.schema, properties=configuration)
-    if comments:
-        after = replace(after, metadata=replace(after.metadata, description=comments[-1]))
+    if comment is not None:
+        after = replace(after, metadata=replace(after.metadata, description=comment))
     shown = {"properties": dict(properties)}
     found = alteration(TableChange(table, after), "SET TBLPROPERTIES", shown, read)
     return replace(found, preparation=preparation)
@@ -164,7 +162,7 @@ def unset_properties(
         raise InvalidArgumentError(argument="names", problem="it must be a list of properties")
     table = snapshot.configuration
     spelled = {_own_spelling(table, name) for name in names}
-    missing = sorted(spelled - table.properties.keys() - {COLUMN_MAPPING_MODE, _COMMENT})
+    missing = sorted(spelled - table.properties.keys() - {COLUMN_MAPPING_MODE, COMMENT})
     if missing and not if_exists:
         raise UnsetPropertyError(property=missing[0], path=snapshot.path)
     for name in sorted(spelled & _OF_ENGINES):
@@ -175,7 +173,7 @@ def unset_properties(
         table, preparation = unmapped_table(snapshot).after, Preparation.NO_MAPPING_PROPERTY
     rest = {name: value for name, value in table.properties.items() if name not in spelled}
     after = with_properties(table, RequestedProperties(rest))
-    if _COMMENT in spelled:
+    if COMMENT in spelled:
         after = replace(after, metadata=replace(after.metadata, description=None))
     shown = {"properties": list(names), "ifExists": if_exists}
     found = alteration(TableChange(table, after), "UNSET TBLPROPERTIES", shown)

@@ -23,7 +23,7 @@ from sparkdelta.protocol.iceberg_compatibility import (
     iceberg_version,
 )
 from sparkdelta.protocol.predicates import ColumnPath
-from sparkdelta.protocol.property_rules import FEATURE, requested_properties
+from sparkdelta.protocol.property_rules import FEATURE, requested_properties, without_comment
 from sparkdelta.protocol.protocol_upgrades import (
     new_protocol,
     upgraded_protocol,
@@ -187,7 +187,8 @@ def check_replaceable(before: TableConfiguration, after: TableConfiguration) -> 
 def _described_table(
     description: TableDescription, before: TableConfiguration | None
 ) -> TableChange:
-    requested = requested_properties(description.properties)
+    others, comment = without_comment(description.properties)
+    requested = requested_properties(others)
     schema = without_ids(StructType(list(description.columns)))  # they may be another table's
     wanted_mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
     check_columns(schema, any_names=wanted_mode != "none")
@@ -224,7 +225,7 @@ def _described_table(
         schema, properties = with_mapping(schema, protocol, properties, before)
     metadata = Metadata(
         id=str(uuid4()) if before is None else before.metadata.id,
-        description=description.comment,
+        description=comment if description.comment is None else description.comment,
         schema_string=schema.json(),
         partition_columns=partition_columns,
         configuration=properties,
