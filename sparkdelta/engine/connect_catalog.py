@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.schema.table_schema import quoted_path
 
 SESSION_CATALOG = "spark_catalog"
 _LINE = r"^{}: (.*)$"
@@ -43,7 +44,7 @@ def _information(spark: SparkSession, name: Sequence[str]) -> str | None:
         name = name[1:]
     if len(name) > 2 or not re.fullmatch(r"[\w ]+", name[-1]):
         return None  # LIKE has patterns
-    database = f" IN {_quoted(name[:1])}" if len(name) == 2 else ""
+    database = f" IN {quoted_path(name[:1])}" if len(name) == 2 else ""
     try:
         listed = spark.sql(f"SHOW TABLE EXTENDED{database} LIKE '{name[-1]}'")
     except AnalysisException:  # there is no such database
@@ -91,7 +92,7 @@ def free_location(spark: SparkSession, name: Sequence[str]) -> str:
     if _information(spark, (database, table)) is not None:
         problem = f"{'.'.join(name)} is a table of another format, or a view"
         raise InvalidArgumentError(argument="name", problem=problem)
-    root = spark.catalog.getDatabase(_quoted([database])).locationUri
+    root = spark.catalog.getDatabase(quoted_path([database])).locationUri
     return f"{_plain(root)}/{table.lower()}"
 
 
@@ -108,7 +109,7 @@ def register_table(
         None for a managed table.
     """
     place = "" if location is None else f" LOCATION {_literal(location)}"
-    naming.sql(f"CREATE TABLE {_quoted(name)} USING {provider}{place}")
+    naming.sql(f"CREATE TABLE {quoted_path(name)} USING {provider}{place}")
 
 
 def names_of_renaming(
@@ -134,16 +135,12 @@ def names_of_renaming(
 
 def rename_table(naming: SparkSession, name: Sequence[str], new_name: Sequence[str]) -> None:
     """Rename a table; the directory of a managed one is renamed, too."""
-    naming.sql(f"ALTER TABLE {_quoted(name)} RENAME TO {_quoted(new_name)}")
+    naming.sql(f"ALTER TABLE {quoted_path(name)} RENAME TO {quoted_path(new_name)}")
 
 
 def drop_table(naming: SparkSession, name: Sequence[str]) -> None:
     """Remove a table from the session catalog, and the files of a managed one."""
-    naming.sql(f"DROP TABLE {_quoted(name)}")
-
-
-def _quoted(name: Sequence[str]) -> str:
-    return ".".join(f"`{part.replace('`', '``')}`" for part in name)
+    naming.sql(f"DROP TABLE {quoted_path(name)}")
 
 
 def _literal(text: str) -> str:

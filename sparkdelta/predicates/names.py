@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from sparkdelta.protocol.predicates import Column, Expression
+from sparkdelta.schema.table_schema import known_path
 
 
 class UnusableError(Exception):
@@ -56,21 +57,10 @@ def find_column(schema: StructType, names: Sequence[str]) -> Column:
     UnusableError
         There is no such column; Spark's analyzer reports the error to the user.
     """
-    path: list[str] = []
-    data_type: DataType = schema
-    for name in names:
-        field = _field(data_type, name)
-        if field is None:
-            raise UnusableError(f"{'.'.join(names)} is not a column or struct field of the table")
-        path.append(field.name)
-        data_type = field.dataType
-    return Column(tuple(path))
-
-
-def _field(data_type: DataType, name: str) -> StructField | None:
-    if not isinstance(data_type, StructType):
-        return None
-    return next((f for f in data_type.fields if f.name.lower() == name.lower()), None)
+    path = known_path(schema, names)
+    if len(path) < len(names):
+        raise UnusableError(f"{'.'.join(names)} is not a column or struct field of the table")
+    return Column(path)
 
 
 def extract_field(schema: StructType, child: Expression, name: str) -> Column:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql.types import DataType, NullType, StructType, VariantType
+from pyspark.sql.types import NullType, StructType, VariantType
 
 from sparkdelta.exceptions import ColumnNotFoundError
 from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_properties import num_indexed_columns
 from sparkdelta.schema.statistics_schema import leaves
+from sparkdelta.schema.table_schema import known_path
 
 DEFAULT_PREFIX_LENGTH = 32
 
@@ -82,16 +83,10 @@ def found_column(schema: StructType, path: ColumnPath) -> ColumnPath:
     ----------
     PROTOCOL.md#field-path
     """
-    names: list[str] = []
-    data_type: DataType = schema
-    for name in path:
-        fields = data_type.fields if isinstance(data_type, StructType) else []
-        matching = [field for field in fields if field.name.lower() == name.lower()]
-        if not matching:
-            raise ColumnNotFoundError(column=".".join(path), available=schema.names)
-        names.append(matching[0].name)
-        data_type = matching[0].dataType
-    return tuple(names)
+    found = known_path(schema, path)
+    if len(found) < len(path):
+        raise ColumnNotFoundError(column=".".join(path), available=schema.names)
+    return found
 
 
 def _lower(path: ColumnPath) -> ColumnPath:

@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 
 from sparkdelta.exceptions import CastOverflowError, InvalidCastInputError
 from sparkdelta.schema.sql_text import text_literal, type_text
-from sparkdelta.schema.table_schema import as_nullable, quoted
+from sparkdelta.schema.table_schema import as_nullable, field_named, quoted
 from sparkdelta.schema.type_folds import parts_together
 
 _DATETIME_TYPES = (DateType, TimestampType, TimestampNTZType)
@@ -186,11 +186,8 @@ def field_of(value: str, data_type: DataType, name: str) -> tuple[str, DataType]
     """Return the field of a struct, found by name ignoring case, as a SQL expression, and its
     type.
     """
-    fields = data_type.fields if isinstance(data_type, StructType) else ()
-    for field in fields:
-        if field.name.lower() == name.lower():
-            return f"{value}.{quoted(field.name)}", field.dataType
-    return None
+    field = field_named(data_type, name)
+    return None if field is None else (f"{value}.{quoted(field.name)}", field.dataType)
 
 
 def _has_more_fields(data_type: DataType, other: DataType) -> bool:

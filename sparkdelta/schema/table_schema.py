@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -127,9 +127,35 @@ def type_of_path(schema: StructType, path: tuple[str, ...]) -> DataType:
     return data_type
 
 
+def field_named(data_type: DataType, name: str) -> StructField | None:
+    """Return the field of a struct by its name in any case; None if there is none."""
+    fields = data_type.fields if isinstance(data_type, StructType) else ()
+    return next((field for field in fields if field.name.lower() == name.lower()), None)
+
+
+def known_path(schema: StructType, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the longest beginning of a path that leads through structs of the schema, spelled as
+    there; its names match in any case.
+    """
+    path: list[str] = []
+    data_type: DataType = schema
+    for name in names:
+        field = field_named(data_type, name)
+        if field is None:
+            break
+        path.append(field.name)
+        data_type = field.dataType
+    return tuple(path)
+
+
 def quoted(name: str) -> str:
-    """Return a column name in backticks."""
+    """Return a name in backticks."""
     return f"`{name.replace('`', '``')}`"
+
+
+def quoted_path(names: Iterable[str]) -> str:
+    """Return the name of a nested field, or of a table in its database, each part in backticks."""
+    return ".".join(map(quoted, names))
 
 
 def as_nullable(data_type: DataType) -> DataType:

@@ -34,7 +34,7 @@ from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT, GENERATION_EX
 from sparkdelta.schema.altered_columns import Position
 from sparkdelta.schema.column_ids import without_ids
 from sparkdelta.schema.declared_columns import bounded_text, declared_type, identity_metadata
-from sparkdelta.schema.table_schema import as_nullable, type_of_path
+from sparkdelta.schema.table_schema import as_nullable, quoted, quoted_path, type_of_path
 from sparkdelta.sql.descriptions import all_properties
 from sparkdelta.sql.queries import SparkSql
 from sparkdelta.sql.statements import (
@@ -51,7 +51,7 @@ from sparkdelta.sql.statements import (
     SetLocation,
 )
 from sparkdelta.table.log.session_times import session_time
-from sparkdelta.table.log.table_names import NewTable, move_named_table, quoted_name, table_path
+from sparkdelta.table.log.table_names import NewTable, move_named_table, table_path
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.altered_columns import (
     ColumnChange,
@@ -201,7 +201,7 @@ def converted(sql: SparkSql, path: str, statement: Convert) -> None:  # noqa: AR
     *source, directory = statement.target
     convert_to_delta(
         sql.spark,
-        parquet_path(".".join([*source, quoted_name((directory,))])),
+        parquet_path(".".join([*source, quoted(directory)])),
         partition_schema=statement.partition_schema,
         collect_statistics=statement.collects_statistics,
     )
@@ -211,7 +211,7 @@ def cloned(sql: SparkSql, path: str, statement: Clone) -> DataFrame:  # noqa: AR
     """CREATE TABLE ... CLONE."""
     source = table_path(sql.spark, statement.source)
     if source is None:
-        raise TableNotFoundError(path=quoted_name(statement.source))
+        raise TableNotFoundError(path=quoted_path(statement.source))
     table, time = NewTable.of(sql.spark, statement.target, statement.location), None
     if statement.timestamp is not None:
         time = session_time(sql.spark, statement.timestamp)

@@ -20,7 +20,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.io import load_snapshot
 from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.schema.table_schema import field_named, quoted, quoted_path
 from sparkdelta.sql.inserted_rows import partition_condition
 from sparkdelta.sql.queries import SparkSql
 from sparkdelta.sql.statements import (
@@ -30,7 +30,7 @@ from sparkdelta.sql.statements import (
     ShowPartitions,
     ShowProperties,
 )
-from sparkdelta.table.log.table_names import SESSION_CATALOG, path_in_name, quoted_name
+from sparkdelta.table.log.table_names import SESSION_CATALOG, path_in_name
 from sparkdelta.table.snapshot import Snapshot
 
 _HAS_ROWS = "coalesce(stats_parsed.numRecords - coalesce(deletionVector.cardinality, 0), 1) > 0"
@@ -82,7 +82,7 @@ def described_column(sql: SparkSql, path: str, statement: DescribeColumn) -> Dat
     """DESCRIBE of a column."""
     snapshot = load_snapshot(sql.spark, path)
     name = ".".join(statement.column)
-    field = next((f for f in snapshot.schema.fields if f.name.lower() == name.lower()), None)
+    field = field_named(snapshot.schema, name)
     if field is None:
         raise ColumnNotFoundError(column=name, available=snapshot.schema.names)
     _, data_type, comment = _column(field)
@@ -132,7 +132,7 @@ def shown_properties(sql: SparkSql, path: str, statement: ShowProperties) -> Dat
 def _shown_name(sql: SparkSql, name: Sequence[str]) -> str:
     """Return the name of a table with catalog and database, or its path."""
     if path_in_name(name) is not None:
-        return quoted_name(name)
+        return quoted_path(name)
     database = name[-2] if len(name) > 1 else sql.spark.catalog.currentDatabase()
     return f"{SESSION_CATALOG}.{database}.{name[-1]}"
 

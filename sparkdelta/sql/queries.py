@@ -13,17 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.exceptions import TimeTravelMultipleFormatsError
 from sparkdelta.io import read_changes, read_delta
+from sparkdelta.schema.table_schema import quoted
 from sparkdelta.sql.cursor import syntax_error
 from sparkdelta.sql.relations import Relation, Slice, common_names, relations
 from sparkdelta.sql.tokens import Kind, Token, tokenize
 from sparkdelta.table.log.path_versions import split_path
 from sparkdelta.table.log.session_times import session_time
-from sparkdelta.table.log.table_names import (
-    name_not_found,
-    quoted_name,
-    table_name,
-    table_path,
-)
+from sparkdelta.table.log.table_names import name_not_found, table_name, table_path
 
 _NAME = "sparkdelta_{}"
 
@@ -185,6 +181,6 @@ def _spliced(text: str, spots: list[tuple[Relation, str]], braces: Container[int
         parts += [kept(place, relation.start), f"{{{name}}}"]
         parts.append(kept(relation.end, relation.alias_at))
         if relation.needs_alias and relation.arguments is None:
-            parts.append(f" AS {quoted_name(relation.name[-1:])}")
+            parts.append(f" AS {quoted(relation.name[-1])}")
         place = relation.alias_at
     return "".join([*parts, kept(place)])

@@ -17,6 +17,7 @@ from sparkdelta.exceptions import (
     StatementNotSupportedError,
     StatementSyntaxError,
 )
+from sparkdelta.schema.table_schema import quoted_path
 from sparkdelta.sql.cursor import Cursor, name_of_table
 from sparkdelta.sql.execution import no_rows, run_statement
 from sparkdelta.sql.grammar import parse
@@ -37,12 +38,7 @@ from sparkdelta.sql.statements import (
 )
 from sparkdelta.sql.tokens import Token, tokenize
 from sparkdelta.sql.variables import with_variables
-from sparkdelta.table.log.table_names import (
-    name_not_found,
-    quoted_name,
-    table_name,
-    table_path,
-)
+from sparkdelta.table.log.table_names import name_not_found, table_name, table_path
 
 _MAY_BE_OURS = re.compile(
     r"\b(?:from|join|table|into|overwrite|update|merge|optimize|reorg|vacuum|restore|describe|desc|show"
@@ -152,7 +148,7 @@ def _statement(
     if path is None and parser.target is not None and creates:
         path = ""
     if path is None and isinstance(statement, _DELTA_ONLY):
-        raise name_not_found(quoted_name(statement.target))
+        raise name_not_found(quoted_path(statement.target))
     if path is None:
         return None, None
     if error is not None:
@@ -205,7 +201,7 @@ def _with_query(
     if cursor.takes("CACHE"):
         is_lazy = cursor.takes("LAZY")
         cursor.expect("TABLE")
-        name = quoted_name(cursor.name())
+        name = quoted_path(cursor.name())
         cursor.takes("AS")
         sql.query(cursor.rest()).createOrReplaceTempView(name)
         return sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name}")
@@ -218,7 +214,7 @@ def _with_query(
         return sql.spliced(text, tokens, read)
     if not is_temporary:
         raise StatementNotSupportedError(statement="CREATE VIEW of a Delta table")
-    name = quoted_name(cursor.name())
+    name = quoted_path(cursor.name())
     columns = cursor.names() if cursor.looks_at("(") else ()
     columns = tuple(".".join(table_name(column)) for column in columns)
     cursor.expect("AS")

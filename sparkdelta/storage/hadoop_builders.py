@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.schema.table_schema import quoted_path
 from sparkdelta.storage.hadoop import jvm_of
 
 
@@ -49,7 +50,7 @@ def table_writer_state(writer: Any) -> dict[str, Any]:
         "properties": _texts(java.properties()),
         "partition_by": _transform_names(java.partitioning()),
         "cluster_by": tuple(_references(clustering.get())) if clustering.isDefined() else None,
-        "table": ".".join(f"`{name.replace('`', '``')}`" for name in _list(java.tableName())),
+        "table": quoted_path(_list(java.tableName())),
     }
 
 

@@ -21,7 +21,7 @@ from sparkdelta.frames.log.log_lines import parse_log_lines
 from sparkdelta.schema.action_schemas import actions
 from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED
 from sparkdelta.schema.statistics_schema import leaves
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.schema.table_schema import quoted, quoted_path
 
 _NUMBERS = ("size", "modificationTime", "baseRowId", "defaultRowCommitVersion")
 _METADATA = ("id", "name", "description", "schemaString", "partitionColumns")
@@ -207,7 +207,7 @@ def narrower_statistics(
     for names, data_type in leaves(statistics):
         if names[0] not in _COMPARED:
             continue
-        name = ".".join(map(quoted, names))
+        name = quoted_path(names)
         value, expected = F.col(f"a.{name}"), F.col(f"b.{name}")
         if names[0] == "maxValues" and isinstance(data_type, TimestampType | TimestampNTZType):
             value = value + F.expr("INTERVAL '1' MILLISECOND")

@@ -20,7 +20,7 @@ from sparkdelta.exceptions import UpdateSchemaMismatchError
 from sparkdelta.frames.rows.selected_rows import selected_rows
 from sparkdelta.schema.sql_text import is_name, text_literal, type_text
 from sparkdelta.schema.store_assignment import assigned, can_convert, field_of
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.schema.table_schema import quoted, quoted_path
 
 _CURRENT, _VALUE = "sparkdelta:current:", "sparkdelta:value:"
 
@@ -164,7 +164,7 @@ def _of_clause(
 
 
 def _value_name(clause: int, path: tuple[str, ...]) -> str:
-    return f"{_VALUE}{clause}:{'.'.join(map(quoted, path))}"
+    return f"{_VALUE}{clause}:{quoted_path(path)}"
 
 
 def _column(rows: StructType, name: str) -> tuple[str, DataType]:

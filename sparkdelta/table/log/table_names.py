@@ -180,8 +180,3 @@ def name_not_found(name: str) -> TableNotFoundError:
     """Return the error of a name for which `table_path` finds no Delta table."""
     advice = "the session catalog has no Delta table of this name. Check the name"
     return TableNotFoundError(path=name, advice=advice)
-
-
-def quoted_name(name: Sequence[str]) -> str:
-    """Return a name as SQL text, with all parts in backticks."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in name)

@@ -10,7 +10,7 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import StructType
 
 from sparkdelta.engine.driver import read_rows, read_table
 from sparkdelta.engine.job_names import jobs_of
@@ -31,12 +31,12 @@ from sparkdelta.frames.skipping.predicate_values import truth
 from sparkdelta.frames.skipping.row_group_bounds import row_group_bounds
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.protocol.file_paths import plain_path
-from sparkdelta.protocol.predicates import And, ColumnPath, Predicate, is_usable
+from sparkdelta.protocol.predicates import And, Predicate, is_usable
 from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.schema.sql_text import text_literal
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.schema.table_schema import known_path, quoted, quoted_path, type_of_path
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.known_adds import KnownAdds, keyed_adds
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
@@ -445,7 +445,7 @@ class Scan:
             return None
         predicate, schema = skipping.predicate, skipping.schema
         terms = infallible_terms(predicate, schema)
-        infallible_part = truth(And(terms), _column_text) if terms else None
+        infallible_part = truth(And(terms), quoted_path) if terms else None
         bounds = row_group_bounds(predicate, schema, skipping.partition_columns)
         if self.where is None:
             return RowCondition(infallible_part or "TRUE", None, is_infallible=True, bounds=bounds)
@@ -612,21 +612,12 @@ def partition_texts(configuration: TableConfiguration) -> list[str]:
 
 def _check_fields(schema: StructType, name: str) -> None:
     """Refuse a name that leads to no field of a struct; Spark looks into arrays and maps."""
-    data_type: DataType = schema
-    path: list[str] = []
-    for part in name_parts(name):
-        if not isinstance(data_type, StructType):
-            return
-        found = next((f for f in data_type.fields if f.name.lower() == part.lower()), None)
-        if found is None:
-            available = [".".join((*path, field)) for field in data_type.names]
-            raise ColumnNotFoundError(column=name, available=available)
-        path.append(found.name)
-        data_type = found.dataType
-
-
-def _column_text(path: ColumnPath) -> str:
-    return ".".join(map(quoted, path))
+    names = name_parts(name)
+    path = known_path(schema, names)
+    data_type = type_of_path(schema, path)
+    if len(path) < len(names) and isinstance(data_type, StructType):
+        available = [".".join((*path, field)) for field in data_type.names]
+        raise ColumnNotFoundError(column=name, available=available)
 
 
 def _first_part(name: str) -> str:

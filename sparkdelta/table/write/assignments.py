@@ -15,7 +15,7 @@ from typing import TypeAlias
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from sparkdelta.engine.error_log import unlogged_errors
 from sparkdelta.exceptions import (
@@ -40,6 +40,7 @@ from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.row_rules import RowRules
 from sparkdelta.schema.sql_text import is_name
+from sparkdelta.schema.table_schema import field_named, known_path, type_of_path
 from sparkdelta.table.scan.conditions import (
     is_of_several_rows,
     missing_column,
@@ -176,29 +177,18 @@ def column_path(
     except UnusableError:
         raise unknown(name, schema.names) from None
     is_qualified = len(names) > 1 and alias is not None and names[0].lower() == alias.lower()
-    if is_qualified and find_field(schema, names[1]) is not None:
+    if is_qualified and field_named(schema, names[1]) is not None:
         names = names[1:]
-    path: list[str] = []
-    data_type: DataType = schema
-    for part in names:
-        if not isinstance(data_type, StructType):
-            raise NonStructFieldUpdateError(
-                column=".".join(path), data_type=data_type.simpleString()
-            )
-        field = find_field(data_type, part)
-        if field is None and not path:
-            raise unknown(name, schema.names)
-        if field is None:
-            available = [".".join((*path, other)) for other in data_type.names]
-            raise MissingSetColumnError(column=".".join((*path, part)), available=available)
-        path.append(field.name)
-        data_type = field.dataType
-    return tuple(path)
-
-
-def find_field(struct: StructType, name: str) -> StructField | None:
-    """Return the field of a name, which it matches in any case."""
-    return next((field for field in struct.fields if field.name.lower() == name.lower()), None)
+    path = known_path(schema, names)
+    if len(path) == len(names):
+        return path
+    if not path:
+        raise unknown(name, schema.names)
+    data_type = type_of_path(schema, path)
+    if not isinstance(data_type, StructType):
+        raise NonStructFieldUpdateError(column=".".join(path), data_type=data_type.simpleString())
+    available = [".".join((*path, other)) for other in data_type.names]
+    raise MissingSetColumnError(column=".".join((*path, names[len(path)])), available=available)
 
 
 def _not_found(name: str, available: Sequence[str]) -> ColumnNotFoundError:

@@ -32,13 +32,8 @@ from sparkdelta.frames.rows.assigned_rows import Assigned, Assignments, ColumnVa
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.row_rules import RowRules, row_rules
 from sparkdelta.schema.schema_merging import merged_schema
-from sparkdelta.schema.table_schema import RESERVED_PREFIX, quoted
-from sparkdelta.table.write.assignments import (
-    column_path,
-    find_field,
-    is_default,
-    update_assignments,
-)
+from sparkdelta.schema.table_schema import RESERVED_PREFIX, field_named, quoted
+from sparkdelta.table.write.assignments import column_path, is_default, update_assignments
 from sparkdelta.table.write.schema_changes import with_merged_schema
 from sparkdelta.table.write.table_change import TableChange
 
@@ -244,7 +239,7 @@ def _fields_of(
     fields = []
     for field in struct.fields:
         path = (*base, field.name.lower())
-        own, within = find_field(table, field.name), None if paths and path in paths else paths
+        own, within = field_named(table, field.name), None if paths and path in paths else paths
         if isinstance(field.dataType, StructType):
             known = own.dataType if own is not None else None
             known = known if isinstance(known, StructType) else StructType()

@@ -29,7 +29,7 @@ from sparkdelta.protocol.curve_ranges import CurveRanges
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.space_filling_curves import Curve
 from sparkdelta.schema.column_mapping import physical_path
-from sparkdelta.schema.table_schema import quoted, type_of_path
+from sparkdelta.schema.table_schema import quoted, quoted_path, type_of_path
 from sparkdelta.table.configuration import TableConfiguration
 
 MAX_SAMPLED_ROWS = 200_000
@@ -78,10 +78,7 @@ class RowOrder:
             (each.withColumn(_GROUP, F.lit(number)) for number, each in enumerate(rows)),
         )
         schema = rows[0].schema
-        keys = [
-            curve_key(".".join(map(quoted, path)), type_of_path(schema, path))
-            for path in self.columns
-        ]
+        keys = [curve_key(quoted_path(path), type_of_path(schema, path)) for path in self.columns]
         named = (f"{key} AS {_KEY}{number}" for number, key in enumerate(keys))
         sample = union.selectExpr(quoted(_GROUP), *named).sample(fraction, seed=1)
         table = read_table(
