@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sparkdelta.exceptions import InvalidProtocolError, MalformedLogFileError
+from sparkdelta.protocol.wire_values import optional_integer, optional_string
 
 _SHOWN_COLUMNS = 10
 
@@ -138,14 +139,14 @@ class Metadata:
         """Parse the wire form; required fields that a faulty writer left out become empty."""
         data_format = document.get("format")
         return cls(
-            id=_optional_string(document.get("id")) or "",
-            name=_optional_string(document.get("name")),
-            description=_optional_string(document.get("description")),
+            id=optional_string(document.get("id")) or "",
+            name=optional_string(document.get("name")),
+            description=optional_string(document.get("description")),
             format=Format.from_dict(data_format if isinstance(data_format, Mapping) else {}),
-            schema_string=_optional_string(document.get("schemaString")),
+            schema_string=optional_string(document.get("schemaString")),
             partition_columns=_strings(document.get("partitionColumns")) or (),
             configuration=_strings_by_name(document.get("configuration")),
-            created_time=_optional_integer(document.get("createdTime")),
+            created_time=optional_integer(document.get("createdTime")),
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -180,8 +181,8 @@ class TransactionIdentifier:
         """Parse the wire form."""
         return cls(
             app_id=str(document["appId"]),
-            version=_optional_integer(document.get("version")) or 0,
-            last_updated=_optional_integer(document.get("lastUpdated")),
+            version=optional_integer(document.get("version")) or 0,
+            last_updated=optional_integer(document.get("lastUpdated")),
         )
 
 
@@ -203,7 +204,7 @@ class DomainMetadata:
         """Parse the wire form."""
         return cls(
             domain=str(document["domain"]),
-            configuration=_optional_string(document.get("configuration")) or "",
+            configuration=optional_string(document.get("configuration")) or "",
             removed=document.get("removed") is True,
         )
 
@@ -252,8 +253,8 @@ class Sidecar:
         """Parse the wire form."""
         return cls(
             path=str(document["path"]),
-            size_in_bytes=_optional_integer(document.get("sizeInBytes")) or 0,
-            modification_time=_optional_integer(document.get("modificationTime")) or 0,
+            size_in_bytes=optional_integer(document.get("sizeInBytes")) or 0,
+            modification_time=optional_integer(document.get("modificationTime")) or 0,
             tags=_strings_by_name(document.get("tags")),
         )
 
@@ -282,18 +283,10 @@ def _present(**fields: object) -> dict[str, object]:
 
 
 def _protocol_version(document: Mapping[str, object], name: str, path: str) -> int:
-    version = _optional_integer(document.get(name))
+    version = optional_integer(document.get(name))
     if version is None:
         raise InvalidProtocolError(path=path, problem=f"{name} is missing or not a number")
     return version
-
-
-def _optional_integer(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _optional_string(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _strings(value: object) -> tuple[str, ...] | None:

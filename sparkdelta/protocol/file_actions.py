@@ -16,6 +16,7 @@ from typing import TypeAlias
 from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.protocol.file_paths import canonical_path
 from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.wire_values import optional_integer, optional_string
 
 FileKey: TypeAlias = tuple[str, str | None]
 """The key of a logical file: its canonical path and the unique id of its deletion vector."""
@@ -43,15 +44,15 @@ class AddFile:
         return cls(
             path=str(document["path"]),
             partition_values=_texts(document.get("partitionValues")) or {},
-            size=_integer(document.get("size")) or 0,
-            modification_time=_integer(document.get("modificationTime")) or 0,
+            size=optional_integer(document.get("size")) or 0,
+            modification_time=optional_integer(document.get("modificationTime")) or 0,
             data_change=document.get("dataChange") is not False,
-            stats=_text(document.get("stats")),
+            stats=optional_string(document.get("stats")),
             tags=_texts(document.get("tags")),
             deletion_vector=_vector(document.get("deletionVector")),
-            base_row_id=_integer(document.get("baseRowId")),
-            default_row_commit_version=_integer(document.get("defaultRowCommitVersion")),
-            clustering_provider=_text(document.get("clusteringProvider")),
+            base_row_id=optional_integer(document.get("baseRowId")),
+            default_row_commit_version=optional_integer(document.get("defaultRowCommitVersion")),
+            clustering_provider=optional_string(document.get("clusteringProvider")),
         )
 
 
@@ -76,15 +77,15 @@ class RemoveFile:
         extended = document.get("extendedFileMetadata")
         return cls(
             path=str(document["path"]),
-            deletion_timestamp=_integer(document.get("deletionTimestamp")),
+            deletion_timestamp=optional_integer(document.get("deletionTimestamp")),
             data_change=document.get("dataChange") is not False,
             extended_file_metadata=extended if isinstance(extended, bool) else None,
             partition_values=_texts(document.get("partitionValues")),
-            size=_integer(document.get("size")),
+            size=optional_integer(document.get("size")),
             deletion_vector=_vector(document.get("deletionVector")),
-            base_row_id=_integer(document.get("baseRowId")),
-            default_row_commit_version=_integer(document.get("defaultRowCommitVersion")),
-            stats=_text(document.get("stats")),
+            base_row_id=optional_integer(document.get("baseRowId")),
+            default_row_commit_version=optional_integer(document.get("defaultRowCommitVersion")),
+            stats=optional_string(document.get("stats")),
         )
 
 
@@ -111,7 +112,7 @@ class AddCDCFile:
         return cls(
             path=str(document["path"]),
             partition_values=_texts(document.get("partitionValues")) or {},
-            size=_integer(document.get("size")) or 0,
+            size=optional_integer(document.get("size")) or 0,
             data_change=document.get("dataChange") is True,
             tags=_texts(document.get("tags")),
         )
@@ -136,15 +137,7 @@ def _vector(document: object) -> DeletionVectorDescriptor | None:
     )
 
 
-def _integer(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
 def _texts(value: object) -> dict[str, str | None] | None:
     if not isinstance(value, Mapping):
         return None
-    return {str(name): _text(item) for name, item in value.items()}
+    return {str(name): optional_string(item) for name, item in value.items()}

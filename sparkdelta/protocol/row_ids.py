@@ -18,6 +18,7 @@ from sparkdelta.exceptions import InvalidCommitError, MalformedLogFileError
 from sparkdelta.protocol.actions import DomainMetadata
 from sparkdelta.protocol.file_actions import AddFile
 from sparkdelta.protocol.log_files import Version
+from sparkdelta.protocol.wire_values import optional_integer
 
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 NO_ROW_IDS = -1
@@ -45,8 +46,8 @@ def high_water_mark(domain: DomainMetadata | None, *, path: str, version: Versio
     if domain is None or domain.removed:
         return NO_ROW_IDS
     document = domain.document(path=path, version=version)
-    mark = document.get("rowIdHighWaterMark", document.get("highWaterMark"))
-    if not isinstance(mark, int) or isinstance(mark, bool):
+    mark = optional_integer(document.get("rowIdHighWaterMark", document.get("highWaterMark")))
+    if mark is None:
         problem = f"{ROW_TRACKING_DOMAIN} has no high water mark: {domain.configuration}"
         raise MalformedLogFileError(path=path, version=version, problem=problem)
     return mark
@@ -107,5 +108,4 @@ def _num_records(stats: str | None) -> int | None:
         document = json.loads(stats or "null")
     except ValueError:
         return None
-    count = document.get("numRecords") if isinstance(document, dict) else None
-    return count if isinstance(count, int) and not isinstance(count, bool) else None
+    return optional_integer(document.get("numRecords")) if isinstance(document, dict) else None

@@ -26,6 +26,7 @@ from sparkdelta.protocol.table_features import (
     TableFeature,
     is_supported,
 )
+from sparkdelta.protocol.wire_values import optional_integer
 
 MAX_TRANSACTIONS = 100
 MAX_DOMAINS = 10
@@ -290,22 +291,25 @@ def parse_version_checksum(data: bytes) -> VersionChecksum | None:
         return None
     if not isinstance(document, dict):
         return None
-    counts = (_integer(document.get("numProtocol")), _integer(document.get("numMetadata")))
+    counts = (
+        optional_integer(document.get("numProtocol")),
+        optional_integer(document.get("numMetadata")),
+    )
     sizes = document.get("fileSizeHistogram", document.get("histogramOpt"))
     txn_id = document.get("txnId")
     return VersionChecksum(
         protocol=_complete_protocol(document.get("protocol")) if counts == (1, 1) else None,
         metadata=_complete_metadata(document.get("metadata")) if counts == (1, 1) else None,
-        num_files=_integer(document.get("numFiles")),
-        table_size_bytes=_integer(document.get("tableSizeBytes")),
-        in_commit_timestamp=_integer(document.get("inCommitTimestampOpt")),
+        num_files=optional_integer(document.get("numFiles")),
+        table_size_bytes=optional_integer(document.get("tableSizeBytes")),
+        in_commit_timestamp=optional_integer(document.get("inCommitTimestampOpt")),
         txn_id=txn_id if isinstance(txn_id, str) else None,
         transactions=_actions(document.get("setTransactions"), "appId"),
         domain_metadata=_actions(document.get("domainMetadata"), "domain"),
         all_files=_actions(document.get("allFiles"), "path"),
         file_sizes=FileSizeHistogram.from_dict(sizes),
-        num_deletion_vectors=_integer(document.get("numDeletionVectorsOpt")),
-        num_deleted_records=_integer(document.get("numDeletedRecordsOpt")),
+        num_deletion_vectors=optional_integer(document.get("numDeletionVectorsOpt")),
+        num_deleted_records=optional_integer(document.get("numDeletedRecordsOpt")),
         deleted_counts=_deleted_counts(document.get("deletedRecordCountsHistogramOpt")),
     )
 
@@ -325,8 +329,8 @@ def _deleted_counts(value: object) -> tuple[int, ...] | None:
 def _complete_protocol(document: object) -> Protocol | None:
     if not isinstance(document, Mapping):
         return None
-    reader = _integer(document.get("minReaderVersion"))
-    writer = _integer(document.get("minWriterVersion"))
+    reader = optional_integer(document.get("minReaderVersion"))
+    writer = optional_integer(document.get("minWriterVersion"))
     if reader is None or writer is None:
         return None
     for name, has_list in (
@@ -355,7 +359,3 @@ def _complete_metadata(document: object) -> Metadata | None:
 
 def _is_list_of_strings(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _integer(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
