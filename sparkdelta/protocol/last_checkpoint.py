@@ -14,15 +14,10 @@ from functools import lru_cache
 from typing import TypeGuard
 from urllib.parse import quote
 
+from sparkdelta.protocol.exact_json import ExactNumber
 from sparkdelta.protocol.log_files import Version
 
 _CHECKSUM = "checksum"
-
-
-class _Number(str):
-    """A JSON number as it is spelled in the file, which is its canonical form."""
-
-    __slots__ = ()
 
 
 @lru_cache(maxsize=64)  # read with every load, but rarely changes
@@ -38,8 +33,8 @@ def parse_last_checkpoint(data: bytes) -> Version | None:
         document = json.loads(
             data.decode("utf-8"),
             object_pairs_hook=_unique_names,
-            parse_int=_Number,
-            parse_float=_Number,
+            parse_int=ExactNumber,
+            parse_float=ExactNumber,
             parse_constant=_reject_constant,
         )
     except (ValueError, RecursionError):
@@ -139,7 +134,7 @@ def _is_array(value: object) -> TypeGuard[Sequence[object]]:
 
 
 def _canonical_scalar(value: object) -> str:
-    if isinstance(value, str) and not isinstance(value, _Number):
+    if isinstance(value, str) and not isinstance(value, ExactNumber):
         return _quoted(value)
     return value if isinstance(value, str) else json.dumps(value)
 
@@ -160,7 +155,7 @@ def _reject_constant(name: str) -> object:
 
 
 def _integer(value: object) -> int | None:
-    if not isinstance(value, _Number):
+    if not isinstance(value, ExactNumber):
         return None
     try:
         return int(value)

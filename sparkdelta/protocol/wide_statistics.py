@@ -7,22 +7,17 @@ PROTOCOL.md#per-file-statistics
 
 from __future__ import annotations
 
-import json
 from typing import Any, TypeAlias
 
+from sparkdelta.protocol.exact_json import ExactNumber, exact_text, parse_exact
+
 JsonText: TypeAlias = str
-
-
-class _Number(str):
-    """The text of a number in JSON, kept because a float may hold fewer digits."""
-
-    __slots__ = ()
 
 
 def num_records(stats: JsonText | None) -> int | None:
     """Return `numRecords` of the statistics of a file; None if they do not have it."""
     value = _parsed(stats).get("numRecords")
-    return int(value) if isinstance(value, _Number) and value.isdecimal() else None
+    return int(value) if isinstance(value, ExactNumber) and value.isdecimal() else None
 
 
 def wide_statistics(stats: JsonText | None, *, num_records: int, cardinality: int) -> JsonText:
@@ -48,15 +43,13 @@ def wide_statistics(stats: JsonText | None, *, num_records: int, cardinality: in
     if known.get("tightBounds") is not False and "nullCount" in known:
         all_null = str(num_records - cardinality)
         known["nullCount"] = _with_number(known["nullCount"], all_null, str(num_records))
-    first = {"numRecords": _Number(num_records)}
-    return _text({**first, **known, **first, "tightBounds": False})
+    first = {"numRecords": ExactNumber(num_records)}
+    return exact_text({**first, **known, **first, "tightBounds": False})
 
 
 def _parsed(stats: JsonText | None) -> dict[str, Any]:
     try:
-        document = json.loads(
-            stats or "{}", parse_int=_Number, parse_float=_Number, parse_constant=_Number
-        )
+        document = parse_exact(stats or "{}")
     except ValueError:
         return {}
     return document if isinstance(document, dict) else {}
@@ -66,13 +59,4 @@ def _with_number(value: Any, old: str, new: str) -> Any:
     """Return JSON in which every number that is `old` is replaced."""
     if isinstance(value, dict):
         return {name: _with_number(member, old, new) for name, member in value.items()}
-    return _Number(new) if isinstance(value, _Number) and value == old else value
-
-
-def _text(value: Any) -> JsonText:
-    if isinstance(value, dict):
-        members = (f"{json.dumps(name)}:{_text(member)}" for name, member in value.items())
-        return "{" + ",".join(members) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_text, value)) + "]"
-    return str(value) if isinstance(value, _Number) else json.dumps(value)
+    return ExactNumber(new) if isinstance(value, ExactNumber) and value == old else value

@@ -7,7 +7,6 @@ PROTOCOL.md#per-file-statistics
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
+from sparkdelta.protocol.exact_json import exact_text, parse_exact
 from sparkdelta.workers.files import StoredFiles
 from sparkdelta.workers.footer_statistics import file_statistics
 from sparkdelta.workers.legacy_calendar import calendars
@@ -64,13 +64,13 @@ class StatisticsReader:
             # Dates and timestamps of the hybrid calendar have other bounds than their values.
             columns = () if calendars(file.metadata.metadata).dates else self.columns
             found = file_statistics(file.metadata, file_schema(file), columns, self.prefix_length)
-        new = _parsed(found)
+        new = parse_exact(found)
         if row["stats"] is not None and (self.keeps_others or columns != self.columns):
-            old = _parsed(row["stats"])
+            old = parse_exact(row["stats"])
             for kind in _KINDS:
                 new[kind] = _with_others(old.get(kind, {}), new[kind], columns)
         # The footer counts deleted rows, too.
-        return _text({**new, "tightBounds": not row["hasVector"]})
+        return exact_text({**new, "tightBounds": not row["hasVector"]}, ensure_ascii=False)
 
 
 def recomputed_statistics(files: DataFrame, reader: StatisticsReader) -> DataFrame:
@@ -88,24 +88,6 @@ def recomputed_statistics(files: DataFrame, reader: StatisticsReader) -> DataFra
         path STRING, stats STRING.
     """
     return files.select("path", "file", "stats", "hasVector").mapInArrow(reader.read, RECOMPUTED)
-
-
-class _Number(str):
-    """A number as JSON has it, with all its digits."""
-
-    __slots__ = ()
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    numbers = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), _Number)
-    parsed: dict[str, Any] = json.loads(text, **numbers)  # type: ignore[arg-type]
-    return parsed
-
-
-def _text(value: object) -> str:
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(k)}:{_text(v)}" for k, v in value.items()) + "}"
-    return value if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
 
 
 def _with_others(
