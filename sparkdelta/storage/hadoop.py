@@ -222,15 +222,17 @@ def clear_active_session(spark: SparkSession) -> None:
     jvm.org.apache.spark.sql.classic.SparkSession.clearActiveSession()
 
 
+def scala_items(sequence: Any) -> list[Any]:
+    """Return the items of a Scala sequence."""
+    return [sequence.apply(number) for number in range(sequence.size())]
+
+
 def read_options_named(rows: DataFrame, name: str) -> set[str]:
     """Return the values of a read option in the file relations of a plan and its subqueries."""
     plan = rows._jdf.queryExecution().analyzed()
-    subqueries = plan.subqueriesAll()
-    plans = [plan, *(subqueries.apply(number) for number in range(subqueries.size()))]
     values = set()
-    for each in plans:
-        leaves = each.collectLeaves()
-        for leaf in (leaves.apply(number) for number in range(leaves.size())):
+    for each in (plan, *scala_items(plan.subqueriesAll())):
+        for leaf in scala_items(each.collectLeaves()):
             if leaf.getClass().getSimpleName() != "LogicalRelation":
                 continue
             relation = leaf.relation()

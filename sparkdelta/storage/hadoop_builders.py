@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.schema.table_schema import quoted_path
-from sparkdelta.storage.hadoop import jvm_of
+from sparkdelta.storage.hadoop import jvm_of, scala_items
 
 
 def reader_state(reader: Any) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def table_writer_state(writer: Any) -> dict[str, Any]:
         "properties": _texts(java.properties()),
         "partition_by": _transform_names(java.partitioning()),
         "cluster_by": tuple(_references(clustering.get())) if clustering.isDefined() else None,
-        "table": quoted_path(_list(java.tableName())),
+        "table": quoted_path(scala_items(java.tableName())),
     }
 
 
@@ -98,17 +98,13 @@ def has_class(spark: SparkSession, name: str) -> bool:
     return loader.getResource(f"{name.replace('.', '/')}.class") is not None
 
 
-def _list(sequence: Any) -> list[Any]:
-    return [sequence.apply(number) for number in range(sequence.size())]
-
-
 def _names(option: Any) -> tuple[str, ...] | None:
-    return tuple(map(str, _list(option.get()))) if option.isDefined() else None
+    return tuple(map(str, scala_items(option.get()))) if option.isDefined() else None
 
 
 def _transform_names(option: Any) -> tuple[str, ...] | None:
     """Return the columns of a V2 table's transforms: names, or the text of another transform."""
-    return tuple(map(_transform_name, _list(option.get()))) if option.isDefined() else None
+    return tuple(map(_transform_name, scala_items(option.get()))) if option.isDefined() else None
 
 
 def _transform_name(transform: Any) -> str:

@@ -33,6 +33,7 @@ from sparkdelta.storage.hadoop import (
     jvm_of,
     node_classes,
     same_active_session,
+    scala_items,
     storage_errors,
     texts,
 )
@@ -246,8 +247,8 @@ class _FileIndex:
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802
         """The files that may match filters; Spark does not evaluate the partition filters again."""
         with self._in_listing_session() as user:  # it formats timestamps of texts in UTC
-            of_partitions = _items(partition_filters)
-            filters = [*of_partitions, *_items(data_filters)]
+            of_partitions = scala_items(partition_filters)
+            filters = [*of_partitions, *scala_items(data_filters)]
             text, condition = None, None
             if filters:
                 condition = joined(self.jvm, filters)
@@ -395,7 +396,3 @@ class _NothingListed:
 
     def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
         """Do nothing: there are no files to check."""
-
-
-def _items(sequence: Any) -> list[Any]:
-    return [sequence.apply(number) for number in range(sequence.size())]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,10 +24,12 @@ from sparkdelta.storage.hadoop_files import HadoopTableFiles, listed
 from sparkdelta.storage.log_store import (
     Data,
     FileEntry,
+    already_in_log,
     checked_name,
     checked_staging_directory,
     in_parallel,
     log_path,
+    not_in_log,
     pieces,
     temporary_name,
 )
@@ -169,7 +170,7 @@ class HadoopLogStore:
                 finally:
                     stream.close()
         except FileNotFoundError:
-            raise _not_found(name) from None
+            raise not_in_log(name) from None
 
     @contextmanager
     def _temporary(self, name: str, data: Data) -> Iterator[str]:
@@ -211,11 +212,11 @@ class HadoopLogStore:
             context.rename(self._path(source), path, options)
         except Py4JJavaError as error:
             if is_not_found(error):
-                raise _not_found(source) from None
+                raise not_in_log(source) from None
             with storage_errors(self.table_root):
                 # Some file systems do not report the cause of a failed rename.
                 if not overwriting and self._file_system(path).exists(path):
-                    raise FileExistsError(errno.EEXIST, "already in the log", name) from None
+                    raise already_in_log(name) from None
                 raise
 
     def _path(self, name: str) -> Any:
@@ -224,7 +225,3 @@ class HadoopLogStore:
 
     def _file_system(self, path: Any) -> Any:
         return file_system(self.spark, path, self.hadoop_conf)
-
-
-def _not_found(name: str) -> FileNotFoundError:
-    return FileNotFoundError(errno.ENOENT, "no such file in the log", name)

@@ -12,7 +12,7 @@ from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from sparkdelta.schema.table_schema import quoted
-from sparkdelta.storage.hadoop import jvm_of, texts
+from sparkdelta.storage.hadoop import jvm_of, scala_items, texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,7 @@ def columns_used(frame: DataFrame, rows: DataFrame) -> list[str]:
         if plan.nodeName() == "Project":
             references = getattr(references, "$plus$plus")(plan.references())
     # In this order: the set has names as they are spelled here, not as the user writes them.
-    used = own.intersect(references).toSeq()
-    return [str(used.apply(number).name()) for number in range(used.size())]
+    return [str(used.name()) for used in scala_items(own.intersect(references).toSeq())]
 
 
 def with_attributes_of(rows: DataFrame, like: DataFrame) -> DataFrame:
@@ -115,8 +114,7 @@ def rows_matching(
     plan = rows._jdf.queryExecution().analyzed()
     if filters:
         condition = joined(jvm, filters)
-        used = condition.references().toSeq()
-        by_name = {a.name(): a for a in (used.apply(number) for number in range(used.size()))}
+        by_name = {a.name(): a for a in scala_items(condition.references().toSeq())}
         own = [attribute.name() for attribute in _output(rows)]
         attributes = {n: by_name[name] for n, name in enumerate(own) if name in by_name}
         plan = _standing_for(rows, attributes)._jdf.queryExecution().analyzed()
@@ -161,8 +159,7 @@ def _standing_for(rows: DataFrame, attributes: Mapping[int, Any]) -> DataFrame:
 
 def _output(frame: DataFrame) -> list[Any]:
     """Return the attributes that are the columns of a DataFrame."""
-    output = frame._jdf.queryExecution().analyzed().output()
-    return [output.apply(number) for number in range(output.size())]
+    return scala_items(frame._jdf.queryExecution().analyzed().output())
 
 
 def _scala_sequence(jvm: Any, items: list[Any]) -> Any:

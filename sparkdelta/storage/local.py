@@ -21,8 +21,10 @@ from sparkdelta.storage.local_files import (
 from sparkdelta.storage.log_store import (
     Data,
     FileEntry,
+    already_in_log,
     checked_name,
     checked_staging_directory,
+    not_in_log,
     pieces,
     temporary_name,
 )
@@ -82,7 +84,7 @@ class LocalLogStore:
         try:
             _sync(path)
         except FileNotFoundError as error:
-            raise _not_found(source) from error
+            raise not_in_log(source) from error
         self._link(path, name)
         delete_file(path)
 
@@ -146,7 +148,7 @@ class LocalLogStore:
             with open(self._path(name), "rb") as file:
                 return file.read(size)
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise _not_found(name) from error
+            raise not_in_log(name) from error
 
     def _write_temporary(self, name: str, data: Data) -> str:
         """Write the whole contents to a temporary file in the log directory and return its path."""
@@ -170,7 +172,7 @@ class LocalLogStore:
         try:
             os.link(source, path)
         except FileExistsError as error:
-            raise FileExistsError(errno.EEXIST, "already in the log", name) from error
+            raise already_in_log(name) from error
         except OSError as error:
             if error.errno not in _NO_HARD_LINKS:
                 raise
@@ -201,7 +203,3 @@ def _sync(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _not_found(name: str) -> FileNotFoundError:
-    return FileNotFoundError(errno.ENOENT, "no such file in the log", name)

@@ -4,6 +4,7 @@ that never overwrite.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -194,6 +195,16 @@ def temporary_name() -> str:
 def pieces(data: Data) -> Iterable[bytes]:
     """Return the contents of a file as an iterable of pieces."""
     return [data] if isinstance(data, bytes) else data
+
+
+def not_in_log(name: str) -> FileNotFoundError:
+    """Return the error of a file that is to be read or moved, and is not there."""
+    return FileNotFoundError(errno.ENOENT, "no such file in the log", name)
+
+
+def already_in_log(name: str) -> FileExistsError:
+    """Return the error of a file that is to be written, and is there."""
+    return FileExistsError(errno.EEXIST, "already in the log", name)
 
 
 def log_path(table_root: str, name: str) -> str:

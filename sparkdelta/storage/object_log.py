@@ -7,7 +7,6 @@ client; Spark writes the data files.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,9 +19,11 @@ from sparkdelta.storage.log_store import (
     Data,
     FileEntry,
     LogStore,
+    already_in_log,
     checked_name,
     checked_staging_directory,
     in_parallel,
+    not_in_log,
     show_same_log,
 )
 from sparkdelta.storage.object_files import (
@@ -102,7 +103,7 @@ class ObjectLogStore:
             with object_errors(self.table_root):
                 obstore.put(self.objects, path, whole, mode="create", use_multipart=False)
         except (AlreadyExistsError, PreconditionError) as error:
-            raise _exists(name) from error
+            raise already_in_log(name) from error
 
     def overwrite(self, name: str, data: bytes) -> None:
         import obstore
@@ -123,7 +124,7 @@ class ObjectLogStore:
                 with object_errors(self.table_root):
                     obstore.copy(self.objects, self._path(source), self._path(name))
             except FileNotFoundError as error:
-                raise _not_found(source) from error
+                raise not_in_log(source) from error
         else:
             self.put_if_absent(name, self._read(source))
         self.delete([source])
@@ -178,7 +179,7 @@ class ObjectLogStore:
             with object_errors(self.table_root):
                 return bytes(obstore.get(self.objects, self._path(name), options=start).bytes())
         except FileNotFoundError as error:
-            raise _not_found(name) from error
+            raise not_in_log(name) from error
 
     def _list(self, directory: str) -> list[FileEntry]:
         import obstore
@@ -267,11 +268,3 @@ def _s3_client(authority: str, settings: Mapping[str, str]) -> dict[str, Any]:
     if scheme == "http":
         client["client_options"] = {"allow_http": True}
     return client
-
-
-def _not_found(name: str) -> FileNotFoundError:
-    return FileNotFoundError(errno.ENOENT, "no such file in the log", name)
-
-
-def _exists(name: str) -> FileExistsError:
-    return FileExistsError(errno.EEXIST, "already in the log", name)
