@@ -205,6 +205,16 @@ def compaction_name(start: Version, end: Version) -> str:
     return f"{start:020d}.{end:020d}.compacted.json"
 
 
+def sidecar_name(path: str) -> str:
+    """Return the name in the log of a sidecar by its `path`, which is one of this directory alone.
+
+    References
+    ----------
+    PROTOCOL.md#sidecar-file-information
+    """
+    return f"{SIDECAR_DIRECTORY}/{path}"
+
+
 def staging_directory(uuid: str) -> str:
     """Return the name of a directory in `_delta_log` where log files are prepared.
 

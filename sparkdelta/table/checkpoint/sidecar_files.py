@@ -19,7 +19,7 @@ from sparkdelta.frames.checkpoint.sidecar_summaries import (
 )
 from sparkdelta.frames.rows.row_ranges import SAMPLES_PER_RANGE, RowRanges, range_bounds
 from sparkdelta.protocol.actions import Sidecar
-from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY
+from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, sidecar_name
 from sparkdelta.protocol.sidecar_reuse import Reuse
 from sparkdelta.protocol.sidecar_tags import SidecarTags
 from sparkdelta.storage.log_store import FileEntry, LogStore
@@ -216,19 +216,19 @@ def _summed_up(
 def publish_sidecars(stage: Staging, staged: Sequence[StagedSidecar]) -> None:
     """Give new sidecars their names in the log."""
     for one in staged:
-        stage.publish(_PART, one.file, _name(one.sidecar), is_new_name=True)
+        stage.publish(_PART, one.file, sidecar_name(one.sidecar.path), is_new_name=True)
 
 
 def delete_sidecars(store: LogStore, staged: Sequence[StagedSidecar]) -> None:
     """Delete new sidecars that no checkpoint names."""
-    store.delete([_name(one.sidecar) for one in staged])
+    store.delete([sidecar_name(one.sidecar.path) for one in staged])
 
 
 def damaged_sidecars(store: LogStore, sidecars: Sequence[Sidecar]) -> dict[str, str]:
     """The problems of sidecars that are missing or not of their full size, by names in the log."""
     found = {entry.name: entry.size_bytes for entry in store.list_directory(SIDECAR_DIRECTORY)}
     return {
-        _name(one): _damage(found.get(one.path), one.size_in_bytes)
+        sidecar_name(one.path): _damage(found.get(one.path), one.size_in_bytes)
         for one in sidecars
         if found.get(one.path) != one.size_in_bytes
     }
@@ -236,7 +236,3 @@ def damaged_sidecars(store: LogStore, sidecars: Sequence[Sidecar]) -> dict[str, 
 
 def _damage(size: int | None, expected: int) -> str:
     return "is missing" if size is None else f"has {size} bytes instead of {expected}"
-
-
-def _name(sidecar: Sidecar) -> str:
-    return f"{SIDECAR_DIRECTORY}/{sidecar.path}"

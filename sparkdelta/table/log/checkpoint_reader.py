@@ -16,7 +16,7 @@ from sparkdelta.frames.checkpoint.sidecar_summaries import counted_type, counts
 from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
 from sparkdelta.frames.skipping.data_skipping import DataSkipping
 from sparkdelta.protocol.actions import Sidecar
-from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, Version
+from sparkdelta.protocol.log_files import Version, sidecar_name
 from sparkdelta.protocol.log_segment import Checkpoint
 from sparkdelta.protocol.sidecar_tags import SidecarTags, may_hold, parse_sidecar_tags
 from sparkdelta.schema.action_schemas import ADD
@@ -116,7 +116,7 @@ class CheckpointReader:
         if tags is not None:
             return sum(one.num_adds for one in tags), sum(one.num_removes for one in tags)
         if self.sidecars:
-            names = [_name(one) for one in self._read_sidecars]
+            names = [sidecar_name(one.path) for one in self._read_sidecars]
             rows = self._parquet(names, counted_type())
         else:
             rows = self.actions(*counted_type().fields)
@@ -145,7 +145,11 @@ class CheckpointReader:
     def file_actions(self, field: StructField) -> DataFrame:
         """The fields of a file action (`add` or `remove`) in the checkpoint or its sidecars."""
         if self.sidecars:
-            names = [_name(one) for one in self._read_sidecars if may_hold(one.tags, field.name)]
+            names = [
+                sidecar_name(one.path)
+                for one in self._read_sidecars
+                if may_hold(one.tags, field.name)
+            ]
             frame = self._parquet(names, StructType([field]))
         else:
             frame = self.actions(field)
@@ -156,7 +160,7 @@ class CheckpointReader:
         STRING: the sidecar's name.
         """
         key = StructType([ADD["path"], ADD["deletionVector"]])
-        names = [_name(one) for one in sidecars]
+        names = [sidecar_name(one.path) for one in sidecars]
         rows = self._parquet(names, StructType([StructField(action, key)]))
         file = rows.metadataColumn("_metadata")["file_name"] if names else F.lit("")
         present = rows.filter(F.col(f"{action}.path").isNotNull())
@@ -181,7 +185,7 @@ class CheckpointReader:
 
     def _read_schema(self) -> StructType:
         if self.sidecars:
-            name = _name(self.sidecars[0])
+            name = sidecar_name(self.sidecars[0].path)
         elif self.checkpoint.is_json:
             return StructType()
         else:
@@ -190,7 +194,3 @@ class CheckpointReader:
 
     def _parquet(self, names: Sequence[str], schema: StructType) -> DataFrame:
         return self.reader.parquet(names, schema, version=self.version)
-
-
-def _name(sidecar: Sidecar) -> str:
-    return f"{SIDECAR_DIRECTORY}/{sidecar.path}"

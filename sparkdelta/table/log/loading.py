@@ -29,7 +29,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.frames.log.reconciliation import contradicting_commits
 from sparkdelta.protocol.actions import Metadata, Protocol, Sidecar
 from sparkdelta.protocol.file_paths import decode_path
-from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFileKind, Version
+from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFileKind, Version, sidecar_name
 from sparkdelta.protocol.log_segment import LogSegment
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
@@ -372,7 +372,7 @@ def _require_sidecars(reader: CheckpointReader, sidecars: Sequence[Sidecar]) -> 
     store = reader.reader.store
     stored = {file.name: file.size_bytes for file in store.list_directory(SIDECAR_DIRECTORY)}
     for sidecar in sidecars:
-        name = f"{SIDECAR_DIRECTORY}/{sidecar.path}"
+        name = sidecar_name(sidecar.path)
         if sidecar.path not in stored:
             raise LogFileNotFoundError(path=store.table_root, version=reader.version, file=name)
         if not stored[sidecar.path]:  # Spark passes over such a file

@@ -24,6 +24,7 @@ from sparkdelta.protocol.log_files import (
     Version,
     is_staging_directory,
     is_temporary_file,
+    sidecar_name,
 )
 from sparkdelta.protocol.log_segment import Checkpoint, readable_commits
 from sparkdelta.protocol.metadata_cleanup import (
@@ -151,8 +152,8 @@ def _clean(
         store.delete(expired)
     old = [entry.name for entry in stored if is_abandoned(entry.modification_time_ms, now)]
     # Listed again, after the sidecars were: a checkpoint that came meanwhile may name old ones.
-    sidecars = _unused(snapshot, old, set(expired)) if old else []
-    sidecars = [f"{SIDECAR_DIRECTORY}/{name}" for name in sidecars]
+    unused = _unused(snapshot, old, set(expired)) if old else []
+    sidecars = [sidecar_name(path) for path in unused]
     temporary = _abandoned(store.list_from("."), is_temporary_file, now)
     directories = _abandoned(store.staging_directories(), is_staging_directory, now)
     if not dry_run:
