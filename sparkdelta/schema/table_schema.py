@@ -162,7 +162,7 @@ def as_nullable(data_type: DataType) -> DataType:
     """Return the type nullable at every level and without field metadata, as a Parquet scan returns
     it.
     """
-    return transformed(data_type, field=_plain_field, leaf=_plain_leaf, nullable=True)
+    return transformed(data_type, field=plain_field, leaf=_plain_leaf, nullable=True)
 
 
 def without_collations(data_type: DataType) -> DataType:
@@ -175,7 +175,8 @@ def has_collations(data_type: DataType) -> bool:
     return without_collations(data_type) != data_type
 
 
-def _plain_field(field: StructField) -> StructField:
+def plain_field(field: StructField) -> StructField:
+    """Return a field as nullable and without metadata."""
     return StructField(field.name, field.dataType)
 
 

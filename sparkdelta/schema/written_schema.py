@@ -46,7 +46,7 @@ from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.store_assignment import can_assign
-from sparkdelta.schema.table_schema import check_not_reserved, has_collations
+from sparkdelta.schema.table_schema import check_not_reserved, has_collations, plain_field
 from sparkdelta.schema.type_folds import parts, transformed, types_within
 
 _INVALID_CHARACTERS = set(" ,;{}()\n\t=")
@@ -225,8 +225,4 @@ def clean_field(field: StructField) -> StructField:
 def _clean_type(data_type: DataType) -> DataType:
     if isinstance(data_type, StructType):
         return StructType([clean_field(field) for field in data_type.fields])
-    return transformed(data_type, field=_bare_field, nullable=True)
-
-
-def _bare_field(field: StructField) -> StructField:
-    return StructField(field.name, field.dataType)
+    return transformed(data_type, field=plain_field, nullable=True)
