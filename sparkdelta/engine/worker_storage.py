@@ -9,6 +9,9 @@ from pyspark.sql import SparkSession
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.workers.files import StoredFiles, WorkerFiles, setting_names
 
+_FILES_PER_TASK = 1000
+_MAX_TASKS = 10_000
+
 
 def worker_files(spark: SparkSession, table_root: str, options: Mapping[str, str]) -> WorkerFiles:
     """Return a file reader for workers with the driver's Hadoop settings."""
@@ -22,3 +25,8 @@ def driver_files(spark: SparkSession, table_root: str, options: Mapping[str, str
     if files.is_near(table_root):
         return files
     return engine_of(spark).driver_files(options) or files
+
+
+def task_count(files: int) -> int:
+    """Return the number of tasks in which workers look into a number of files."""
+    return min(files // _FILES_PER_TASK + 1, _MAX_TASKS)

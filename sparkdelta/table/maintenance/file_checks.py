@@ -14,14 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta.engine.driver import read_table
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
-from sparkdelta.engine.worker_storage import worker_files
+from sparkdelta.engine.worker_storage import task_count, worker_files
 from sparkdelta.workers.file_checks import FileChecker, Finding, file_findings, findings_of
 
 MAX_DRIVER_CHECKED_FILES = 100_000
 """Up to this many files of HDFS are checked by the driver."""
-
-_FILES_PER_TASK = 1000
-_MAX_TASKS = 10_000
 
 
 def file_checker(
@@ -58,6 +55,5 @@ def check_files(
         if on_driver is not None and count <= MAX_DRIVER_CHECKED_FILES:
             rows = read_table(files, what="files to verify", bound=MAX_DRIVER_CHECKED_FILES)
             return findings_of(rows.to_pylist(), replace(checker, files=on_driver))
-    tasks = min(count // _FILES_PER_TASK + 1, _MAX_TASKS)
     with worker_python(spark):
-        return file_findings(files.repartition(tasks), checker)
+        return file_findings(files.repartition(task_count(count)), checker)

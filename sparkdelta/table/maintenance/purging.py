@@ -15,7 +15,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.engine.driver import read_table
 from sparkdelta.engine.worker_python import worker_python
-from sparkdelta.engine.worker_storage import driver_files, worker_files
+from sparkdelta.engine.worker_storage import driver_files, task_count, worker_files
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.schema.column_mapping import physical_type
 from sparkdelta.table.configuration import TableConfiguration
@@ -27,8 +27,6 @@ from sparkdelta.workers.dropped_columns import OTHER_COLUMNS, ColumnChecker, fil
 MAX_DRIVER_FOOTERS = 100_000
 """Up to this many footers of HDFS are read by the driver, where workers have no way to them."""
 
-_FILES_PER_TASK = 1000
-_MAX_TASKS = 10_000
 _IS_DROPPED = "sparkdelta:dropped"
 
 
@@ -62,9 +60,8 @@ def _with_other_columns(snapshot: Snapshot, files: DataFrame, count: int) -> Dat
     workers = worker_files(spark, snapshot.path, options)
     checker = ColumnChecker(workers, _stored_columns(snapshot.configuration))
     if workers.is_near(snapshot.path) or count > MAX_DRIVER_FOOTERS:
-        tasks = min(count // _FILES_PER_TASK + 1, _MAX_TASKS)
         with worker_python(spark):
-            return files_with_others(files.repartition(tasks), checker)
+            return files_with_others(files.repartition(task_count(count)), checker)
     checker = replace(checker, files=driver_files(spark, snapshot.path, options))
     table = read_table(files, what="files to purge", bound=MAX_DRIVER_FOOTERS)
     found = checker.with_others(table["file"].to_pylist())
