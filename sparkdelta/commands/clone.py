@@ -144,7 +144,7 @@ def clone(
             operation=Operation(
                 "CLONE",
                 {"source": f"delta.`{snapshot.path}`", "sourceVersion": snapshot.version},
-                metrics={name: str(value) for name, value in files.metrics.items()},
+                metrics=files.metrics,
             ),
             staged=change.actions,
             file_actions=files.actions,

@@ -94,7 +94,7 @@ def convert(spark: SparkSession, path: str, options: ConvertOptions) -> ConvertR
                     "collectStats": options.collects_statistics,
                     "sourceFormat": "parquet",
                 },
-                metrics={"numConvertedFiles": str(found.num_files)},
+                metrics={"numConvertedFiles": found.num_files},
             ),
             staged=found.change.actions,
             file_actions=found.adds,

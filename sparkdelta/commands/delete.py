@@ -98,14 +98,8 @@ def delete(
             "numCopiedRows": touched.num_copied_rows,
             **watch.metrics,
         }
-        done = commit_changes(
-            changes,
-            Operation(
-                _OPERATION,
-                {"predicate": condition_parameter(where, without="true")},
-                metrics={name: str(value) for name, value in metrics.items()},
-            ),
-        )
+        parameters = {"predicate": condition_parameter(where, without="true")}
+        done = commit_changes(changes, Operation(_OPERATION, parameters, metrics=metrics))
     run_commit_hooks(done, compacts=True)
     return changes.result(done.version, done.attempts, watch.total_ms, num_deleted_rows=num_rows)
 

@@ -167,14 +167,8 @@ def merge(
             **_file_metrics(changes),
             **watch.metrics,
         }
-        done = commit_changes(
-            changes,
-            Operation(
-                OPERATION,
-                _parameters(request),
-                metrics={name: str(value) for name, value in metrics.items()},
-            ),
-        )
+        operation = Operation(OPERATION, _parameters(request), metrics=metrics)
+        done = commit_changes(changes, operation)
     run_commit_hooks(done, compacts=True)
     return rows.to_df(spark)
 

@@ -237,10 +237,7 @@ def _drop_missing(
             operation=Operation(
                 OPERATION,
                 {"dryRun": False},
-                metrics={
-                    "numMissingFiles": str(total["n"]),
-                    "numFilesScanned": str(checked.num_checked),
-                },
+                metrics={"numMissingFiles": total["n"], "numFilesScanned": checked.num_checked},
             ),
             file_actions=removes,
         ).commit()

@@ -103,11 +103,7 @@ def restore(
             spark=spark,
             store=now.log.store,
             snapshot=now,
-            operation=Operation(
-                "RESTORE",
-                given,
-                metrics={name: str(value) for name, value in metrics.items()},
-            ),
+            operation=Operation("RESTORE", given, metrics=metrics),
             staged=change.actions,
             file_actions=actions,
             read=ReadSet(whole_table=True, row_ids=True),

@@ -109,14 +109,8 @@ def update(
             "numCopiedRows": touched.num_copied_rows,
             **watch.metrics,
         }
-        done = commit_changes(
-            changes,
-            Operation(
-                _OPERATION,
-                {"predicate": condition_parameter(where)},
-                metrics={name: str(value) for name, value in metrics.items()},
-            ),
-        )
+        parameters = {"predicate": condition_parameter(where)}
+        done = commit_changes(changes, Operation(_OPERATION, parameters, metrics=metrics))
     run_commit_hooks(done, compacts=True)
     return changes.result(done.version, done.attempts, watch.total_ms, num_updated_rows=updated)
 

@@ -317,5 +317,5 @@ def _operation(name: str, parameters: Mapping[str, Parameter], **metrics: int) -
         parameters,
         is_blind_append=True,
         changes_data=False,
-        metrics={key: str(number) for key, number in metrics.items()} or None,
+        metrics=metrics or None,
     )

@@ -307,18 +307,18 @@ def _operation(
     is_blind_append: bool,
 ) -> Operation:
     parameters: dict[str, Parameter]
-    metrics = {"numOutputRows": str(files.num_rows), "numOutputBytes": str(files.size_bytes)}
+    metrics = {"numOutputRows": files.num_rows, "numOutputBytes": files.size_bytes}
     if options.output_mode is not None:
         parameters = {
             "outputMode": options.output_mode.capitalize(),
             "queryId": str(options.txn_app_id),
             "epochId": str(options.txn_version),
         }
-        metrics["numAddedFiles"] = str(files.count)
+        metrics["numAddedFiles"] = files.count
         if is_blind_append:
-            metrics["numRemovedFiles"] = "0"
+            metrics["numRemovedFiles"] = 0
         return Operation("STREAMING UPDATE", parameters, is_blind_append, metrics=metrics)
-    metrics["numFiles"] = str(files.count)
+    metrics["numFiles"] = files.count
     name, table = "WRITE", change.after
     parameters = {
         "mode": MODES[options.mode],

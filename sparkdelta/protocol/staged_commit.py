@@ -34,22 +34,28 @@ class Operation:
     changes_data
         True if it is of a kind that changes rows, even if its actions do not have `dataChange`.
     metrics
-        `operationMetrics` of history, or None.
+        `operationMetrics` of history, which has them as text; None without any.
     """
 
     name: str
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     is_blind_append: bool = False
     changes_data: bool = True
-    metrics: Mapping[str, str] | None = None
+    metrics: Mapping[str, int] | None = None
+
+    @property
+    def metric_texts(self) -> dict[str, str] | None:
+        """The metrics as history has them."""
+        if self.metrics is None:
+            return None
+        return {name: str(number) for name, number in self.metrics.items()}
 
     def with_metrics_of(self, num_removed_files: int, num_removed_bytes: int) -> Operation:
         """Add the metrics of removed files, known only when committing; MERGE has its own."""
         if self.metrics is None or self.is_blind_append or self.name == "MERGE":
             return self
         removed = {"numRemovedFiles": num_removed_files, "numRemovedBytes": num_removed_bytes}
-        texts = {name: str(number) for name, number in removed.items()}
-        return replace(self, metrics={**texts, **self.metrics})
+        return replace(self, metrics={**removed, **self.metrics})
 
 
 @dataclass(frozen=True, slots=True)

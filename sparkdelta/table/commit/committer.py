@@ -241,7 +241,7 @@ class Committer:
                 read_version=None if read.version == NO_VERSION else read.version,
                 isolation_level=level.value,
                 is_blind_append=prepared.operation.is_blind_append,
-                operation_metrics=prepared.operation.metrics,
+                operation_metrics=prepared.operation.metric_texts,
                 user_metadata=prepared.user_metadata,
                 tags=prepared.tags,
                 txn_id=txn_id,

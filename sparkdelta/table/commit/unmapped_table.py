@@ -66,5 +66,4 @@ def remove_mapping(snapshot: Snapshot, *, keeps_property: bool) -> CommittedTran
             new=new,
             tags=writer.tags,
         )
-        metrics = {name: str(value) for name, value in changes.file_metrics.items()}
-        return commit_changes(changes, Operation(OPERATION, {}, metrics=metrics))
+        return commit_changes(changes, Operation(OPERATION, {}, metrics=changes.file_metrics))

@@ -340,7 +340,7 @@ def _with_metrics(operation: Operation, batch: Batch, new: NewFiles) -> Operatio
         "p75FileSize": quarters[3],
         "maxFileSize": sizes[-1],
     }
-    return replace(operation, metrics={name: str(value) for name, value in metrics.items()})
+    return replace(operation, metrics=metrics)
 
 
 def _sizes(new: NewFiles) -> list[int]:
