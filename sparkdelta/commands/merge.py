@@ -8,7 +8,7 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -31,7 +31,7 @@ from sparkdelta.table.write.merge_checks import check_merge
 from sparkdelta.table.write.merge_clauses import (
     Clause,
     MergeClause,
-    ResolvedClause,
+    ResolvedMerge,
     resolve_clauses,
 )
 from sparkdelta.table.write.merge_frames import FILE, POSITION, empty_frames, stage_source
@@ -124,7 +124,7 @@ def merge(
             frames=frames,
             names=request.names,
         )
-        rows = _RowCounts(resolved.clauses, matches)
+        rows = _RowCounts(resolved, matches)
         actions = resolved.change.actions
         if not rows.affected and actions.has_only_files:
             return rows.to_df(spark)
@@ -133,7 +133,7 @@ def merge(
         with change_writer(spark, snapshot, resolved.change, touched) as writer:
             if touched.num_rows != rows.updated + rows.deleted:
                 matches = matches.counted_by_row()
-                rows = _RowCounts(resolved.clauses, matches)
+                rows = _RowCounts(resolved, matches)
             if touched.num_rows != rows.updated + rows.deleted:
                 raise NumRecordsMismatchError(
                     path=snapshot.path,
@@ -198,13 +198,12 @@ def _touched_files(
 class _RowCounts:
     """The numbers of rows that the clauses of a merge act on."""
 
-    clauses: Sequence[ResolvedClause]
+    merge: ResolvedMerge
     matches: MergeMatches
 
     def of(self, *kinds: Clause) -> int:
         """The rows that clauses of these kinds act on."""
-        counts = self.matches.num_rows
-        return sum(counts.get(n, 0) for n, each in enumerate(self.clauses) if each.kind in kinds)
+        return self.matches.num_rows_of(self.merge.of_kinds(*kinds))
 
     @property
     def updated(self) -> int:

@@ -124,11 +124,8 @@ def _written(
     """Write the new rows, and the change data if the table has any."""
     table, path = writer.change.after, writer.snapshot.path
     columns = [quoted(name) for name in table.schema.names]
-    rows = writer.with_file_columns(matching.rows(*writer.row_ids))
+    rows = writer.with_kept_ids(matching.rows(*writer.row_ids))
     kept = list(writer.file_columns)
-    if kept:
-        # The row keeps its id; null stands for the version of the commit.
-        rows = rows.withColumn(kept[1], F.lit(None).cast("long"))
     if writer.writes_change_data:
         rows = rows.withColumn(_BEFORE, F.struct(*columns))
         kept.append(_BEFORE)

@@ -83,7 +83,7 @@ def write_rows(
         spark=spark,
         table_root=store.table_root,
         table=table,
-        statistics_columns=tuple(dict.fromkeys((*change.statistics_columns, *identities))),
+        statistics_columns=(*change.statistics_columns, *identities),
         data_change=data_change,
         options=options,
     )

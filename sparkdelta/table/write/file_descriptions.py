@@ -50,7 +50,7 @@ class FileDescriber:
     Attributes
     ----------
     statistics_columns
-        The physical paths of the columns that get statistics.
+        The physical paths of the columns that get statistics; one may be named twice.
     options
         Hadoop's settings.
     """
@@ -99,7 +99,7 @@ class FileDescriber:
             self._worker_files(),
             self.table_root,
             tuple(key for key, _ in self.table.partition_keys),
-            self.statistics_columns,
+            tuple(dict.fromkeys(self.statistics_columns)),
             self.data_change,
             string_prefix_length(self.table.properties),
         )

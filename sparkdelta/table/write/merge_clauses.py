@@ -120,6 +120,10 @@ class ResolvedMerge:
     clauses: tuple[ResolvedClause, ...]
     evolves: bool
 
+    def of_kinds(self, *kinds: Clause) -> dict[int, ResolvedClause]:
+        """The clauses of these kinds by their index."""
+        return {n: clause for n, clause in enumerate(self.clauses) if clause.kind in kinds}
+
 
 def source_column(name: str) -> str:
     """Return the SQL text of a column of the source, whatever the names of the target's are."""

@@ -5,7 +5,7 @@ Only keys, positions and what conditions need take part; whole rows are read lat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
@@ -101,6 +101,10 @@ class MergeMatches:
     scan_alone: Scan | None = None
     again: Column | None = None
     count_by_row: Callable[[], Mapping[int | None, int]] | None = field(default=None, repr=False)
+
+    def num_rows_of(self, clauses: Iterable[int]) -> int:
+        """The number of rows that clauses act on, by their indexes."""
+        return sum(self.num_rows.get(index, 0) for index in clauses)
 
     def counted_by_row(self) -> MergeMatches:
         """The matches with the numbers of rows of the table by clause, each row counted once.

@@ -27,7 +27,7 @@ from sparkdelta.table.write.change_files import (
 )
 from sparkdelta.table.write.conforming import MatchedRows, conform, match_assigned
 from sparkdelta.table.write.identity_columns import generated_identities, with_used_identities
-from sparkdelta.table.write.merge_clauses import Clause, ResolvedClause, ResolvedMerge
+from sparkdelta.table.write.merge_clauses import Clause, ResolvedMerge
 from sparkdelta.table.write.merge_frames import (
     FILE,
     POSITION,
@@ -161,7 +161,7 @@ class MergedRows:
             With `CLAUSE`.
         """
         table, path = self.writer.change.after, self.writer.snapshot.path
-        clauses = self._clauses(kind)
+        clauses = self.merge.of_kinds(kind)
         assignments = [
             each.assignments for each in clauses.values() if each.assignments is not None
         ]
@@ -219,7 +219,7 @@ class MergedRows:
         matches, rows = self.matches, self._rows_among(kind, *row_ids)
         if self._joins_again(kind):
             assert matches.again is not None
-            (clause,) = self._clauses(kind)
+            (clause,) = self.merge.of_kinds(kind)
             # Several rows of the source may match the same one, if it is deleted.
             how = "left_semi" if kind in _DELETES else "inner"
             joined = rows.join(self.source.broadcast, matches.again, how)
@@ -260,9 +260,7 @@ class MergedRows:
         kept = [*schema.names, *(column.value for column in row_ids)]
         rows = positioned(found, writer.snapshot.configuration, kept)
         if row_ids:
-            # The rows keep their ids; null stands for the version of the commit.
-            rows = writer.with_file_columns(rows)
-            rows = rows.withColumn(writer.file_columns[1], F.lit(None).cast("long"))
+            rows = writer.with_kept_ids(rows)
         return with_target_names(rows, schema.names, target_names(schema, self.names))
 
     def _joins_again(self, kind: Clause) -> bool:
@@ -270,12 +268,8 @@ class MergedRows:
 
     def _count(self, kind: Clause) -> int:
         """The number of rows that clauses of this kind act on."""
-        return sum(self.matches.num_rows.get(index, 0) for index in self._clauses(kind))
-
-    def _clauses(self, kind: Clause) -> dict[int, ResolvedClause]:
-        """The clauses of a kind by their index."""
-        return {n: clause for n, clause in enumerate(self.merge.clauses) if clause.kind is kind}
+        return self.matches.num_rows_of(self.merge.of_kinds(kind))
 
     def _acts(self, kind: Clause) -> str:
-        indexes = ", ".join(map(str, self._clauses(kind)))
+        indexes = ", ".join(map(str, self.merge.of_kinds(kind)))
         return f"{quoted(CLAUSE)} IN ({indexes})"

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import AppendOnlyTableError, NumRecordsMismatchError
 from sparkdelta.frames.rows.conformed_rows import retyped_rows
@@ -272,15 +273,26 @@ class ChangeWriter:
         names = [column.value for column in self.row_ids]
         return rows.withColumnsRenamed(dict(zip(names, self.file_columns, strict=True)))
 
+    def with_kept_ids(self, rows: DataFrame) -> DataFrame:
+        """Rename `row_ids` of rows that get other values: they keep their ids, and null stands for
+        the version of the commit.
+
+        References
+        ----------
+        PROTOCOL.md#writer-requirements-for-row-tracking
+        """
+        if not self.row_ids:
+            return rows
+        _, version = self.file_columns
+        return self.with_file_columns(rows).withColumn(version, F.lit(None).cast("long"))
+
     @property
     def _describer(self) -> FileDescriber:
         return FileDescriber(
             spark=self.spark,
             table_root=self.snapshot.path,
             table=self.change.after,
-            statistics_columns=tuple(
-                dict.fromkeys((*self.change.statistics_columns, *self.identities))
-            ),
+            statistics_columns=(*self.change.statistics_columns, *self.identities),
             data_change=self.data_change,
             options=self._hadoop_options,
         )
