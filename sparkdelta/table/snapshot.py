@@ -258,6 +258,10 @@ class Snapshot:
         names = None if columns is None else tuple(columns)
         return Scan(self._state, None, names, MAX_DRIVER_FILES, self._loaded.checksum, predicate)
 
+    def is_altered_since(self, other: Snapshot) -> bool:
+        """True if another version has other metadata or another protocol."""
+        return self.metadata != other.metadata or self.protocol != other.protocol
+
     def refresh(self) -> Snapshot:
         """The latest version; reads only the commits that are new, and returns itself if none is.
 

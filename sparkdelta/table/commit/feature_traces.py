@@ -206,8 +206,7 @@ def _rewritten(snapshot: Snapshot, wanted: Callable[[Snapshot], DataFrame]) -> C
         if failure is None:
             return
         before, snapshot = snapshot, snapshot.refresh()
-        is_altered = before.metadata != snapshot.metadata or before.protocol != snapshot.protocol
-        if is_altered or round_ == MAX_ROUNDS:
+        if snapshot.is_altered_since(before) or round_ == MAX_ROUNDS:
             raise failure
 
 

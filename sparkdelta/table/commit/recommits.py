@@ -97,7 +97,7 @@ def recommit(
             if rounds == MAX_ROUNDS:
                 raise failure
             before, snapshot = snapshot, snapshot.refresh()
-            if before.metadata != snapshot.metadata or before.protocol != snapshot.protocol:
+            if snapshot.is_altered_since(before):
                 raise failure
 
 
