@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.schema.sql_text import SESSION_CATALOG
 from sparkdelta.schema.table_schema import quoted_path
 
-SESSION_CATALOG = "spark_catalog"
 _LINE = r"^{}: (.*)$"
 
 

@@ -28,6 +28,9 @@ from zoneinfo import ZoneInfo
 
 from sparkdelta.exceptions import InvalidPartitionValueError
 
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""Stands for null in the names of directories of Hive and Spark."""
+
 PartitionValue: TypeAlias = str | int | float | bool | bytes | date | datetime | Decimal | None
 
 _INTEGER_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}

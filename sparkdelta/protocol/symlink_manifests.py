@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 
 from sparkdelta.exceptions import ManifestVectorsError
 from sparkdelta.protocol.actions import Protocol
+from sparkdelta.protocol.partition_values import NO_VALUE
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import is_on
 
 MANIFESTS = "_symlink_format_manifest"
 MANIFEST_NAME = "manifest"
 ENABLE_MANIFESTS = "delta.compatibility.symlinkFormatManifest.enabled"
-NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 _ESCAPED = re.compile("[\x01-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
 

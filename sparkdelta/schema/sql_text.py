@@ -12,6 +12,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from sparkdelta.schema.table_schema import quoted
 
+SESSION_CATALOG = "spark_catalog"
+"""Spark's name of the catalog that the names of tables are in."""
+
 # Without quotes, backslashes and "${", whose meaning depends on session settings.
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;/@+*^()\[\]|{}<>\"=-]*")
 _NAME = re.compile(r"[A-Za-z0-9_.]+|`(?:[^`]|``)+`")

@@ -20,6 +20,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.io import load_snapshot
 from sparkdelta.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT
+from sparkdelta.schema.sql_text import SESSION_CATALOG
 from sparkdelta.schema.table_schema import field_named, quoted, quoted_path
 from sparkdelta.sql.inserted_rows import partition_condition
 from sparkdelta.sql.queries import SparkSql
@@ -30,7 +31,7 @@ from sparkdelta.sql.statements import (
     ShowPartitions,
     ShowProperties,
 )
-from sparkdelta.table.log.table_names import SESSION_CATALOG, path_in_name
+from sparkdelta.table.log.table_names import path_in_name
 from sparkdelta.table.snapshot import Snapshot
 
 _HAS_ROWS = "coalesce(stats_parsed.numRecords - coalesce(deletionVector.cardinality, 0), 1) > 0"

@@ -10,9 +10,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.schema.sql_text import SESSION_CATALOG
 from sparkdelta.storage.hadoop import jvm_of
-
-SESSION_CATALOG = "spark_catalog"
 
 
 def table_location(spark: SparkSession, name: Sequence[str], provider: str) -> str | None:

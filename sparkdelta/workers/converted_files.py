@@ -33,10 +33,11 @@ from sparkdelta.exceptions import (
     PartitionColumnCountError,
     PartitionColumnNameError,
 )
+from sparkdelta.protocol.partition_values import NO_VALUE
 from sparkdelta.schema.statistics_columns import statistics_columns, string_prefix_length
 from sparkdelta.schema.statistics_schema import leaves
 from sparkdelta.workers.files import WorkerFiles
-from sparkdelta.workers.footer_statistics import NO_VALUE, URI_CHARACTERS, file_statistics
+from sparkdelta.workers.footer_statistics import URI_CHARACTERS, file_statistics
 from sparkdelta.workers.legacy_calendar import NotConvertibleError, calendars
 from sparkdelta.workers.parquet_schema import file_schema
 from sparkdelta.workers.parquet_types import UnsupportedColumnError, spark_schema

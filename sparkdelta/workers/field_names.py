@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, MapType, StringType, StructField, StructType
 
 from sparkdelta.workers.files import StoredFiles
+from sparkdelta.workers.parquet_schema import FIELD_ID
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,8 +23,6 @@ FIELD_NAMES = StructType(
     ]
 )
 """file: the given path; names: the name of each field id, for fields at all levels."""
-
-_FIELD_ID = b"PARQUET:field_id"
 
 
 def field_names(files: DataFrame, storage: StoredFiles) -> DataFrame:
@@ -63,8 +62,8 @@ def _names(storage: StoredFiles, path: str) -> dict[int, str]:
 
 def _ids(fields: pa.Schema | pa.DataType) -> Iterator[tuple[int, str]]:
     for field in fields:
-        if _FIELD_ID in (field.metadata or {}):
-            yield int(field.metadata[_FIELD_ID]), field.name
+        if FIELD_ID in (field.metadata or {}):
+            yield int(field.metadata[FIELD_ID]), field.name
         yield from _ids(_children(field.type))
 
 

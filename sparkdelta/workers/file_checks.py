@@ -34,7 +34,7 @@ from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor, decod
 from sparkdelta.schema.statistics_schema import leaves
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.workers.files import StoredFiles
-from sparkdelta.workers.legacy_calendar import calendars
+from sparkdelta.workers.legacy_calendar import DAY_MICROS, calendars
 
 FINDINGS = StructType(
     [StructField(name, StringType(), False) for name in ("check", "path", "problem")]
@@ -48,7 +48,6 @@ IS_MISSING = "is missing"
 """The problem of a file that does not exist."""
 
 _THREADS = 16
-_DAY_MICROS = 86_400_000_000
 _FRAME_BYTES = 8  # size and checksum around a deletion vector
 _ARROW = pa.schema([(name, pa.string()) for name in FINDINGS.names])
 
@@ -107,7 +106,7 @@ def _bounded(statistics: StructType) -> list[tuple[tuple[str, ...], DataType]]:
 def _whole_number(value: str, data_type: DataType) -> str:
     """Return SQL for microseconds since the epoch; Python does not support years after 9999."""
     if isinstance(data_type, DateType):
-        return f"unix_date({value}) * {_DAY_MICROS}L"
+        return f"unix_date({value}) * {DAY_MICROS}L"
     if isinstance(data_type, TimestampType):
         return f"unix_micros({value})"
     if isinstance(data_type, TimestampNTZType):
@@ -262,7 +261,7 @@ class _StoredStatistics:
         if kind == "Timestamp" and not is_old and logical["timeUnit"] in _MICROS:
             return cls(Fraction(_MICROS[logical["timeUnit"]]), kind)
         if kind == "Date" and not is_old:
-            return cls(Fraction(_DAY_MICROS), kind)
+            return cls(Fraction(DAY_MICROS), kind)
         if kind == "None" or (kind == "Int" and logical["isSigned"]):
             return cls(Fraction(1), kind) if is_number else None
         return None

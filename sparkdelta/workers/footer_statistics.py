@@ -27,12 +27,12 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from sparkdelta.protocol.partition_values import NO_VALUE
 from sparkdelta.schema.statistics_columns import DEFAULT_PREFIX_LENGTH
 from sparkdelta.workers.files import StoredFiles
 from sparkdelta.workers.parquet_schema import Leaf, Node, file_schema
 
 NUM_RECORDS = "numRecords"
-NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 ADDED = StructType(
     [

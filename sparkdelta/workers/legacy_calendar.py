@@ -28,7 +28,7 @@ _FIRST_WITH_NEW_INT96 = b"3.1.0"
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu")
 _GREGORIAN_FROM = -141_427  # 1582-10-15, in days since the epoch
-_DAY_MICROS = 86_400_000_000
+DAY_MICROS = 86_400_000_000
 _SAME_IN_ALL_ZONES_FROM = -2_208_988_800_000_000  # 1900-01-01, in microseconds
 
 
@@ -106,8 +106,8 @@ def rebased_micros(micros: Integers, zone: str | None) -> Integers:
         the time zone rules of the writer's JVM.
     """
     if zone in _UTC:
-        day, time = np.divmod(micros, _DAY_MICROS)
-        rebased: Integers = rebased_days(day) * _DAY_MICROS + time
+        day, time = np.divmod(micros, DAY_MICROS)
+        rebased: Integers = rebased_days(day) * DAY_MICROS + time
         return rebased
     if micros.size and micros.min() < _SAME_IN_ALL_ZONES_FROM:
         raise NotConvertibleError(

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from sparkdelta.workers.legacy_calendar import NotConvertibleError
 
-_FIELD_ID = b"PARQUET:field_id"
+FIELD_ID = b"PARQUET:field_id"  # among the metadata of Arrow's fields
 LEAF, STRUCT, LIST, MAP = "leaf", "struct", "list", "map"
 
 
@@ -109,7 +109,7 @@ def file_schema(file: pq.ParquetFile) -> Node:
 
 
 def _node(field: pa.Field, schema: pq.ParquetSchema, numbers: Iterator[int]) -> Node:
-    text = (field.metadata or {}).get(_FIELD_ID)
+    text = (field.metadata or {}).get(FIELD_ID)
     field_id = None if text is None else int(text)
     data_type = field.type
     if isinstance(data_type, pa.BaseExtensionType):

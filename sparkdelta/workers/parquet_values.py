@@ -36,6 +36,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.workers.legacy_calendar import (
+    DAY_MICROS,
     Calendars,
     NotConvertibleError,
     rebased_days,
@@ -45,7 +46,6 @@ from sparkdelta.workers.parquet_schema import Leaf
 
 Convert = Callable[[pa.Array], pa.Array]
 
-_DAY_MICROS = 86_400_000_000
 _PRIMITIVE: dict[type[DataType], pa.DataType] = {
     BooleanType: pa.bool_(),
     ByteType: pa.int8(),
@@ -211,7 +211,7 @@ def _local_timestamps(leaf: Leaf, calendars: Calendars) -> Convert | None:
     if leaf.logical == "DATE":  # widened
         dates = _dates if calendars.dates else _cast(DateType())
         return lambda array: pc.multiply_checked(
-            dates(array).view(pa.int32()).cast(pa.int64()), _DAY_MICROS
+            dates(array).view(pa.int32()).cast(pa.int64()), DAY_MICROS
         ).view(target)
     return (lambda array: _micros(array).view(target)) if _is_timestamp(leaf) else None
 

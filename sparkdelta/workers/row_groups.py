@@ -30,13 +30,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.workers.legacy_calendar import Calendars
+from sparkdelta.workers.legacy_calendar import DAY_MICROS, Calendars
 from sparkdelta.workers.parquet_columns import find_node
 from sparkdelta.workers.parquet_schema import Leaf, Node
 
 Bound: TypeAlias = int | float | str | date | datetime | Decimal
 
-_DAY_MICROS = 86_400_000_000
 _TEXTS = ("STRING", "NONE", "ENUM", "JSON")
 
 
@@ -209,7 +208,7 @@ def _stored(raw: Any, bound: LeafBound) -> Any:
     if leaf.logical == "TIMESTAMP" and leaf.unit == "milliseconds":
         return raw * 1000
     if leaf.logical == "DATE" and isinstance(bound.data_type, TimestampNTZType):
-        return raw * _DAY_MICROS
+        return raw * DAY_MICROS
     return raw
 
 

@@ -15,8 +15,8 @@ from pyspark.sql.types import DataType, DateType, StructField, TimestampNTZType,
 
 from sparkdelta.exceptions import InvalidPartitionValueError
 from sparkdelta.frames.rows.selected_rows import selected_rows
+from sparkdelta.protocol.partition_values import NO_VALUE
 from sparkdelta.schema.table_schema import quoted
-from sparkdelta.workers.footer_statistics import NO_VALUE
 
 
 def written_rows(

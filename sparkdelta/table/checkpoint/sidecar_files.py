@@ -24,11 +24,10 @@ from sparkdelta.protocol.sidecar_reuse import Reuse
 from sparkdelta.protocol.sidecar_tags import SidecarTags
 from sparkdelta.storage.log_store import FileEntry, LogStore
 from sparkdelta.table.checkpoint.contents import REMOVES_PER_SIDECAR, CheckpointContents
-from sparkdelta.table.log.checkpoint_reader import SMALL_CHECKPOINT_BYTES
+from sparkdelta.table.log.checkpoint_reader import MAX_SIDECARS, SMALL_CHECKPOINT_BYTES
 from sparkdelta.table.log.state import TableState
 from sparkdelta.table.staging import Staging
 
-_MAX_SIDECARS = 1_000_000
 _PART = "sidecars"
 
 
@@ -187,7 +186,7 @@ def _summed_up(
     summaries = read_rows(
         sidecar_summaries(rows, file_name, contents.order),
         what="totals of written sidecars",
-        bound=_MAX_SIDECARS,
+        bound=MAX_SIDECARS,
         version=contents.snapshot.version,
     )
     facts = {row["file"]: row for row in summaries}

@@ -33,6 +33,9 @@ SMALL_CHECKPOINT_BYTES = 1024 * 1024
 """Checkpoints of up to this many bytes, some ten thousand files, are read by one task: it is done
 before several would have started."""
 
+MAX_SIDECARS = 1_000_000
+"""A checkpoint has at most this many sidecars: the driver holds what is known of each."""
+
 _FEW_LINES = 1_000  # parsed anew by every filter, which is sooner done than a job
 
 

@@ -41,7 +41,11 @@ from sparkdelta.schema.action_schemas import (
     SIDECAR,
 )
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.log.checkpoint_reader import SMALL_CHECKPOINT_BYTES, CheckpointReader
+from sparkdelta.table.log.checkpoint_reader import (
+    MAX_SIDECARS,
+    SMALL_CHECKPOINT_BYTES,
+    CheckpointReader,
+)
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.file_reader import LogFileReader
 from sparkdelta.table.log.line_reader import total_size
@@ -53,7 +57,6 @@ _LOGGER = logging.getLogger(__name__)
 Action = TypeVar("Action")
 
 _MAX_TABLE_ACTIONS = 100_000
-_MAX_SIDECARS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +318,7 @@ def _checkpoint_rows(reader: CheckpointReader) -> list[Row]:
     rows = read_rows(
         actions.filter(is_wanted),
         what="protocol, metaData and sidecars",
-        bound=_MAX_SIDECARS,
+        bound=MAX_SIDECARS,
         version=reader.version,
     )
     if any(row["sidecar"] is not None for row in rows) and (

@@ -21,7 +21,6 @@ from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.table.log.listing import open_log
 
 _PATH_QUALIFIER = _PROVIDER = "delta"
-SESSION_CATALOG = "spark_catalog"
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 
 
