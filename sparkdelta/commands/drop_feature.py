@@ -99,12 +99,7 @@ class _Drop:
 
     def _with_barrier(self, snapshot: Snapshot) -> Snapshot:
         """The table after an empty commit, which has a checkpoint."""
-        done = Transaction(
-            spark=snapshot.log.spark,
-            store=snapshot.log.store,
-            snapshot=snapshot,
-            operation=Operation("Empty Commit", changes_data=False),
-        ).commit()
+        done = Transaction.of(snapshot, Operation("Empty Commit", changes_data=False)).commit()
         run_commit_hooks(done)
         self._checkpoint(done.snapshot)
         log = snapshot.log  # the log from the checkpoint on: what is before it may be deleted

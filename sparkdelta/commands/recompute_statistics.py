@@ -100,13 +100,9 @@ def recompute_statistics(
         if not total["n"]:
             return StatisticsResult(path=root)
         keyed = found.withColumn("path", F.col("add.path")).join(told, "path")
-        done = Transaction(
-            spark=spark,
-            store=snapshot.log.store,
-            snapshot=snapshot,
-            operation=Operation(
-                OPERATION, {"predicate": condition_parameter(where)}, changes_data=False
-            ),
+        done = Transaction.of(
+            snapshot,
+            Operation(OPERATION, {"predicate": condition_parameter(where)}, changes_data=False),
             file_actions=keyed.select(F.col("add").withField("stats", F.col("stats")).alias("add")),
             read_files=found.select("add.path"),
         ).commit()

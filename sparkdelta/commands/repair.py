@@ -230,11 +230,9 @@ def _drop_missing(
         dropped = adds.join(names.withColumnRenamed("path", "file"), "file", "left_semi")
         stage.write_parquet(remove_actions(dropped), "removes", {})
         removes, _ = stage.read_parquet("removes", remove_actions(dropped).schema)
-        done = Transaction(
-            spark=spark,
-            store=snapshot.log.store,
-            snapshot=snapshot,
-            operation=Operation(
+        done = Transaction.of(
+            snapshot,
+            Operation(
                 OPERATION,
                 {"dryRun": False},
                 metrics={"numMissingFiles": total["n"], "numFilesScanned": checked.num_checked},

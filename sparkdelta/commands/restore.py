@@ -99,11 +99,9 @@ def restore(
         actions, _ = stage.read_parquet("restored", differing.schema)
         metrics = _metrics(actions, then)
         _check_restored(spark, actions, metrics["numRestoredFiles"], then)
-        done = Transaction(
-            spark=spark,
-            store=now.log.store,
-            snapshot=now,
-            operation=Operation("RESTORE", given, metrics=metrics),
+        done = Transaction.of(
+            now,
+            Operation("RESTORE", given, metrics=metrics),
             staged=change.actions,
             file_actions=actions,
             read=ReadSet(whole_table=True, row_ids=True),

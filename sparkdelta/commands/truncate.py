@@ -29,11 +29,9 @@ def truncate(spark: SparkSession, path: str) -> Version:
     """
     snapshot = open_changeable(spark, path)
     rewrite = rewrite_all(snapshot)
-    done = Transaction(
-        spark=spark,
-        store=snapshot.log.store,
-        snapshot=snapshot,
-        operation=Operation("TRUNCATE", metrics={}),
+    done = Transaction.of(
+        snapshot,
+        Operation("TRUNCATE", metrics={}),
         file_actions=rewrite.removes,
         read=rewrite.read,
     ).commit()

@@ -196,7 +196,7 @@ def vacuum(
             result = replace(result, files=_some_files(unneeded))
         else:
             started = _start(latest, wanted, result, retention_ms)
-            result = _delete(spark, latest, unneeded, wanted, result, started)
+            result = _delete(latest, unneeded, wanted, result, started)
     return replace(result, milliseconds=(time.monotonic_ns() - start) // 1_000_000)
 
 
@@ -239,7 +239,6 @@ def _some_files(unneeded: DataFrame) -> tuple[str, ...]:
 
 
 def _delete(
-    spark: SparkSession,
     snapshot: Snapshot,
     unneeded: DataFrame,
     wanted: VacuumOptions,
@@ -249,12 +248,12 @@ def _delete(
     """Delete the unneeded files, between two commits if these are wanted."""
     count = result.unneeded.count + result.num_empty_directories
     logs = is_logged(snapshot.path) if wanted.log_runs is None else wanted.log_runs
-    started = _commit(spark, snapshot, start) if logs else None
+    started = _commit(snapshot, start) if logs else None
     try:
         deleted = delete_files(unneeded, count, snapshot, per_second=wanted.deletes_per_second)
     except Exception:
         if started is not None:
-            _commit(spark, started.snapshot, _end("FAILED"))
+            _commit(started.snapshot, _end("FAILED"))
         raise
     result = replace(
         result,
@@ -267,7 +266,7 @@ def _delete(
             numDeletedFiles=deleted.num_files + deleted.num_directories,
             numVacuumedDirectories=result.num_directories + 1,
         )
-        ended = _commit(spark, started.snapshot, end)
+        ended = _commit(started.snapshot, end)
         result = replace(result, versions=(started.version, ended.version))
     if deleted.num_problems:
         raise StorageError(
@@ -281,11 +280,9 @@ def _delete(
     return result
 
 
-def _commit(spark: SparkSession, snapshot: Snapshot, operation: Operation) -> CommittedTransaction:
+def _commit(snapshot: Snapshot, operation: Operation) -> CommittedTransaction:
     """Commit a version without actions."""
-    done = Transaction(
-        spark=spark, store=snapshot.log.store, snapshot=snapshot, operation=operation
-    ).commit()
+    done = Transaction.of(snapshot, operation).commit()
     run_commit_hooks(done)
     return done
 

@@ -28,11 +28,9 @@ def commit_alteration(
     CommitError
         See `Committer.commit`.
     """
-    return Transaction(
-        spark=snapshot.log.spark,
-        store=snapshot.log.store,
-        snapshot=snapshot,
-        operation=alteration.operation,
+    return Transaction.of(
+        snapshot,
+        alteration.operation,
         staged=alteration.change.actions,
         read=alteration.read,
         dropped_features=alteration.dropped_features,

@@ -59,11 +59,9 @@ def commit_batch(
         done = operation(new)
         if batch.num_rows is not None:
             check_row_count(new, batch.num_rows, path=snapshot.path, operation=done.name)
-    transaction = Transaction(
-        spark=snapshot.log.spark,
-        store=snapshot.log.store,
-        snapshot=snapshot,
-        operation=done,
+    transaction = Transaction.of(
+        snapshot,
+        done,
         staged=StagedActions(adds=new.values or (), removes=removes),
         file_actions=file_actions(new, None),
         read=ReadSet(files=frozenset(file_key(remove, snapshot.path) for remove in removes)),

@@ -120,13 +120,8 @@ def _tombstones(snapshot: Snapshot) -> Commits:
         )
         found = read_rows(removes.limit(1), what="file that uses a feature", bound=1)
         if found:
-            yield Transaction(
-                spark=snapshot.log.spark,
-                store=snapshot.log.store,
-                snapshot=snapshot,
-                operation=Operation("Deletion Vector Tombstones", {}, changes_data=False),
-                file_actions=removes,
-            ).commit()
+            operation = Operation("Deletion Vector Tombstones", {}, changes_data=False)
+            yield Transaction.of(snapshot, operation, file_actions=removes).commit()
 
 
 def _without_row_ids(snapshot: Snapshot) -> Commits:
@@ -147,13 +142,9 @@ def _without_domains(snapshot: Snapshot) -> Commits:
     )  # fmt: skip
     if rows:
         removed = [DomainMetadata(row["domain"], row["configuration"], True) for row in rows]
-        yield Transaction(
-            spark=snapshot.log.spark,
-            store=snapshot.log.store,
-            snapshot=snapshot,
-            operation=Operation(
-                "DOMAIN METADATA CLEANUP", {"domainMetadataRemovedCount": len(rows)}
-            ),
+        yield Transaction.of(
+            snapshot,
+            Operation("DOMAIN METADATA CLEANUP", {"domainMetadataRemovedCount": len(rows)}),
             staged=StagedActions(domains=tuple(removed)),
         ).commit()
 

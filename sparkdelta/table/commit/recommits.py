@@ -109,11 +109,5 @@ def _count(files: DataFrame) -> int:
 
 
 def _commit(snapshot: Snapshot, files: DataFrame, operation: Operation) -> CommittedTransaction:
-    return Transaction(
-        spark=snapshot.log.spark,
-        store=snapshot.log.store,
-        snapshot=snapshot,
-        operation=operation,
-        file_actions=files,
-        read_files=files.select("add.path"),
-    ).commit()
+    read = files.select("add.path")
+    return Transaction.of(snapshot, operation, file_actions=files, read_files=read).commit()

@@ -28,11 +28,9 @@ def commit_changes(changes: RowChanges, operation: Operation) -> CommittedTransa
             changes.touched.removes,
             () if changed is None else changed.values,
         )
-        return Transaction(
-            spark=snapshot.log.spark,
-            store=snapshot.log.store,
-            snapshot=snapshot,
-            operation=operation,
+        return Transaction.of(
+            snapshot,
+            operation,
             staged=staged,
             file_actions=changes.actions,
             read=changes.read,

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -50,6 +51,18 @@ from sparkdelta.table.commit.vector_rebase import VectorRebase
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.staging import Staging, staging
 from sparkdelta.table.write.row_id_marks import row_id_mark
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
+    class _Actions(TypedDict, total=False):
+        staged: StagedActions
+        file_actions: DataFrame | None
+        read: ReadSet
+        read_files: DataFrame | None
+        tags: Mapping[str, str] | None
+        dropped_features: frozenset[str]
+
 
 MAX_VALUE_ACTIONS = 10_000
 """Up to this many file actions of a commit come to the driver as values."""
@@ -132,6 +145,22 @@ class Transaction:
     user_metadata: str | None = None
     tags: Mapping[str, str] | None = None
     dropped_features: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls, snapshot: Snapshot, operation: Operation, **actions: Unpack[_Actions]
+    ) -> Transaction:
+        """The transaction of a version that was read, in the session and the log of its snapshot.
+
+        Parameters
+        ----------
+        actions
+            Further attributes.
+        """
+        log = snapshot.log
+        return cls(
+            spark=log.spark, store=log.store, snapshot=snapshot, operation=operation, **actions
+        )
 
     def commit(self, committer: Committer | None = None) -> CommittedTransaction:
         """Commit as the next version that conflict detection allows.
