@@ -8,7 +8,7 @@ from dataclasses import replace
 from sparkdelta.exceptions import DuplicateInsertColumnsError
 from sparkdelta.sql.cursor import Cursor
 from sparkdelta.sql.parser import Parser
-from sparkdelta.sql.relations import relation_at
+from sparkdelta.sql.relations import named_query, relation_at
 from sparkdelta.sql.statements import (
     Delete,
     Insert,
@@ -31,10 +31,7 @@ def common_queries(cursor: Cursor) -> str:
     start = cursor.next()
     cursor.takes("RECURSIVE")
     while True:
-        cursor.word()
-        if cursor.looks_at("(") and not cursor.ahead().is_word(*_QUERY):
-            cursor.names()
-        cursor.takes("AS")
+        named_query(cursor)
         cursor.in_parentheses()
         if not cursor.takes(","):
             return cursor.since(start)

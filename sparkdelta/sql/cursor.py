@@ -27,10 +27,10 @@ class Cursor:
         The token at this place.
     """
 
-    def __init__(self, text: str, tokens: tuple[Token, ...]) -> None:
+    def __init__(self, text: str, tokens: tuple[Token, ...], place: int = 0) -> None:
         self.text = text
         self.tokens = tokens
-        self.place = 0
+        self.place = place
 
     @property
     def token(self) -> Token:
@@ -180,8 +180,10 @@ class Cursor:
                     or (last.kind is Kind.SYMBOL and last.text not in ")]}")
                 )
             )
+            if token.is_symbol(")") and all(each.is_word("CASE") for each in opened):
+                break
             if not opened and (
-                token.is_symbol(")", *closing)
+                token.is_symbol(*closing)
                 or (any(map(self.looks_at, ends)) and not (is_field or is_operator or is_subquery))
             ):
                 break

@@ -59,7 +59,7 @@ class SparkSql:
         StatementSyntaxError
             A version or time is not understood.
         """
-        known, found = common_names(tokens), list[Located]()
+        known, found = common_names(text, tokens), list[Located]()
         for relation in relations(text, tokens):
             path = None
             if relation.arguments is None:

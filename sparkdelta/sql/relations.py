@@ -7,10 +7,11 @@ arguments. Everything else of the query stays text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sparkdelta.exceptions import StatementSyntaxError
-from sparkdelta.sql.cursor import name_of_table, syntax_error
+from sparkdelta.sql.cursor import Cursor, name_of_table, syntax_error
 from sparkdelta.sql.tokens import Kind, Token
 
 _ENDS_FROM = {
@@ -88,29 +89,52 @@ def relations(text: str, tokens: Sequence[Token]) -> list[Relation]:
     return list(_relations(text, tokens))
 
 
-def common_names(tokens: Sequence[Token]) -> dict[str, list[range]]:
-    """Return the names in lower case that WITH gives to queries, ``name [(columns)] AS (``, and the
-    ranges of the text where they refer to these queries: up to the end of the query that WITH
-    begins, but not inside their own, where a name is a table's.
+def named_query(cursor: Cursor) -> str:
+    """Go past the name that WITH gives to a query, up to the query; return it.
+
+    The rule is ``name [(columns)] [MAX RECURSION LEVEL n] [AS] (query)``.
+    """
+    name = cursor.word()
+    if cursor.looks_at("(") and cursor.ahead().is_name and cursor.ahead(2).is_symbol(",", ")"):
+        cursor.words()
+    if cursor.takes("MAX RECURSION LEVEL"):
+        cursor.number()
+    cursor.takes("AS")
+    return name
+
+
+def common_names(text: str, tokens: tuple[Token, ...]) -> dict[str, list[range]]:
+    """Return the names in lower case that WITH gives to queries, and the ranges of the text where
+    they refer to these queries: up to the end of the query that WITH begins, but not inside their
+    own, where a name is a table's unless the query is recursive.
     """
     found, opened = dict[str, list[range]](), list[int]()
-    is_recursive = any(token.is_word("RECURSIVE") for token in tokens)
     for number, token in enumerate(tokens):
         if token.is_symbol("("):
             opened.append(number)
         elif token.is_symbol(")"):
             del opened[-1:]
-        elif token.is_word("AS") and tokens[number + 1].is_symbol("(") and number:
-            before = number - 1
-            if tokens[before].is_symbol(")"):
-                while before and not tokens[before].is_symbol("("):
-                    before -= 1
-                before -= 1
-            if tokens[before].is_name and not tokens[before - 1].is_word("WINDOW"):
-                start = tokens[before].start if is_recursive else _closing(tokens, number + 1).end
-                end = _closing(tokens, opened[-1] if opened else 0).end
-                found.setdefault(tokens[before].text.lower(), []).append(range(start, end))
+        elif token.is_word("WITH") and not tokens[number - 1].is_symbol("."):
+            end = _closing(tokens, opened[-1] if opened else 0).end
+            for name, start in _named_queries(text, tokens, number + 1):
+                found.setdefault(name.lower(), []).append(range(start, end))
     return found
+
+
+def _named_queries(text: str, tokens: tuple[Token, ...], place: int) -> Iterator[tuple[str, int]]:
+    """Yield the names of queries after WITH, and the places in the text from which on they refer to
+    these; none if WITH is something else.
+    """
+    cursor = Cursor(text, tokens, place)
+    is_recursive = cursor.takes("RECURSIVE")
+    with suppress(StatementSyntaxError):
+        while True:
+            first = cursor.token
+            name = named_query(cursor)
+            cursor.in_parentheses()
+            yield name, first.start if is_recursive else tokens[cursor.place - 1].end
+            if not cursor.takes(","):
+                return
 
 
 def _closing(tokens: Sequence[Token], place: int) -> Token:
@@ -133,7 +157,8 @@ def _relations(text: str, tokens: Sequence[Token]) -> Iterator[Relation]:
         is_first, level.is_new = level.is_new, False
         place += 1
         if token.is_symbol("("):
-            levels.append(_Level(expects=level.expects, in_from=level.expects))
+            is_trim = tokens[place - 2].is_word("TRIM")  # TRIM(FROM x) is no query
+            levels.append(_Level(expects=level.expects, in_from=level.expects, is_new=not is_trim))
             level.expects = False
         elif token.is_symbol(")"):
             if len(levels) > 1:
@@ -144,6 +169,8 @@ def _relations(text: str, tokens: Sequence[Token]) -> Iterator[Relation]:
                 level.is_query = level.in_from = level.expects = True
         elif word == "JOIN":
             level.in_from = level.expects = True
+        elif word == "VIEW" and tokens[place - 2].is_word("LATERAL"):
+            level.in_from = False  # no table comes after it, but names of columns with commas
         elif token.is_symbol(","):
             level.expects = level.in_from
         elif word == "TABLE":

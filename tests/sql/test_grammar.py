@@ -159,6 +159,10 @@ def parsed(text: str) -> s.Statement | None:
             s.Insert(target=("t",), query="WITH c AS (SELECT ')'), d (x) AS (TABLE c) (SELECT * FROM d)"),
         ),
         ("WITH c AS (SELECT 'INSERT') SELECT * FROM c", None),
+        (
+            "WITH RECURSIVE c (n) MAX RECURSION LEVEL 5 AS (SELECT 1), d (TABLE c) INSERT INTO t TABLE d",
+            s.Insert(target=("t",), query="WITH RECURSIVE c (n) MAX RECURSION LEVEL 5 AS (SELECT 1), d (TABLE c) (TABLE d)"),
+        ),
         ("INSERT INTO t REPLACE WHERE a > 1 (SELECT 1)", s.Insert(target=("t",), query="(SELECT 1)", replace_where="a > 1")),
         ("CREATE TABLE t USING delta PARTITIONED BY (b DATE, `c d` STRING) OPTIONS (PATH '/p')", s.CreateTable(target=("t",), creation=Creation.CREATE, provider="delta", partition_by=("b", "c d"), location="/p", columns=(
             s.ColumnText(name="b", data_type="DATE"), s.ColumnText(name="`c d`", data_type="STRING"),
@@ -285,6 +289,8 @@ def test_what_is_understood_in_part_is_refused(text: str, place: tuple[int, int]
         ("SELECT * FROM IDENTIFIER('db.t') x, 1u", [("db.t", False), ("1u", True)]),
         ("SELECT * FROM IDENTIFIER(lower('T')) x JOIN u", [("u", True)]),
         ("SELECT a.from, b, a.join, c FROM t", [("t", True)]),
+        ("SELECT k FROM t LATERAL VIEW OUTER explode(m) e AS k, v LATERAL VIEW explode(n) AS x, y WHERE a IN (SELECT b FROM u)", [("t", True), ("u", True)]),
+        ("SELECT trim(FROM a), trim(BOTH FROM b), trim(FROM (SELECT c FROM d)), substring(e FROM f), overlay(g PLACING h FROM i) FROM t", [("d", True), ("t", True)]),
     ],
 )  # fmt: skip
 def test_tables_of_queries(text: str, found: list[tuple[str, bool]]) -> None:
@@ -319,18 +325,37 @@ def test_time_travel(clause: str, version: str | None, time: str | None, has_ali
     assert first.end == end
 
 
+def _common_names(text: str) -> dict[str, list[range]]:
+    tokens = tokenize(text)
+    assert tokens is not None
+    return common_names(text, tokens)
+
+
 def test_names_of_common_table_expressions() -> None:
     text = "WITH a AS (SELECT 1), B (x, y) AS (SELECT 1, 2) SELECT * FROM a JOIN b"
-    tokens = tokenize(text)
-    assert tokens is not None
     starts = {"a": text.index(", B"), "b": text.rindex(" SELECT")}
     known = {name: [range(start, len(text))] for name, start in starts.items()}
-    assert common_names(tokens) == known, "inside of its own query, a name is a table's"
+    assert _common_names(text) == known, "inside of its own query, a name is a table's"
     text = "SELECT * FROM (WITH c AS (SELECT 1) SELECT * FROM c) JOIN c WINDOW w AS (ORDER BY a)"
-    tokens = tokenize(text)
-    assert tokens is not None
     known = {"c": [range(text.index(" SELECT * FROM c"), text.index(" JOIN"))]}
-    assert common_names(tokens) == known, "and so it is outside of the query that names it"
+    assert _common_names(text) == known, "and so it is outside of the query that names it"
+    text = "WITH RECURSIVE c (n) MAX RECURSION LEVEL 9 AS (SELECT n FROM c) SELECT * FROM c"
+    assert _common_names(text) == {"c": [range(text.index("c (n)"), len(text))]}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("WITH a (SELECT 1 AS x), b (x) (FROM a) SELECT * FROM a, b", ["a", "b"]),
+        ("WITH a ((SELECT 1)) (SELECT * FROM a)", ["a"]),
+        ("WITH a AS (SELECT case FROM t), b AS (SELECT CASE WHEN a THEN (1) END) TABLE b", ["a", "b"]),
+        ("WITH a (TABLE b) SELECT * FROM (WITH c (values) (SELECT 1) SELECT * FROM c), a", ["a", "c"]),
+        ("WITH RECURSIVE a MAX RECURSION LEVEL 5 (SELECT 1), b AS (SELECT 2) TABLE a", ["a", "b"]),
+        ("SELECT s.with, a (SELECT 1) FROM t WITH ('x' = 'y'), b AS with JOIN c (x, 5)", []),
+    ],
+)  # fmt: skip
+def test_names_may_be_given_without_as(text: str, names: list[str]) -> None:
+    assert sorted(_common_names(text)) == names
 
 
 @pytest.mark.parametrize("comment", ["-- \\\n", "{# x #}"])

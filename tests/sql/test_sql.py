@@ -264,6 +264,18 @@ def test_names_and_queries_as_spark_has_them(enabled: SparkSession, table_path: 
     assert _rows(sql(f"DESCRIBE QUERY SELECT id FROM {t}")) == [("id", "bigint", None)]
     query = f"SELECT id FROM (WITH c AS (SELECT 1) TABLE c) JOIN {t} AS c WHERE id = 2"
     assert _rows(sql(query)) == [(2,)]
+    sql(f"CREATE TABLE sql_named USING delta LOCATION '{table_path}'")
+    try:
+        for query in (
+            "WITH sql_named (SELECT 5 AS n) SELECT n FROM sql_named",
+            "WITH RECURSIVE sql_named (n) MAX RECURSION LEVEL 9 AS (SELECT 5) TABLE sql_named",
+            "SELECT sql_named FROM {rows} LATERAL VIEW explode(map(1, 5)) e AS k, sql_named",
+            "SELECT int(trim(FROM sql_named)) FROM (SELECT ' 5' AS sql_named)",
+        ):
+            rows = {"rows": enabled.range(1)} if "{" in query else {}
+            assert _rows(sql(query, **rows)) == [(5,)]
+    finally:
+        sql("DROP TABLE sql_named")
     snapshot = load_snapshot(enabled, table_path)
     assert (snapshot.version, snapshot.metadata.description) == (6, "a\nb")
     assert snapshot.schema.names == ["w", "id", "v"]
