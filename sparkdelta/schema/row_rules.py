@@ -73,6 +73,10 @@ class Identity:
             return self.start
         return self.start + self.step * max(0, (self.mark - self.start) // self.step + 1)
 
+    def is_new(self, value: int) -> bool:
+        """True if a value is beyond the mark, which never moves back."""
+        return self.mark is None or (value - self.mark) * self.step > 0
+
 
 @dataclass(frozen=True, slots=True)
 class RowRules:

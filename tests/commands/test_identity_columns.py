@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from sparkdelta import alter_table, load_snapshot, read_delta, write_delta
+from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
 from sparkdelta.commands import write
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
@@ -177,3 +177,36 @@ def test_values_go_on_after_explicit_ones(spark: SparkSession, table_path: str) 
         statements.sync_identity("v")
     with pytest.raises(ColumnNotFoundError):
         statements.sync_identity("w")
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_given_values_do_not_move_the_mark_back(
+    spark: SparkSession, table_path: str, step: int
+) -> None:
+    """Identity Columns: a MERGE inserts a given value, another clause would generate values."""
+    table(table_path, step, step, mark=100 * step, takes=True)
+    source = spark.sql(f"SELECT {5 * step}L AS id, 1L AS v").alias("s")
+    (
+        DeltaTable.forPath(spark, table_path)
+        .alias("t")
+        .merge(source, "t.v = s.v")
+        .whenNotMatchedInsert("s.v = 1", {"id": "s.id", "v": "s.v"})
+        .whenNotMatchedInsert(values={"v": "s.v"})
+        .execute()
+    )
+    assert column(spark, table_path)[MARK] == 100 * step
+    write_delta(spark.sql("SELECT 2L AS v").coalesce(1), table_path, mode="append")
+    assert set(ids(spark, table_path)) == {5 * step, 101 * step}
+
+
+def test_copied_rows_do_not_move_the_mark_back(spark: SparkSession, table_path: str) -> None:
+    """Identity Columns: an overwrite of some rows copies the others of their file."""
+    table(table_path, 1, 1)
+    for start in (0, 3):  # a file each
+        rows = spark.range(start, start + 3).coalesce(1).selectExpr("id AS v")
+        write_delta(rows, table_path, mode="append")
+    before = ids(spark, table_path)
+    nothing = spark.range(0).selectExpr("id AS v")
+    write_delta(nothing, table_path, mode="overwrite", replace_where="v = 0")
+    assert ids(spark, table_path) == before[1:]
+    assert column(spark, table_path)[MARK] == before[-1]

@@ -48,10 +48,12 @@ def with_used_identities(
     table = change.after
     marks = {}
     for name, (physical,) in generated_identities(matched, table).items():
-        is_rising = matched.identities[name].step > 0
-        last = files.last_value(physical, is_highest=is_rising)
+        identity = matched.identities[name]
+        last = files.last_value(physical, is_highest=identity.step > 0)
         if last is not None:
-            marks[name] = last
+            # The files may have only older values, of rows that they copy, or given ones.
+            if identity.is_new(last):
+                marks[name] = last
         elif files.num_rows:
             problem = f"the files have no statistics for identity column {name}"
             raise InvalidCommitError(path=path, problem=problem)
