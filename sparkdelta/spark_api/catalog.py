@@ -16,7 +16,7 @@ from sparkdelta.exceptions import InvalidArgumentError, TableAlreadyExistsError
 from sparkdelta.io import load_snapshot, read_delta
 from sparkdelta.schema.sql_text import SESSION_CATALOG
 from sparkdelta.spark_api.enabled_sessions import Original, is_enabled
-from sparkdelta.spark_api.options import is_delta, table_properties
+from sparkdelta.sql.options import is_delta, table_properties
 from sparkdelta.table.log.table_names import NewTable, path_in_name, table_name, table_path
 from sparkdelta.tables import DeltaTable
 

@@ -19,9 +19,9 @@ from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.spark_api import catalog, streaming, writing
 from sparkdelta.spark_api.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.spark_api.merging import MergeWriter
-from sparkdelta.spark_api.options import check_no_schema, given_location, is_delta, one_path
-from sparkdelta.spark_api.reading import read
 from sparkdelta.sql.inserted_rows import inserted_rows
+from sparkdelta.sql.options import check_no_schema, given_location, is_delta, one_path
+from sparkdelta.sql.reading import read
 from sparkdelta.sql.statement_text import run_sql
 from sparkdelta.sql.statements import Insert
 from sparkdelta.table.log.table_names import NewTable, table_name, table_path

@@ -14,7 +14,7 @@ from sparkdelta.engine.builders import Builder, StreamWriterState, builders_of
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.schema.sql_text import text_literal
 from sparkdelta.spark_api.enabled_sessions import Original, is_enabled
-from sparkdelta.spark_api.options import (
+from sparkdelta.sql.options import (
     READ_STREAM,
     WRITE_STREAM,
     arguments,

@@ -10,8 +10,8 @@ from pyspark.sql import Column, SparkSession
 from sparkdelta.commands.write import write
 from sparkdelta.engine.builders import WriterState
 from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.spark_api.options import WRITE, arguments, table_properties
 from sparkdelta.spark_api.replacing import replace_rows, replaces_rows, without_replacing
+from sparkdelta.sql.options import WRITE, arguments, table_properties
 from sparkdelta.table.write.ignored_settings import (
     check_commit_settings,
     check_evolution_setting,

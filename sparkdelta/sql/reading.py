@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.io import read_changes, read_delta
 from sparkdelta.schema.sql_text import text_literal
-from sparkdelta.spark_api.options import CHANGES, READ, READS_CHANGES, arguments, asks_for_changes
+from sparkdelta.sql.options import CHANGES, READ, READS_CHANGES, arguments, asks_for_changes
 from sparkdelta.table.log.path_versions import split_path
 from sparkdelta.table.log.session_times import session_time
 
