@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,8 +23,9 @@ from sparkdelta.schema.table_schema import quoted
 from sparkdelta.table.commit.row_changes import commit_changes
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.scan.conditions import shown
+from sparkdelta.table.scan.read_provenance import version_read
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
-from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.staging import Staging, staging
 from sparkdelta.table.write.matching_rows import condition_parameter
 from sparkdelta.table.write.merge_checks import check_merge
@@ -99,6 +100,15 @@ def merge(
     watch = Stopwatch()
     only_inserts = all(clause.kind.is_not_matched for clause in request.clauses)
     snapshot = open_changeable(spark, path, options, only_inserts=only_inserts)
+    version = version_read(request.source, snapshot.path)
+    if version is not None and version < snapshot.version:  # later commits may conflict
+        snapshot = open_snapshot(
+            spark,
+            snapshot.path,
+            version=version,
+            store=snapshot.log.store,
+            options=options or {},
+        )
     resolved = resolve_clauses(
         request.clauses,
         unchanged_table(snapshot),
@@ -157,7 +167,7 @@ def merge(
             snapshot=snapshot,
             change=merged.change,
             touched=touched,
-            read=matches.read,
+            read=matches.read if version is None else replace(matches.read, whole_table=True),
             new=merged.new,
             change_files=merged.change_files,
             tags=writer.tags,

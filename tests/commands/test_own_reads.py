@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta import load_snapshot, read_delta, write_checkpoint, write_delta
+from sparkdelta import DeltaTable, load_snapshot, read_delta, write_checkpoint, write_delta
+from sparkdelta.commands import merge as merge_command
 from sparkdelta.commands import write as write_command
 from sparkdelta.exceptions import ConcurrentAppendException, ConcurrentDeleteReadException
 from sparkdelta.table.scan.read_provenance import version_read
@@ -95,6 +96,35 @@ def test_a_table_that_is_written_from_itself(spark: SparkSession, table: str) ->
     doubled = read_delta(spark, table).selectExpr("k * 2 AS k")
     write_delta(doubled, table, mode="overwrite")
     assert found(spark, table) == [2]
+
+
+def test_a_merge_of_rows_that_are_absent(spark: SparkSession, table: str) -> None:
+    """Two merges of the same source would insert its rows twice."""
+    source = absent(spark, table).alias("s")
+    target = DeltaTable.forPath(spark, table).alias("t")
+    target.merge(source, "t.k = s.k").whenNotMatchedInsertAll().execute()
+    assert found(spark, table) == [1, 2]
+    with pytest.raises(ConcurrentAppendException):
+        target.merge(source, "false").whenNotMatchedInsertAll().execute()
+    assert found(spark, table) == [1, 2]
+
+
+def test_a_merge_during_which_another_commits(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sum that the merge writes is of a version that is not current any more."""
+    commit = merge_command.commit_changes
+
+    def late(*arguments: Any) -> Any:
+        write_delta(numbers(spark, 7), table, mode="append")
+        return commit(*arguments)
+
+    monkeypatch.setattr(merge_command, "commit_changes", late)
+    summed = read_delta(spark, table).groupBy().sum("k").selectExpr("10 + `sum(k)` AS k")
+    merge = DeltaTable.forPath(spark, table).alias("t").merge(summed.alias("s"), "t.k = 1")
+    with pytest.raises(ConcurrentAppendException):
+        merge.whenMatchedUpdateAll().execute()
+    assert found(spark, table) == [1, 7]
 
 
 def test_an_older_version_is_no_read(spark: SparkSession, table: str) -> None:
