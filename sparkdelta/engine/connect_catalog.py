@@ -37,8 +37,8 @@ def is_managed(spark: SparkSession, name: Sequence[str]) -> bool:
 
 
 def _information(spark: SparkSession, name: Sequence[str]) -> str | None:
-    """Return the `information` of SHOW TABLE EXTENDED about a table; None for views, and for tables
-    that do not exist.
+    """Return what SHOW TABLE EXTENDED tells of a table; None if there is none, or if its name is
+    without a database and is that of a temporary view.
     """
     if len(name) == 3 and name[0].lower() == SESSION_CATALOG:
         name = name[1:]
@@ -51,8 +51,9 @@ def _information(spark: SparkSession, name: Sequence[str]) -> str | None:
         return None
     found = listed.select("isTemporary", "information")  # at most a view and a table
     rows = read_rows(found, what="location of a named table", bound=2)
-    is_table = len(rows) == 1 and not rows[0]["isTemporary"]
-    return str(rows[0]["information"]) if is_table else None
+    tables = [row["information"] for row in rows if not row["isTemporary"]]
+    is_view = len(name) == 1 and len(tables) < len(rows)
+    return str(tables[0]) if tables and not is_view else None
 
 
 def _line(text: str | None, key: str) -> str | None:

@@ -24,7 +24,7 @@ from sparkdelta.sql.options import check_no_schema, given_location, is_delta, on
 from sparkdelta.sql.reading import read
 from sparkdelta.sql.statement_text import run_sql
 from sparkdelta.sql.statements import Insert
-from sparkdelta.table.log.table_names import NewTable, table_name, table_path
+from sparkdelta.table.log.table_names import NewTable, table_name, table_path, with_database
 
 
 def load(
@@ -168,7 +168,7 @@ def _creating_writer(writer: Builder) -> tuple[WriterState, NewTable] | None:
         return None
     state = builders.table_writer(writer)
     name = table_name(state.table)
-    if not is_delta(state.source) and table_path(spark, name) is None:
+    if not is_delta(state.source) and table_path(spark, with_database(spark, name)) is None:
         return None
     properties = dict(state.properties)
     location = properties.pop("location", None)

@@ -25,8 +25,10 @@ from sparkdelta.sql.parameters import Arguments, bound_text, check_quoted
 from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.queries import Located, SparkSql
 from sparkdelta.sql.statements import (
+    Clone,
     Convert,
     CreateLike,
+    CreateTable,
     DropFeature,
     Generate,
     Optimize,
@@ -38,7 +40,12 @@ from sparkdelta.sql.statements import (
 )
 from sparkdelta.sql.tokens import Token, tokenize
 from sparkdelta.sql.variables import with_variables
-from sparkdelta.table.log.table_names import name_not_found, table_name, table_path
+from sparkdelta.table.log.table_names import (
+    name_not_found,
+    table_name,
+    table_path,
+    with_database,
+)
 
 _MAY_BE_OURS = re.compile(
     r"\b(?:from|join|table|into|overwrite|update|merge|optimize|reorg|vacuum|restore|describe|desc|show"
@@ -141,11 +148,15 @@ def _statement(
         statement = parse(parser)
     except DeltaError as found:
         error = found
-    path = None if parser.target is None else table_path(spark, parser.target)
+    target, path = parser.target, None
+    if target is not None:
+        if isinstance(statement, Clone | CreateLike | CreateTable):
+            target = with_database(spark, target)
+        path = table_path(spark, target)
     creates = isinstance(statement, Convert) or parser.is_clone or _uses_delta(tokens)
     if isinstance(statement, CreateLike):
         creates = creates or table_path(spark, statement.source) is not None
-    if path is None and parser.target is not None and creates:
+    if path is None and target is not None and creates:
         path = ""
     if path is None and isinstance(statement, _DELTA_ONLY):
         raise name_not_found(quoted_path(statement.target))

@@ -239,6 +239,10 @@ def by_name(spark: SparkSession, root: Path) -> Any:
         DeltaTable.create(spark).tableName("c_built").addColumn("id", "INT").execute()
         spark.sql("CREATE TABLE c_selected USING delta AS SELECT * FROM c_made WHERE part = 2")
         spark.sql("CREATE TABLE c_like LIKE c_saved")
+        spark.range(9).createOrReplaceTempView("c_written")
+        spark.range(6).write.format("delta").mode("overwrite").saveAsTable("c_written")
+        seen = [spark.table(name).count() for name in ("c_written", "default.c_written")]
+        spark.catalog.dropTempView("c_written")
         rows = [spark.table(name).count() for name in NAMES]
         kinds = [spark.catalog.getTable(name).tableType for name in NAMES]
         refused = []
@@ -260,7 +264,7 @@ def by_name(spark: SparkSession, root: Path) -> Any:
             spark.sql(f"DROP TABLE {name}")
         left = [Path(path.removeprefix("file:")).exists() for path in paths]
         gone = spark.sql("SHOW TABLES LIKE 'c_*'").count()
-        return [rows, kinds, refused, renamed, sorted(listed), left, gone]
+        return [rows, kinds, refused, renamed, sorted(listed), left, gone, seen]
     finally:
         sparkdelta.disable(spark)
 
@@ -443,7 +447,7 @@ def test_names_are_in_the_servers_catalog(
 ) -> None:
     here = json.loads(json.dumps(by_name(spark, tmp_path)))
     assert by_connect["by name"] == here
-    assert here[0] == [4, 2, 4, 5, 0, 1, 0]
+    assert here[0] == [4, 2, 4, 6, 0, 1, 0]
     is_external = [name == "c_external" for name in NAMES]
     assert here[1] == ["EXTERNAL" if found else "MANAGED" for found in is_external]
-    assert here[4:] == [sorted(NAMES), is_external, 0]
+    assert here[4:] == [sorted(NAMES), is_external, 0, [9, 6]]

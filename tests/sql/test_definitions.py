@@ -249,6 +249,36 @@ def test_tables_like_another(enabled: SparkSession, tmp_path: Path) -> None:
         sql(f"SHOW CREATE TABLE {copy}")
 
 
+def test_temporary_views_have_the_names_of_tables(enabled: SparkSession) -> None:
+    """Queries find the views, and what creates or replaces a table finds the tables."""
+    sql, create = enabled.sql, "TABLE sd_viewed (id LONG) USING delta"
+    rows = enabled.range(1).write.format("delta").mode("append")
+    try:
+        for _ in ("there is no table yet", "there is one"):
+            enabled.range(7, 9).createOrReplaceTempView("sd_viewed")
+            rows.saveAsTable("sd_viewed")
+            assert _rows(enabled.table("sd_viewed")) == [(7,), (8,)]
+        sql(f"CREATE {create.replace('TABLE', 'TABLE IF NOT EXISTS')}")
+        built = DeltaTable.createIfNotExists(enabled).tableName("sd_viewed").addColumn("id", "LONG")
+        assert built.execute().toDF().count() == 2
+        with pytest.raises(TableAlreadyExistsError):
+            sql(f"CREATE {create}")
+        with pytest.raises(TableAlreadyExistsError):
+            enabled.range(1).writeTo("sd_viewed").using("delta").create()
+        enabled.range(3).writeTo("sd_viewed").replace()
+        assert enabled.table("default.sd_viewed").count() == 3
+        sql("REPLACE TABLE sd_viewed AS SELECT * FROM sd_viewed")
+        assert _rows(sql("SELECT * FROM default.sd_viewed")) == [(7,), (8,)]
+        sql(f"CREATE OR REPLACE {create}")
+        assert sql("SELECT * FROM default.sd_viewed").count() == 0
+        history = DeltaTable.forName(enabled, "default.sd_viewed").history()
+        shown = {row["operationParameters"].get("isManaged") for row in history.collect()}
+        assert shown == {"true", None}
+    finally:
+        enabled.catalog.dropTempView("sd_viewed")
+        sql("DROP TABLE IF EXISTS sd_viewed")
+
+
 def test_names_are_changed(enabled: SparkSession, tmp_path: Path) -> None:
     sql, other = enabled.sql, str(tmp_path / "other")
     names = ("sd_old", "sd_new", "sd_taken", "sd_clone")

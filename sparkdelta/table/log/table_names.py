@@ -59,6 +59,13 @@ def table_path(spark: SparkSession, name: Sequence[str]) -> str | None:
     return engine_of(spark).table_location(name, _PROVIDER) if path is None else path
 
 
+def with_database(spark: SparkSession, name: Sequence[str]) -> tuple[str, ...]:
+    """Return a name after its database: that of a table, even if a temporary view has the name
+    alone. Queries and changes find the view; what creates or replaces a table finds the table.
+    """
+    return (spark.catalog.currentDatabase(), *name) if len(name) == 1 else tuple(name)
+
+
 @dataclass(frozen=True, slots=True)
 class NewTable:
     """The place of a table that is to be created, and its name.
@@ -90,11 +97,11 @@ class NewTable:
         if path is not None:
             _check_location(spark, path, location)
             return cls(path)
-        engine = engine_of(spark)
-        path = engine.table_location(name, _PROVIDER)
+        engine, full_name = engine_of(spark), with_database(spark, name)
+        path = engine.table_location(full_name, _PROVIDER)
         if path is not None:
             _check_location(spark, path, location)
-            return cls(path, is_managed=engine.is_managed(name))
+            return cls(path, is_managed=engine.is_managed(full_name))
         free = engine.free_location(name)
         return cls(free, name, is_managed=True) if location is None else cls(location, name)
 
