@@ -6,6 +6,7 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -60,8 +61,10 @@ def create(spark: SparkSession, path: str, properties: dict[str, str], **options
     DeltaTable.forPath(spark, path).delete("id IN (4, 25)")
 
 
-def stored(spark: SparkSession, path: str, **options: Any) -> list[tuple[Any, ...]]:
-    rows = read_delta(spark, path, columns=COLUMNS, **options).collect()
+def stored(
+    spark: SparkSession, path: str, columns: Sequence[str] = COLUMNS, **options: Any
+) -> list[tuple[Any, ...]]:
+    rows = read_delta(spark, path, columns=columns, **options).collect()
     return sorted(map(tuple, rows), key=str)
 
 
@@ -165,6 +168,27 @@ def test_a_large_shallow_clone(
     write_commit(Path(source), 2, [add(f"file:{quote(source)}/{whole.path}")])
     with pytest.raises(InvalidCommitError, match="several actions"):
         clone(spark, source, str(tmp_path / "twice"))
+
+
+def test_a_repeated_deep_clone_keeps_the_row_ids_of_its_copies(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """PROTOCOL.md#writer-requirements-for-row-tracking: a file that is committed again has the row
+    ids that it had, here with a new deletion vector of the source.
+    """
+    source, target = str(tmp_path / "source"), str(tmp_path / "target")
+    properties = {"delta.enableRowTracking": "true", "delta.enableDeletionVectors": "true"}
+    write_delta(spark.range(10).coalesce(1), source, properties=properties)
+    clone(spark, source, target, deep=True)
+    columns = ("id", "_metadata.row_id", "_metadata.row_commit_version")
+    before = stored(spark, target, columns=columns)
+    write_delta(spark.range(10, 12).coalesce(1), source, mode="append")
+    DeltaTable.forPath(spark, source).delete("id = 3")
+    clone(spark, source, target, deep=True, replace=True)
+    after = stored(spark, target, columns=columns)
+    assert {row for row in before if row[0] != 3} < set(after)
+    assert len(after) == 11
+    assert len({row[1] for row in [*before, *after]}) == 12
 
 
 @pytest.mark.slow

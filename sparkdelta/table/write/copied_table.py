@@ -133,20 +133,21 @@ def _plan(source: Snapshot, target: Snapshot | None) -> DataFrame:
     """`_PLAN`: each file of the source, and the copy of it that the target has.
 
     The copy is kept as it is if neither file nor copy has got another deletion vector since.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-row-tracking
     """
-    add = add_fields(source.configuration.statistics, **NO_ROW_IDS)
     files = source.add_files().selectExpr(
-        f"to_json({add}) AS {ADD}",
-        _SIZE,
+        "*",
         f"{plain_path(absolute_path('path', table_root=source.path))} AS {_FILE}",
         f"{deletion_vector_id('deletionVector')} AS {_VECTOR}",
     )
     if target is None:
         nothing = F.lit(None).cast("string")
-        return files.select(
-            ADD, _SIZE, nothing.alias(COPY), nothing.alias("copy_vector"),
-            F.lit(False).alias(_IS_KEPT),
-        )  # fmt: skip
+        return files.selectExpr(f"{_add_text(source)} AS {ADD}", _SIZE).select(
+            "*", nothing.alias(COPY), nothing.alias("copy_vector"), F.lit(False).alias(_IS_KEPT)
+        )
     is_own = "NOT regexp_like(path, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')"
     own_vector = deletion_vector_id("deletionVector")
     copies = (
@@ -155,7 +156,7 @@ def _plan(source: Snapshot, target: Snapshot | None) -> DataFrame:
         .selectExpr(
             f"tags['{FILE_TAG}'] AS copied_file",
             f"struct(path AS {COPY}, {own_vector} AS vector, size, "
-            f"tags['{VECTOR_TAG}'] AS vectors) AS found",
+            f"tags['{VECTOR_TAG}'] AS vectors, baseRowId, defaultRowCommitVersion) AS found",
         )
         .filter("copied_file IS NOT NULL")
         .groupBy("copied_file")
@@ -167,10 +168,18 @@ def _plan(source: Snapshot, target: Snapshot | None) -> DataFrame:
         f"found.vectors = concat({_VECTOR}, ' ', found.vector) "
         f"OR {_VECTOR} = found.vector AND ({_VECTOR} = '' OR startswith({_VECTOR}, 'i'))"
     )
+    # A copy that is committed again keeps its row ids.
+    own_ids = {name: f"found.{name}" for name in ("baseRowId", "defaultRowCommitVersion")}
     return joined.selectExpr(
-        ADD, _SIZE, f"found.{COPY} AS {COPY}", "found.vector AS copy_vector",
+        f"{_add_text(source, **own_ids)} AS {ADD}", _SIZE,
+        f"found.{COPY} AS {COPY}", "found.vector AS copy_vector",
         f"coalesce({is_same}, false) AS {_IS_KEPT}",
     )  # fmt: skip
+
+
+def _add_text(source: Snapshot, **facts: str) -> str:
+    """SQL of the JSON of a source file's add action, with other row ids than the source's."""
+    return f"to_json({add_fields(source.configuration.statistics, **{**NO_ROW_IDS, **facts})})"
 
 
 def _copied(
