@@ -150,6 +150,10 @@ def insert(parser: Parser) -> Insert:
         cursor.expect("INTO")
     cursor.takes("TABLE")
     target, alias = parser.table(), parser.alias("BY", "PARTITION", "REPLACE", *_QUERY)
+    options = {}
+    if cursor.looks_at("WITH ("):
+        cursor.next()
+        options = cursor.properties()
     partition = parser.partition() if cursor.takes("PARTITION") else {}
     columns, by_name = None, cursor.takes("BY NAME")
     if not by_name and cursor.looks_at("(") and not cursor.ahead().is_word(*_QUERY):
@@ -164,6 +168,7 @@ def insert(parser: Parser) -> Insert:
         overwrites=overwrites,
         partition=partition,
         evolves=evolves,
+        options=options,
     )
     if cursor.takes("REPLACE"):
         insert = _replacing(parser, insert)

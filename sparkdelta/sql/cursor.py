@@ -156,6 +156,27 @@ class Cursor:
             raise self.error("a number is expected")
         return float(self.next().text)
 
+    def properties(self) -> dict[str, str]:
+        """Return ``(key = value, ...)``, and go past it."""
+        found = {}
+        self.expect("(")
+        while True:
+            key = self.property()
+            self.takes("=")
+            if self.token.is_word("TRUE", "FALSE"):
+                found[key] = self.next().text.lower()
+            elif self.token.kind in (Kind.STRING, Kind.NUMBER):
+                found[key] = self.next().text
+            else:
+                raise self.error("a string, a number, TRUE or FALSE is expected")
+            if not self.takes(","):
+                self.expect(")")
+                return found
+
+    def property(self) -> str:
+        """Return the key of a property, a string or a name, and go past it."""
+        return self.string() if self.token.kind is Kind.STRING else ".".join(self.name())
+
     def expression(self, *ends: str, closing: Collection[str] = ()) -> str:
         """Return the text up to keywords outside of parentheses and CASE, and go there.
 

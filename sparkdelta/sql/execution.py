@@ -6,6 +6,7 @@ Each function does what the method of the same name does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import reduce
 from itertools import chain, pairwise
 from typing import Any
@@ -40,6 +41,7 @@ from sparkdelta.sql.inserted_rows import (
     inserted_rows,
     with_defaults,
 )
+from sparkdelta.sql.options import WRITE, arguments, table_properties
 from sparkdelta.sql.queries import SparkSql
 from sparkdelta.sql.replaced_rows import SOURCE, replace_equal, replace_matching
 from sparkdelta.sql.statements import (
@@ -179,19 +181,37 @@ def _with_action(builder: DeltaMergeBuilder, action: MergeAction) -> DeltaMergeB
     return builder.whenNotMatchedInsert(where, values)
 
 
+def _given(statement: Statement) -> dict[str, Any]:
+    """Return the options of an INSERT as members of `WriteOptions`; other statements have none."""
+    options = statement.options if isinstance(statement, Insert) else {}
+    options, _ = table_properties(options)  # which count when a table is created
+    return arguments(options, WRITE, function="WITH")
+
+
 def _insert(sql: SparkSql, path: str, statement: Insert) -> None:
+    given = _given(statement)
+    evolves = given.pop("merge_schema", False)
+    statement = replace(statement, evolves=statement.evolves or evolves)
+    if given.pop("overwrite_schema", False):
+        raise StatementNotSupportedError(statement="INSERT with the option overwriteSchema")
     if statement.replace_using is not None or statement.replace_on is not None:
+        if given:
+            problem = "INSERT with REPLACE and other options than mergeSchema"
+            raise StatementNotSupportedError(statement=problem)
         _insert_replacing(sql, path, statement)
         return
     partition = inserted_partition(sql.spark, path, statement)
-    query = with_defaults(sql.spark, path, statement)
-    rows = inserted_rows(sql.query(query), path, statement)
     where = partition if statement.overwrites else None
     if statement.replace_where is not None:
         where = statement.replace_where
-    options = WriteOptions(
+    if where is not None and "replace_where" in given:
+        raise StatementNotSupportedError(statement="INSERT with replaceWhere and another condition")
+    query = with_defaults(sql.spark, path, statement)
+    rows = inserted_rows(sql.query(query), path, statement)
+    defaults = {"partition_overwrite_mode": "static", "compression": None, "replace_where": where}
+    options = WriteOptions.spelled(
+        **{**defaults, **given},
         mode="overwrite" if statement.overwrites or where is not None else "append",
-        replace_where=where,
         merge_schema=statement.evolves,
         requires_table=True,
     )
@@ -299,9 +319,11 @@ def _refused(sql: SparkSql, path: str, statement: Unsupported) -> None:  # noqa:
 
 def run_statement(sql: SparkSql, path: str, statement: Statement) -> DataFrame:
     """Carry out a statement about the table at a path; return its result."""
-    if isinstance(statement, Insert | Merge | Update | Delete):
+    given = _given(statement).keys()
+    is_change = isinstance(statement, Insert | Merge | Update | Delete)
+    if is_change and not {"txn_app_id", "user_metadata"} & given:
         check_commit_settings(sql.spark)
-    if isinstance(statement, Insert | Merge) and not statement.evolves:
+    if isinstance(statement, Insert | Merge) and not (statement.evolves or "merge_schema" in given):
         check_evolution_setting(sql.spark)
     if isinstance(statement, CreateTable):
         check_property_settings(sql.spark)

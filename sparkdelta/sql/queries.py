@@ -11,10 +11,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta.exceptions import TimeTravelMultipleFormatsError
+from sparkdelta.exceptions import StatementNotSupportedError, TimeTravelMultipleFormatsError
 from sparkdelta.io import read_changes, read_delta
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.sql.cursor import syntax_error
+from sparkdelta.sql.reading import read
 from sparkdelta.sql.relations import Relation, Slice, common_names, relations
 from sparkdelta.sql.tokens import Kind, Token, tokenize
 from sparkdelta.table.log.path_versions import split_path
@@ -90,8 +91,12 @@ class SparkSql:
         """Return the rows of a Delta table at a path, perhaps with a version, or its changes."""
         if named is None:
             return self._changes(text, relation, relation.arguments or ())
-        path, version, time = split_path(self.spark, named)
         has_one = relation.version is not None or relation.timestamp is not None
+        if relation.options is not None:
+            if has_one:
+                raise StatementNotSupportedError(statement="a version or time beside WITH")
+            return read(self.spark, named, relation.options, function="WITH")
+        path, version, time = split_path(self.spark, named)
         if has_one and (version is not None or time is not None):
             raise TimeTravelMultipleFormatsError()
         if relation.version is not None:

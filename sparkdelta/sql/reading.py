@@ -16,7 +16,9 @@ from sparkdelta.table.log.session_times import session_time
 _FUNCTION = 'spark.read.format("delta")'
 
 
-def read(spark: SparkSession, path: str, options: Mapping[str, str]) -> DataFrame:
+def read(
+    spark: SparkSession, path: str, options: Mapping[str, str], *, function: str = _FUNCTION
+) -> DataFrame:
     """Return the rows of a table, or its changes, as options ask for.
 
     Times are those of the session's time zone, as in delta-spark.
@@ -30,10 +32,10 @@ def read(spark: SparkSession, path: str, options: Mapping[str, str]) -> DataFram
     """
     path, version, time = split_path(spark, path)
     if asks_for_changes(options):
-        found = arguments(options, CHANGES, function=_FUNCTION, others=READS_CHANGES)
+        found = arguments(options, CHANGES, function=function, others=READS_CHANGES)
         verb: Callable[..., DataFrame] = read_changes
     else:
-        found = arguments(options, READ, function=_FUNCTION, others=READS_CHANGES)
+        found = arguments(options, READ, function=function, others=READS_CHANGES)
         verb = read_delta
     for name, text in found.items():
         if name.endswith("timestamp"):

@@ -1,12 +1,12 @@
 """The places of a query where tables are read: after FROM and JOIN, and commas between tables.
 
-A table is a name, perhaps with a version or time; what is read of a table function is its
-arguments. Everything else of the query stays text.
+A table is a name, perhaps with a version or time, and options; what is read of a table function is
+its arguments. Everything else of the query stays text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -49,9 +49,11 @@ class Relation:
     Attributes
     ----------
     start, end
-        Its place in the text, with the version or time.
+        Its place in the text, with the version or time, and the options.
     arguments
         Of a function that returns changes.
+    options
+        What follows it, ``WITH ('option' = 'value')``; None if nothing does.
     needs_alias
         True if the text gives it none, where columns may be qualified by its own name.
     alias_at
@@ -66,6 +68,7 @@ class Relation:
     arguments: tuple[Slice, ...] | None = None
     needs_alias: bool = False
     alias_at: int = 0
+    options: Mapping[str, str] | None = None
 
 
 @dataclass(slots=True)
@@ -78,13 +81,13 @@ class _Level:
     is_new: bool = True
 
 
-def relations(text: str, tokens: Sequence[Token]) -> list[Relation]:
+def relations(text: str, tokens: tuple[Token, ...]) -> list[Relation]:
     """Return the tables and functions of changes that a query reads, in the order of the text.
 
     Raises
     ------
     StatementSyntaxError
-        A version or time is not understood.
+        A version, a time or options are not understood.
     """
     return list(_relations(text, tokens))
 
@@ -147,7 +150,7 @@ def _closing(tokens: Sequence[Token], place: int) -> Token:
     return tokens[-1]
 
 
-def _relations(text: str, tokens: Sequence[Token]) -> Iterator[Relation]:
+def _relations(text: str, tokens: tuple[Token, ...]) -> Iterator[Relation]:
     levels = [_Level()]
     place = 0
     while tokens[place].kind is not Kind.END:
@@ -190,14 +193,14 @@ def _relations(text: str, tokens: Sequence[Token]) -> Iterator[Relation]:
 
 
 def relation_at(
-    text: str, tokens: Sequence[Token], place: int, *, takes_alias: bool = True
+    text: str, tokens: tuple[Token, ...], place: int, *, takes_alias: bool = True
 ) -> tuple[int, tuple[Relation] | tuple[()]]:
     """Return the relation at a place, and the place after it; none for a function of other rows.
 
     Raises
     ------
     StatementSyntaxError
-        A version or time is not understood.
+        A version, a time or options are not understood.
     """
     start = tokens[place].start
     try:
@@ -223,6 +226,10 @@ def relation_at(
             place, version = _operand(text, tokens, kind + 3)
         elif tokens[kind].is_word("TIMESTAMP", "SYSTEM_TIME"):
             place, timestamp = _sum(text, tokens, kind + 3)
+    options = None
+    if takes_alias and tokens[place].is_word("WITH") and tokens[place + 1].is_symbol("("):
+        cursor = Cursor(text, tokens, place + 1)
+        options, place = cursor.properties(), cursor.place
     end = tokens[place - 1].end
     alias_at, after = end, place
     if tokens[after].is_word("TABLESAMPLE") and tokens[after + 1].is_symbol("("):
@@ -234,7 +241,7 @@ def relation_at(
         or (tokens[after].is_name and not tokens[after].is_word(*_NO_ALIAS))
     )
     return place, (
-        Relation(name, start, end, version, timestamp, None, not has_alias, alias_at=alias_at),
+        Relation(name, start, end, version, timestamp, None, not has_alias, alias_at, options),
     )
 
 

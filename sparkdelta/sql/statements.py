@@ -87,6 +87,8 @@ class Insert:
         The columns by which the rows take the place of others.
     partition
         Texts of values by names of columns; None for columns of the rows.
+    options
+        What follows the table, ``WITH ('option' = 'value')``.
     """
 
     target: Name
@@ -101,6 +103,7 @@ class Insert:
     replace_on: str | None = None
     alias: str | None = None
     query_alias: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def _location(cursor: Cursor) -> str:
     if cursor.takes("LOCATION"):
         return cursor.string()
     cursor.expect("OPTIONS")
-    start, options = cursor.token.start, _properties(cursor)
+    start, options = cursor.token.start, cursor.properties()
     if list(map(str.lower, options)) != ["path"]:
         raise syntax_error(cursor.text, start, "the only option of a Delta table is its path")
     return next(iter(options.values()))
@@ -274,37 +274,12 @@ def _table_properties(cursor: Cursor) -> dict[str, str]:
     StatementSyntaxError
         One is no property: Spark's SQL has another clause for it.
     """
-    start, properties = cursor.token.start, _properties(cursor)
+    start, properties = cursor.token.start, cursor.properties()
     for name in properties:
         if name in _NO_PROPERTIES:
             problem = f"{name} is no property of a table: {_NO_PROPERTIES[name]}"
             raise syntax_error(cursor.text, start, problem)
     return properties
-
-
-def _properties(cursor: Cursor) -> dict[str, str]:
-    """Return ``(key = value, ...)``, and go past it."""
-    found = {}
-    cursor.expect("(")
-    while True:
-        key = _property(cursor)
-        cursor.takes("=")
-        token = cursor.token
-        if token.kind is Kind.STRING:
-            found[key] = cursor.string()
-        elif token.is_word("TRUE", "FALSE"):
-            found[key] = cursor.next().text.lower()
-        elif token.kind is Kind.NUMBER:
-            found[key] = cursor.next().text
-        else:
-            raise cursor.error("a string, a number, TRUE or FALSE is expected")
-        if not cursor.takes(","):
-            cursor.expect(")")
-            return found
-
-
-def _property(cursor: Cursor) -> str:
-    return cursor.string() if cursor.token.kind is Kind.STRING else ".".join(cursor.name())
 
 
 def alter_table(
@@ -321,9 +296,9 @@ def alter_table(
     if cursor.takes("UNSET TBLPROPERTIES"):
         if_exists = cursor.takes("IF EXISTS")
         cursor.expect("(")
-        keys = [_property(cursor)]
+        keys = [cursor.property()]
         while cursor.takes(","):
-            keys.append(_property(cursor))
+            keys.append(cursor.property())
         cursor.expect(")")
         return alter("unset_properties", keys, if_exists=if_exists)
     if cursor.takes("ADD CONSTRAINT"):
@@ -334,7 +309,7 @@ def alter_table(
         if_exists = cursor.takes("IF EXISTS")
         return alter("drop_constraint", cursor.word(), if_exists=if_exists)
     if cursor.takes("DROP FEATURE"):
-        name = _property(cursor)
+        name = cursor.property()
         return DropFeature(target, name, truncates_history=cursor.takes("TRUNCATE HISTORY"))
     if cursor.takes("ADD COLUMNS") or cursor.takes("ADD COLUMN"):
         return AddColumns(target, _added_columns(cursor))

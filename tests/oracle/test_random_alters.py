@@ -168,11 +168,9 @@ class Author:
 
     def move(self) -> str:
         path = self.path()
-        parent, _, name = path.rpartition(".")
+        parent, _, _ = path.rpartition(".")
         split = [p.rpartition(".") for p, _ in paths(self.schema)]
-        others = [
-            f"AFTER {other}" for above, _, other in split if above == parent and other != name
-        ]
+        others = [f"AFTER {other}" for above, _, other in split if above == parent]
         return f"ALTER TABLE {{}} ALTER COLUMN {path} {self.rng.choice(['FIRST', *others])}"
 
     def describe(self) -> str:

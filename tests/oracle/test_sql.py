@@ -157,6 +157,52 @@ DESCRIBE DETAIL {p}missing`
 DESCRIBE so_missing
 DROP TABLE so_v
 """,
+    "options": r"""
+CREATE TABLE so_o (id INT, v STRING) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')
+INSERT INTO so_o VALUES (1, 'a')
+INSERT INTO so_o VALUES (2, 'b')
+DELETE FROM so_o WHERE id = 1
+SELECT id, _change_type, _commit_version FROM so_o WITH ('readChangeFeed' = 'true', 'startingVersion' = '1')
+SELECT id, _change_type, _commit_version FROM so_o WITH ('READCHANGEFEED' = true, startingVersion = 1, endingVersion 2) AS c WHERE c.id > 0
+SELECT so_o.id, _change_type FROM so_o WITH (readChangeData = 'true', startingVersion = 0)
+SELECT id, _change_type FROM so_o WITH ('readChangeFeed' = 'true', 'startingTimestamp' = '2000-01-01')
+SELECT id, _change_type FROM so_o WITH ('readChangeFeed' = 'true', 'startingVersion' = '99')
+SELECT id, _change_type FROM so_o WITH ('readChangeFeed' = 'true')
+SELECT id FROM so_o WITH ('readChangeFeed' = 'maybe')
+SELECT id FROM so_o WITH ('readChangeFeed' = NULL)
+SELECT id FROM so_o WITH ()
+SELECT id FROM so_o WITH ('readChangeFeed' = 'false')
+SELECT a.id, b.id FROM so_o WITH ('versionAsOf' = '1') a, so_o b
+SELECT id FROM so_o WITH ('timestampAsOf' = '2000-01-01')
+SELECT id FROM so_o VERSION AS OF 1 WITH ('versionAsOf' = '0')
+SELECT id FROM so_o WITH ('nothing' = 'x')
+TABLE so_o WITH ('versionAsOf' = '1')
+DELETE FROM so_o WITH ('userMetadata' = 'mine') WHERE id = 1
+INSERT INTO so_o WITH ('mergeSchema' = 'true') SELECT 3 AS id, 'c' AS v, 5 AS extra
+INSERT INTO so_o WITH ('mergeSchema' = 'true') BY NAME SELECT 4 AS id, 6 AS more
+INSERT INTO so_o WITH ('mergeSchema' = 'false') BY NAME SELECT 4 AS id, 6 AS other
+INSERT INTO so_o WITH ('mergeSchema' = 'maybe') (id) SELECT 5
+INSERT INTO so_o WITH ('userMetadata' = 'mine') (id) VALUES (6)
+INSERT INTO so_o WITH ('txnAppId' = 'app', 'txnVersion' = '1') (id) VALUES (7)
+INSERT INTO so_o WITH ('txnAppId' = 'app', 'txnVersion' = '1') (id) VALUES (8)
+INSERT INTO so_o WITH ('delta.appendOnly' = 'true') (id) SELECT 9
+SELECT * FROM so_o
+DESCRIBE HISTORY so_o LIMIT 5
+CREATE TABLE so_p (id INT, p INT) USING delta PARTITIONED BY (p)
+INSERT INTO so_p VALUES (1, 1), (2, 2)
+INSERT OVERWRITE so_p WITH ('partitionOverwriteMode' = 'dynamic') VALUES (3, 1)
+SELECT * FROM so_p
+INSERT OVERWRITE so_p WITH ('replaceWhere' = 'p = 2') VALUES (5, 2)
+INSERT INTO so_p WITH ('mergeSchema' = 'true') PARTITION (p = 7) SELECT 9, 5 AS more
+INSERT INTO so_p WITH ('mergeSchema' = 'true') REPLACE WHERE p = 7 SELECT 10, 7, 5
+INSERT INTO so_p WITH ('maxRecordsPerFile' = '1', 'compression' = 'gzip') (id) SELECT 12
+SELECT * FROM so_p
+WITH so_p (SELECT 1 AS id), so_o (a) (SELECT a FROM VALUES (3) AS t (a)) SELECT * FROM so_p, so_o
+WITH RECURSIVE so_p(n) MAX RECURSION LEVEL 9 AS (SELECT 1 UNION ALL SELECT n + 1 FROM so_p WHERE n < 3) SELECT * FROM so_p
+SELECT so_p, trim(FROM so_o) FROM (SELECT map(1, 2) m, ' x' so_o) LATERAL VIEW explode(m) e AS k, so_p
+DROP TABLE so_o
+DROP TABLE so_p
+""",
     "definitions": r"""
 CREATE TABLE so_d (id INT COMMENT 'key', v STRING, p INT) USING delta PARTITIONED BY (p) LOCATION '{r}/d' COMMENT 'source' TBLPROPERTIES ('own' = 'x', 'delta.appendOnly' = 'false')
 INSERT INTO so_d VALUES (1, 'a', 1), (2, 'b', 2)
@@ -554,6 +600,7 @@ SELECT * FROM so_a
 ALTER TABLE so_a ALTER COLUMN w COMMENT 'it''s'
 ALTER TABLE so_a ALTER w FIRST
 ALTER TABLE so_a ALTER COLUMN w AFTER id
+ALTER TABLE so_a ALTER COLUMN w AFTER W
 ALTER TABLE so_a ALTER COLUMN w AFTER nothing
 ALTER TABLE so_a ALTER COLUMN nothing FIRST
 ALTER TABLE so_a ALTER COLUMN l.element.e FIRST
@@ -916,6 +963,8 @@ DIFFERENT: Mapping[str, str] = {
     "SELECT * FROM so_v VERSION AS OF 'one'": "DELTA_STATEMENT_SYNTAX",
     "SELECT * FROM so_v VERSION AS OF 99999999999999999999": "DELTA_VERSION_NOT_FOUND",
     "SELECT * FROM so_v TIMESTAMP AS OF 'yesterday'": "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION",
+    "SELECT id FROM so_o VERSION AS OF 1 WITH ('versionAsOf' = '0')": "DELTA_STATEMENT_NOT_SUPPORTED",
+    "SELECT id FROM so_o WITH ('nothing' = 'x')": "DELTA_UNKNOWN_ARGUMENT",
     "DELETE FROM {p}times@v1`": "DELTA_TABLE_NOT_FOUND",
     "INSERT INTO {p}times@v1` SELECT * FROM {p}times`": "DELTA_TABLE_NOT_FOUND",
     "RESTORE TABLE so_v TO VERSION AS OF -1": "DELTA_CANNOT_RESTORE_TABLE_VERSION",

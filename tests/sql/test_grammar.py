@@ -67,6 +67,14 @@ def parsed(text: str) -> s.Statement | None:
         ("ALTER TABLE t CHANGE COLUMN a a INT NOT NULL", s.Unsupported(("t",), "CHANGE COLUMN with NOT NULL or DEFAULT")),
         ("UPDATE t AS u SET u.a = DEFAULT", s.Update(("t",), "u", {"u.a": "DEFAULT"}, None)),
         ("INSERT INTO TABLE t (a, b) VALUES (1, 'x')", s.Insert(target=("t",), query="VALUES (1, 'x')", columns=("a", "b"))),
+        (
+            "INSERT INTO t WITH ('mergeSchema' = 'true', txnVersion 5, a.b = TRUE) PARTITION (d = 1) (a) WITH q AS (SELECT 1) TABLE q",
+            s.Insert(target=("t",), query="WITH q AS (SELECT 1) TABLE q", columns=("a",), partition={"d": "1"}, options={"mergeSchema": "true", "txnVersion": "5", "a.b": "true"}),
+        ),
+        (
+            "INSERT INTO t AS x WITH ('a' = 'b') REPLACE ON x.a = 1 SELECT 1",
+            s.Insert(target=("t",), query="SELECT 1", alias="x", replace_on="x.a = 1", options={"a": "b"}),
+        ),
         ("INSERT INTO t BY NAME SELECT 1 AS a", s.Insert(target=("t",), query="SELECT 1 AS a", by_name=True)),
         ("INSERT WITH SCHEMA EVOLUTION INTO t (SELECT 1)", s.Insert(target=("t",), query="(SELECT 1)", evolves=True)),
         (
@@ -236,6 +244,8 @@ def test_merge() -> None:
         ("RESTORE t TO 3", (1, 14)),
         ("OPTIMIZE t ZORDER a", (1, 12)),
         ("DELETE FROM t x y", (1, 17)),
+        ("INSERT INTO t WITH ('a' = NULL) SELECT 1", (1, 27)),
+        ("INSERT INTO t WITH () SELECT 1", (1, 21)),
         ("CREATE TABLE t (a INT) USING delta AS SELECT 1", None),
         ("CREATE TABLE t (a INT) LOCATION '/p' LOCATION '/q'", (1, 38)),
         ("INSERT INTO t PARTITION (a = 1, A = 2) SELECT 1", (1, 35)),
@@ -297,6 +307,20 @@ def test_tables_of_queries(text: str, found: list[tuple[str, bool]]) -> None:
     tokens = tokenize(text)
     assert tokens is not None
     assert [(".".join(r.name), r.needs_alias) for r in relations(text, tokens)] == found
+
+
+def test_options_of_tables() -> None:
+    text = "SELECT * FROM t WITH ('a' = 'b', c.d 5) AS x, u VERSION AS OF 1 WITH (e = true), v with JOIN w"
+    tokens = tokenize(text)
+    assert tokens is not None
+    found = relations(text, tokens)
+    assert [(each.name, each.options, each.needs_alias) for each in found] == [
+        (("t",), {"a": "b", "c.d": "5"}, False),
+        (("u",), {"e": "true"}, True),
+        (("v",), None, False),
+        (("w",), None, True),
+    ]
+    assert text[found[0].end :].startswith(" AS x")
 
 
 @pytest.mark.parametrize(

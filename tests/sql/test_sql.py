@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkdelta
-from sparkdelta import DeltaError, load_snapshot
+from sparkdelta import DeltaError, load_snapshot, write_delta
 from sparkdelta.exceptions import (
     ConflictingSetColumnsError,
     DuplicateInsertColumnsError,
@@ -22,6 +22,7 @@ from sparkdelta.exceptions import (
     SubqueryInConditionError,
     TableNotFoundError,
     TimeTravelMultipleFormatsError,
+    UnknownArgumentError,
     VacuumRetentionTooShortError,
     VersionNotFoundError,
 )
@@ -152,6 +153,40 @@ def test_inserts(enabled: SparkSession, table_path: str) -> None:
             sql(f"INSERT OVERWRITE {t} SELECT * FROM {t} WHERE a > 6")
     finally:
         enabled.conf.unset("spark.sql.sources.partitionOverwriteMode")
+
+
+def test_options_of_tables(enabled: SparkSession, table_path: str) -> None:
+    """An option says what is read and written, or is refused by name: none is passed over."""
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    on = {"delta.enableChangeDataFeed": "true"}
+    write_delta(enabled.range(2).coalesce(1), table_path, properties=on)
+    sql(f"DELETE FROM {t} WHERE id = 0")
+    feed = "WITH ('readChangeFeed' = 'true', startingVersion = 1)"
+    kinds = f"SELECT c.id, c._change_type, t.id FROM {t} {feed} AS c, {t} WITH (versionAsOf 0) AS t"
+    assert _rows(sql(kinds)) == [(0, "delete", 0), (0, "delete", 1)]
+    assert _rows(sql(f"SELECT id FROM {t} WITH ('readChangeFeed' = 'false')")) == [(1,)]
+    wide = "('mergeSchema' = 'true', 'txnAppId' = 'a', 'txnVersion' = '1', 'userMetadata' = 'mine')"
+    for _ in range(2):  # of which the second is the same transaction
+        sql(f"INSERT INTO {t} WITH {wide} SELECT 5, 6 AS p")
+    [last] = sql(f"DESCRIBE HISTORY {t} LIMIT 1").collect()
+    assert (last["version"], last["userMetadata"]) == (2, "mine")
+    assert _rows(sql(f"TABLE {t}")) == [(1, None), (5, 6)]
+    sql(f"INSERT OVERWRITE {t} WITH ('replaceWhere' = 'id > 1') VALUES (7, 8)")
+    assert _rows(sql(f"TABLE {t}")) == [(1, None), (7, 8)]
+    refused = StatementNotSupportedError
+    for text, error in (
+        (f"SELECT * FROM {t} WITH ('startVersion' = '1')", UnknownArgumentError),
+        (f"SELECT * FROM {t} VERSION AS OF 1 {feed}", refused),
+        (f"INSERT INTO {t} WITH ('nothing' = 'x') VALUES (1, 2)", UnknownArgumentError),
+        (f"INSERT INTO {t} WITH ('mergeSchema' = 'x') VALUES (1, 2)", InvalidArgumentError),
+        (f"INSERT OVERWRITE {t} WITH ('overwriteSchema' = true) SELECT 1, 2", refused),
+        (f"INSERT INTO {t} WITH ('compression' = 'zstd') REPLACE USING (id) SELECT 1, 2", refused),
+        (f"INSERT INTO {t} WITH ('replaceWhere' = 'id > 1') VALUES (7, 8)", InvalidArgumentError),
+        (f"INSERT INTO {t} WITH ('replaceWhere' = 'id > 1') REPLACE WHERE id > 2 TABLE u", refused),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            sql(text)
+    assert load_snapshot(enabled, table_path).version == 3
 
 
 def test_inserts_that_replace(enabled: SparkSession, table_path: str) -> None:
