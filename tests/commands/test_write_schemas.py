@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import load_snapshot, read_delta, write_delta
+from sparkdelta import alter_table, load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import (
+    ChangeDataColumnsError,
     ConstraintDependentColumnError,
     ConstraintViolatedError,
     DynamicOverwriteSchemaError,
@@ -311,3 +312,29 @@ def test_directories_are_never_named_as_a_column(spark: SparkSession, table_path
     frame = spark.sql("SELECT 1 AS p0, 'x' AS `.p`")
     write_delta(frame, table_path, partition_by=[".p"])
     assert rows(spark, table_path) == [(1, "x")]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        {"mode": "overwrite", "overwrite_schema": True},
+        {"mode": "append", "merge_schema": True},
+        None,  # a new table
+    ],
+    ids=["overwrite", "append", "new"],
+)
+def test_columns_of_the_change_data_feed(
+    spark: SparkSession, table_path: str, write: dict[str, Any] | None
+) -> None:
+    """PROTOCOL.md#change-data-files: their names are taken, once the table has the feed."""
+    feed = {"delta.enableChangeDataFeed": "true"}
+    rows = spark.sql("SELECT 1 AS id, 'x' AS _Change_Type")
+    options = {"properties": feed} if write is None else write
+    if write is not None:
+        write_delta(spark.sql("SELECT 1 AS id"), table_path, properties=feed)
+    with pytest.raises(ChangeDataColumnsError):
+        write_delta(rows, table_path, **options)
+    assert len(list(Path(table_path).glob("**/*.parquet"))) == (write is not None)
+    write_delta(rows, f"{table_path}-without")
+    with pytest.raises(ChangeDataColumnsError):
+        alter_table(spark, f"{table_path}-without").set_properties(feed)

@@ -30,7 +30,6 @@ from sparkdelta.protocol.protocol_upgrades import (
     GENERATION_EXPRESSION,
     IDENTITY_START,
 )
-from sparkdelta.protocol.table_properties import has_change_data_feed
 from sparkdelta.schema.altered_columns import (
     Position,
     field_at,
@@ -51,7 +50,6 @@ from sparkdelta.schema.written_schema import check_columns
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.alteration import Alteration, alteration, with_schema
-from sparkdelta.table.write.altered_properties import check_change_data_columns
 from sparkdelta.table.write.clustering import clustering_columns
 from sparkdelta.table.write.retyped_columns import retyped
 from sparkdelta.table.write.rule_expressions import check_default, check_unused
@@ -332,8 +330,6 @@ def altered(
     table = snapshot.configuration
     if schema.json() == table.schema.json():
         return alteration(TableChange(table, table), operation, shown)
-    if has_change_data_feed(table.protocol, table.properties):
-        check_change_data_columns(schema)
     after = with_schema(table, schema, partition_columns=partition_columns, properties=properties)
     row_rules(after.schema, after.protocol, after.properties, path=snapshot.path)
     return alteration(TableChange(table, after), operation, shown)

@@ -12,18 +12,15 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import (
     AddConstraintsError,
-    ChangeDataColumnsError,
     ClusteringFeatureError,
     ColumnMappingModeChangeError,
     InvalidArgumentError,
     UnsetPropertyError,
 )
-from sparkdelta.protocol.change_types import CHANGE_COLUMNS
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.iceberg_compatibility import (
     ENABLE_ICEBERG,
@@ -57,7 +54,6 @@ from sparkdelta.protocol.table_properties import (
     ColumnMappingMode,
     assigns_row_ids,
     column_mapping_mode,
-    has_change_data_feed,
     is_on,
 )
 from sparkdelta.schema.column_ids import MAX_COLUMN_ID, with_own_names, without_ids
@@ -194,8 +190,7 @@ def with_properties(
 
     Raises
     ------
-    ColumnMappingModeChangeError, IcebergCompatError, ChangeDataColumnsError, InvalidArgumentError,
-    ManifestVectorsError
+    ColumnMappingModeChangeError, IcebergCompatError, InvalidArgumentError, ManifestVectorsError
         The table as it is does not allow it.
     """
     configuration = requested.configuration
@@ -218,8 +213,6 @@ def with_properties(
     check_still_compatible(table.iceberg_version, version)
     if version is not None and version != table.iceberg_version:
         check_enabled_later(version, tracks_rows=table.row_tracking.enabled)
-    if has_change_data_feed(protocol, configuration):
-        check_change_data_columns(schema)
     check_manifest_properties(protocol, configuration)
     return with_schema(
         TableConfiguration.of(
@@ -227,18 +220,6 @@ def with_properties(
         ),
         schema,
     )
-
-
-def check_change_data_columns(schema: StructType) -> None:
-    """Raise if a column has a name that the change data feed gives to its own.
-
-    References
-    ----------
-    PROTOCOL.md#change-data-files
-    """
-    found = [name for name in schema.names if name.lower() in CHANGE_COLUMNS]
-    if found:
-        raise ChangeDataColumnsError(columns=tuple(found))
 
 
 def _check_files(snapshot: Snapshot, after: TableConfiguration) -> None:

@@ -14,8 +14,13 @@ from uuid import uuid4
 
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.exceptions import InvalidArgumentError, NewClusteringFeatureError
+from sparkdelta.exceptions import (
+    ChangeDataColumnsError,
+    InvalidArgumentError,
+    NewClusteringFeatureError,
+)
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol
+from sparkdelta.protocol.change_types import CHANGE_COLUMNS
 from sparkdelta.protocol.iceberg_compatibility import (
     check_iceberg_partitioning,
     check_still_compatible,
@@ -43,6 +48,7 @@ from sparkdelta.protocol.table_properties import (
     ROW_ID_COLUMN,
     ColumnMappingMode,
     column_mapping_mode,
+    has_change_data_feed,
     is_on,
 )
 from sparkdelta.schema.column_ids import (
@@ -74,12 +80,27 @@ class TableChange:
         The domain metadata that the commit sets.
     clustering_columns
         The physical paths of the columns that the table is clustered by.
+
+    Raises
+    ------
+    ChangeDataColumnsError
+        The table would have both the change data feed and a column named as one of the feed.
+
+    References
+    ----------
+    PROTOCOL.md#change-data-files
     """
 
     before: TableConfiguration | None
     after: TableConfiguration
     domains: tuple[DomainMetadata, ...] = ()
     clustering_columns: tuple[ColumnPath, ...] = ()
+
+    def __post_init__(self) -> None:
+        earlier = () if self.before is None else _columns_of_changes(self.before)
+        new = [name for name in _columns_of_changes(self.after) if name not in earlier]
+        if new:
+            raise ChangeDataColumnsError(columns=tuple(new))
 
     @property
     def actions(self) -> StagedActions:
@@ -102,6 +123,13 @@ class TableChange:
     def statistics_columns(self) -> tuple[ColumnPath, ...]:
         """The physical paths of the columns whose statistics new files need."""
         return tuple(dict.fromkeys((*self.after.statistics_columns, *self.clustering_columns)))
+
+
+def _columns_of_changes(table: TableConfiguration) -> list[str]:
+    """The columns of a table with the change data feed that are named as those of the feed."""
+    if not has_change_data_feed(table.protocol, table.properties):
+        return []
+    return [name for name in table.schema.names if name.lower() in CHANGE_COLUMNS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
