@@ -229,8 +229,8 @@ def write_delta(
         Clustering columns of a new table, at most four; nested ones with dots.
     replace_where
         With `overwrite`: replaces only the rows that match this condition, which every new row must
-        match. With a condition on partition columns only, whole files are removed; otherwise files
-        with matching rows are rewritten.
+        match, those of a new table too. With a condition on partition columns only, whole files are
+        removed; otherwise files with matching rows are rewritten.
     partition_overwrite_mode
         With `overwrite`: ``dynamic`` replaces only the partitions of the new rows, ``static`` the
         whole table.

@@ -33,6 +33,7 @@ from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.transaction import Transaction, last_transaction_version
 from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
+from sparkdelta.table.scan.conditions import parse_deterministic_where
 from sparkdelta.table.scan.read_provenance import version_read
 from sparkdelta.table.snapshot import Snapshot, find_snapshot, open_snapshot
 from sparkdelta.table.staging import staging
@@ -123,6 +124,10 @@ def _write(
         check_managed(change.after.protocol, path=root, has_catalog=has_catalog(store))
         matched = match_rows(rows.schema, change.after, path=root)
         check_expressions(spark, change.after.schema, matched.rules)
+        if snapshot is None and options.replace_where is not None:  # there is nothing to rewrite
+            parse_deterministic_where(
+                spark, options.replace_where, change.after, operation="replace_where"
+            )
         if not options.data_change and (change.changes_metadata or matched.identities):
             raise DataChangeFalseError(path=root, what="it also changes the table metadata")
         with jobs_of(root, None if snapshot is None else snapshot.version):

@@ -50,7 +50,7 @@ def save(state: WriterState, path: str, **more: Any) -> None:
             replace_rows(state, path)
             return
         state = replace(state, options=without_replacing(state.options))
-    found = _arguments(state)
+    found = _arguments(state, mode=mode)
     if exists:
         found["properties"] = {}  # they count when the table is created
         _check_evolution(spark, found)
@@ -67,11 +67,18 @@ def save(state: WriterState, path: str, **more: Any) -> None:
     write(state.rows, path, options)
 
 
-def _arguments(state: WriterState) -> dict[str, Any]:
+def _arguments(state: WriterState, *, mode: str) -> dict[str, Any]:
+    """Return the options of a writer; those that only overwrites have are ignored by other modes,
+    as many programs set them for all of their writes.
+    """
     spark = state.rows.sparkSession
     options, properties = table_properties(state.options)
     defaults = {"partition_overwrite_mode": "static", "compression": None}
     found = arguments(options, WRITE, function=_FUNCTION)
+    if mode.lower() != "overwrite":
+        found.pop("overwrite_schema", None)
+        if found.get("partition_overwrite_mode", "").lower() == "dynamic":
+            del found["partition_overwrite_mode"]
     if not {"txn_app_id", "user_metadata"} & found.keys():
         check_commit_settings(spark)
     return {**defaults, **found, "properties": {**properties, **state.properties}}
@@ -95,8 +102,9 @@ def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> None:
     check_property_settings(state.rows.sparkSession)
     options = WriteOptions.spelled(
         **{
-            **_arguments(state),
+            **_arguments(state, mode=mode),
             "mode": mode,
+            "partition_overwrite_mode": "static",
             "partition_by": state.partition_by,
             "cluster_by": state.cluster_by,
             "defines_table": True,
@@ -115,12 +123,13 @@ def write_into(
     overwrites_partitions: bool = False,
 ) -> None:
     """Append the rows of a ``DataFrameWriterV2`` to a table, or overwrite rows of it."""
-    found = _arguments(state)
+    overwrites = overwrites_partitions or replace_where is not None
+    mode = "overwrite" if overwrites else "append"
+    found = _arguments(state, mode=mode)
     _check_evolution(state.rows.sparkSession, found)
     if overwrites_partitions:
         found["partition_overwrite_mode"] = "dynamic"
     if replace_where is not None:
         found["replace_where"] = replace_where
-    overwrites = overwrites_partitions or replace_where is not None
-    found.update(mode="overwrite" if overwrites else "append", requires_table=True, properties={})
+    found.update(mode=mode, requires_table=True, properties={})
     write(state.rows, path, WriteOptions.spelled(**found))

@@ -313,7 +313,7 @@ def test_new_columns(spark: SparkSession, table_path: str) -> None:
          InvalidArgumentError),
         ("SELECT 1 AS a", {"properties": {"delta.isolationLevel": "none"}}, InvalidArgumentError),
         ("SELECT 1 AS a", {"replace_where": "a = 1"}, InvalidArgumentError),
-        ("SELECT 1 AS a", {"replace_where": "a = 1", "mode": "overwrite"}, TableNotFoundError),
+        ("SELECT 1 AS a", {"replace_where": "b = 1", "mode": "overwrite"}, ColumnNotFoundError),
         ("SELECT 1 AS a", {"txn_app_id": "x"}, InvalidIdempotentWriteError),
     ],
 )  # fmt: skip
@@ -373,6 +373,18 @@ def test_not_null(spark: SparkSession, table_path: str) -> None:
     with no_jobs(spark), pytest.raises(MissingNotNullColumnError, match="lack a,"):
         write_delta(spark.sql("SELECT 1 AS b"), table_path, mode="append")
     assert rows(spark, table_path) == [(1, None)]
+
+
+def test_the_first_rows_with_replace_where(spark: SparkSession, table_path: str) -> None:
+    """They make the table, as a repeated job must have a first run."""
+    done = write_delta(
+        people(spark), table_path, mode="overwrite", replace_where="age > 0", partition_by=["p"]
+    )
+    assert (done.version, done.num_rows) == (0, len(PEOPLE))
+    assert commit(table_path, 0)["commitInfo"][0]["operationParameters"]["predicate"] == "age > 0"
+    with pytest.raises(ReplaceWhereMismatchError):
+        write_delta(people(spark), f"{table_path} 2", mode="overwrite", replace_where="age > 23")
+    assert not sparkdelta.DeltaTable.isDeltaTable(spark, f"{table_path} 2")
 
 
 def test_replace_where(spark: SparkSession, table_path: str) -> None:

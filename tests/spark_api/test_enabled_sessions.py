@@ -120,6 +120,34 @@ def test_a_dynamic_overwrite_by_setting_is_not_a_full_one(
     assert _ids(enabled.read.format("delta").load(table_path)) == [0, 1, 2]
 
 
+def test_options_of_overwrites_that_are_set_for_all_writes(
+    enabled: SparkSession, table_path: str
+) -> None:
+    options = {"partitionOverwriteMode": "dynamic", "overwriteSchema": "true"}
+    name, rows = f"delta.`{table_path}`", enabled.sql("SELECT 1 AS id, 1 AS part")
+    for mode in ("error", "append", "ignore"):
+        rows.write.format("delta").mode(mode).options(**options).partitionBy("part").save(
+            table_path
+        )
+    rows.writeTo(name).options(**options).append()
+    assert _ids(enabled.read.format("delta").load(table_path)) == [1, 1, 1]
+    first = rows.write.format("delta").mode("overwrite").option("replaceWhere", "part = 1")
+    first.save(table_path + "2")
+    assert _ids(enabled.read.format("delta").load(table_path + "2")) == [1]
+    for refused in (
+        first.option("overwriteSchema", "true"),
+        rows.write.format("delta").mode("append").option("replaceWhere", "part = 1"),
+        rows.write.format("delta").mode("append").option("partitionOverwriteMode", "all"),
+    ):
+        with pytest.raises(InvalidArgumentError):
+            refused.save(table_path)
+    other = enabled.sql("SELECT 2 AS id, 2 AS part").writeTo(name).using("delta")
+    other.partitionedBy(F.col("part")).option("partitionOverwriteMode", "dynamic").createOrReplace()
+    assert _ids(enabled.read.format("delta").load(table_path)) == [2], "a table is replaced whole"
+    with pytest.raises(InvalidArgumentError):
+        other.option("replaceWhere", "part = 2").createOrReplace()
+
+
 def test_settings_of_delta_spark_are_not_passed_over(
     enabled: SparkSession, table_path: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -91,6 +91,9 @@ class WriteOptions:
         if self.replace_where is not None and self.mode != "overwrite":
             problem = "it requires mode overwrite"
             raise InvalidArgumentError(argument="replace_where", problem=problem)
+        if self.replace_where is not None and self.replaces_table:
+            problem = "a table is replaced with all of its rows"
+            raise InvalidArgumentError(argument="replace_where", problem=problem)
         checked_choice(
             self.partition_overwrite_mode, "partition_overwrite_mode", PARTITION_OVERWRITE_MODES
         )

@@ -59,7 +59,7 @@ def written_table(
     Raises
     ------
     TableNotFoundError
-        Rows of a table that does not exist cannot be replaced.
+        There is no table, and the options require one.
     AppendOnlyTableError, WriteNotImplementedError
         The table does not allow the write.
     InvalidArgumentError, MetadataMismatchError
@@ -67,7 +67,7 @@ def written_table(
     """
     partition_by = options.partition_by
     if snapshot is None:
-        if options.replace_where is not None or options.requires_table:
+        if options.requires_table:
             error = MissingReplacedTableError if options.replaces_table else TableNotFoundError
             raise error(path=path)
         return created_table(_description(rows, options))
