@@ -114,6 +114,7 @@ def test_column_mapping_on_a_table_with_rows(spark: SparkSession, table_path: st
         table.unset_properties(["delta.columnMapping.mode"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("unsets", [False, True])
 def test_column_mapping_is_removed(spark: SparkSession, table_path: str, unsets: bool) -> None:
     """Column Mapping: all files are written again, then comes the rest of the statement."""

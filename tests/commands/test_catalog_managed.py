@@ -56,6 +56,7 @@ def published(path: str) -> int:
     return max(int(file.stem) for file in Path(path, "_delta_log").glob("*.json"))
 
 
+@pytest.mark.full
 def test_reads_and_writes(
     spark: SparkSession, table_path: str, catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,6 +120,7 @@ def checkpoints(path: str) -> list[int]:
     return sorted(int(f.name[:20]) for f in Path(path, "_delta_log").glob("*.checkpoint*"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", sorted(USES))
 def test_a_feature_that_is_used_is_dropped(spark: SparkSession, table_path: str, name: str) -> None:
     """Supported Features: the latest version needs nothing of it, and has the same rows."""

@@ -68,6 +68,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.full
 def test_all_files(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#per-file-statistics: of files with deletion vectors bounds are wide."""
     assert read_delta(spark, str(table), where="id < 13").count() == 3

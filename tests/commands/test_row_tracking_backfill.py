@@ -38,6 +38,7 @@ def append(spark: SparkSession, path: str, first: int) -> None:
     write_delta(spark.range(first, first + 2, 1, 2), path, mode="append")
 
 
+@pytest.mark.full
 def test_files_get_row_ids(spark: SparkSession, table_path: str) -> None:
     """Row Ids: all files have some in the version that enables row tracking; none is removed."""
     on = {"delta.enableDeletionVectors": "true"}

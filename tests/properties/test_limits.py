@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -51,6 +52,7 @@ def kept(spark: SparkSession, path: str, texts: list[str]) -> dict[int, list[boo
     return {row[0]: row[1] for row in found}
 
 
+@pytest.mark.full
 def test_no_matching_file_is_left_out(spark: SparkSession, table_path: str) -> None:
     random = Random(0)
     frame, texts = spark.sql(rows(random)), conditions(random, 6)

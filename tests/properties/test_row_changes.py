@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -49,6 +50,7 @@ ON = {
 }
 
 
+@pytest.mark.full
 @settings(
     deadline=None,
     print_blob=True,

@@ -63,6 +63,7 @@ def test_the_same_data_files(files: HadoopFiles, tmp_path: Path) -> None:
     assert files.data_files(f"{directory}/gone") == []
 
 
+@pytest.mark.full
 def test_the_same_entries(files: HadoopFiles, tmp_path: Path) -> None:
     for name in ("a b", "d/e", "_h"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

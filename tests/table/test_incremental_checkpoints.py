@@ -190,6 +190,7 @@ def test_expired_tombstones_are_dropped_without_the_adds(spark: SparkSession, ta
     assert later.num_sidecars == 4
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("change", ["schema", "property", "layout"])
 def test_a_full_checkpoint_where_types_or_layout_differ(
     spark: SparkSession, table: Path, change: str

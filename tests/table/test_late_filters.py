@@ -488,6 +488,7 @@ def test_a_table_is_written_from_itself(spark: SparkSession, tmp_path: Path) -> 
     assert frame.count() == 5
 
 
+@pytest.mark.full
 def test_many_queries_at_once(spark: SparkSession, known: Path) -> None:
     table = read_delta(spark, str(known))
     with ThreadPoolExecutor(20) as threads:

@@ -43,6 +43,7 @@ def log_names(table: Path) -> set[str]:
     return {file.name for file in (table / "_delta_log").iterdir()}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("start", "end"), [(0, 6), (1, 5), (2, 3)])
 def test_a_range_gives_the_same_state(
     spark: SparkSession, table: Path, start: int, end: int

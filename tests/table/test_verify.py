@@ -193,6 +193,7 @@ def test_a_version_checksum_that_disagrees(spark: SparkSession, table: Path) -> 
     assert [check for check, _, _ in found(spark, table)] == ["version checksum"]
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("commits")
 @pytest.mark.parametrize(
     ("changed", "fields"),
@@ -317,6 +318,7 @@ def test_a_checkpoint_without_statistics(spark: SparkSession, table: Path) -> No
     assert found(spark, table) == []
 
 
+@pytest.mark.full
 def test_checkpoints_that_disagree_with_replay(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -399,6 +401,7 @@ def test_what_cleanup_left_is_no_gap(spark: SparkSession, table: Path) -> None:
     assert found(spark, table) == []
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("commits")
 def test_a_torn_line_is_a_finding(spark: SparkSession, table: Path) -> None:
     write_commit(table, 4, '{"add":{"path":"x"')
