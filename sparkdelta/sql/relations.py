@@ -22,7 +22,7 @@ _NO_ALIAS = _ENDS_FROM | {
     "ANTI", "CROSS", "FULL", "INNER", "JOIN", "LATERAL", "LEFT", "NATURAL", "ON", "RIGHT", "SEMI",
     "USING", "PIVOT", "UNPIVOT", "TABLESAMPLE", "WHEN", "SET", "WATERMARK", "MATCH_RECOGNIZE",
 }  # fmt: skip
-_QUERY = {"SELECT", "WITH", "FROM", "VALUES", "TABLE"}
+_QUERY = {"SELECT", "WITH", "VALUES"}
 _CHANGES = ("table_changes", "table_changes_by_path")
 _UNITS = {
     unit
@@ -166,7 +166,7 @@ def _relations(text: str, tokens: tuple[Token, ...]) -> Iterator[Relation]:
         elif token.is_symbol(")"):
             if len(levels) > 1:
                 levels.pop()
-        elif word == "FROM":
+        elif word == "FROM" and not tokens[place].is_symbol(",", ")"):
             before = tokens[place - 2] if place > 1 else token
             if (level.is_query or is_first) and not before.is_word("DISTINCT"):
                 level.is_query = level.in_from = level.expects = True
@@ -180,7 +180,7 @@ def _relations(text: str, tokens: tuple[Token, ...]) -> Iterator[Relation]:
             before = tokens[place - 2] if place > 1 else token
             if is_first or before.is_word("UNION", "ALL", "EXCEPT", "INTERSECT", "AS"):
                 level.is_query = level.expects = True
-        elif word in _QUERY:
+        elif word in _QUERY and (word != "WITH" or is_first or not level.in_from):
             level.is_query, level.expects, level.in_from = True, False, False
         elif word in _ENDS_FROM or token.is_symbol("|>"):
             level.expects = level.in_from = False

@@ -299,6 +299,8 @@ def test_what_is_understood_in_part_is_refused(text: str, place: tuple[int, int]
         ("SELECT * FROM IDENTIFIER('db.t') x, 1u", [("db.t", False), ("1u", True)]),
         ("SELECT * FROM IDENTIFIER(lower('T')) x JOIN u", [("u", True)]),
         ("SELECT a.from, b, a.join, c FROM t", [("t", True)]),
+        ("SELECT f(from, a), max(from), b FROM t with, u AS from, v", [("t", False), ("u", False), ("v", True)]),
+        ("SELECT * FROM (WITH a AS (FROM b) FROM a) with (x), c", [("b", True), ("a", True), ("c", True)]),
         ("SELECT k FROM t LATERAL VIEW OUTER explode(m) e AS k, v LATERAL VIEW explode(n) AS x, y WHERE a IN (SELECT b FROM u)", [("t", True), ("u", True)]),
         ("SELECT trim(FROM a), trim(BOTH FROM b), trim(FROM (SELECT c FROM d)), substring(e FROM f), overlay(g PLACING h FROM i) FROM t", [("d", True), ("t", True)]),
     ],
