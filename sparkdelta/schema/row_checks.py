@@ -11,7 +11,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.errors import ParseException
+from pyspark.sql.types import (
+    ArrayType,
+    CharType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    VarcharType,
+)
 
 from sparkdelta.exceptions import (
     ConstraintError,
@@ -22,6 +32,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.schema.table_schema import quoted
 
 CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's metadata key for the declared type
+_NESTED = (ArrayType, MapType, StructType)
 _BOUNDED = re.compile(r"(?:var)?char\((?P<length>\d+)\)", re.IGNORECASE)
 
 
@@ -66,7 +77,7 @@ def forbidden_values(schema: StructType, *, path: str) -> list[Forbidden]:
     Raises
     ------
     WriteNotImplementedError
-        A length restriction cannot be parsed.
+        The declared type of a column cannot be parsed, or is no longer that of the column.
     """
     return [
         check
@@ -80,14 +91,56 @@ def _field_checks(
 ) -> Iterator[Forbidden]:
     if not field.nullable:
         yield Forbidden(f"{value} IS NULL", NotNullViolatedError(column=name))
-    bounded = (field.metadata or {}).get(CHAR_OR_VARCHAR)
-    if bounded is not None:
-        match = _BOUNDED.fullmatch(str(bounded))
-        if match is None:
-            raise WriteNotImplementedError(path=path, missing=(f"{bounded} ({name})",))
-        error = TextTooLongError(column=name, data_type=str(bounded))
-        yield Forbidden(f"char_length({value}) > {match['length']}", error)
-    yield from _nested_checks(value, field.dataType, name, depth, path)
+    data_type, declared = field.dataType, (field.metadata or {}).get(CHAR_OR_VARCHAR)
+    if declared is not None:
+        try:
+            data_type = _with_lengths(data_type, _declared_type(str(declared)))
+        except (ParseException, _OtherTypeError) as cause:
+            missing = (f"{declared} ({name})",)
+            raise WriteNotImplementedError(path=path, missing=missing) from cause
+    if isinstance(data_type, CharType | VarcharType):
+        error = TextTooLongError(column=name, data_type=data_type.simpleString())
+        yield Forbidden(f"char_length({value}) > {data_type.length}", error)
+    yield from _nested_checks(value, data_type, name, depth, path)
+
+
+class _OtherTypeError(Exception):
+    """A declared type has other fields than the type of a column."""
+
+
+def _declared_type(text: str) -> DataType:
+    bounded = _BOUNDED.fullmatch(text)
+    if bounded is None:
+        return DataType.fromDDL(text)
+    kind = VarcharType if text.lower().startswith("varchar") else CharType
+    return kind(int(bounded["length"]))
+
+
+def _with_lengths(stored: DataType, declared: DataType) -> DataType:
+    """Return a type with the CHAR and VARCHAR types that were declared for its texts.
+
+    Raises
+    ------
+    _OtherTypeError
+    """
+    if isinstance(stored, StringType) and isinstance(declared, CharType | VarcharType):
+        return declared
+    if isinstance(stored, ArrayType) and isinstance(declared, ArrayType):
+        element = _with_lengths(stored.elementType, declared.elementType)
+        return ArrayType(element, stored.containsNull)
+    if isinstance(stored, MapType) and isinstance(declared, MapType):
+        key = _with_lengths(stored.keyType, declared.keyType)
+        value = _with_lengths(stored.valueType, declared.valueType)
+        return MapType(key, value, stored.valueContainsNull)
+    if isinstance(stored, StructType) and isinstance(declared, StructType):
+        if stored.names != declared.names:
+            raise _OtherTypeError
+        types = map(_with_lengths, *([f.dataType for f in t.fields] for t in (stored, declared)))
+        pairs = zip(stored.fields, types, strict=True)
+        return StructType([StructField(f.name, t, f.nullable, f.metadata) for f, t in pairs])
+    if isinstance(stored, _NESTED) or isinstance(declared, _NESTED):
+        raise _OtherTypeError
+    return stored
 
 
 def _nested_checks(

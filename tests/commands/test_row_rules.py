@@ -165,10 +165,27 @@ def test_texts_of_bounded_length(spark: SparkSession, table_path: str) -> None:
     error = refused(spark, rows.format("'abc'", "'abc'"), table_path)
     assert "a.element.c" in error.message
     assert "char(2)" in error.message
-    path = f"{table_path}2"
-    table(path, field("a", array_of("string"), metadata={
-        "__CHAR_VARCHAR_TYPE_STRING": "array<varchar(3)>"}))  # fmt: skip
-    assert isinstance(refused(spark, "SELECT array('x') AS a", path), WriteNotImplementedError)
+
+
+def test_texts_of_bounded_length_at_every_level(spark: SparkSession, table_path: str) -> None:
+    """The declared type is that of the whole column, as delta-spark has it."""
+    inner = struct_of(field("c", "string"), field("n", "long"))
+    declared = "map<char(2),array<struct<c:varchar(3),n:int>>>"
+    metadata = {"__CHAR_VARCHAR_TYPE_STRING": declared}
+    table(table_path, field("m", map_of("string", array_of(inner)), metadata=metadata))
+    value = "SELECT map({}, array(NULL, named_struct('c', {}, 'n', 5000000000L))) AS m"
+    append(spark, value.format("'ab'", "'abc'"), table_path)
+    append(spark, value.format("'ab'", "NULL"), table_path)
+    for texts, column in ((("'abc'", "'a'"), "m.key"), (("'a'", "'abcd'"), "m.value.element.c")):
+        error = refused(spark, value.format(*texts), table_path)
+        assert isinstance(error, TextTooLongError)
+        assert column in error.message
+    for number, other in enumerate(("array<varchar(3)>", "struct<d:varchar(3)>", "nonsense(")):
+        path = f"{table_path} {number}"
+        metadata = {"__CHAR_VARCHAR_TYPE_STRING": other}
+        table(path, field("s", struct_of(field("c", "string")), metadata=metadata))
+        error = refused(spark, "SELECT named_struct('c', 'x') AS s", path)
+        assert isinstance(error, WriteNotImplementedError)
 
 
 def test_generated_columns(spark: SparkSession, table_path: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import read_delta, write_delta
-from sparkdelta.exceptions import ConstraintViolatedError
+from sparkdelta.exceptions import ConstraintViolatedError, TextTooLongError
 from tests.support.delta_spark import DeltaSpark
 
 pytestmark = pytest.mark.oracle
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.oracle
 COLUMNS = (
     "id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 5), v INT NOT NULL DEFAULT"
     " 42, twice INT GENERATED ALWAYS AS (v * 2), day DATE GENERATED ALWAYS AS (CAST(at AS DATE)),"
-    " at TIMESTAMP, code VARCHAR(3)"
+    " at TIMESTAMP, code VARCHAR(3), codes ARRAY<STRUCT<c: VARCHAR(3)>>"
 )
 
 
@@ -52,8 +52,11 @@ def go_on(spark: SparkSession, table: str) -> dict[str, Any]:
 def test_rules_of_delta_spark(spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
     table = str(tmp_path / "table")
     delta_spark.run("tests.oracle.test_row_rules:make", table=table)
-    new = "SELECT TIMESTAMP'2024-01-02 10:00:00Z' AS at, 'abc' AS code"
-    write_delta(spark.sql(new), table, mode="append")
+    new = "SELECT TIMESTAMP'2024-01-02 10:00:00Z' AS at, 'abc' AS code, {} AS codes"
+    codes = ("array(named_struct('c', 'abc'))", "array(named_struct('c', 'abcd'))")
+    write_delta(spark.sql(new.format(codes[0])), table, mode="append")
+    with pytest.raises(TextTooLongError):
+        write_delta(spark.sql(new.format(codes[1])), table, mode="append")
     write_delta(spark.sql("SELECT 5L AS v, 10L AS twice"), table, mode="append")
     with pytest.raises(ConstraintViolatedError):
         write_delta(spark.sql("SELECT 0 AS v"), table, mode="append")
