@@ -106,21 +106,31 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from difflib import SequenceMatcher
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sparkdelta.error_conditions import CONDITIONS
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:  # Python 3.10 has none, and type checkers alone need it
+
+    def dataclass_transform(**_):  # noqa: D103
+        return lambda cls: cls
 
 
 class DeltaWarning(UserWarning):
     """A warning: the operation was done as requested, but probably not as intended."""
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False)
 class DeltaError(Exception):
     """Base class of all errors of this library.
+
+    Each subclass is a dataclass, whose fields are its message parameters.
 
     Attributes
     ----------
@@ -134,20 +144,17 @@ class DeltaError(Exception):
 
     error_class: ClassVar[str] = "DELTA_ERROR"
     sql_state: ClassVar[str] = "XXKDS"
+    message: str
+    message_parameters: dict[str, str]
 
     def __init_subclass__(cls) -> None:
         cls.sql_state, _ = CONDITIONS.get(cls.error_class, (cls.sql_state, ""))
-
-    def __init__(self, message: str, **message_parameters: object) -> None:
-        Exception.__init__(self, message)
-        self.message = message
-        self.message_parameters = {k: _text(v) for k, v in message_parameters.items()}
-        self.__dict__.update(message_parameters)
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
 
     def __post_init__(self) -> None:
         fields = {name: getattr(self, name) for name in _field_names(type(self))}
         texts = {name: _text(value) for name, value in fields.items()}
-        DeltaError.__init__(self, CONDITIONS[self.error_class][1].format(**texts), **fields)
+        _described(self, CONDITIONS[self.error_class][1].format(**texts), fields)
 
     def __str__(self) -> str:
         return f"[{self.error_class}] {self.message} SQLSTATE: {self.sql_state}"
@@ -199,8 +206,15 @@ def _field_names(leaf: type[DeltaError]) -> list[str]:
 
 
 def _restore(leaf: type[DeltaError], message: str, fields: dict[str, object]) -> DeltaError:
-    error = leaf.__new__(leaf)
-    DeltaError.__init__(error, message, **fields)
+    return _described(leaf.__new__(leaf), message, fields)
+
+
+def _described(error: DeltaError, message: str, fields: Mapping[str, object]) -> DeltaError:
+    """Give an error its message and fields, and return it."""
+    Exception.__init__(error, message)
+    error.message = message
+    error.message_parameters = {name: _text(value) for name, value in fields.items()}
+    error.__dict__.update(fields)
     return error
 
 
@@ -231,14 +245,12 @@ class TableError(DeltaError):
     error_class = "DELTA_TABLE_ERROR"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TableNotFoundError(TableError):
     path: str
     advice: str = "it has no _delta_log directory with commits or checkpoints. Check the path"
     error_class = "DELTA_TABLE_NOT_FOUND"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class VersionNotFoundError(TableError):
     version: int
     earliest: int
@@ -247,7 +259,6 @@ class VersionNotFoundError(TableError):
     error_class = "DELTA_VERSION_NOT_FOUND"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TimestampEarlierThanCommitRetentionError(TableError):
     timestamp: object
     earliest: object
@@ -255,13 +266,11 @@ class TimestampEarlierThanCommitRetentionError(TableError):
     error_class = "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NoCommitsFoundError(TableError):
     path: str
     error_class = "DELTA_NO_COMMITS_FOUND"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TimestampGreaterThanCommitError(TableError):
     timestamp: object
     latest: object
@@ -281,7 +290,6 @@ class RestoreTimestampGreaterError(TimestampGreaterThanCommitError):
     error_class = "DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RestoredFilesError(TableError):
     """Files of the version to restore are missing or damaged."""
 
@@ -291,7 +299,6 @@ class RestoredFilesError(TableError):
     error_class = "DELTA_CANNOT_RESTORE_FILES"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class VacuumRetentionTooShortError(TableError):
     path: str
     hours: float
@@ -299,40 +306,34 @@ class VacuumRetentionTooShortError(TableError):
     error_class = "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class VacuumRetentionNegativeError(TableError):
     path: str
     hours: float
     error_class = "DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidInventoryError(TableError):
     problem: str
     error_class = "DELTA_INVALID_INVENTORY_SCHEMA"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidTimestampError(TableError):
     value: object
     error_class = "DELTA_TIMESTAMP_INVALID"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidArgumentError(TableError, ValueError):
     argument: str
     problem: str
     error_class = "DELTA_ILLEGAL_OPTION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ArgumentTypeError(TableError, TypeError):
     argument: str
     problem: str
     error_class = "DELTA_INVALID_ARGUMENT_TYPE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnknownArgumentError(TableError, TypeError):
     function: str
     argument: str
@@ -343,11 +344,7 @@ class UnknownArgumentError(TableError, TypeError):
 class TimeTravelMultipleFormatsError(TableError):
     error_class = "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS"
 
-    def __init__(self) -> None:
-        self.__post_init__()
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
 class StatementSyntaxError(TableError):
     """A SQL statement is not understood; `excerpt` shows the place."""
 
@@ -358,13 +355,11 @@ class StatementSyntaxError(TableError):
     error_class = "DELTA_STATEMENT_SYNTAX"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class StatementNotSupportedError(TableError):
     statement: str
     error_class = "DELTA_STATEMENT_NOT_SUPPORTED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InsertArityError(TableError):
     path: str
     expected: int
@@ -375,40 +370,31 @@ class InsertArityError(TableError):
 class DeltaSparkPresentError(TableError):
     error_class = "DELTA_SPARK_PRESENT"
 
-    def __init__(self) -> None:
-        self.__post_init__()
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
 class TableAlreadyExistsError(TableError):
     path: str
     error_class = "DELTA_TABLE_ALREADY_EXISTS"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MissingReplacedTableError(TableNotFoundError):
     error_class = "DELTA_CANNOT_REPLACE_MISSING_TABLE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NonEmptyLocationError(TableError):
     path: str
     error_class = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RenamePathError(TableError):
     path: str
     error_class = "DELTA_CANNOT_RENAME_PATH"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SetLocationOfPathError(TableError):
     path: str
     error_class = "DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CreatedTableMismatchError(TableError):
     """CREATE TABLE describes another table than the one that its location has."""
 
@@ -417,52 +403,44 @@ class CreatedTableMismatchError(TableError):
     error_class = "DELTA_CREATE_TABLE_SCHEME_MISMATCH"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SetLocationSchemaError(TableError):
     path: str
     location: str
     error_class = "DELTA_SET_LOCATION_SCHEMA_MISMATCH"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CloneTargetNotEmptyError(TableError):
     path: str
     error_class = "DELTA_UNSUPPORTED_NON_EMPTY_CLONE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CloneWithoutStatisticsError(TableError):
     path: str
     file: str
     error_class = "DELTA_CLONE_WITH_ROW_TRACKING_WITHOUT_STATS"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ConvertNonParquetError(TableError):
     source: str
     table: str
     error_class = "DELTA_CONVERT_NON_PARQUET_TABLE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MissingProviderError(TableError):
     identifier: str
     error_class = "DELTA_MISSING_PROVIDER_FOR_CONVERT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class EmptyDirectoryError(TableError):
     directory: str
     error_class = "DELTA_EMPTY_DIRECTORY"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ConvertRowTrackingError(TableError):
     path: str
     error_class = "DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnknownConfigurationError(TableError):
     property: str
     suggestion: str
@@ -473,39 +451,33 @@ class UnsupportedFeaturesInConfigError(UnknownConfigurationError):
     error_class = "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnsetPropertyError(TableError):
     property: str
     path: str
     error_class = "DELTA_UNSET_NON_EXISTENT_PROPERTY"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class AddConstraintsError(TableError):
     name: str
     error_class = "DELTA_ADD_CONSTRAINTS"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ClusteringFeatureError(TableError):
     path: str
     error_class = "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NewClusteringFeatureError(TableError):
     property: str
     error_class = "DELTA_CREATE_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ClusterPartitionedTableError(TableError):
     path: str
     columns: tuple[str, ...]
     error_class = "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidIdempotentWriteError(TableError):
     problem: str
     error_class = "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS"
@@ -514,18 +486,11 @@ class InvalidIdempotentWriteError(TableError):
 class DynamicReplaceWhereError(TableError):
     error_class = "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE"
 
-    def __init__(self) -> None:
-        self.__post_init__()
-
 
 class DynamicOverwriteSchemaError(TableError):
     error_class = "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE"
 
-    def __init__(self) -> None:
-        self.__post_init__()
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
 class DataChangeFalseError(TableError):
     path: str
     what: str
@@ -535,17 +500,12 @@ class DataChangeFalseError(TableError):
 class MissingStartOfChangesError(TableError):
     error_class = "DELTA_NO_START_FOR_CDC_READ"
 
-    def __init__(self) -> None:
-        self.__post_init__()
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
 class MultipleChangeBoundsError(TableError):
     bound: str
     error_class = "DELTA_MULTIPLE_CDC_BOUNDARY"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidChangeRangeError(TableError):
     path: str
     start: int
@@ -553,7 +513,6 @@ class InvalidChangeRangeError(TableError):
     error_class = "DELTA_INVALID_CDC_RANGE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ChangesAfterLatestError(TableError):
     path: str
     start: int
@@ -561,7 +520,6 @@ class ChangesAfterLatestError(TableError):
     error_class = "DELTA_CDC_START_VERSION_AFTER_LATEST"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MissingChangeDataError(TableError):
     path: str
     start: int
@@ -570,7 +528,6 @@ class MissingChangeDataError(TableError):
     error_class = "DELTA_MISSING_CHANGE_DATA"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class IncompatibleChangeSchemaError(TableError):
     path: str
     start: int
@@ -580,24 +537,20 @@ class IncompatibleChangeSchemaError(TableError):
     error_class = "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class IncompatibleChangeDataError(IncompatibleChangeSchemaError):
     error_class = "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RemoveWithoutFileMetadataError(TableError):
     path: str
     error_class = "DELTA_REMOVE_FILE_CDC_MISSING_EXTENDED_METADATA"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnsupportedOutputModeError(TableError):
     mode: str
     error_class = "DELTA_UNSUPPORTED_OUTPUT_MODE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class StreamNotSupportedError(TableError):
     verb: str
     reason: str
@@ -607,38 +560,30 @@ class StreamNotSupportedError(TableError):
 class StreamStartBoundsError(TableError):
     error_class = "DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET"
 
-    def __init__(self) -> None:
-        self.__post_init__()
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidExcludeRegexError(TableError):
     regex: str
     error_class = "DELTA_REGEX_OPT_SYNTAX_ERROR"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidSourceOffsetError(TableError):
     path: str
     offset: str
     error_class = "DELTA_INVALID_SOURCE_OFFSET_FORMAT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidSourceVersionError(TableError):
     path: str
     version: int
     error_class = "DELTA_INVALID_SOURCE_VERSION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NewerSourceVersionError(TableError):
     path: str
     version: int
     error_class = "DELTA_INVALID_FORMAT_FROM_SOURCE_VERSION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DifferentStreamTableError(TableError):
     path: str
     old: str
@@ -646,14 +591,12 @@ class DifferentStreamTableError(TableError):
     error_class = "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SplitChangesOffsetError(TableError):
     path: str
     version: int
     error_class = "DELTA_STREAM_OFFSET_WITHIN_CHANGES"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class StreamDeletesError(TableError):
     path: str
     version: int
@@ -661,7 +604,6 @@ class StreamDeletesError(TableError):
     error_class = "DELTA_SOURCE_IGNORE_DELETE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class StreamUpdatesError(TableError):
     path: str
     version: int
@@ -669,7 +611,6 @@ class StreamUpdatesError(TableError):
     error_class = "DELTA_SOURCE_TABLE_IGNORE_CHANGES"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MissingStreamCommitsError(TableError):
     path: str
     version: int
@@ -677,7 +618,6 @@ class MissingStreamCommitsError(TableError):
     error_class = "DELTA_MISSING_FILES_UNEXPECTED_VERSION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MissingStreamEndError(TableError):
     path: str
     version: int
@@ -685,14 +625,12 @@ class MissingStreamEndError(TableError):
     error_class = "DELTA_STREAMING_TRAILING_COMMIT_MISSING"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MissingStreamSnapshotError(TableError):
     path: str
     version: int
     error_class = "DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class StreamSchemaChangedError(TableError):
     path: str
     version: int
@@ -702,12 +640,10 @@ class StreamSchemaChangedError(TableError):
     error_class = "DELTA_SCHEMA_CHANGED_WITH_VERSION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class StreamStartSchemaChangedError(StreamSchemaChangedError):
     error_class = "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class StreamColumnsChangedError(TableError):
     path: str
     version: int
@@ -723,14 +659,12 @@ class ProtocolError(DeltaError):
     error_class = "DELTA_PROTOCOL_ERROR"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnsupportedReaderFeaturesError(ProtocolError):
     path: str
     features: Sequence[str]
     error_class = "DELTA_UNSUPPORTED_FEATURES_FOR_READ"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnsupportedWriterFeaturesError(ProtocolError):
     path: str
     features: Sequence[str]
@@ -739,14 +673,12 @@ class UnsupportedWriterFeaturesError(ProtocolError):
     error_class = "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class WriteNotImplementedError(ProtocolError):
     path: str
     missing: Sequence[str]
     error_class = "DELTA_WRITE_NOT_IMPLEMENTED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidProtocolVersionError(ProtocolError):
     path: str
     reader_version: int
@@ -754,27 +686,23 @@ class InvalidProtocolVersionError(ProtocolError):
     error_class = "DELTA_INVALID_PROTOCOL_VERSION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidProtocolError(ProtocolError):
     path: str
     problem: str
     error_class = "DELTA_INVALID_PROTOCOL"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CatalogManagedTableError(ProtocolError):
     path: str
     error_class = "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnsupportedFormatError(ProtocolError):
     path: str
     provider: str
     error_class = "DELTA_UNSUPPORTED_FORMAT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnsupportedTypeChangeError(ProtocolError):
     field: str
     from_type: str
@@ -782,13 +710,11 @@ class UnsupportedTypeChangeError(ProtocolError):
     error_class = "DELTA_UNSUPPORTED_TYPE_CHANGE_IN_SCHEMA"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ColumnMappingError(ProtocolError):
     problem: str
     error_class = "DELTA_INVALID_COLUMN_MAPPING"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ColumnMappingModeChangeError(ProtocolError):
     before: str
     after: str
@@ -798,81 +724,66 @@ class ColumnMappingModeChangeError(ProtocolError):
 class ManifestVectorsError(ProtocolError):
     error_class = "DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED"
 
-    def __init__(self) -> None:
-        self.__post_init__()
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
 class ManifestOfVectorsError(ProtocolError):
     path: str
     error_class = "DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ManifestMappingError(ProtocolError):
     path: str
     error_class = "DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ManifestModeError(ProtocolError):
     mode: str
     error_class = "DELTA_MODE_NOT_SUPPORTED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class RowTrackingCombinationError(ProtocolError):
     enabled: str
     suspended: str
     error_class = "DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnknownFeatureDropError(ProtocolError):
     feature: str
     error_class = "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class FeatureNotPresentError(ProtocolError):
     feature: str
     path: str
     error_class = "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DropFeatureError(ProtocolError):
     feature: str
     droppable: tuple[str, ...]
     error_class = "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TruncateHistoryError(ProtocolError):
     feature: str
     error_class = "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DropPropertyError(ProtocolError):
     property: str
     error_class = "DELTA_FEATURE_DROP_FEATURE_IS_DELTA_PROPERTY"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DependentFeatureError(ProtocolError):
     feature: str
     dependents: tuple[str, ...]
     error_class = "DELTA_FEATURE_DROP_DEPENDENT_FEATURE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CheckpointProtectionDropError(ProtocolError):
     path: str
     error_class = "DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ProtectedHistoryError(ProtocolError):
     path: str
     version: int
@@ -880,7 +791,6 @@ class ProtectedHistoryError(ProtocolError):
     error_class = "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DropWaitsForRetentionError(ProtocolError):
     feature: str
     path: str
@@ -889,7 +799,6 @@ class DropWaitsForRetentionError(ProtocolError):
     error_class = "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class HistoryUsesFeatureError(ProtocolError):
     feature: str
     path: str
@@ -898,14 +807,12 @@ class HistoryUsesFeatureError(ProtocolError):
     error_class = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DropConflictError(ProtocolError):
     feature: str
     path: str
     error_class = "DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DropCheckpointError(ProtocolError):
     feature: str
     path: str
@@ -913,13 +820,11 @@ class DropCheckpointError(ProtocolError):
     error_class = "DELTA_FEATURE_DROP_CHECKPOINT_FAILED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ConstraintsOfFeatureError(ProtocolError):
     constraints: tuple[str, ...]
     error_class = "DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class IcebergCompatError(ProtocolError):
     version: int
     violation: str
@@ -933,13 +838,11 @@ class SchemaError(DeltaError):
     error_class = "DELTA_SCHEMA_ERROR"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SchemaNotSetError(SchemaError):
     path: str
     error_class = "DELTA_SCHEMA_NOT_SET"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PartitionColumnCountError(SchemaError):
     path: str
     expected: str
@@ -947,7 +850,6 @@ class PartitionColumnCountError(SchemaError):
     error_class = "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PartitionColumnNameError(SchemaError):
     path: str
     expected: str
@@ -955,7 +857,6 @@ class PartitionColumnNameError(SchemaError):
     error_class = "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PartitionValueCastError(SchemaError):
     column: str
     value: str
@@ -963,37 +864,31 @@ class PartitionValueCastError(SchemaError):
     error_class = "DELTA_FAILED_CAST_PARTITION_VALUE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class FileSchemaMergeError(SchemaError):
     file: str
     problem: str
     error_class = "DELTA_FAILED_MERGE_SCHEMA_FILE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidSchemaError(SchemaError):
     problem: str
     error_class = "DELTA_INVALID_SCHEMA"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnsupportedDataTypeError(SchemaError):
     column: str
     data_type: str
     error_class = "DELTA_UNSUPPORTED_DATA_TYPES"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NestedVoidError(UnsupportedDataTypeError):
     error_class = "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class EmptySchemaWriteError(UnsupportedDataTypeError):
     error_class = "DELTA_CANNOT_WRITE_EMPTY_SCHEMA"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NonPartitionColumnReferenceError(SchemaError):
     column: str
     path: str
@@ -1001,13 +896,11 @@ class NonPartitionColumnReferenceError(SchemaError):
     error_class = "DELTA_NON_PARTITION_COLUMN_REFERENCE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ShownPartitionTableError(SchemaError):
     path: str
     error_class = "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ShownPartitionColumnError(SchemaError):
     column: str
     path: str
@@ -1015,45 +908,38 @@ class ShownPartitionColumnError(SchemaError):
     error_class = "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ZOrderingOnPartitionColumnError(SchemaError):
     column: str
     error_class = "DELTA_ZORDERING_ON_PARTITION_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ZOrderingColumnNotFoundError(SchemaError):
     column: str
     available: Sequence[str]
     error_class = "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ZOrderingWithoutStatisticsError(SchemaError):
     columns: Sequence[str]
     error_class = "DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ClusteredTablePredicateError(TableError):
     path: str
     error_class = "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ClusteredTableZOrderError(TableError):
     path: str
     columns: Sequence[str]
     error_class = "DELTA_CLUSTERING_WITH_ZORDER_BY"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class OptimizeFullError(TableError):
     path: str
     error_class = "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ColumnNotFoundError(SchemaError):
     column: str
     available: Sequence[str]
@@ -1063,10 +949,9 @@ class ColumnNotFoundError(SchemaError):
         fields = {name: getattr(self, name) for name in _field_names(type(self))}
         nearest = {"available": _nearest(str(self.column), self.available)}
         text = CONDITIONS[self.error_class][1].format(**fields | nearest)
-        DeltaError.__init__(self, text, **fields)
+        _described(self, text, fields)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnresolvedMergeExpressionError(ColumnNotFoundError):
     """A part of a MERGE names a column that it cannot use.
 
@@ -1082,14 +967,12 @@ class UnresolvedMergeExpressionError(ColumnNotFoundError):
     error_class = "DELTA_MERGE_UNRESOLVED_EXPRESSION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PartitionColumnNotFoundError(SchemaError):
     column: str
     available: Sequence[str]
     error_class = "DELTA_PARTITION_COLUMN_NOT_FOUND"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidPartitionValueError(SchemaError):
     column: str
     value: object
@@ -1097,52 +980,44 @@ class InvalidPartitionValueError(SchemaError):
     error_class = "DELTA_PARTITION_COLUMN_CAST_FAILED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DuplicateColumnsError(SchemaError):
     columns: Sequence[str]
     error_class = "DELTA_DUPLICATE_COLUMNS_FOUND"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidColumnNameError(SchemaError):
     column: str
     error_class = "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ReservedColumnNameError(SchemaError):
     column: str
     prefix: str
     error_class = "DELTA_RESERVED_COLUMN_NAME"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidNamesError(SchemaError):
     column: str
     path: str
     error_class = "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidPartitionColumnError(SchemaError):
     column: str
     problem: str
     error_class = "DELTA_INVALID_PARTITION_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NoDataColumnError(InvalidPartitionColumnError):
     error_class = "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MetadataMismatchError(SchemaError):
     path: str
     problem: str
     error_class = "DELTA_METADATA_MISMATCH"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MergeFieldsError(SchemaError):
     column: str
     table_type: str
@@ -1150,56 +1025,48 @@ class MergeFieldsError(SchemaError):
     error_class = "DELTA_FAILED_TO_MERGE_FIELDS"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NondeterministicGeneratedColumnError(SchemaError):
     name: str
     expression: str
     error_class = "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_GENERATED_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NondeterministicConstraintError(SchemaError):
     name: str
     expression: str
     error_class = "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_CHECK_CONSTRAINT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UserFunctionInGeneratedColumnError(SchemaError):
     name: str
     expression: str
     error_class = "DELTA_UDF_IN_GENERATED_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UserFunctionInConstraintError(SchemaError):
     name: str
     expression: str
     error_class = "DELTA_UDF_IN_CHECK_CONSTRAINT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class AggregateInGeneratedColumnError(SchemaError):
     name: str
     expression: str
     error_class = "DELTA_AGGREGATE_IN_GENERATED_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class AggregateInConstraintError(SchemaError):
     name: str
     expression: str
     error_class = "DELTA_AGGREGATE_IN_CHECK_CONSTRAINT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnsupportedGeneratedColumnError(SchemaError):
     name: str
     expression: str
     error_class = "DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NonBooleanConstraintError(SchemaError):
     name: str
     expression: str
@@ -1207,7 +1074,6 @@ class NonBooleanConstraintError(SchemaError):
     error_class = "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class GeneratedTypeError(SchemaError):
     column: str
     column_type: str
@@ -1215,14 +1081,12 @@ class GeneratedTypeError(SchemaError):
     error_class = "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnsupportedConstraintError(SchemaError):
     name: str
     expression: str
     error_class = "DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ConstraintDependentColumnError(SchemaError):
     name: str
     expression: str
@@ -1230,7 +1094,6 @@ class ConstraintDependentColumnError(SchemaError):
     error_class = "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class GeneratedDependentColumnError(SchemaError):
     column: str
     name: str
@@ -1238,19 +1101,16 @@ class GeneratedDependentColumnError(SchemaError):
     error_class = "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnsupportedRenameError(SchemaError):
     path: str
     error_class = "DELTA_UNSUPPORTED_RENAME_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnsupportedDropError(SchemaError):
     path: str
     error_class = "DELTA_UNSUPPORTED_DROP_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UnsupportedColumnChangeError(SchemaError):
     column: str
     before: str
@@ -1259,78 +1119,66 @@ class UnsupportedColumnChangeError(SchemaError):
     error_class = "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ReplaceColumnsError(SchemaError):
     problem: str
     error_class = "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DropPartitionColumnError(SchemaError):
     column: str
     error_class = "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DropClusteringColumnError(SchemaError):
     column: str
     error_class = "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DropOnlyColumnError(SchemaError):
     column: str
     error_class = "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class AddColumnParentError(SchemaError):
     column: str
     data_type: str
     error_class = "DELTA_ADD_COLUMN_PARENT_NOT_STRUCT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ConstraintExistsError(SchemaError):
     name: str
     expression: str
     error_class = "DELTA_CONSTRAINT_ALREADY_EXISTS"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ConstraintNotFoundError(SchemaError):
     name: str
     path: str
     error_class = "DELTA_CONSTRAINT_DOES_NOT_EXIST"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ChangeDataColumnsError(SchemaError):
     columns: tuple[str, ...]
     error_class = "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MissingSetColumnError(SchemaError):
     column: str
     available: Sequence[str]
     error_class = "DELTA_MISSING_SET_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ConflictingSetColumnsError(SchemaError):
     columns: Sequence[str]
     error_class = "DELTA_CONFLICT_SET_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NonStructFieldUpdateError(SchemaError):
     column: str
     data_type: str
     error_class = "DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class UpdateSchemaMismatchError(SchemaError):
     column: str
     column_type: str
@@ -1338,7 +1186,6 @@ class UpdateSchemaMismatchError(SchemaError):
     error_class = "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidAssignmentError(SchemaError):
     """Spark does not take an expression for the value of a column.
 
@@ -1355,63 +1202,53 @@ class InvalidAssignmentError(SchemaError):
     error_class = "DELTA_INVALID_ASSIGNMENT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MissingMergeClauseError(SchemaError):
     path: str
     error_class = "DELTA_MERGE_MISSING_WHEN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NonLastMatchedClauseError(SchemaError):
     number: int
     error_class = "DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NonLastNotMatchedClauseError(SchemaError):
     number: int
     error_class = "DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NonLastNotMatchedBySourceClauseError(SchemaError):
     number: int
     error_class = "DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DuplicateInsertColumnsError(SchemaError):
     columns: Sequence[str]
     error_class = "DELTA_DUPLICATE_COLUMNS_ON_INSERT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NestedInsertColumnError(SchemaError):
     column: str
     error_class = "DELTA_UNSUPPORTED_NESTED_FIELD_IN_OPERATION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MergeVoidColumnError(SchemaError):
     column: str
     error_class = "DELTA_MERGE_ADD_VOID_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NondeterministicConditionError(SchemaError):
     operation: str
     condition: str
     error_class = "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SubqueryInConditionError(SchemaError):
     operation: str
     condition: str
     error_class = "DELTA_UNSUPPORTED_SUBQUERY"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidConditionError(SchemaError):
     """Spark does not take a text or Column for a condition on the table's columns.
 
@@ -1427,7 +1264,6 @@ class InvalidConditionError(SchemaError):
     error_class = "DELTA_INVALID_CONDITION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class AggregateInConditionError(SchemaError):
     operation: str
     condition: str
@@ -1440,19 +1276,16 @@ class ConstraintError(DeltaError):
     error_class = "DELTA_CONSTRAINT_ERROR"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NotNullViolatedError(ConstraintError):
     column: str
     error_class = "DELTA_NOT_NULL_CONSTRAINT_VIOLATED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MissingNotNullColumnError(ConstraintError):
     columns: Sequence[str]
     error_class = "DELTA_MISSING_NOT_NULL_COLUMN_VALUE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ConstraintViolatedError(ConstraintError):
     constraint: str
     expression: str
@@ -1460,7 +1293,6 @@ class ConstraintViolatedError(ConstraintError):
     error_class = "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NewConstraintViolatedError(ConstraintError):
     path: str
     expression: str
@@ -1469,7 +1301,6 @@ class NewConstraintViolatedError(ConstraintError):
     error_class = "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CastOverflowError(ConstraintError):
     column: str
     row_type: str
@@ -1477,7 +1308,6 @@ class CastOverflowError(ConstraintError):
     error_class = "DELTA_CAST_OVERFLOW_IN_TABLE_WRITE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidCastInputError(ConstraintError):
     column: str
     row_type: str
@@ -1485,38 +1315,32 @@ class InvalidCastInputError(ConstraintError):
     error_class = "DELTA_CAST_INVALID_INPUT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TextTooLongError(ConstraintError):
     column: str
     data_type: str
     error_class = "DELTA_EXCEED_CHAR_VARCHAR_LIMIT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class IdentityInsertError(ConstraintError):
     column: str
     error_class = "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SyncIdentityError(SchemaError):
     column: str
     error_class = "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ReplaceIdentityColumnsError(SchemaError):
     path: str
     error_class = "DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class IdentityUpdateError(ConstraintError):
     column: str
     error_class = "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class ReplaceWhereMismatchError(ConstraintError):
     where: object
     error_class = "DELTA_REPLACE_WHERE_MISMATCH"
@@ -1528,14 +1352,12 @@ class CommitError(DeltaError):
     error_class = "DELTA_COMMIT_ERROR"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class InvalidCommitError(CommitError):
     path: str
     problem: str
     error_class = "DELTA_INVALID_COMMIT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NumRecordsMismatchError(CommitError):
     """An operation wrote another number of rows than it found."""
 
@@ -1546,7 +1368,6 @@ class NumRecordsMismatchError(CommitError):
     error_class = "DELTA_NUM_RECORDS_MISMATCH"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MultipleSourceRowsError(CommitError):
     """Several rows of a MERGE's source match the same row of the table.
 
@@ -1564,13 +1385,11 @@ class MultipleSourceRowsError(CommitError):
     error_class = "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class AppendOnlyTableError(CommitError):
     path: str
     error_class = "DELTA_CANNOT_MODIFY_APPEND_ONLY"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MaxCommitRetriesExceededError(CommitError):
     path: str
     attempts: int
@@ -1578,7 +1397,6 @@ class MaxCommitRetriesExceededError(CommitError):
     error_class = "DELTA_MAX_COMMIT_RETRIES_EXCEEDED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CommitOutcomeUnknownError(CommitError):
     path: str
     version: int
@@ -1587,7 +1405,6 @@ class CommitOutcomeUnknownError(CommitError):
     error_class = "DELTA_COMMIT_OUTCOME_UNKNOWN"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class WriteFailedError(CommitError):
     path: str
     problem: str
@@ -1595,7 +1412,6 @@ class WriteFailedError(CommitError):
     error_class = "DELTA_WRITE_FAILED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DeltaConcurrentModificationException(CommitError):
     """A concurrent commit conflicts with this one; base class of all conflict errors."""
 
@@ -1635,7 +1451,6 @@ class ConcurrentDeleteDeleteException(DeltaConcurrentModificationException):
     error_class = "DELTA_CONCURRENT_DELETE_DELETE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PythonWorkerError(DeltaError):
     problem: str
     error_class = "DELTA_PYTHON_WORKER_NOT_USABLE"
@@ -1648,10 +1463,9 @@ class StorageError(DeltaError):
 
     def __init__(self, *, path: str, problem: str) -> None:
         text = CONDITIONS[StorageError.error_class][1].format(path=path, problem=problem)
-        DeltaError.__init__(self, text, path=path, problem=problem)
+        _described(self, text, {"path": path, "problem": problem})
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class VersionsNotContiguousError(StorageError):
     versions: Sequence[int]
     start: int
@@ -1661,14 +1475,12 @@ class VersionsNotContiguousError(StorageError):
     error_class = "DELTA_VERSIONS_NOT_CONTIGUOUS"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TruncatedTransactionLogError(StorageError):
     path: str
     version: int
     error_class = "DELTA_TRUNCATED_TRANSACTION_LOG"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class LogFileNotFoundError(StorageError):
     path: str
     version: int | None
@@ -1676,13 +1488,11 @@ class LogFileNotFoundError(StorageError):
     error_class = "DELTA_LOG_FILE_NOT_FOUND"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MissingPartFilesError(StorageError):
     version: int
     error_class = "DELTA_MISSING_PART_FILES"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class StateRecoverError(StorageError):
     what: str
     version: int
@@ -1690,7 +1500,6 @@ class StateRecoverError(StorageError):
     error_class = "DELTA_STATE_RECOVER_ERROR"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MalformedLogFileError(StorageError):
     path: str
     version: int | None
@@ -1698,35 +1507,30 @@ class MalformedLogFileError(StorageError):
     error_class = "DELTA_MALFORMED_LOG_FILE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MissingCommitInfoError(StorageError):
     version: int
     path: str
     error_class = "DELTA_MISSING_COMMIT_INFO"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class MissingCommitTimestampError(StorageError):
     version: int
     path: str
     error_class = "DELTA_MISSING_COMMIT_TIMESTAMP"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DataFileNotFoundError(StorageError):
     file: str
     version: int | None
     error_class = "DELTA_FILE_NOT_FOUND"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DataFileNotReadError(StorageError):
     files: Sequence[str]
     version: int | None
     error_class = "DELTA_DATA_FILE_NOT_READ"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DataFileUnsupportedError(StorageError):
     file: str
     column: str
@@ -1734,14 +1538,12 @@ class DataFileUnsupportedError(StorageError):
     error_class = "DELTA_DATA_FILE_UNSUPPORTED"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class FileFooterError(StorageError):
     path: str
     problem: str
     error_class = "DELTA_FAILED_READ_FILE_FOOTER"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class FileSystemNotFoundError(StorageError):
     path: str
     scheme: str
@@ -1749,7 +1551,6 @@ class FileSystemNotFoundError(StorageError):
     error_class = "DELTA_FILE_SYSTEM_NOT_FOUND"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class StoreNotWritableError(StorageError):
     path: str
     reason: str
@@ -1757,14 +1558,12 @@ class StoreNotWritableError(StorageError):
     error_class = "DELTA_STORE_NOT_WRITABLE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PathOutsideTableError(StorageError):
     path: str
     table_root: str
     error_class = "DELTA_PATH_OUTSIDE_TABLE"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CheckpointMismatchError(StorageError):
     path: str
     version: int
@@ -1774,7 +1573,6 @@ class CheckpointMismatchError(StorageError):
     error_class = "DELTA_CHECKPOINT_SNAPSHOT_MISMATCH"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DeletionVectorError(StorageError):
     """A deletion vector is damaged or does not match its descriptor."""
 
@@ -1799,7 +1597,6 @@ class DeletionVectorFormatError(DeletionVectorError):
     error_class = "DELTA_DELETION_VECTOR_INVALID_FORMAT"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DeletionVectorRowIndexError(StorageError):
     file: str
     row_index: int
@@ -1807,7 +1604,6 @@ class DeletionVectorRowIndexError(StorageError):
     error_class = "DELTA_DELETION_VECTOR_INVALID_ROW_INDEX"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class DriverReadTooLargeError(StorageError):
     what: str
     rows: int | None
