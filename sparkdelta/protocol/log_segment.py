@@ -255,7 +255,8 @@ def refuse_empty(commits: Iterable[LogFile], *, path: str) -> None:
 
 
 def readable_commits(files: Iterable[LogFile], *, path: str) -> list[LogFile]:
-    """Return the commits, in order, from the earliest version that can be reconstructed.
+    """Return the commits, in order and without gaps, from the earliest version that can be
+    reconstructed. A cleanup in progress may have deleted later commits than some that are there.
 
     Raises
     ------
@@ -264,10 +265,19 @@ def readable_commits(files: Iterable[LogFile], *, path: str) -> list[LogFile]:
     """
     listing = _Listing.of(files, without=())
     latest = listing.latest(path, None)
-    earliest = listing.earliest()
-    if earliest is None:
-        raise TruncatedTransactionLogError(path=path, version=latest)
-    return [listing.commits[v] for v in sorted(listing.commits) if v >= earliest]
+    if not listing.commits:
+        return []
+    first = last = max(listing.commits)
+    while first - 1 in listing.commits:
+        first -= 1
+    checkpoint = listing.newest_checkpoint(first)
+    start = 0 if checkpoint is None else checkpoint.version + 1
+    if start <= first and _fewest_files(listing.commits, listing.compactions, start, first) is None:
+        later = [version for version in listing.checkpoints if version > first]
+        if not later:
+            raise TruncatedTransactionLogError(path=path, version=latest)
+        first = min(later)
+    return [listing.commits[version] for version in range(first, last + 1)]
 
 
 def commits_between(

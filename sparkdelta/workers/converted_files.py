@@ -33,6 +33,7 @@ from sparkdelta.exceptions import (
     PartitionColumnCountError,
     PartitionColumnNameError,
 )
+from sparkdelta.protocol.file_paths import is_absolute
 from sparkdelta.protocol.partition_values import NO_VALUE
 from sparkdelta.schema.statistics_columns import statistics_columns, string_prefix_length
 from sparkdelta.schema.statistics_schema import leaves
@@ -117,8 +118,10 @@ class ConvertedFileReader:
         except (pa.ArrowException, OSError, NotConvertibleError, UnsupportedColumnError) as error:
             problem = str(error).partition("\n")[0].rstrip(".")
             raise FileFooterError(path=path, problem=problem) from None
+        uri = quote(relative, safe=URI_CHARACTERS)
         return {
-            "path": quote(relative, safe=URI_CHARACTERS),
+            # A colon in the name of the first directory would end a scheme.
+            "path": uri.replace(":", "%3A", 1) if is_absolute(uri) else uri,
             "names": names,
             "values": [value for _, value in partition],
             "size": length,

@@ -6,6 +6,7 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#per-file-statistics
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from datetime import date
 from pathlib import Path
@@ -17,7 +18,15 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta import DeltaTable, convert_to_delta, load_snapshot, read_delta, verify, write_delta
+from sparkdelta import (
+    DeltaTable,
+    convert_to_delta,
+    load_snapshot,
+    read_delta,
+    vacuum,
+    verify,
+    write_delta,
+)
 from sparkdelta.exceptions import (
     ConvertNonParquetError,
     ConvertRowTrackingError,
@@ -136,6 +145,16 @@ def test_files_of_several_schemas(spark: SparkSession, table_path: str) -> None:
 
 
 @pytest.mark.full
+def test_a_directory_whose_name_has_a_colon(spark: SparkSession, table_path: str) -> None:
+    """PROTOCOL.md#add-file-and-remove-file: its files have relative paths."""
+    file = parquet(table_path, "C:/f.parquet", id=[1, 2])
+    os.utime(file, (0, 0))
+    convert_to_delta(spark, table_path)
+    assert sorted(row["id"] for row in read_delta(spark, table_path).collect()) == [1, 2]
+    vacuum(spark, table_path)
+    assert file.exists()
+
+
 def test_field_ids_are_kept(spark: SparkSession, table_path: str) -> None:
     field = pa.field("n", pa.int64(), metadata={"PARQUET:field_id": "7"})
     Path(table_path).mkdir()

@@ -288,6 +288,12 @@ def test_readable_commits():
     log = [*commits(2, 3, 4, 5), classic_checkpoint_name(4), compaction_name(2, 3)]
     assert names(readable_commits(files(*log), path="/t")) == commits(4, 5)
     assert names(readable_commits(files(*commits(0, 1)), path="/t")) == commits(0, 1)
+    # A cleanup that was cut short left commit 0; compaction (2, 3) leads to commit 4.
+    log = [*commits(0, 4, 5, 6), classic_checkpoint_name(5)]
+    assert names(readable_commits(files(*log), path="/t")) == commits(5, 6)
+    log = [*commits(0, 4, 5), classic_checkpoint_name(1), compaction_name(2, 3)]
+    assert names(readable_commits(files(*log), path="/t")) == commits(4, 5)
+    assert readable_commits(files(classic_checkpoint_name(5)), path="/t") == []
     with pytest.raises(TruncatedTransactionLogError):
         readable_commits(files(*commits(1)), path="/t")
 

@@ -95,7 +95,8 @@ def relative_path(uri: str, *, table_root: str) -> str:
     PROTOCOL.md#add-file-and-remove-file
     """
     decoded = canonical_path(uri, table_root=table_root)
-    within = f"regexp_replace({decoded}, '^[a-zA-Z][a-zA-Z0-9+.-]*:(//[^/]*)?(?=/)', '')"
+    without_scheme = f"regexp_replace({decoded}, '^[a-zA-Z][a-zA-Z0-9+.-]*:(//[^/]*)?(?=/)', '')"
+    within = f"IF({is_absolute(uri)}, {without_scheme}, {decoded})"
     single = f"regexp_replace({within}, '/([.]?/)*', '/')"
     root = plain_path(table_root).removeprefix(scheme_and_authority(table_root)).rstrip("/")
     start = text_literal(f"{root}/")
@@ -105,7 +106,7 @@ def relative_path(uri: str, *, table_root: str) -> str:
         f"CASE WHEN NOT (left({uri}, 1) IN ('/', '.') OR {special}) THEN {uri} "
         f"WHEN contains({uri}, '..') AND regexp_like({decoded}, '(^|/)[.][.](/|$)') "
         f"THEN CAST(raise_error({problem}) AS STRING) "
-        f"WHEN NOT {is_absolute(uri)} THEN regexp_replace({single}, '^([.]/)+', '') "
+        f"WHEN NOT {is_absolute(uri)} THEN regexp_replace({single}, '^([.]?/)+', '') "
         f"WHEN startswith({single}, {start}) THEN substring({single}, {len(root) + 2}) END"
     )
 
