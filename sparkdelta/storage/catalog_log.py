@@ -217,9 +217,13 @@ class CatalogLogStore:
         try:
             self.catalog.commit(self.table_root, commit)
         except FileExistsError as error:
-            with suppress(OSError, DeltaError):
-                self.store.delete([path])
-            raise FileExistsError(errno.EEXIST, "ratified", commit_name(version)) from error
+            # Clients send again what was not answered: this commit may be the one that exists.
+            found = self._ratified()
+            if name not in [stored.name for stored in found.commits]:
+                if found.latest_version >= version:  # what is not stored is published
+                    with suppress(OSError, DeltaError):
+                        self.store.delete([path])
+                raise FileExistsError(errno.EEXIST, "ratified", commit_name(version)) from error
         try:
             self._publish(version)
         except (OSError, DeltaError) as error:

@@ -11,7 +11,12 @@ from typing import Any
 
 import pytest
 
-from sparkdelta.exceptions import CatalogManagedTableError, InvalidCommitError, StorageError
+from sparkdelta.exceptions import (
+    CatalogManagedTableError,
+    CommitOutcomeUnknownError,
+    InvalidCommitError,
+    StorageError,
+)
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.log_files import (
     STAGED_COMMIT_DIRECTORY,
@@ -174,6 +179,27 @@ def test_a_lost_answer_of_the_catalog(when: str) -> None:
     with pytest.raises(OSError, match="not now"):
         append(failing, latest(store), "a")
     assert added(store) == []
+
+
+@pytest.mark.parametrize("forgets", [True, False])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_client_that_repeats_its_own_request(fails: bool, forgets: bool) -> None:
+    """The catalog answers that the version is ratified: its staged file must not be deleted."""
+    log, catalog, store = made(forgets=forgets)
+    refused = _failing("after", "ratify", FileExistsError)
+
+    def hook(when: str, verb: str) -> None:
+        refused(when, verb)
+        if fails and (when, verb) == ("before", "get_commits"):
+            raise OSError(5, "not now")
+
+    repeating = CatalogLogStore(log, catalog.with_hook(hook))
+    if fails:
+        with pytest.raises(CommitOutcomeUnknownError):
+            append(repeating, latest(store), "a")
+    else:
+        assert append(repeating, latest(store), "a").version == 1
+    assert added(store) == ["a"]
 
 
 @pytest.mark.parametrize("forgets", [True, False])

@@ -25,13 +25,16 @@ from sparkdelta.exceptions import (
     MaxCommitRetriesExceededError,
     MetadataChangedException,
     ProtocolChangedException,
+    StorageError,
     UnsupportedWriterFeaturesError,
 )
 from sparkdelta.protocol.actions import DomainMetadata, Protocol, TransactionIdentifier
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.file_actions import AddCDCFile, RemoveFile
+from sparkdelta.protocol.log_files import commit_name
 from sparkdelta.protocol.staged_commit import Operation, StagedActions
 from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.storage.log_store import FileEntry
 from sparkdelta.table.commit.committer import PreparedCommit, ReadState
 from sparkdelta.table.commit.conflict_detection import parse_commit
 from tests.support.commits import APPEND, add, append, commit, create, latest, metadata
@@ -274,13 +277,17 @@ def test_a_put_that_failed() -> None:
     assert added(log) == []
 
 
-def test_nobody_knows_what_became_of_a_put() -> None:
+@pytest.mark.parametrize("error", [ConnectionResetError, FileExistsError])
+def test_nobody_knows_what_became_of_a_put(error: type[OSError]) -> None:
+    """Nor if the client sent it again, and was told that it exists."""
     log = MemoryLog()
     read_state = create(log)
 
     def hook(when: str, verb: str) -> None:
-        if (when, verb) in (("after", "put_if_absent"), ("before", "read_start")):
-            raise ConnectionResetError("lost")
+        if (when, verb) == ("after", "put_if_absent"):
+            raise error("lost")
+        if (when, verb) == ("before", "read_start"):
+            raise StorageError(path="memory:/table", problem="lost")
 
     with pytest.raises(CommitOutcomeUnknownError) as raised:
         append(log.with_hook(hook), read_state, "a")
@@ -303,19 +310,39 @@ def test_others_are_always_first() -> None:
     assert "a" not in added(log)
 
 
-def test_a_winner_that_is_gone() -> None:
-    """Nothing is assumed of a commit that nobody can read."""
+@pytest.mark.parametrize("unlisted", [1, 2])
+def test_a_winner_that_a_listing_lacks(unlisted: int) -> None:
+    """A listing while others write may show a later one: the next listing has both."""
+    log = MemoryLog()
+    read_state, listings = create(log), []
+    for name in "abc":
+        append(log, read_state, name)
+
+    class Lacking(MemoryLog):
+        def list_from(self, start: str = "") -> list[FileEntry]:
+            listings.append(start)
+            entries = super().list_from(start)
+            return [e for e in entries if len(listings) > 1 or e.name != commit_name(unlisted)]
+
+    assert append(Lacking(log.table_root, log.files), read_state, "d", **fast()).version == 4
+    assert (added(log), len(listings)) == (list("abcd"), 2)
+
+
+@pytest.mark.parametrize("gone", [1, 2])
+def test_a_winner_that_is_gone(gone: int) -> None:
+    """Nothing is assumed of a commit that nobody can read, and none takes its place."""
     log = MemoryLog()
     read_state = create(log)
-    for name in "ab":
+    for name in "abc":
         append(log, read_state, name)
 
     def clean_up(when: str, verb: str) -> None:
         if (when, verb) == ("before", "list_from"):
-            log.files.pop(f"{1:020d}.json", None)
+            log.files.pop(commit_name(gone), None)
 
     with pytest.raises(ConcurrentWriteException):
-        append(log.with_hook(clean_up), read_state, "c", **fast())
+        append(log.with_hook(clean_up), read_state, "d", **fast())
+    assert commit_name(gone) not in log.files
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"add":{"path":"x"', '"x"', '{"txn":{}}'])

@@ -288,19 +288,18 @@ class Committer:
             self.store.put_if_absent(name, lines if files is None else chunks())
         except StoreNotWritableError:
             raise
-        except FileExistsError:
-            return self._is_ours(name, txn_id) is True
         except _STORE_ERRORS as error:
-            # The file may have been written although the response was lost.
+            # The file may have been written although the response was lost; a client that sends it
+            # again is told that it exists.
             try:
                 is_ours = self._is_ours(name, txn_id)
             except _STORE_ERRORS:
                 raise CommitOutcomeUnknownError(
                     path=self.store.table_root, version=version, txn_id=txn_id, problem=str(error)
                 ) from error
-            if is_ours is None:
+            if is_ours is None and not isinstance(error, FileExistsError):
                 raise
-            return is_ours
+            return is_ours is True
         return True
 
     def _is_ours(self, name: str, txn_id: str) -> bool | None:
@@ -312,11 +311,18 @@ class Committer:
         return f'"{TRANSACTION_ID}":"{txn_id}"' in line.decode("utf-8", errors="replace")
 
     def _commits_from(self, version: Version, path: str) -> list[LogFile]:
-        """The winning commits in order, without a gap."""
+        """The winning commits in order, up to the first that the listing lacks: while others write,
+        a listing of a large local directory may show a version and not the one before.
+        """
         files = list_log_files(self.store, listing_prefix(version))
-        commits = [file for file in files if file.kind is LogFileKind.COMMIT]
-        if [file.version for file in commits] != list(range(version, version + len(commits))):
-            raise _commit_is_gone(path, version)
+        listed = [file for file in files if file.kind is LogFileKind.COMMIT]
+        commits = [file for number, file in enumerate(listed, version) if file.version == number]
+        if len(commits) < len(listed):
+            missing = version + len(commits)
+            try:
+                self.store.read_start(commit_name(missing), 1)
+            except FileNotFoundError:
+                raise _commit_is_gone(path, missing) from None
         refuse_empty(commits, path=path)
         return commits
 
