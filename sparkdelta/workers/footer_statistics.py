@@ -64,6 +64,13 @@ URI_CHARACTERS = "/!$&'()*+,;=:@-._~"
 
 _LAST_CHARACTER = "\U0010ffff"
 
+_FLOATS = ("FLOAT", "DOUBLE")
+_KEEPS_NAN = "parquet-mr version "
+"""The start of `created_by` of Spark's Parquet writer, whose maximum is NaN if a value is.
+
+Others leave NaN out, and Spark orders it above all numbers: it may be beyond their maximum.
+"""
+
 JsonText: TypeAlias = str
 Tree: TypeAlias = dict[str, Any]
 
@@ -171,7 +178,8 @@ def file_statistics(
 ) -> JsonText:
     """Return `stats` of a file without a deletion vector.
 
-    A bound is omitted if the footer does not have it, or if JSON cannot represent it.
+    A bound is omitted if the footer does not have it, or if JSON cannot represent it. So are those
+    of FLOAT and DOUBLE columns, unless the footer's writer says when a column has NaN.
 
     Parameters
     ----------
@@ -192,6 +200,8 @@ def file_statistics(
         if leaf is None or leaf.is_repeated:
             continue
         low, high, nulls = _facts(metadata, leaf, prefix_length)
+        if leaf.physical in _FLOATS and not metadata.created_by.startswith(_KEEPS_NAN):
+            low = high = None
         for kind, text in (("minValues", low), ("maxValues", high), ("nullCount", nulls)):
             if text is not None:
                 _put(bounds[kind], path, text)
@@ -244,7 +254,7 @@ def _comparable(raw: Any, leaf: Leaf) -> Any:
         return None
     if leaf.logical == "DECIMAL":
         return raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
-    if leaf.physical in ("FLOAT", "DOUBLE"):
+    if leaf.physical in _FLOATS:
         return raw if math.isfinite(raw) else None
     if leaf.physical in ("INT32", "INT64"):
         return raw

@@ -144,6 +144,17 @@ def test_files_of_several_schemas(spark: SparkSession, table_path: str) -> None:
     assert read_delta(spark, table_path, where="n = 5").count() == 1
 
 
+def test_floats_of_writers_that_leave_out_nan(spark: SparkSession, table_path: str) -> None:
+    """PROTOCOL.md#per-file-statistics: no bounds, since NaN may be greater than them."""
+    parquet(table_path, "f.parquet", f=[1.5, float("nan"), None], s=[{"d": 1.5}] * 3, id=[1, 2, 3])
+    convert_to_delta(spark, table_path)
+    (row,) = load_snapshot(spark, table_path).add_files().collect()
+    assert json.loads(row.stats) == {
+        "numRecords": 3, "minValues": {"id": 1}, "maxValues": {"id": 3},
+        "nullCount": {"f": 1, "s": {"d": 0}, "id": 0}, "tightBounds": True,
+    }  # fmt: skip
+
+
 @pytest.mark.full
 def test_a_directory_whose_name_has_a_colon(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#add-file-and-remove-file: its files have relative paths."""

@@ -107,6 +107,21 @@ def test_columns_and_partitions(spark: SparkSession, table: Path) -> None:
     assert recompute_statistics(spark, str(table), where="p = 'c'").version is None
 
 
+def test_floats_of_writers_that_leave_out_nan(spark: SparkSession, tmp_path: Path) -> None:
+    """PROTOCOL.md#per-file-statistics: no bounds, since NaN may be greater than them."""
+    rows = pa.table({"f": [1.5, float("nan"), None], "id": [1, 2, 3]})
+    action = write_data(tmp_path, "1.parquet", rows)
+    wrong = {"minValues": {"f": 1.5}, "maxValues": {"f": 1.5}}
+    action["add"]["stats"] = json.dumps({"numRecords": 3, **wrong})
+    fields = (field("f", "double"), field("id", "long"))
+    write_commit(tmp_path, 0, [protocol(), metadata(*fields), action])
+    recompute_statistics(spark, str(tmp_path))
+    assert stats(spark, tmp_path)["1.parquet"] == {
+        "numRecords": 3, "minValues": {"id": 1}, "maxValues": {"id": 3},
+        "nullCount": {"f": 1, "id": 0}, "tightBounds": True,
+    }  # fmt: skip
+
+
 def test_a_file_that_is_removed_meanwhile(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#add-file-and-remove-file: it must not come back."""
     commit = Transaction.commit

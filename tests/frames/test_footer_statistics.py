@@ -14,16 +14,27 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 from sparkdelta.workers.footer_statistics import _upper_prefix, file_statistics
 from sparkdelta.workers.parquet_schema import file_schema
 
 
-def statistics(path: Path, table: pa.Table, *columns: tuple[str, ...], rows: int = 2) -> dict:
-    pq.write_table(table, path, row_group_size=rows, store_decimal_as_integer=True)
-    file = pq.ParquetFile(path)
+def footer(table: pa.Table, *, by_spark: bool = True, rows: int = 2) -> pq.ParquetFile:
+    """A file of pyarrow; its footer may name the writer that Spark has."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, row_group_size=rows, store_decimal_as_integer=True)
+    content = sink.getvalue().to_pybytes()
+    if by_spark:
+        name = pq.ParquetFile(pa.BufferReader(content)).metadata.created_by.encode()
+        content = content.replace(name, b"parquet-mr version 1.17.0".ljust(len(name)))
+    return pq.ParquetFile(pa.BufferReader(content))
+
+
+def statistics(file: pq.ParquetFile, *columns: tuple[str, ...]) -> dict[str, Any]:
     text = file_statistics(file.metadata, file_schema(file), columns)
-    return json.loads(text, parse_float=Decimal)
+    found: dict[str, Any] = json.loads(text, parse_float=Decimal)
+    return found
 
 
 UTC = dt.timezone.utc
@@ -61,22 +72,47 @@ UTC = dt.timezone.utc
         ([None, None], pa.int32(), None, None),
     ],
 )  # fmt: skip
-def test_bounds(tmp_path, values, data_type, low, high) -> None:  # type: ignore[no-untyped-def]
+def test_bounds(values: Any, data_type: pa.DataType, low: Any, high: Any) -> None:
     """ "Per-file Statistics", over several row groups."""
-    found = statistics(tmp_path / "f", pa.table({"c": pa.array(values, data_type)}), ("c",))
+    found = statistics(footer(pa.table({"c": pa.array(values, data_type)})), ("c",))
     assert found["numRecords"] == len(values)
     assert found["nullCount"] == {"c": values.count(None)}
     assert (found["minValues"].get("c"), found["maxValues"].get("c")) == (low, high)
 
 
-def test_only_the_wanted_columns(tmp_path: Path) -> None:
+@pytest.mark.parametrize("values", [[1.5, math.nan], [1.5, 2.5]])
+def test_floats_of_writers_that_leave_out_nan(values: list[float]) -> None:
+    """ "Per-file Statistics": of a column with NaN Arrow's footers hold bounds of the numbers."""
+    single = pa.array(values, pa.float32())
+    table = pa.table({"f": single, "s": [{"d": value, "n": None} for value in values], "i": [1, 2]})
+    paths = (("f",), ("s", "d"), ("i",))
+    found = statistics(footer(table, by_spark=False), *paths)
+    assert found["minValues"] == {"i": 1}
+    assert found["maxValues"] == {"i": 2}
+    assert found["nullCount"] == {"f": 0, "s": {"d": 0}, "i": 0}
+
+
+def test_floats_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """ "Per-file Statistics": its footers hold NaN as the maximum."""
+    rows = "VALUES (double('NaN'), 1F), (1D, 2F), (2D, 3F) AS t(d, f)"
+    spark.sql(f"SELECT d, named_struct('f', f, 'd', d) AS s FROM {rows}").coalesce(1).write.parquet(
+        str(tmp_path / "t")
+    )
+    (path,) = (tmp_path / "t").glob("*.parquet")
+    found = statistics(pq.ParquetFile(path), ("d",), ("s", "f"), ("s", "d"))
+    assert found["minValues"] == {"s": {"f": 1}}
+    assert found["maxValues"] == {"s": {"f": 3}}
+    assert found["nullCount"] == {"d": 0, "s": {"f": 0, "d": 0}}
+
+
+def test_only_the_wanted_columns() -> None:
     table = pa.table({
         "a": pa.array([{"x": 1, "y": "s"}, None]),
         "l": pa.array([[1, 2], None]),
         "b.c": [1, 2],
         "no": [1, 2],
     })  # fmt: skip
-    found = statistics(tmp_path / "f", table, ("a", "x"), ("l",), ("b.c",), ("gone",), ("a",))
+    found = statistics(footer(table), ("a", "x"), ("l",), ("b.c",), ("gone",), ("a",))
     assert found["minValues"] == {"a": {"x": 1}, "b.c": 1}
     assert found["nullCount"] == {"a": {"x": 1}, "b.c": 0}
 
@@ -127,11 +163,7 @@ def test_no_value_is_beyond_its_bounds(name: str, data: st.DataObject) -> None:
     """ "Per-file Statistics", up to the limits of the types."""
     data_type, strategy = ORDERED[name]
     values = data.draw(st.lists(strategy | st.none(), min_size=1, max_size=5))
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table({"c": pa.array(values, data_type)}), sink, row_group_size=2)
-    file = pq.ParquetFile(pa.BufferReader(sink.getvalue()))
-    text = file_statistics(file.metadata, file_schema(file), (("c",),))
-    found = json.loads(text, parse_float=Decimal)
+    found = statistics(footer(pa.table({"c": pa.array(values, data_type)})), ("c",))
     low, high = found["minValues"].get("c"), found["maxValues"].get("c")
     for value in values:
         if value is None or (isinstance(value, float) and math.isnan(value)):
