@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta import (
     DeltaTable,
     load_snapshot,
+    optimize,
     read_delta,
     vacuum,
     verify,
@@ -639,3 +640,33 @@ def test_a_write_that_died(spark: SparkSession, tmp_path: Path) -> None:
     assert vacuum(spark, str(table), **AN_HOUR).num_deleted_directories == 1
     assert len([*table.glob("data-*")]) == 1
     assert read_delta(spark, str(table)).count() == 10
+
+
+CHANGES_OF_FILES: dict[str, Any] = {
+    "overwrite": lambda table, rows: write_delta(rows, table, mode="overwrite"),
+    "replace_where": lambda table, rows: write_delta(
+        rows, table, mode="overwrite", replace_where="id < 9"
+    ),
+    "update": lambda table, rows: DeltaTable.forPath(rows.sparkSession, table).update(
+        "id = 3", {"id": "30"}
+    ),
+    "optimize": lambda table, rows: optimize(rows.sparkSession, table),
+}
+
+
+@pytest.mark.parametrize("operation", CHANGES_OF_FILES)
+def test_retention_begins_once_the_new_files_are_written(
+    spark: SparkSession, table_path: str, operation: str
+) -> None:
+    """Until then the removed ones are live, however long it takes."""
+    rows = spark.range(0, 8, 1, 2)
+    write_delta(rows, table_path)
+    CHANGES_OF_FILES[operation](table_path, rows)
+    lines = Path(table_path, "_delta_log", f"{1:020d}.json").read_text().splitlines()
+    actions = [json.loads(line) for line in lines]
+    written = [action["add"]["modificationTime"] for action in actions if "add" in action]
+    removed = [a["remove"]["deletionTimestamp"] for a in actions if "remove" in a]
+    assert written
+    assert removed
+    assert min(removed) >= max(written)
+    assert max(removed) <= actions[0]["commitInfo"]["timestamp"]

@@ -50,7 +50,7 @@ def commit_batch(
         Other rows were written than the statistics of the files tell.
     DeltaConcurrentModificationException
     """
-    snapshot, removes, nothing = batch.snapshot, batch.removes(), TouchedFiles()
+    snapshot, nothing = batch.snapshot, TouchedFiles()
     with change_writer(session, snapshot.in_session(session), change, nothing) as compared:
         writer = replace(compared, data_change=False, settings=BIN_SETTINGS)
         new = writer.write(batch.rows(writer), nothing)
@@ -59,6 +59,7 @@ def commit_batch(
         done = operation(new)
         if batch.num_rows is not None:
             check_row_count(new, batch.num_rows, path=snapshot.path, operation=done.name)
+    removes = batch.removes()  # as of now: the files were live while the new ones were written
     transaction = Transaction.of(
         snapshot,
         done,

@@ -7,6 +7,9 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
 from sparkdelta.table.write.orphans import report_orphans
@@ -22,10 +25,12 @@ def commit_changes(changes: RowChanges, operation: Operation) -> CommittedTransa
         See `Committer.commit`.
     """
     snapshot, new, changed = changes.snapshot, changes.new, changes.change_files
+    now = time.time_ns() // 1_000_000  # the files were live while the new ones were written
+    removes = tuple(replace(each, deletion_timestamp=now) for each in changes.touched.removes)
     with report_orphans(snapshot.path, changes.directories):
         staged = changes.change.actions.with_files(
             (*(() if new is None else new.values or ()), *changes.touched.adds),
-            changes.touched.removes,
+            removes,
             () if changed is None else changed.values,
         )
         return Transaction.of(

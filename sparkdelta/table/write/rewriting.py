@@ -7,7 +7,6 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial, reduce
@@ -362,7 +361,7 @@ def remove_fields(
     has_stats = f"{num_records} IS NOT NULL"
     fields = (
         "path",
-        f"{time.time_ns() // 1_000_000}L AS deletionTimestamp",
+        "unix_millis(current_timestamp()) AS deletionTimestamp",  # of the query, by the commit
         f"{str(data_change).upper()} AS dataChange",
         "TRUE AS extendedFileMetadata",
         "partitionValues",

@@ -8,7 +8,6 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -44,11 +43,10 @@ def new_actions(
     PROTOCOL.md#add-file-and-remove-file
     """
     rows = touched.select([VECTOR, STATS, NUM_RECORDS]).to_pylist()
-    now = time.time_ns() // 1_000_000
     pairs = [*zip(before, rows, strict=True)]
     return (
         tuple(_with_vector(add, row) for add, row in pairs if row[STATS] is not None),
-        tuple(_removed(add, row[NUM_RECORDS], now) for add, row in pairs),
+        tuple(_removed(add, row[NUM_RECORDS]) for add, row in pairs),
     )
 
 
@@ -69,10 +67,10 @@ def _with_vector(add: AddFile, row: Mapping[str, Any]) -> AddFile:
     return replace(add, data_change=True, stats=row[STATS], deletion_vector=vector)
 
 
-def _removed(add: AddFile, num_records: int, now: int) -> RemoveFile:
+def _removed(add: AddFile, num_records: int) -> RemoveFile:
     return RemoveFile(
         path=add.path,
-        deletion_timestamp=now,
+        deletion_timestamp=None,
         data_change=True,
         extended_file_metadata=True,
         partition_values=add.partition_values,

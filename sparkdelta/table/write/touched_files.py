@@ -100,7 +100,7 @@ class TouchedFiles:
     ----------
     adds, removes
         A remove of each file, and an add of those that get a deletion vector, where the driver
-        knows them one by one.
+        knows them one by one. The commit sets the time of the removes.
     actions
         The actions of the files that the driver does not know, in columns `remove` and `add`, one
         of them in each row. Deterministic, and may be evaluated repeatedly; None without such
