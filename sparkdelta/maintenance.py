@@ -416,9 +416,11 @@ def verify(
     have its sidecars with the recorded sizes and agree with replay of the log before it, as far as
     that still exists: no file or unexpired tombstone is missing, and no min/max value or typed
     partition value would skip a file that those of the log would not. Every log compaction must
-    agree with its commits. The version must be replayable, and its version checksum complete and
-    equal to the replayed state. Every live data file must exist with the logged size, and every
-    deletion vector must match its descriptor. Replay does not use files with findings.
+    agree with its commits. Where a version checksum agrees with a checkpoint or compaction and not
+    with the commits, the commits are what is reported. The version must be replayable, and its
+    version checksum complete and equal to the replayed state. Every live data file must exist with
+    the logged size, and every deletion vector must match its descriptor. Replay does not use
+    checkpoints and compactions with findings.
 
     Parameters
     ----------
@@ -451,10 +453,12 @@ def repair(spark: SparkSession, path: str, *, dry_run: bool = True) -> RepairRes
     """Mend what `verify` finds wrong with a table, as far as no row can be lost by it.
 
     Checkpoints and log compactions that differ from the commits, or cannot be read, are put aside
-    under other names, if their versions can be read without them. A wrong `_last_checkpoint` is
-    deleted; after either, a new checkpoint is written. The version checksum of the latest version
-    is written again if it is wrong. Data files that do not exist are removed from the table by a
-    commit with the operation `FSCK`, unless none exists, or the table is append-only.
+    under other names, if their versions can be read without them. They stay where a version
+    checksum agrees with them and not with the commits. A wrong `_last_checkpoint` is deleted; after
+    either, a new checkpoint is written. If that fails, the files get their names back. A wrong
+    version checksum of the latest version is computed again from all of the state. Data files that
+    do not exist are removed from the table by a commit with the operation `FSCK`, unless none
+    exists, or the table is append-only.
 
     Other problems are left as they are: data files of another size, missing or damaged deletion
     vectors, without which deleted rows would come back, and commits.

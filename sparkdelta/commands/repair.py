@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
@@ -20,7 +21,7 @@ from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.protocol.last_checkpoint import parse_last_checkpoint
-from sparkdelta.protocol.log_files import LAST_CHECKPOINT, Version
+from sparkdelta.protocol.log_files import LAST_CHECKPOINT, LogFileKind, Version
 from sparkdelta.protocol.log_segment import complete_checkpoints
 from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.staged_commit import Operation
@@ -32,17 +33,15 @@ from sparkdelta.table.checkpoint.writing import write_checkpoint
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.log.listing import list_log_files
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
+from sparkdelta.table.maintenance.log_checks import CHECKPOINT, COMPACTION, LOG
 from sparkdelta.table.maintenance.verification import (
-    CHECKPOINT,
     CHECKSUM,
-    COMPACTION,
     FILES,
-    LOG,
     MAX_FINDINGS,
     Verification,
     verified,
 )
-from sparkdelta.table.maintenance.version_checksum import add_version_checksum
+from sparkdelta.table.maintenance.version_checksum import add_version_checksum, checksum_of_state
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.staging import staging
 from sparkdelta.table.writable import open_writable
@@ -59,6 +58,7 @@ _UNTOUCHED = {
     DATA_FILE: "the file is there, and may have rows",
     DELETION_VECTOR: "without it, deleted rows would come back",
     CHECKPOINT: "its version could not be read without it",
+    COMPACTION: "its last version could not be read without it",
 }
 
 
@@ -130,18 +130,32 @@ def repair(spark: SparkSession, path: str, *, dry_run: bool = True) -> RepairRes
         checksums = [path for check, path, _ in _shown(found) if check == CHECKSUM][:1]
         result = _mended(result, checksums, "written again", CHECKSUM)
         if not dry_run:
-            for name in aside:
-                store.publish(name, f"{name}{DAMAGED_SUFFIX}")
-            store.delete([*([] if hint is None else [LAST_CHECKPOINT]), *checksums])
-            snapshot = open_snapshot(spark, snapshot.path, store=store)
-            if checksums:
-                add_version_checksum(snapshot)
-        result = _drop_missing(spark, snapshot, found, result)
-        if not dry_run and (hint is not None or aside):
-            with engine_of(spark).log_session() as session:
-                now_ms = time.time_ns() // 1_000_000
-                write_checkpoint(session, snapshot.path, CheckpointOptions(), now_ms=now_ms)
-    return result
+            with _put_aside(store, aside):
+                store.delete([*([] if hint is None else [LAST_CHECKPOINT]), *checksums])
+                snapshot = open_snapshot(spark, snapshot.path, store=store)
+                if checksums:
+                    add_version_checksum(snapshot, from_previous=False)
+                if hint is not None or aside:
+                    with engine_of(spark).log_session() as session:
+                        now_ms = time.time_ns() // 1_000_000
+                        write_checkpoint(session, snapshot.path, CheckpointOptions(), now_ms=now_ms)
+        return _drop_missing(spark, snapshot, found, result)
+
+
+@contextmanager
+def _put_aside(store: LogStore, names: Sequence[str]) -> Iterator[None]:
+    """Put files aside; they get their names back if what takes their place cannot be written."""
+    moved: list[str] = []
+    try:
+        for name in names:
+            store.publish(name, f"{name}{DAMAGED_SUFFIX}")
+            moved.append(name)
+        yield
+    except Exception:
+        for name in moved:
+            with suppress(FileExistsError):  # the new checkpoint may have the name already
+                store.publish(f"{name}{DAMAGED_SUFFIX}", name)
+        raise
 
 
 def _shown(found: Verification) -> Iterator[Finding]:
@@ -164,23 +178,33 @@ def _mended(result: RepairResult, files: Sequence[str], change: str, *checks: st
 
 
 def _replaceable(spark: SparkSession, store: LogStore, found: Verification) -> Iterator[str]:
-    """The damaged compactions, and damaged checkpoints whose versions can be read without them."""
-    compactions = {path for check, path, _ in _shown(found) if check == COMPACTION}
-    yield from sorted(compactions)
-    broken = set(found.broken_checkpoints)
-    files = [file for file in list_log_files(store) if file.name in broken]
+    """The damaged compactions and checkpoints whose last versions can be read without them."""
+    damaged = {path for check, path, _ in _shown(found) if check == COMPACTION}
+    damaged.update(found.broken_checkpoints)
+    files = list_log_files(store)
+    checksums = [file.name for file in files if file.kind is LogFileKind.VERSION_CHECKSUM]
+    is_readable: dict[Version, bool] = {}
     for file in files:
-        try:
-            open_snapshot(
-                spark,
-                store.table_root,
-                version=file.version,
-                store=store,
-                without=[*broken, *compactions],
-            )
-        except DeltaError:
+        if file.name not in damaged:
             continue
-        yield file.name
+        version = file.version if file.end_version is None else file.end_version
+        if version not in is_readable:
+            is_readable[version] = _is_readable(spark, store, version, [*damaged, *checksums])
+        if is_readable[version]:
+            yield file.name
+
+
+def _is_readable(
+    spark: SparkSession, store: LogStore, version: Version, without: Sequence[str]
+) -> bool:
+    """True if the whole state of a version can be read without some files of the log."""
+    try:
+        checksum_of_state(
+            open_snapshot(spark, store.table_root, version=version, store=store, without=without)
+        )
+    except DeltaError:
+        return False
+    return True
 
 
 def _wrong_hint(store: LogStore, aside: Sequence[str]) -> str | None:

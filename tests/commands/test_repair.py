@@ -24,7 +24,7 @@ from sparkdelta import (
 )
 from sparkdelta.exceptions import DeltaError
 from tests.support.crashing_store import dying_writer
-from tests.support.log_writer import write_commit
+from tests.support.log_writer import write_checksum, write_commit
 from tests.support.memory_log import Crash
 from tests.support.table_builder import create, ids, write_data, write_vectors
 
@@ -129,6 +129,90 @@ def test_a_checkpoint_that_is_needed(spark: SparkSession, tmp_path: Path) -> Non
     with pytest.raises(DeltaError):
         repair(spark, str(table), dry_run=False)
     assert checkpoint.read_bytes() == b"nothing"
+
+
+def table_of_witnesses(table: Path, spark: SparkSession) -> Path:
+    """Seven files in versions 0 to 3; a compaction, a checkpoint and a checksum know commit 1."""
+    create(table, write_data(table, "0.parquet", ids(0, 1)))
+    for version in range(1, 4):
+        files = [write_data(table, f"{version}{n}", ids(version, version + 1)) for n in "ab"]
+        write_commit(table, version, [{"commitInfo": {"operation": "WRITE"}}, *files])
+    compact_log(spark, str(table), start=1, end=2)
+    write_version_checksum(spark, str(table))
+    write_checkpoint(spark, str(table), version=2)
+    return table
+
+
+def damage_commit(table: Path, *, is_torn: bool) -> Path:
+    """Change a line of commit 1, or take its last line away."""
+    commit = table / "_delta_log" / f"{1:020d}.json"
+    lines = commit.read_text().splitlines(keepends=True)
+    last = [lines[-1].replace('"path"', "~path", 1)] if is_torn else []
+    commit.write_text("".join([*lines[:-1], *last]))
+    for hidden in commit.parent.glob(".*.crc"):
+        hidden.unlink()
+    return commit
+
+
+@pytest.mark.parametrize("is_torn", [True, False])
+@pytest.mark.full
+def test_a_damaged_commit_that_checkpoint_and_compaction_know(
+    spark: SparkSession, tmp_path: Path, is_torn: bool
+) -> None:
+    """PROTOCOL.md#checkpoints: what has the rows stays, and the finding is about the commit."""
+    table = table_of_witnesses(tmp_path / "table", spark)
+    commit = damage_commit(table, is_torn=is_torn)
+    before = files_of(table)
+    result = repair(spark, str(table), dry_run=False)
+    assert {check for check, *_ in result.untouched} == {"log"}
+    assert commit.name in {path for _, path, _ in result.untouched}
+    assert (result.repairs, files_of(table)) == ((), before)
+    assert read_delta(spark, str(table)).count() == 7
+
+
+@pytest.mark.full
+def test_a_damaged_checkpoint_after_a_damaged_commit(spark: SparkSession, tmp_path: Path) -> None:
+    """PROTOCOL.md#checkpoints: it is not put aside, as its version cannot be read without it."""
+    table = table_of_witnesses(tmp_path / "table", spark)
+    damage_commit(table, is_torn=True)
+    (table / "_delta_log" / f"{1:020d}.{2:020d}.compacted.json").unlink()
+    checkpoint = table / "_delta_log" / f"{2:020d}.checkpoint.parquet"
+    checkpoint.write_bytes(b"nothing")
+    before = files_of(table)
+    result = repair(spark, str(table), dry_run=False)
+    assert ("checkpoint", checkpoint.name) in {found[:2] for found in result.untouched}
+    assert (result.repairs, files_of(table)) == ((), before)
+
+
+@pytest.mark.full
+def test_a_checkpoint_that_cannot_be_replaced(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PROTOCOL.md#checkpoints: what was put aside gets its name back."""
+    table = table_of_witnesses(tmp_path / "table", spark)
+    checkpoint = table / "_delta_log" / f"{2:020d}.checkpoint.parquet"
+    checkpoint.write_bytes(b"nothing")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("sparkdelta.commands.repair.write_checkpoint", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        repair(spark, str(table), dry_run=False)
+    assert checkpoint.read_bytes() == b"nothing"
+    assert not [*checkpoint.parent.glob("*.damaged")]
+
+
+@pytest.mark.full
+def test_a_checksum_after_a_wrong_one(spark: SparkSession, tmp_path: Path) -> None:
+    """PROTOCOL.md#version-checksum-file: it is not derived from the one before."""
+    table = table_of_witnesses(tmp_path / "table", spark)
+    last = table / "_delta_log" / f"{3:020d}.crc"
+    wrong = json.loads(last.read_text()) | {"numFiles": 70}
+    for version in (2, 3):
+        write_checksum(table, version, wrong)
+    assert [one.file for one in repair(spark, str(table), dry_run=False).repairs] == [last.name]
+    assert verify(spark, str(table)).is_clean
 
 
 @pytest.mark.slow

@@ -53,22 +53,9 @@ def parse_log_lines(
     ----------
     PROTOCOL.md#delta-log-entries, PROTOCOL.md#protocol-evolution
     """
-    parsed = StructType(
-        [
-            StructField("action", ArrayType(actions)),
-            StructField("whole", BooleanType()),
-            StructField(_CORRUPT, StringType()),
-        ]
-    )
-    # Spark's parser stops after the first object. Inside an array that is followed by another key,
-    # a truncated line or one with trailing text is invalid JSON or not exactly one element.
-    document = """concat('{"action":[', line, '],"whole":true}')"""
-    json = from_json_text(
-        document, parsed, mode="PERMISSIVE", columnNameOfCorruptRecord=_CORRUPT, timeZone="UTC"
-    )
     # A filter would not check lines that an earlier condition rejects. Every column is derived from
     # this expression, so it is always evaluated, and the line is parsed once.
-    action = f"transform(array({json}), parsed -> {_checked('parsed')})"
+    action = f"transform(array({_parsed(actions)}), parsed -> {_checked('parsed')})"
     lines = lines.filter(_HAS_TEXT)
     if few:
         return lines.selectExpr("version", f"get({action}, 0) AS action").select(
@@ -77,6 +64,12 @@ def parse_log_lines(
     # Filters are not pushed below a generator, and count() does not prune it.
     line = ["line"] if keep_line else []
     return lines.selectExpr("version", *line, *keep, f"inline({action})")
+
+
+def damaged_lines(lines: DataFrame, *, actions: StructType) -> DataFrame:
+    """The lines for which `parse_log_lines` fails: version LONG, line STRING."""
+    is_whole = f"transform(array({_parsed(actions)}), parsed -> {_is_whole('parsed')})"
+    return lines.filter(_HAS_TEXT).filter(f"NOT get({is_whole}, 0)").select("version", "line")
 
 
 def may_name(*actions: str) -> str:
@@ -91,6 +84,28 @@ def may_name(*actions: str) -> str:
     return " OR ".join((*named, "NOT endswith(rtrim(line), '}')"))
 
 
+def _parsed(actions: StructType) -> str:
+    parsed = StructType(
+        [
+            StructField("action", ArrayType(actions)),
+            StructField("whole", BooleanType()),
+            StructField(_CORRUPT, StringType()),
+        ]
+    )
+    # Spark's parser stops after the first object. Inside an array that is followed by another key,
+    # a truncated line or one with trailing text is invalid JSON or not exactly one element.
+    document = """concat('{"action":[', line, '],"whole":true}')"""
+    return from_json_text(
+        document, parsed, mode="PERMISSIVE", columnNameOfCorruptRecord=_CORRUPT, timeZone="UTC"
+    )
+
+
+def _is_whole(parsed: str) -> str:
+    is_one = f"{parsed}.{_CORRUPT} IS NULL AND {parsed}.whole AND size({parsed}.action) = 1"
+    is_valid = f"get({parsed}.action, 0) IS NOT NULL AND is_valid_utf8(line)"
+    return f"coalesce({is_one} AND {is_valid}, FALSE)"
+
+
 def _checked(parsed: str) -> str:
     problem = (
         f"concat('[{MalformedLogFileError.error_class}] Version ', CAST(version AS string), "
@@ -98,8 +113,8 @@ def _checked(parsed: str) -> str:
         "short or changed after it was committed. Restore it from a backup, or read a version "
         "before it. The line begins with: ', substring(line, 1, 200))"
     )
-    action = f"get({parsed}.action, 0)"
-    is_one = f"{parsed}.{_CORRUPT} IS NULL AND {parsed}.whole AND size({parsed}.action) = 1"
-    is_whole = f"coalesce({is_one} AND {action} IS NOT NULL AND is_valid_utf8(line), FALSE)"
     # Spark may evaluate another filter before the one that removes blank lines.
-    return f"CASE WHEN {is_whole} THEN {action} WHEN {_HAS_TEXT} THEN raise_error({problem}) END"
+    return (
+        f"CASE WHEN {_is_whole(parsed)} THEN get({parsed}.action, 0) "
+        f"WHEN {_HAS_TEXT} THEN raise_error({problem}) END"
+    )

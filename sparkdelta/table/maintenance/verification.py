@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,7 +15,6 @@ from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.job_names import jobs_of
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.frames.log.file_keys import absolute_path
-from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES
 from sparkdelta.protocol.log_files import (
     LAST_CHECKPOINT,
     LogFile,
@@ -25,13 +24,17 @@ from sparkdelta.protocol.log_files import (
 )
 from sparkdelta.protocol.log_segment import missing_commits
 from sparkdelta.protocol.results import Result
-from sparkdelta.protocol.retention import transaction_retention_ms
-from sparkdelta.protocol.version_checksum import VersionChecksum, differences
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.log.listing import list_log_files, read_checksum, read_hint
 from sparkdelta.table.maintenance.file_checks import check_files, file_checker
-from sparkdelta.table.maintenance.log_checks import LogChecks, Problem
-from sparkdelta.table.maintenance.version_checksum import checksum_of_state
+from sparkdelta.table.maintenance.log_checks import (
+    CHECKPOINT,
+    COMPACTION,
+    LOG,
+    STATE,
+    LogChecks,
+)
+from sparkdelta.table.maintenance.version_checksum import checksum_differences
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.workers.file_checks import (
     FINDINGS,
@@ -48,8 +51,7 @@ MAX_FINDINGS = 1000
 number is.
 """
 
-LOG, STATE, CHECKSUM, FILES = "log", "state", "version checksum", "files"
-CHECKPOINT, COMPACTION = "checkpoint", "log compaction"
+CHECKSUM, FILES = "version checksum", "files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,15 +211,10 @@ class _Run:
             for field, value in required.items()
             if value is None
         ]
-        sizes = recorded.file_sizes
-        boundaries = SIZE_BOUNDARIES if sizes is None else sizes.boundaries
         try:
-            computed = checksum_of_state(snapshot, boundaries)
+            wrong = checksum_differences(recorded, snapshot)
         except DeltaError as error:
             return self.local(CHECKSUM, 1, [(STATE, snapshot.path, error.message)])
-        if transaction_retention_ms(snapshot.properties) is not None:
-            computed = _without_expired(computed, recorded)
-        wrong = differences(recorded, computed, table_root=snapshot.path)
         return self.local(
             CHECKSUM,
             1,
@@ -230,21 +227,20 @@ class _Run:
 
     def check_checkpoints(self) -> None:
         """PROTOCOL.md#checkpoints"""
-        all_problems: list[Problem] = []
-        count = 0
-        for checkpoint in self.log.checkpoints():
-            problems = self.log.of_checkpoint(checkpoint)
-            count += problems is not None
-            all_problems += problems or []
-        self.local(CHECKPOINT, count, [(CHECKPOINT, p.file, p.problem) for p in all_problems])
+        found = [self.log.of_checkpoint(checkpoint) for checkpoint in self.log.checkpoints()]
+        replayed = [findings for findings in found if findings is not None]
+        self._of_log(CHECKPOINT, replayed)
 
     def check_compactions(self) -> None:
         """PROTOCOL.md#log-compaction-files"""
-        compactions = self.log.compactions()
-        problems = [p for file in compactions for p in self.log.of_compaction(file)]
-        self.local(
-            COMPACTION, len(compactions), [(COMPACTION, p.file, p.problem) for p in problems]
-        )
+        self._of_log(COMPACTION, [self.log.of_compaction(file) for file in self.log.compactions()])
+
+    def _of_log(self, name: str, found: Sequence[Sequence[Finding]]) -> None:
+        """Report the findings of each file, without commits that earlier findings are about."""
+        known = {path for check in self.checks for what, path, _ in check.shown if what == LOG}
+        findings = dict.fromkeys(finding for findings in found for finding in findings)
+        new = [finding for finding in findings if finding[0] != LOG or finding[1] not in known]
+        self.local(name, len(found), new)
 
     def check_files(self, snapshot: Snapshot, *, footers: bool) -> None:
         """PROTOCOL.md#data-files"""
@@ -288,15 +284,6 @@ class _Run:
             reduce(DataFrame.unionByName, frames),
             tuple(self.log.broken),
         )
-
-
-def _without_expired(computed: VersionChecksum, recorded: VersionChecksum) -> VersionChecksum:
-    """Remove transactions that the recorded checksum does not list, since they may have expired."""
-    if computed.transactions is None or recorded.transactions is None:
-        return computed
-    recorded_ids = {action["appId"] for action in recorded.transactions}
-    transactions = tuple(a for a in computed.transactions if a["appId"] in recorded_ids)
-    return replace(computed, transactions=transactions)
 
 
 def _log_findings(files: Sequence[LogFile]) -> list[Finding]:

@@ -20,6 +20,7 @@ from sparkdelta.protocol.file_paths import canonical_path
 from sparkdelta.protocol.file_totals import SIZE_BOUNDARIES, FileBin, FileTotals
 from sparkdelta.protocol.log_files import LogFile, Version, version_checksum_name
 from sparkdelta.protocol.results import Result
+from sparkdelta.protocol.retention import transaction_retention_ms
 from sparkdelta.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.protocol.version_checksum import (
     FILE_PRESERVING_OPERATIONS,
@@ -28,6 +29,7 @@ from sparkdelta.protocol.version_checksum import (
     MAX_TRANSACTIONS,
     VersionChecksum,
     WireAction,
+    differences,
     latest_by_key,
     serialize_version_checksum,
 )
@@ -58,7 +60,9 @@ class ChecksumResult(Result):
     incremental: bool = False
 
 
-def add_version_checksum(snapshot: Snapshot, *, from_state: bool = True) -> ChecksumResult:
+def add_version_checksum(
+    snapshot: Snapshot, *, from_state: bool = True, from_previous: bool = True
+) -> ChecksumResult:
     """Write the checksum of a snapshot whose table is known to be writable, unless it is there.
 
     Parameters
@@ -66,6 +70,8 @@ def add_version_checksum(snapshot: Snapshot, *, from_state: bool = True) -> Chec
     from_state
         False to write nothing where the version before and the commit do not tell it, instead of
         replaying the state.
+    from_previous
+        False to compute it from the state in any case, as the version before may be wrong too.
 
     References
     ----------
@@ -74,7 +80,7 @@ def add_version_checksum(snapshot: Snapshot, *, from_state: bool = True) -> Chec
     name = version_checksum_name(snapshot.version)
     if snapshot.segment.version_checksum is not None:
         return ChecksumResult(snapshot.version, name, written=False)
-    checksum = checksum_after_commit(snapshot)
+    checksum = checksum_after_commit(snapshot) if from_previous else None
     incremental = checksum is not None
     if not incremental and not from_state:
         return ChecksumResult(snapshot.version, name, written=False)
@@ -114,6 +120,32 @@ def checksum_of_state(
             all_files=_all_files(snapshot) if totals.num_files <= MAX_FILES else None,
         )
     )
+
+
+def checksum_differences(
+    recorded: VersionChecksum, snapshot: Snapshot
+) -> dict[str, tuple[object, object]]:
+    """The recorded and the actual value of each field of a checksum that differs from the state.
+
+    References
+    ----------
+    PROTOCOL.md#state-validation
+    """
+    sizes = recorded.file_sizes
+    boundaries = SIZE_BOUNDARIES if sizes is None else sizes.boundaries
+    computed = checksum_of_state(snapshot, boundaries)
+    if transaction_retention_ms(snapshot.properties) is not None:
+        computed = _without_expired(computed, recorded)
+    return differences(recorded, computed, table_root=snapshot.path)
+
+
+def _without_expired(computed: VersionChecksum, recorded: VersionChecksum) -> VersionChecksum:
+    """Remove transactions that the recorded checksum does not list, since they may have expired."""
+    if computed.transactions is None or recorded.transactions is None:
+        return computed
+    recorded_ids = {action["appId"] for action in recorded.transactions}
+    transactions = tuple(a for a in computed.transactions if a["appId"] in recorded_ids)
+    return replace(computed, transactions=transactions)
 
 
 def checksum_after_commit(snapshot: Snapshot) -> VersionChecksum | None:
