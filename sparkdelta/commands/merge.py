@@ -20,12 +20,12 @@ from sparkdelta.exceptions import InvalidArgumentError, NumRecordsMismatchError
 from sparkdelta.frames.rows.row_positions import ROW_INDEX
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.schema.table_schema import quoted
+from sparkdelta.table.commit.own_reads import are_of_table
 from sparkdelta.table.commit.row_changes import commit_changes
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.scan.conditions import shown
-from sparkdelta.table.scan.read_provenance import version_read
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
-from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.staging import Staging, staging
 from sparkdelta.table.write.matching_rows import condition_parameter
 from sparkdelta.table.write.merge_checks import check_merge
@@ -100,15 +100,7 @@ def merge(
     watch = Stopwatch()
     only_inserts = all(clause.kind.is_not_matched for clause in request.clauses)
     snapshot = open_changeable(spark, path, options, only_inserts=only_inserts)
-    version = version_read(request.source, snapshot.path)
-    if version is not None and version < snapshot.version:  # later commits may conflict
-        snapshot = open_snapshot(
-            spark,
-            snapshot.path,
-            version=version,
-            store=snapshot.log.store,
-            options=options or {},
-        )
+    reads_target = are_of_table(request.source, snapshot)
     resolved = resolve_clauses(
         request.clauses,
         unchanged_table(snapshot),
@@ -167,7 +159,7 @@ def merge(
             snapshot=snapshot,
             change=merged.change,
             touched=touched,
-            read=matches.read if version is None else replace(matches.read, whole_table=True),
+            read=replace(matches.read, whole_table=True) if reads_target else matches.read,
             new=merged.new,
             change_files=merged.change_files,
             tags=writer.tags,

@@ -30,12 +30,12 @@ from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.protocol.table_features import check_managed
 from sparkdelta.storage.catalog_log import has_catalog
 from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.commit.own_reads import are_of_table
 from sparkdelta.table.commit.transaction import Transaction, last_transaction_version
 from sparkdelta.table.log.listing import open_log_for_writing
 from sparkdelta.table.maintenance.commit_hooks import run_commit_hooks
 from sparkdelta.table.scan.conditions import parse_deterministic_where
-from sparkdelta.table.scan.read_provenance import version_read
-from sparkdelta.table.snapshot import Snapshot, find_snapshot, open_snapshot
+from sparkdelta.table.snapshot import Snapshot, find_snapshot
 from sparkdelta.table.staging import staging
 from sparkdelta.table.write.alteration import shown_definition, shown_json
 from sparkdelta.table.write.change_files import ChangeFiles, with_change_type
@@ -108,7 +108,7 @@ def _write(
             "write from a classic session"
         )
         raise InvalidArgumentError(argument="replace_where", problem=problem)
-    read = version_read(rows, root)
+    reads_table = False
     for rewrites in range(_MAX_REWRITES + 1):
         snapshot = find_snapshot(spark, store)
         if snapshot is None:
@@ -118,8 +118,8 @@ def _write(
             return WriteResult(None)
         elif options.mode == "error":
             raise TableAlreadyExistsError(path=root)
-        elif read is not None and read < snapshot.version:  # later commits may conflict
-            snapshot = open_snapshot(spark, root, version=read, store=store)
+        else:
+            reads_table = are_of_table(rows, snapshot)
         change = written_table(rows.schema, options, snapshot, path=root)
         check_managed(change.after.protocol, path=root, has_catalog=has_catalog(store))
         matched = match_rows(rows.schema, change.after, path=root)
@@ -146,11 +146,11 @@ def _write(
                 change = with_used_identities(change, matched, files, path=root)
                 done = _transaction(
                     spark, store, snapshot, change, files, changed, rewrite, options,
-                    reads_table=read is not None,
+                    reads_table=reads_table,
                 ).commit()  # fmt: skip
         except MetadataChangedException:
             # Another write may have used the same identity values; these are in the files already.
-            if not matched.identities or rewrites == _MAX_REWRITES or read is not None:
+            if not matched.identities or rewrites == _MAX_REWRITES or reads_table:
                 raise
             continue
         run_commit_hooks(done, compacts=True)
@@ -283,7 +283,6 @@ def _transaction(
         staged = replace(staged, transactions=(identifier,))
         app_ids = frozenset((options.txn_app_id,))
     read = ReadSet() if rewrite is None else rewrite.read
-    reads_table = reads_table and snapshot is not None
     return Transaction(
         spark=spark,
         store=store,

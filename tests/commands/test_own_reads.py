@@ -13,7 +13,14 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta import DeltaTable, load_snapshot, read_delta, write_checkpoint, write_delta
+from sparkdelta import (
+    DeltaTable,
+    alter_table,
+    load_snapshot,
+    read_delta,
+    write_checkpoint,
+    write_delta,
+)
 from sparkdelta.commands import merge as merge_command
 from sparkdelta.commands import write as write_command
 from sparkdelta.exceptions import ConcurrentAppendException, ConcurrentDeleteReadException
@@ -106,6 +113,41 @@ def test_a_merge_of_rows_that_are_absent(spark: SparkSession, table: str) -> Non
     assert found(spark, table) == [1, 2]
     with pytest.raises(ConcurrentAppendException):
         target.merge(source, "false").whenNotMatchedInsertAll().execute()
+    assert found(spark, table) == [1, 2]
+
+
+def test_a_merge_that_would_find_nothing_to_do(spark: SparkSession, table: str) -> None:
+    """Its source lacks the rows that were committed since, and matches none of the others."""
+    source = read_delta(spark, table).selectExpr("k + 1 AS k").alias("s")
+    write_delta(numbers(spark, 3), table, mode="append")
+    merge = DeltaTable.forPath(spark, table).alias("t").merge(source, "t.k = s.k")
+    with pytest.raises(ConcurrentAppendException):
+        merge.whenMatchedDelete().execute()
+
+
+def _merge(rows: DataFrame, table: str) -> None:
+    target = DeltaTable.forPath(rows.sparkSession, table).alias("t")
+    target.merge(rows.alias("s"), "t.k = s.k").whenNotMatchedInsertAll().execute()
+
+
+def _append(rows: DataFrame, table: str) -> None:
+    write_delta(rows, table, mode="append")
+
+
+def _replace(rows: DataFrame, table: str) -> None:
+    write_delta(rows, table, mode="overwrite", replace_where="k < 9")
+
+
+@pytest.mark.parametrize("write", [_merge, _replace, _append])
+def test_earlier_appends_where_appends_are_no_conflicts(
+    spark: SparkSession, table: str, write: Callable[[DataFrame, str], None]
+) -> None:
+    """PROTOCOL.md#table-properties: delta.isolationLevel is about concurrent commits alone."""
+    alter_table(spark, table).set_properties({"delta.isolationLevel": "WriteSerializable"})
+    rows = absent(spark, table)
+    write_delta(numbers(spark, 2), table, mode="append")
+    with pytest.raises(ConcurrentAppendException):
+        write(rows, table)
     assert found(spark, table) == [1, 2]
 
 
