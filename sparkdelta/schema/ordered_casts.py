@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql.types import (
     DateType,
+    DecimalType,
     DoubleType,
     FloatType,
     NumericType,
@@ -30,6 +31,7 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _MAX_DIGITS = 38
+_DOUBLE_DIGITS = 15
 _BINARY_COLLATION = "UTF8_BINARY"
 
 # For each family of a column, the families of the other operand for which Spark compares the column
@@ -59,7 +61,10 @@ class Ordered:
         True if the column itself is FLOAT or DOUBLE and may contain NaN.
     is_inexact
         True if equal bounds do not prove that all rows are equal: timestamps are truncated to
-        milliseconds.
+        milliseconds, and some bounds are rounded.
+    is_rounded
+        True if writers may have rounded the bounds to DOUBLE: those of a DECIMAL of more than 15
+        digits.
     may_be_a_day_off
         True if the order may be off by one day: the date of a timestamp where clocks are set back
         at midnight.
@@ -70,6 +75,7 @@ class Ordered:
     casts: tuple[str, ...] = ()
     is_float: bool = False
     is_inexact: bool = False
+    is_rounded: bool = False
     may_be_a_day_off: bool = False
 
     @property
@@ -103,11 +109,13 @@ def _ordered_column(path: ColumnPath, schema: StructType) -> Ordered | None:
         return Ordered(path, "string") if is_binary else None
     if not isinstance(data_type, NumericType | DateType | TimestampType | TimestampNTZType):
         return None
+    is_rounded = isinstance(data_type, DecimalType) and data_type.precision > _DOUBLE_DIGITS
     return Ordered(
         path,
         data_type.simpleString(),
         is_float=isinstance(data_type, FloatType | DoubleType),
-        is_inexact=isinstance(data_type, TimestampType | TimestampNTZType),
+        is_inexact=is_rounded or isinstance(data_type, TimestampType | TimestampNTZType),
+        is_rounded=is_rounded,
     )
 
 
@@ -135,7 +143,7 @@ def keeps_order(source: str, target: str) -> bool:
         return _INTEGERS.index(source) < _INTEGERS.index(target)
     if family(source) == "number" and target in ("double", "float"):
         return source != "double" or target == "double"
-    target_digits, source_digits = _digits(target), _digits(source)
+    target_digits, source_digits = exact_digits(target), exact_digits(source)
     if _DECIMAL.fullmatch(target) and target_digits is not None and source_digits is not None:
         return target_digits[0] >= source_digits[0] and target_digits[1] >= source_digits[1]
     return (source, target) in {
@@ -179,7 +187,7 @@ def compares_each(data_type: str, value_types: Collection[str], *, negated: bool
     if (
         kinds == {"string"}
         and not negated
-        and (data_type in ("date", "timestamp_ntz") or _digits(data_type) is not None)
+        and (data_type in ("date", "timestamp_ntz") or exact_digits(data_type) is not None)
     ):
         return True  # a value that formats to one of the strings also equals that string's value
     if any(family(kind) != family(data_type) for kind in kinds):
@@ -191,21 +199,21 @@ def compares_exactly(data_type: str, other: str) -> bool:
     """True if Spark compares values of two types without rounding: DECIMAL as long as the common
     type has enough digits, FLOAT never with an integer type.
     """
-    if data_type == other or (_digits(data_type) is None and _digits(other) is None):
+    if data_type == other or (exact_digits(data_type) is None and exact_digits(other) is None):
         return True
     return _have_exact_common_type({data_type, other}) or "double" in (data_type, other)
 
 
 def _have_exact_common_type(data_types: Collection[str]) -> bool:
     """True if all types are exact numbers and one DECIMAL type holds the values of all."""
-    digits = [_digits(data_type) for data_type in data_types]
+    digits = [exact_digits(data_type) for data_type in data_types]
     exact = [pair for pair in digits if pair is not None]
     return len(exact) == len(digits) and (
         max(whole for whole, _ in exact) + max(scale for _, scale in exact) <= _MAX_DIGITS
     )
 
 
-def _digits(data_type: str) -> tuple[int, int] | None:
+def exact_digits(data_type: str) -> tuple[int, int] | None:
     """Return the number of digits of an exact numeric type before and after the decimal point; None
     for other types.
     """

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    ArrayType,
     BooleanType,
     DateType,
     DecimalType,
@@ -48,6 +50,8 @@ SCHEMA = StructType(
         StructField("day", DateType()),
         StructField("at", TimestampType()),
         StructField("k", StringType("UTF8_LCASE")),
+        StructField("w", DecimalType(22, 2)),
+        StructField("tags", ArrayType(LongType())),
     ]
 )
 PARTITIONS = ("p", "day", "at", "k")
@@ -275,7 +279,7 @@ def adds(spark: SparkSession, source: str) -> DataFrame:
         return frame
     struct = F.from_json("stats", STATISTICS)
     values = F.struct(
-        F.nullif(F.try_element_at("partitionValues", F.lit("p")), F.lit("")).alias("p"),
+        F.try_element_at("partitionValues", F.lit("p")).alias("p"),  # '' stays, as in delta-spark
         F.try_element_at("partitionValues", F.lit("day")).cast("date").alias("day"),
     )
     return frame.select(
@@ -355,3 +359,42 @@ def _use(text: str) -> set[str] | str:
         return use.reason
     named = {"partition values": use.by_partition_values, "statistics": use.by_statistics}
     return {name for name, is_used in named.items() if is_used}
+
+
+ROUNDED = 1.2345678901234567e19  # of 12345678901234567890.12
+FOUND = Decimal("12345678901234567890.12")
+OTHERS = ", ".join(f"{number}.5" for number in range(20))
+OF_DELTA_RS = [
+    # of a file with this value alone, the condition, whether the file is kept
+    (one("w", ROUNDED, ROUNDED), f"w = {FOUND}", True),
+    (one("w", ROUNDED, ROUNDED), f"w >= {FOUND}", True),
+    (one("w", ROUNDED, ROUNDED), f"w > {FOUND - 1}", True),
+    (one("w", ROUNDED, ROUNDED), f"w <> {ROUNDED:.0f}", True),
+    (one("w", ROUNDED, ROUNDED), f"w IN ({OTHERS}, {FOUND})", True),
+    (one("w", ROUNDED, ROUNDED), f"w NOT IN ({OTHERS}, {ROUNDED:.0f})", True),
+    (one("w", ROUNDED, ROUNDED), f"w IN ({OTHERS})", False),
+    (one("w", ROUNDED, ROUNDED), "w = 12345678901234500000", False),
+    (one("w", -ROUNDED, -ROUNDED), f"w <= -{FOUND}", True),
+    (one("w", -ROUNDED, -ROUNDED), "w > 0", False),
+    (one("w", 1, 2**63 - 1), f"w = {FOUND}", True),  # limited to BIGINT
+    (one("w", -(2**63), 1), f"w < -{FOUND}", True),
+    (one("w", 1, 2**62), f"w = {FOUND}", False),
+    (stats({}, {}, nullCount={"tags": 20}), "tags IS NOT NULL", True),  # of elements
+    (stats({}, {}, nullCount={"tags": 0}), "tags IS NULL", True),
+]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_bounds_of_delta_rs(spark: SparkSession, source: str) -> None:
+    """PROTOCOL.md#per-file-statistics: DECIMAL is rounded to DOUBLE, or limited to BIGINT, and null
+    counts of arrays are those of their elements.
+    """
+    stored = SOURCES[source]
+    for text, condition, is_kept in OF_DELTA_RS:
+        row = spark.createDataFrame(
+            [({}, text)], "partitionValues MAP<STRING, STRING>, stats STRING"
+        )
+        row = row.withColumn("stats_parsed", F.from_json("stats", STATISTICS))
+        row = row.withColumn("partitionValues_parsed", F.struct(F.lit(None).alias("p")))
+        kept = row.select(_keeps(skipping(condition), stored)).collect()
+        assert [bool(one_row[0]) for one_row in kept] == [is_kept], (condition, text)

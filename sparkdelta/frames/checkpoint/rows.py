@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.frames.log.partition_values import partition_value, typed_partition_value
 from sparkdelta.frames.log.statistics import conformed, parsed_statistics, statistics_text
-from sparkdelta.frames.skipping.data_skipping import StoredFacts
+from sparkdelta.frames.skipping.data_skipping import StoredFacts, stored_partition_value
 from sparkdelta.schema.action_schemas import REMOVE
 from sparkdelta.schema.checkpoint_schema import (
     PARTITION_VALUES_PARSED,
@@ -78,9 +78,8 @@ def _partition_values(schema: CheckpointSchema, stored: StoredFacts, time_zone: 
         text = partition_value("partitionValues", key)
         value = typed_partition_value(text, field, time_zone=time_zone)
         if field.name in stored.partition_values:
-            parsed = PARTITION_VALUES_PARSED
-            typed = f"{parsed}.{quoted(stored.partition_values[field.name])}"
-            value = f"CASE WHEN {parsed} IS NOT NULL THEN {typed} ELSE {value} END"
+            typed = stored_partition_value(stored, field)
+            value = f"CASE WHEN {PARTITION_VALUES_PARSED} IS NOT NULL THEN {typed} ELSE {value} END"
         values.append(f"{value} AS {quoted(key)}")
     return f"struct({', '.join(values)})"
 

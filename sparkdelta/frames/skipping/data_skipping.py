@@ -66,8 +66,9 @@ _IN_JSON = "parsed"
 _UNDECIDED = "no minimum, maximum or null count tells"
 
 _NOT_PUSHED = (FloatType, DoubleType, BinaryType)
-# Writers differ in the time zone with which they parse timestamps that have none.
-_ZONED = (TimestampType, TimestampNTZType)
+# Writers differ in the time zone with which they parse timestamps that have none, and in whether
+# they decode escaped bytes.
+_NOT_TAKEN = (TimestampType, TimestampNTZType, BinaryType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +117,22 @@ def stored_in_checkpoint(
             field.name: key
             for key, field in partition_keys
             if stored.get(key) == as_nullable(field.dataType)
-            and not isinstance(field.dataType, _ZONED)
+            and not isinstance(field.dataType, _NOT_TAKEN)
         },
         reliable_statistics(summaries, statistics) if isinstance(summaries, StructType) else None,
     )
+
+
+def stored_partition_value(stored: StoredFacts, field: StructField) -> str:
+    """Return SQL for a partition value in `partitionValues_parsed`, where delta-spark leaves the
+    empty strings that stand for null.
+
+    References
+    ----------
+    PROTOCOL.md#partition-value-serialization
+    """
+    column = f"{PARTITION_VALUES_PARSED}.{quoted(stored.partition_values[field.name])}"
+    return f"nullif({column}, '')" if isinstance(field.dataType, StringType) else column
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,10 +288,7 @@ class DataSkipping:
         condition = self._rules(facts).condition(predicate)
         if condition is None:
             return None
-        condition = self._or_malformed_value(condition, predicate, stored)
-        if not stored.partition_values:
-            return condition
-        return f"({PARTITION_VALUES_PARSED} IS NULL OR {condition})"
+        return self._or_unknown_value(condition, predicate, stored)
 
     def by_statistics(self, stored: StoredFacts) -> Condition:
         """Return the condition of all terms that `by_partition` does not include."""
@@ -289,7 +299,7 @@ class DataSkipping:
         condition = self._rules(facts).condition(predicate)
         if condition is None:
             return None
-        condition = self._or_malformed_value(condition, predicate, stored)
+        condition = self._or_unknown_value(condition, predicate, stored)
         if narrowed is None or is_stored:
             return condition
         # In a lambda, Spark parses the JSON only when it evaluates the condition. As a common
@@ -322,32 +332,36 @@ class DataSkipping:
         )
 
     def _partition_value(self, stored: StoredFacts, path: ColumnPath) -> str:
-        if path[0] in stored.partition_values:
-            return f"{PARTITION_VALUES_PARSED}.{quoted(stored.partition_values[path[0]])}"
         key, field = next(entry for entry in self.partition_keys if entry[1].name == path[0])
+        if path[0] in stored.partition_values:
+            return stored_partition_value(stored, field)
         text = partition_value("partitionValues", key)
         return partition_value_or_null(text, field, time_zone=self.time_zone)
 
-    def _or_malformed_value(self, condition: str, predicate: Predicate, stored: StoredFacts) -> str:
-        """Return SQL that is true if a condition is, or if a partition value is not of its type.
+    def _or_unknown_value(self, condition: str, predicate: Predicate, stored: StoredFacts) -> str:
+        """Return SQL that is true if a condition is, if the checkpoint lacks the typed partition
+        values of a file, or if a partition value is not of its type.
 
         Such a file may no longer be live; if it is, reading it raises an error.
         """
-        names = {path[0] for path in columns(predicate)} - set(stored.partition_values)
-        malformed = [
+        names = {path[0] for path in columns(predicate)}
+        unknown = [
             is_invalid_partition_value(
                 partition_value("partitionValues", key), field, time_zone=self.time_zone
             )
             for key, field in self.partition_keys
-            if field.name in names and not isinstance(field.dataType, StringType)
+            if field.name in names.difference(stored.partition_values)
+            and not isinstance(field.dataType, StringType)
         ]
-        return f"({' OR '.join([condition, *malformed])})" if malformed else condition
+        if not names.isdisjoint(stored.partition_values):
+            unknown.append(f"{PARTITION_VALUES_PARSED} IS NULL")
+        return f"({' OR '.join([*unknown, condition])})" if unknown else condition
 
     def _stored_partition(self, stored: StoredFacts, path: ColumnPath) -> Condition:
         field = next(field for _, field in self.partition_keys if field.name == path[0])
         if path[0] not in stored.partition_values or isinstance(field.dataType, _NOT_PUSHED):
             return None
-        return self._partition_value(stored, path)
+        return f"{PARTITION_VALUES_PARSED}.{quoted(stored.partition_values[path[0]])}"
 
     def _statistic(
         self, stored: StoredFacts, json: str | None, kind: str, path: ColumnPath

@@ -24,10 +24,11 @@ from heapq import nlargest
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, MapType, StringType, StructType
 
 from sparkdelta.frames.skipping.failing_values import failing_parts
 from sparkdelta.frames.skipping.predicate_values import literal, truth, value
+from sparkdelta.frames.skipping.rounded_bounds import ends_around, limit_of_bigint
 from sparkdelta.frames.skipping.text_prefixes import prefix_range
 from sparkdelta.protocol import predicates
 from sparkdelta.protocol.predicates import (
@@ -56,6 +57,7 @@ from sparkdelta.schema.ordered_casts import (
     type_of,
 )
 from sparkdelta.schema.sql_text import simple_type_text, text_literal
+from sparkdelta.schema.table_schema import type_of_path
 
 Condition: TypeAlias = str | None
 """A condition or value in Spark SQL; None if there is none."""
@@ -155,12 +157,14 @@ class SkippingRules:
         exact = self._or_failed(truth(predicate, known.__getitem__), predicate)
         if exact is None:
             return None
-        if not self.facts.is_pushed or not known or _is_null_column(predicate):
+        if not self.facts.is_pushed or not known:
             return exact
-        if not _is_simple(predicate):
-            return None
-        (leaf,) = known.values()
-        return _any([_is_null(leaf), exact])
+        (leaf, *_) = known.values()
+        if _is_null_column(predicate):
+            (path,) = known
+            is_text = isinstance(type_of_path(self.schema, path), StringType)
+            return _any([exact, f"{leaf} = ''"]) if is_text else exact  # delta-spark leaves these
+        return _any([_is_null(leaf), exact]) if _is_simple(predicate) else None
 
     def _or_failed(self, condition: str, node: Predicate | Expression) -> Condition:
         """Return SQL that is true if a condition is, or if evaluating part of `node` fails."""
@@ -211,12 +215,19 @@ class SkippingRules:
     def _has_nulls(self, child: Expression) -> Condition:
         if not isinstance(child, predicates.Column):
             return None
-        null_count = self.facts.null_count(child.path)
+        null_count = self._null_count(child.path)
         return None if null_count is None else _or_unknown(f"{null_count} > 0", null_count)
+
+    def _null_count(self, path: ColumnPath) -> Condition:
+        """Return SQL for the null count of a column; None for arrays and maps, of which delta-rs
+        before 1.6.2 counts elements.
+        """
+        data_type = type_of_path(self.schema, path)
+        return None if isinstance(data_type, ArrayType | MapType) else self.facts.null_count(path)
 
     def _has_values(self, path: ColumnPath) -> Condition:
         """Return SQL that is true if a row may be not null; valid with wide bounds, too."""
-        null_count, records = self.facts.null_count(path), self.facts.num_records
+        null_count, records = self._null_count(path), self.facts.num_records
         if null_count is None or records is None or self.facts.is_pushed:
             return None
         return _or_unknown(f"{null_count} < {records}", null_count, records)
@@ -249,7 +260,10 @@ class SkippingRules:
             and constant.value is not None
         ):
             limit = literal(replace(constant, value=_before_cut(str(constant.value))))
-        in_range = self._range(operator, bound, against, limit)
+        if bound.is_rounded:
+            in_range = self._rounded_range(operator, bound, constant)
+        else:
+            in_range = self._range(operator, bound, against, limit)
         found = _all([in_range, self._has_values(bound.path)])
         return None if found is None else self._or_failed(found, comparison)
 
@@ -297,6 +311,21 @@ class SkippingRules:
             else:
                 above = f"{greatest} {sign} {against}"
             high = _or_unknown(above, greatest)
+        return _all([low, high])
+
+    def _rounded_range(self, operator: str, bound: Ordered, constant: Expression) -> Condition:
+        """Return the condition of `_range` on bounds of a DECIMAL, which delta-rs rounds to DOUBLE
+        or limits to BIGINT.
+        """
+        if bound.casts or operator == "<>":
+            return None
+        least, greatest = self._bounds(bound)
+        at_least, at_most = ends_around(constant, bound.data_type)
+        low = high = None
+        if operator in ("<", "<=", "=") and least is not None and at_most is not None:
+            low = _or_limit(least, f"{least} <= {at_most}", -(2**63), bound)
+        if operator in (">", ">=", "=") and greatest is not None and at_least is not None:
+            high = _or_limit(greatest, f"{greatest} >= {at_least}", 2**63 - 1, bound)
         return _all([low, high])
 
     def _may_reach_text(self, greatest: str, sign: str, against: str, limit: str) -> str:
@@ -359,6 +388,11 @@ class SkippingRules:
     def _in_run(self, run: Sequence[Literal], bound: Ordered) -> Condition:
         """Return the condition that the column may have one of some values, given in order."""
         low, high = run[0], run[-1]
+        if bound.is_rounded:
+            of_ends = (
+                self._rounded_range(*end) for end in (("<=", bound, high), (">=", bound, low))
+            )
+            return _all(list(of_ends))
         cut = low.value if isinstance(low.value, str) else None
         limit = None if cut is None else literal(replace(low, value=_before_cut(cut)))
         ends = _all(
@@ -459,6 +493,12 @@ def _any(conditions: Sequence[Condition]) -> Condition:
 def _or_nan(condition: str, least: str, bound: Ordered) -> str:
     """Return SQL that is true, too, if a minimum is NaN, which is no bound."""
     return f"{condition} OR isnan({least})" if bound.is_float else condition
+
+
+def _or_limit(fact: str, condition: str, limit: int, bound: Ordered) -> str:
+    """Return SQL that is true, too, if a bound is unknown, or the limit of BIGINT."""
+    text = limit_of_bigint(limit, bound.data_type)
+    return _or_unknown(condition if text is None else f"{condition} OR {fact} = {text}", fact)
 
 
 def _or_unknown(condition: str, *facts: str) -> str:
