@@ -374,6 +374,9 @@ OF_DELTA_RS = [
     (one("w", ROUNDED, ROUNDED), f"w NOT IN ({OTHERS}, {ROUNDED:.0f})", True),
     (one("w", ROUNDED, ROUNDED), f"w IN ({OTHERS})", False),
     (one("w", ROUNDED, ROUNDED), "w = 12345678901234500000", False),
+    (one("w", ROUNDED, ROUNDED), f"w < CAST('{FOUND}' AS DECIMAL(22, 2))", True),
+    (one("w", ROUNDED, ROUNDED), "w < CAST('5.5' AS DECIMAL(22, 2))", False),
+    (one("w", ROUNDED, ROUNDED), "w < try_cast('NaN' AS DECIMAL(22, 2))", True),
     (one("w", -ROUNDED, -ROUNDED), f"w <= -{FOUND}", True),
     (one("w", -ROUNDED, -ROUNDED), "w > 0", False),
     (one("w", 1, 2**63 - 1), f"w = {FOUND}", True),  # limited to BIGINT

@@ -47,9 +47,10 @@ def _number(constant: Expression) -> Decimal | None:
             return None
         try:
             given = Decimal(str(constant.child.value))
-            return given.quantize(Decimal(1).scaleb(-digits[1]), ROUND_HALF_UP, _EXACT)
+            found = given.quantize(Decimal(1).scaleb(-digits[1]), ROUND_HALF_UP, _EXACT)
         except InvalidOperation:
             return None
+        return found if found.is_finite() else None
     number = constant.value if isinstance(constant, Literal) else None
     if isinstance(number, bool) or not isinstance(number, int | float | Decimal):
         return None
