@@ -31,7 +31,8 @@ def clone(
     properties: Mapping[str, str] | None = None,
 ) -> CloneResult:
     """Clone a version of a table: commit a table with the same rows, schema, properties, features
-    and clustering columns, and with no history. Rows get new row ids.
+    and clustering columns, and with no history. Rows get new row ids; those of copies that a
+    repeated deep clone keeps have theirs.
 
     A shallow clone names the files of the source by their absolute paths, and writes none. VACUUM
     of the source deletes files that the source no longer has, although the clone needs them. A deep

@@ -17,7 +17,13 @@ from sparkdelta.io import load_snapshot, read_delta
 from sparkdelta.schema.sql_text import SESSION_CATALOG
 from sparkdelta.spark_api.enabled_sessions import Original, is_enabled
 from sparkdelta.sql.options import is_delta, table_properties
-from sparkdelta.table.log.table_names import NewTable, path_in_name, table_name, table_path
+from sparkdelta.table.log.table_names import (
+    NewTable,
+    path_in_name,
+    table_name,
+    table_path,
+    with_database,
+)
 from sparkdelta.tables import DeltaTable
 
 
@@ -35,7 +41,7 @@ def get_table(original: Original, catalog: Catalog, tableName: str) -> Table:
         table: Table = original(catalog, tableName)
         return table
     spark, name, path = found
-    database = name[-2] if len(name) > 1 else spark.catalog.currentDatabase()
+    database = with_database(spark, name)[-2]
     is_managed = path_in_name(name) is None and engine_of(spark).is_managed(name)
     return Table(
         name=name[-1],

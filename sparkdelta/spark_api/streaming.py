@@ -26,7 +26,7 @@ from sparkdelta.sql.options import (
 )
 from sparkdelta.streams import read_stream, write_stream
 from sparkdelta.table.log.session_times import session_time
-from sparkdelta.table.log.table_names import NewTable, table_name, table_path
+from sparkdelta.table.log.table_names import NewTable, table_name, table_path, with_database
 
 _FUNCTION = 'readStream.format("delta")'
 
@@ -107,7 +107,7 @@ def to_table(
     if is_enabled(spark):
         name = table_name(tableName)
         is_ours = is_delta(format or builders.stream_writer(writer).source)
-        if is_ours or table_path(spark, name) is not None:
+        if is_ours or table_path(spark, with_database(spark, name)) is not None:
             state = _told(writer, outputMode, partitionBy, queryName, options)
             place = NewTable.of(spark, name, given_location(state.options))
             with place.named(spark):

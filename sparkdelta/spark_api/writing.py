@@ -68,8 +68,8 @@ def save(state: WriterState, path: str, **more: Any) -> None:
 
 
 def _arguments(state: WriterState, *, mode: str) -> dict[str, Any]:
-    """Return the options of a writer; those that only overwrites have are ignored by other modes,
-    as many programs set them for all of their writes.
+    """Return the options of a writer. Other modes than overwrite ignore ``overwriteSchema`` and
+    dynamic partition overwrite, which many programs set for all of their writes.
     """
     spark = state.rows.sparkSession
     options, properties = table_properties(state.options)

@@ -31,7 +31,7 @@ from sparkdelta.sql.statements import (
     ShowPartitions,
     ShowProperties,
 )
-from sparkdelta.table.log.table_names import path_in_name
+from sparkdelta.table.log.table_names import path_in_name, with_database
 from sparkdelta.table.snapshot import Snapshot
 
 _HAS_ROWS = "coalesce(stats_parsed.numRecords - coalesce(deletionVector.cardinality, 0), 1) > 0"
@@ -57,7 +57,7 @@ def _details(
     """Yield the rows of DESCRIBE EXTENDED after those of the columns."""
     yield from (("", "", ""), ("# Detailed Table Information", "", ""))
     if path_in_name(name) is None:
-        database = name[-2] if len(name) > 1 else sql.spark.catalog.currentDatabase()
+        database = with_database(sql.spark, name)[-2]
         yield from (("Catalog", SESSION_CATALOG, ""), ("Database", database, ""))
         yield "Table", name[-1], ""
     if snapshot.metadata.description is not None:
@@ -134,7 +134,7 @@ def _shown_name(sql: SparkSql, name: Sequence[str]) -> str:
     """Return the name of a table with catalog and database, or its path."""
     if path_in_name(name) is not None:
         return quoted_path(name)
-    database = name[-2] if len(name) > 1 else sql.spark.catalog.currentDatabase()
+    database = with_database(sql.spark, name)[-2]
     return f"{SESSION_CATALOG}.{database}.{name[-1]}"
 
 

@@ -347,3 +347,19 @@ def test_arguments_of_other_types(spark: SparkSession) -> None:
         with pytest.raises(TypeError) as raised:
             call()
         assert isinstance(raised.value, ArgumentTypeError)
+
+
+def test_a_database_whose_name_begins_with_a_digit(enabled: SparkSession) -> None:
+    """Spark gives the name of such a current database between backticks."""
+    enabled.sql("CREATE DATABASE `2024sd`")
+    enabled.sql("USE `2024sd`")
+    try:
+        enabled.sql("CREATE TABLE t (id BIGINT) USING delta")
+        enabled.sql("CREATE TABLE IF NOT EXISTS t (id BIGINT) USING delta")
+        enabled.range(2).write.format("delta").mode("append").saveAsTable("t")
+        assert enabled.table("t").count() == 2
+        rows = {tuple(row)[:2] for row in enabled.sql("DESCRIBE EXTENDED t").collect()}
+        assert ("Database", "2024sd") in rows
+    finally:
+        enabled.sql("USE default")
+        enabled.sql("DROP DATABASE `2024sd` CASCADE")

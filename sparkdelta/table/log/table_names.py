@@ -63,7 +63,9 @@ def with_database(spark: SparkSession, name: Sequence[str]) -> tuple[str, ...]:
     """Return a name after its database: that of a table, even if a temporary view has the name
     alone. Queries and changes find the view; what creates or replaces a table finds the table.
     """
-    return (spark.catalog.currentDatabase(), *name) if len(name) == 1 else tuple(name)
+    # Spark gives the database as SQL: between backticks, if it begins with a digit.
+    database = table_name(spark.catalog.currentDatabase())
+    return (*database, *name) if len(name) == 1 else tuple(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,5 +78,4 @@ def synced_mark(identity: Identity, value: int) -> int | None:
         return None
     steps = -((identity.start - value) // identity.step)
     mark = identity.start + steps * identity.step
-    is_beyond = identity.mark is None or (mark - identity.mark) * identity.step > 0
-    return mark if is_beyond else None
+    return mark if identity.is_new(mark) else None

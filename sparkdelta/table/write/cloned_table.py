@@ -68,7 +68,7 @@ def cloned_table(
     new table or in the place of another.
 
     The other table keeps its id, name and description, its features, and the values that it gave:
-    column ids and identity values. Rows get new row ids.
+    column ids and identity values. Rows of new files get new row ids.
 
     Parameters
     ----------
