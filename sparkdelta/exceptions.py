@@ -151,6 +151,9 @@ class DeltaError(Exception):
         cls.sql_state, _ = CONDITIONS.get(cls.error_class, (cls.sql_state, ""))
         dataclass(kw_only=True, eq=False, repr=False)(cls)
 
+    def __init__(self, message: str = "") -> None:
+        _described(self, message, {})
+
     def __post_init__(self) -> None:
         fields = {name: getattr(self, name) for name in _field_names(type(self))}
         texts = {name: _text(value) for name, value in fields.items()}

@@ -153,7 +153,8 @@ def _put_aside(store: LogStore, names: Sequence[str]) -> Iterator[None]:
         yield
     except Exception:
         for name in moved:
-            with suppress(FileExistsError):  # the new checkpoint may have the name already
+            # The new checkpoint may have the name already, or the storage the same problem.
+            with suppress(OSError, DeltaError):
                 store.publish(f"{name}{DAMAGED_SUFFIX}", name)
         raise
 

@@ -384,12 +384,15 @@ def test_lite_passes_other_files_over(spark: SparkSession, tmp_path: Path) -> No
 
 
 @pytest.mark.full
-def test_lite_without_the_log(spark: SparkSession, tmp_path: Path) -> None:
-    """PROTOCOL.md#metadata-cleanup: the tombstones of the oldest checkpoint stand for commits."""
+@pytest.mark.parametrize("gone", [(0, 1), (1,)], ids=["cleaned up", "cut short"])
+def test_lite_without_the_log(spark: SparkSession, tmp_path: Path, gone: tuple[int, ...]) -> None:
+    """PROTOCOL.md#metadata-cleanup: the tombstones of the oldest checkpoint stand for commits, and
+    for those that a cleanup left behind.
+    """
     table = tmp_path / "table"
     lite_table(table)
     write_checkpoint(spark, str(table), version=2)
-    for version in (0, 1):
+    for version in gone:
         (table / "_delta_log" / f"{version:020d}.json").unlink()
     (table / "_delta_log/_last_vacuum_info").write_text("{}")
     result = vacuum(spark, str(table), mode="lite", **AN_HOUR)

@@ -126,6 +126,7 @@ def test_a_write_that_changes_no_data(spark: SparkSession, table_path: str) -> N
     with pytest.raises(DataChangeFalseError):
         write_delta(spark.sql("SELECT 1L AS id, 2 AS more"), table_path, mode="append",
                     merge_schema=True, data_change=False)  # fmt: skip
+    rows = read_delta(spark, table_path)
     with pytest.raises(InvalidArgumentError):
         write_delta(rows, table_path, mode="overwrite", replace_where="id = 1", data_change=False)
     assert load_snapshot(spark, table_path).version == 1

@@ -381,6 +381,11 @@ OF_DELTA_RS = [
     (one("w", -ROUNDED, -ROUNDED), "w > 0", False),
     (one("w", 1, 2**63 - 1), f"w = {FOUND}", True),  # limited to BIGINT
     (one("w", -(2**63), 1), f"w < -{FOUND}", True),
+    (
+        one("w", 1, 1e19),
+        "w = 50000000000000000000",
+        True,
+    ),  # the greatest of a limited bound and another
     (one("w", 1, 2**62), f"w = {FOUND}", False),
     (stats({}, {}, nullCount={"tags": 20}), "tags IS NOT NULL", True),  # of elements
     (stats({}, {}, nullCount={"tags": 0}), "tags IS NULL", True),

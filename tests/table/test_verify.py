@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import verify, write_version_checksum
+from sparkdelta import read_delta, verify, write_version_checksum
 from sparkdelta import write_checkpoint as checkpoint
 from sparkdelta.exceptions import TableNotFoundError
 from sparkdelta.table.maintenance import verification as command
@@ -316,6 +316,26 @@ def test_a_checkpoint_without_statistics(spark: SparkSession, table: Path) -> No
     write_commit(table, 0, [protocol(), metadata(configuration=none), file])
     checkpoint(spark, str(table))
     assert found(spark, table) == []
+
+
+def test_empty_partition_values_in_a_checkpoint_of_delta_spark(
+    spark: SparkSession, table: Path
+) -> None:
+    """PROTOCOL.md#partition-value-serialization: they stand for null."""
+    file = write_data(table, "f", ids(0, 2), {"p": ""})
+    fields = (field("id", "long"), field("p", "string"))
+    write_commit(table, 0, [protocol(), metadata(*fields, partitioned_by=["p"]), file])
+    checkpoint(spark, str(table), kind="classic")
+    [path] = Path(table, "_delta_log").glob("*.checkpoint.parquet")
+    stored = pq.read_table(path)
+    rows = stored.to_pylist()
+    [typed] = [row["add"]["partitionValues_parsed"] for row in rows if row["add"]]
+    assert typed["p"] is None
+    typed["p"] = ""
+    pq.write_table(pa.Table.from_pylist(rows, schema=stored.schema), path)
+    assert found(spark, table) == []
+    assert read_delta(spark, str(table), where="p IS NULL").count() == 2
+    assert read_delta(spark, str(table)).filter("p IS NULL").count() == 2
 
 
 @pytest.mark.full

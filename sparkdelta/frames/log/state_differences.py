@@ -248,7 +248,9 @@ def mismatched_partition_values(
     problem = F.lit(None).cast("string")
     for column, name in partition_values.items():
         stored = F.col(f"{PARTITION_VALUES_PARSED}.{quoted(name)}")
-        is_wrong = stored.isNotNull() & ~stored.eqNullSafe(F.expr(typed)[column])
+        # delta-spark leaves the empty strings that stand for null.
+        is_stored = stored.isNotNull() & (stored.cast("string") != "")
+        is_wrong = is_stored & ~stored.eqNullSafe(F.expr(typed)[column])
         text = F.lit(f"{PARTITION_VALUES_PARSED}.{column} does not match partitionValues")
         problem = F.coalesce(F.when(is_wrong, text), problem)
     compared = adds.select("path", problem.alias("problem"))

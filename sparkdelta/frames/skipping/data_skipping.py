@@ -132,7 +132,9 @@ def stored_partition_value(stored: StoredFacts, field: StructField) -> str:
     PROTOCOL.md#partition-value-serialization
     """
     column = f"{PARTITION_VALUES_PARSED}.{quoted(stored.partition_values[field.name])}"
-    return f"nullif({column}, '')" if isinstance(field.dataType, StringType) else column
+    if not isinstance(field.dataType, StringType):
+        return column
+    return f"nullif(CAST({column} AS STRING), '')"  # a collation may ignore trailing spaces
 
 
 @dataclass(frozen=True, slots=True)

@@ -323,9 +323,9 @@ class SkippingRules:
         at_least, at_most = ends_around(constant, bound.data_type)
         low = high = None
         if operator in ("<", "<=", "=") and least is not None and at_most is not None:
-            low = _or_limit(least, f"{least} <= {at_most}", -(2**63), bound)
+            low = _or_limit(least, "<=", at_most, -(2**63), bound)
         if operator in (">", ">=", "=") and greatest is not None and at_least is not None:
-            high = _or_limit(greatest, f"{greatest} >= {at_least}", 2**63 - 1, bound)
+            high = _or_limit(greatest, ">=", at_least, 2**63 - 1, bound)
         return _all([low, high])
 
     def _may_reach_text(self, greatest: str, sign: str, against: str, limit: str) -> str:
@@ -495,10 +495,13 @@ def _or_nan(condition: str, least: str, bound: Ordered) -> str:
     return f"{condition} OR isnan({least})" if bound.is_float else condition
 
 
-def _or_limit(fact: str, condition: str, limit: int, bound: Ordered) -> str:
-    """Return SQL that is true, too, if a bound is unknown, or the limit of BIGINT."""
-    text = limit_of_bigint(limit, bound.data_type)
-    return _or_unknown(condition if text is None else f"{condition} OR {fact} = {text}", fact)
+def _or_limit(fact: str, sign: str, against: str, limit: int, bound: Ordered) -> str:
+    """Return SQL of a comparison that is true, too, if a bound is unknown, or at the limit of
+    BIGINT or beyond, as the bound of several files may be.
+    """
+    beyond = limit_of_bigint(limit, bound.data_type)
+    ends = [against] if beyond is None else [against, beyond]
+    return _or_unknown(" OR ".join(f"{fact} {sign} {end}" for end in ends), fact)
 
 
 def _or_unknown(condition: str, *facts: str) -> str:

@@ -122,7 +122,8 @@ class Transaction:
         Actions as values.
     file_actions
         Further file actions in columns `add`, `remove` and `cdc`, one of them in each row; missing
-        columns and fields are null. The query must be deterministic: it may run twice.
+        columns and fields are null. The query must be deterministic, but for times: it may run
+        twice.
     distinct_adds
         About `file_actions`, where they are surely nothing else. A large number of them is written
         as lines at once, without a check for duplicates.

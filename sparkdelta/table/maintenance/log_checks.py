@@ -242,8 +242,8 @@ class LogChecks:
                     continue
                 if checksum_differences(recorded, self._open(version, aside)):
                     problem = (
-                        f"or a later commit up to version {last} is damaged: {names[0]} and the "
-                        f"version checksum of version {version} agree, and the commits do not: "
+                        f"this commit, or a later one up to version {last}, is damaged: {names[0]} "
+                        f"and the version checksum of version {version} agree, and commits do not: "
                         f"{found[0][2]}"
                     )
                     return [(LOG, commit_name(first), problem)]

@@ -35,7 +35,7 @@ from sparkdelta.frames.log.vacuum_outcomes import (
     outcomes,
     removed_files,
 )
-from sparkdelta.protocol.log_files import LogFileKind, Version
+from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.log_segment import commits_between, readable_commits
 from sparkdelta.protocol.results import FileCount
 from sparkdelta.protocol.vacuum_rules import has_uniform_metadata
@@ -176,8 +176,9 @@ def from_log(
         nothing = removed_files(empty_frame(log.spark, REMOVE), table_root=root)
         return Candidates(entries=nothing, is_empty=True)
     files = list_log_files(log.store)
-    earliest = readable_commits(files, path=root)[0].version
-    kept = [file for file in files if file.kind is LogFileKind.COMMIT and file.version >= start]
+    readable = readable_commits(files, path=root)
+    earliest = readable[0].version
+    kept = [file for file in readable if file.version >= start]
     missing = None
     first = min((file.version for file in kept), default=end + 1)
     if first > start:

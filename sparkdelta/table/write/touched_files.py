@@ -103,8 +103,8 @@ class TouchedFiles:
         knows them one by one. The commit sets the time of the removes.
     actions
         The actions of the files that the driver does not know, in columns `remove` and `add`, one
-        of them in each row. Deterministic, and may be evaluated repeatedly; None without such
-        files.
+        of them in each row. May be evaluated repeatedly, and differs in the time of removes alone;
+        None without such files.
     deleted
         `TOUCHED` of the files, for `table.write.touched_rows`; None if whole files are removed. Of
         use as long as the staging directory.
