@@ -98,6 +98,7 @@ def test_merge(
             assert not [name for name in columns if "payload" in name and "source" not in name]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("changes", [False, True])
 def test_a_small_merge(
     spark: SparkSession, table_path: str, written: list[DataFrame], changes: bool

@@ -72,6 +72,7 @@ def rows(spark: SparkSession, path: str, **options: Any) -> list[tuple[Any, ...]
     return sorted((tuple(row) for row in read_delta(spark, path, **options).collect()), key=str)
 
 
+@pytest.mark.full
 def test_a_partitioned_directory(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_partitioned_directory(
     assert DeltaTable.convertToDelta(spark, f"delta.`{path}`").toDF().count() == 6
 
 
+@pytest.mark.full
 def test_files_of_several_schemas(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#delta-data-type-to-parquet-type-mappings: as Spark infers them, ids kept."""
     field = pa.field("n", pa.int16(), metadata={"PARQUET:field_id": "7"})

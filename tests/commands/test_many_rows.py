@@ -15,7 +15,7 @@ POSITIONS = [(touched_files, "MAX_READ_POSITIONS"), (merge_pairs, "MAX_READ_PAIR
 FILES = [(scan, "MAX_KNOWN_FILES"), (touched_files, "MAX_TOUCHED_FILES")]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("has_vectors", [True, False], ids=["vectors", "rewrite"])
 @pytest.mark.parametrize(
     "limits", [POSITIONS, FILES, [*POSITIONS, *FILES]], ids=["rows", "files", "both"]

@@ -28,6 +28,7 @@ def rows_of(table: DeltaTable) -> dict[int, int]:
     return {row["id"]: row["n"] for row in table.toDF().collect()}
 
 
+@pytest.mark.full
 def test_reads_and_changes(spark: SparkSession, table_path: str, table: DeltaTable) -> None:
     found = read_delta(spark, table_path, where="after(id) = 3")
     assert [row["id"] for row in found.collect()] == [2]
@@ -40,6 +41,7 @@ def test_reads_and_changes(spark: SparkSession, table_path: str, table: DeltaTab
     assert rows_of(table) == expected
 
 
+@pytest.mark.full
 def test_merge(spark: SparkSession, table: DeltaTable) -> None:
     """SQL functions work in all clauses of a merge, also where a column is an argument of a
     function and nothing else.

@@ -40,7 +40,7 @@ def stored(path: str) -> set[tuple[str, ...]]:
     return {tuple(column.path for column in pq.ParquetFile(f).schema) for f in files}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["none", "id"])
 def test_files_leave_them_out(spark: SparkSession, table_path: str, mode: str) -> None:
     properties = {"delta.enableChangeDataFeed": "true", "delta.columnMapping.mode": mode}

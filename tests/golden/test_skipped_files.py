@@ -29,7 +29,7 @@ from tests.golden.cases import GoldenCase, golden_cases
 
 _NOT_COMPARED = (ArrayType, MapType, VariantType)
 _TIMES = (DateType, TimestampType, TimestampNTZType)
-_NOT_SLOW = {"floats-special", "rs-types"}
+_NOT_SLOW = {"rs-types"}
 _AT_ONCE = 60
 
 
@@ -38,7 +38,8 @@ def _parameters() -> list[Any]:
     found = []
     for case in golden_cases():
         if not case.reads[-1].expect_error:
-            marks = [pytest.mark.every_case if case.name in _NOT_SLOW else pytest.mark.slow]
+            sooner = [pytest.mark.every_case, pytest.mark.full]
+            marks = sooner if case.name in _NOT_SLOW else [pytest.mark.slow]
             found.append(pytest.param(case, id=case.name, marks=marks))
     return found
 

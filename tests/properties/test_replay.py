@@ -228,6 +228,7 @@ def test_frames_replay_as_the_model_does(
             _assert_equal(many, replayed(snapshot), expected(replay(commits, until=version)))
 
 
+@pytest.mark.full
 @settings(parent=PROFILE)
 @given(
     seed=st.integers(0, 1 << 64),

@@ -196,6 +196,7 @@ def _keeps(text: str, stored: StoredFacts) -> Column:
     return keeps
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("seed", "is_mixed"), [(0, False), (1, True)])
 def test_no_matching_row_is_lost(spark: SparkSession, seed: int, is_mixed: bool) -> None:
     """Under ANSI rules and without; those fail where one constant cannot be converted."""

@@ -196,6 +196,7 @@ def test_settings_of_delta_spark_are_not_passed_over(
     assert load_snapshot(enabled, table_path).version == 1
 
 
+@pytest.mark.full
 def test_rows_take_the_place_of_those_that_they_match(
     enabled: SparkSession, table_path: str
 ) -> None:

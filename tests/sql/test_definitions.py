@@ -48,6 +48,7 @@ def test_a_property_is_the_description(enabled: SparkSession, tmp_path: Path) ->
         assert (metadata.description, metadata.configuration) == (expected, {"k": "v"})
 
 
+@pytest.mark.full
 def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) -> None:
     sql, t = enabled.sql, f"delta.`{table_path}`"
     create = f"""CREATE TABLE {{}} {t} (

@@ -17,7 +17,7 @@ from tests.support.settings import HOSTILE, settings
 ID, PART, DAY, NESTED = "`a.b`", "`c``d`", "`ü \"'x`", "`select`"
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("values", HOSTILE.values(), ids=HOSTILE)
 def test_statements(enabled: SparkSession, tmp_path: Path, values: Mapping[str, str]) -> None:
     """Dots, backticks, quotes, blanks, umlauts and keywords in names; texts become dates."""

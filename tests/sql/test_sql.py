@@ -189,6 +189,7 @@ def test_options_of_tables(enabled: SparkSession, table_path: str) -> None:
     assert load_snapshot(enabled, table_path).version == 3
 
 
+@pytest.mark.full
 def test_inserts_that_replace(enabled: SparkSession, table_path: str) -> None:
     """Nulls equal nothing; names in the condition are those of the table and of the query."""
     sql, t = enabled.sql, f"delta.`{table_path}`"

@@ -54,6 +54,7 @@ def _create(table: Path, *actions: Any, **metadata_fields: Any) -> None:
     write_commit(table, 0, [*first, *actions])
 
 
+@pytest.mark.full
 def test_every_kind_of_vector(spark: SparkSession, table: Path) -> None:
     """Two in one file, with a prefix, by an absolute path, inline, empty, and files without."""
     shared = write_vectors(table, [0, 1], [2], number=1)

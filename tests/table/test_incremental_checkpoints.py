@@ -340,6 +340,7 @@ def test_counts_without_a_version_checksum(
     assert (second.num_adds, second.num_reused_sidecars) == (20, 0)
 
 
+@pytest.mark.full
 def test_a_wrong_count_leads_to_a_full_checkpoint(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

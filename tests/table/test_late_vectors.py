@@ -109,7 +109,7 @@ def test_wide_tables(spark: SparkSession, table: Path) -> None:
         assert narrow.scan().to_df().count() == 4
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_large_vectors(spark: SparkSession, table_path: str) -> None:
     """Over several chunks of bitmaps, and several splits of a file."""
     properties = {"delta.enableDeletionVectors": "true", "sparkdelta.maxDeletedShare": "1"}

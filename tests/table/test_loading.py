@@ -212,6 +212,7 @@ def _force(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
         monkeypatch.setattr(log_text, bound, limit)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("where", "group"),
     [("driver", None), ("driver", "plans"), *(("executors", group) for group in [None, *HOSTILE])],

@@ -158,6 +158,7 @@ def _shown(spark: SparkSession, table: Path) -> list[Any]:
     return [repr(tuple(row)) for row in shown.orderBy("id").collect()]
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize(
     "how",

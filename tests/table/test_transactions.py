@@ -387,7 +387,7 @@ def test_added_files_match_by_statistics(spark: SparkSession, table: str) -> Non
     assert [int(file.path) for file in found] == list(range(3, len(stats)))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(("whole", "blind"), [(False, True), (True, False)])
 def test_frames_and_values_find_the_same(
     spark: SparkSession, table: str, whole: bool, blind: bool
