@@ -422,7 +422,7 @@ def test_connect_writes_what_classic_writes(
     """Under the settings of the other test, which no table may notice."""
     assert by_connect["written"] == json.loads(json.dumps(written(spark, tmp_path)))
     assert len(by_connect["written"][3]) == 5
-    assert by_connect["written"][4] == [[1, 1], [1, 1]]  # of the overwrite, of a refused write
+    assert by_connect["written"][4] == [[1, 1], [0, 0]]  # of the overwrite, of no refused write
 
 
 def test_connect_deletes_what_classic_deletes(
