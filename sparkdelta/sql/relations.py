@@ -53,7 +53,7 @@ class Relation:
     arguments
         Of a function that returns changes.
     options
-        What follows it, ``WITH ('option' = 'value')``; None if nothing does.
+        The options clause after the table, ``WITH ('option' = 'value')``; None without one.
     needs_alias
         True if the text gives it none, where columns may be qualified by its own name.
     alias_at

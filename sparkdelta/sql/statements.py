@@ -88,7 +88,7 @@ class Insert:
     partition
         Texts of values by names of columns; None for columns of the rows.
     options
-        What follows the table, ``WITH ('option' = 'value')``.
+        The options clause after the table, ``WITH ('option' = 'value')``.
     """
 
     target: Name

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from sparkdelta.protocol.conflicts import ReadSet, check_conflicts
 from sparkdelta.protocol.isolation_levels import IsolationLevel
+from sparkdelta.protocol.log_files import listing_prefix
 from sparkdelta.protocol.log_segment import commits_between
 from sparkdelta.protocol.staged_commit import StagedActions
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
@@ -39,7 +40,7 @@ def are_of_table(rows: DataFrame, snapshot: Snapshot) -> bool:
     log = snapshot.log
     small = DriverConflictDetector(log.store, ReadSet(whole_table=True))
     detector = SparkConflictDetector(small, log, (), None, None)
-    files = list_log_files(log.store)
+    files = list_log_files(log.store, listing_prefix(version + 1))
     for commit in commits_between(files, version + 1, snapshot.version, path=path):
         found = detector(commit, StagedActions())
         check_conflicts(
