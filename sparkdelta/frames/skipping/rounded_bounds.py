@@ -26,10 +26,12 @@ def ends_around(constant: Expression, data_type: str) -> tuple[str | None, str |
     number, digits = _number(constant), exact_digits(data_type)
     if number is None or digits is None:
         return None, None
-    margin, unit = abs(number) * _ROUNDING, 10 ** digits[1]
+    whole, scale = digits
+    margin, unit = abs(number) * _ROUNDING, 10**scale
     ends = math.floor((number - margin) * unit), math.ceil((number + margin) * unit)
     below, above = (
-        _decimal(end, data_type) if abs(end) < 10 ** sum(digits) else None for end in ends
+        _decimal(end, scale, data_type) if abs(end) < 10 ** (whole + scale) else None
+        for end in ends
     )
     return below, above
 
@@ -39,15 +41,13 @@ def limit_of_bigint(limit: int, data_type: str) -> str | None:
     digits = exact_digits(data_type)
     if digits is None or digits[0] < len(str(2**63)):
         return None
-    return _decimal(limit * 10 ** digits[1], data_type)
+    scale = digits[1]
+    return _decimal(limit * 10**scale, scale, data_type)
 
 
-def _decimal(units: int, data_type: str) -> str:
+def _decimal(units: int, scale: int, data_type: str) -> str:
     """Return SQL of a DECIMAL by the number of units of its last digit."""
-    digits = exact_digits(data_type)
-    assert digits is not None
-    exponent = -digits[1]
-    value = Decimal((int(units < 0), tuple(map(int, str(abs(units)))), exponent))
+    value = Decimal((int(units < 0), tuple(map(int, str(abs(units)))), -scale))
     return literal(Literal(value, data_type))
 
 
