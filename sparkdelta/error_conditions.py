@@ -971,9 +971,16 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_STREAM_NOT_SUPPORTED": (
         "0A000",
         (
-            "Cannot use {verb}: {reason}. Use a classic session of Spark 4.0 to 4.2, or read "
+            "Cannot use {verb}: {reason}. Use a classic session of Spark 4, or read "
             "versions as they come with read_delta and read_changes and write them with "
             "txn_app_id and txn_version."
+        ),
+    ),
+    "DELTA_SPARK_METHOD_NOT_SUPPORTED": (
+        "0A000",
+        (
+            "Spark {version} calls {method}, which this version of sparkdelta does not implement. "
+            "Upgrade sparkdelta, or use a version of Spark that its README lists."
         ),
     ),
     "DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET": (

@@ -24,6 +24,7 @@ DeltaError
 │   ├── MissingStartOfChangesError, MultipleChangeBoundsError, InvalidChangeRangeError
 │   ├── ChangesAfterLatestError, MissingChangeDataError, RemoveWithoutFileMetadataError
 │   ├── UnsupportedOutputModeError, StreamNotSupportedError, StreamStartBoundsError
+│   ├── SparkMethodNotSupportedError
 │   ├── InvalidExcludeRegexError, InvalidSourceOffsetError, InvalidSourceVersionError
 │   ├── NewerSourceVersionError, DifferentStreamTableError, SplitChangesOffsetError
 │   ├── StreamDeletesError, StreamUpdatesError
@@ -558,6 +559,12 @@ class StreamNotSupportedError(TableError):
     verb: str
     reason: str
     error_class = "DELTA_STREAM_NOT_SUPPORTED"
+
+
+class SparkMethodNotSupportedError(TableError):
+    method: str
+    version: str
+    error_class = "DELTA_SPARK_METHOD_NOT_SUPPORTED"
 
 
 class StreamStartBoundsError(TableError):

@@ -37,6 +37,7 @@ from sparkdelta.storage.hadoop import (
     storage_errors,
     texts,
 )
+from sparkdelta.storage.hadoop_callbacks import complete_interfaces
 from sparkdelta.storage.hadoop_plans import joined, rows_matching
 from sparkdelta.storage.hadoop_scans import (
     copy_hadoop_settings,
@@ -50,12 +51,6 @@ from sparkdelta.storage.hadoop_scans import (
 from sparkdelta.storage.parquet import LateRelation, ListedFiles, is_hidden
 
 _INTERFACE = "org.apache.spark.sql.execution.datasources.FileIndex"
-_ANSWERED = frozenset(
-    (
-        "inputFiles", "listFiles", "metadataOpsTimeNs", "partitionSchema", "refresh", "rootPaths",
-        "sizeInBytes", "toString",
-    )
-)  # fmt: skip
 _KEPT_LISTINGS = 4
 """Listings that an index keeps: a query may scan a table several times."""
 
@@ -83,11 +78,7 @@ def problem_of_callbacks(spark: SparkSession, listing: SparkSession) -> str | No
             "with PYSPARK_PIN_THREAD=false, a thread of Python has no thread of the JVM to itself"
         )
     try:
-        methods = jvm.java.lang.Class.forName(_INTERFACE).getMethods()
-        names = {str(method.getName()) for method in methods}
-        unknown = sorted(name for name in names - _ANSWERED if "$" not in name)
-        if unknown:
-            return f"its FileIndex has other methods: {', '.join(unknown)}"
+        complete_interfaces(spark, _FileIndex)
         nothing = LateRelation(_NothingListed(), StructType(), StructType(), {}, "/")
         none = jvm.PythonUtils.toSeq([])
         listed = _relation(spark, listing, nothing).location().listFiles(none, none)

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.exceptions import InvalidArgumentError, StreamNotSupportedError
 from sparkdelta.storage.hadoop import jvm_of, same_active_session
+from sparkdelta.storage.hadoop_callbacks import complete_interfaces
 from sparkdelta.storage.hadoop_scans import java_schema_of
 from sparkdelta.storage.stream_source import ReadLimit, StreamSource
 
@@ -52,6 +53,7 @@ def stream_frame(spark: SparkSession, source: StreamSource) -> DataFrame:
     """
     jvm: Any = spark._jvm
     ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+    complete_interfaces(spark, _Source)
     session = spark._jsparkSession
     attributes = _attributes(spark, source.schema)
     options = [_none(spark)]

@@ -26,6 +26,7 @@ DRIVER_READS = {
 HADOOP = {
     "sparkdelta/storage/hadoop.py",
     "sparkdelta/storage/hadoop_builders.py",
+    "sparkdelta/storage/hadoop_callbacks.py",
     "sparkdelta/storage/hadoop_catalog.py",
     "sparkdelta/storage/hadoop_file_index.py",
     "sparkdelta/storage/hadoop_files.py",

@@ -326,7 +326,7 @@ def test_each_rule_has_a_name(
         assert load_snapshot(spark, str(table)).scan().listing is Listing.DELETION_VECTORS
     assert rows(read_delta(spark, str(table))) == [(0,), (2,), (3,), (4,)]
     with (
-        patch.object(hadoop_file_index, "_INTERFACE", "org.example.FileIndex"),
+        patch.object(hadoop_file_index._FileIndex.Java, "implements", ("org.example.FileIndex",)),
         patch.dict(classic._calling_back, clear=True),
         caplog.at_level(logging.WARNING),
     ):

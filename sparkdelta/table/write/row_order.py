@@ -80,7 +80,7 @@ class RowOrder:
         schema = rows[0].schema
         keys = [curve_key(quoted_path(path), type_of_path(schema, path)) for path in self.columns]
         named = (f"{key} AS {_KEY}{number}" for number, key in enumerate(keys))
-        sample = union.selectExpr(quoted(_GROUP), *named).sample(fraction, seed=1)
+        sample = union.selectExpr(quoted(_GROUP), *named).sample(fraction=fraction, seed=1)
         table = read_table(
             sample.limit(MAX_SAMPLED_ROWS), what="sampled rows to order", bound=MAX_SAMPLED_ROWS
         )
