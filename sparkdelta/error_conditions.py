@@ -976,6 +976,13 @@ CONDITIONS: dict[str, tuple[str, str]] = {
             "txn_app_id and txn_version."
         ),
     ),
+    "DELTA_SPARK_MEMBER_NOT_FOUND": (
+        "0A000",
+        (
+            "Spark {version} has no {member}, which sparkdelta needs to {purpose}. "
+            "Upgrade sparkdelta, or use a version of Spark that its README lists."
+        ),
+    ),
     "DELTA_SPARK_METHOD_NOT_SUPPORTED": (
         "0A000",
         (

@@ -24,7 +24,7 @@ DeltaError
 │   ├── MissingStartOfChangesError, MultipleChangeBoundsError, InvalidChangeRangeError
 │   ├── ChangesAfterLatestError, MissingChangeDataError, RemoveWithoutFileMetadataError
 │   ├── UnsupportedOutputModeError, StreamNotSupportedError, StreamStartBoundsError
-│   ├── SparkMethodNotSupportedError
+│   ├── SparkMemberNotFoundError, SparkMethodNotSupportedError
 │   ├── InvalidExcludeRegexError, InvalidSourceOffsetError, InvalidSourceVersionError
 │   ├── NewerSourceVersionError, DifferentStreamTableError, SplitChangesOffsetError
 │   ├── StreamDeletesError, StreamUpdatesError
@@ -559,6 +559,13 @@ class StreamNotSupportedError(TableError):
     verb: str
     reason: str
     error_class = "DELTA_STREAM_NOT_SUPPORTED"
+
+
+class SparkMemberNotFoundError(TableError):
+    member: str
+    version: str
+    purpose: str
+    error_class = "DELTA_SPARK_MEMBER_NOT_FOUND"
 
 
 class SparkMethodNotSupportedError(TableError):

@@ -12,14 +12,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import pyspark
 from py4j.java_gateway import JavaClass, JVMView
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from sparkdelta.exceptions import FileSystemNotFoundError, StorageError
+from sparkdelta.exceptions import (
+    FileSystemNotFoundError,
+    SparkMemberNotFoundError,
+    StorageError,
+)
 from sparkdelta.storage.parquet import WRITE_OPTIONS, WRITE_SETTINGS, committer_settings
+from sparkdelta.storage.spark_internals import purpose_of
 
 
 class JavaNames:
@@ -38,7 +44,33 @@ class JavaNames:
             return JavaNames(self._view, f"{self._package}{name}.")
         if not self._package:
             return getattr(self._view, name)  # a class that PySpark has imported
-        return JavaClass(f"{self._package}{name}", self._view._gateway_client)
+        return SparkClass(f"{self._package}{name}", self._view._gateway_client)
+
+
+class SparkClass(JavaClass):  # type: ignore[misc]  # py4j has no types
+    """A class of the JVM that is reached by its name: an error names what this Spark lacks."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except Py4JJavaError:
+            raise
+        except Py4JError:
+            raise self._not_found(f"{self._fqn}.{name}") from None
+
+    def __call__(self, *arguments: Any) -> Any:
+        try:
+            return super().__call__(*arguments)
+        except Py4JJavaError:
+            raise
+        except Py4JError:
+            constructor = f"{self._fqn} with {len(arguments)} arguments"
+            raise self._not_found(constructor) from None
+
+    def _not_found(self, member: str) -> SparkMemberNotFoundError:
+        return SparkMemberNotFoundError(
+            member=member, version=pyspark.__version__, purpose=purpose_of(self._fqn)
+        )
 
 
 def jvm_of(spark: SparkSession) -> Any:

@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import StructType
 
-from sparkdelta.exceptions import DeltaError
+from sparkdelta.exceptions import DeltaError, SparkMemberNotFoundError
 from sparkdelta.storage.hadoop import (
     hadoop_path,
     have_user_functions,
@@ -83,7 +83,9 @@ def problem_of_callbacks(spark: SparkSession, listing: SparkSession) -> str | No
         none = jvm.PythonUtils.toSeq([])
         listed = _relation(spark, listing, nothing).location().listFiles(none, none)
         return None if not listed.size() else "its FileIndex answers otherwise"
-    except (Py4JError, TypeError, AttributeError, OSError, CapturedException) as error:
+    except (
+        Py4JError, TypeError, AttributeError, OSError, CapturedException, DeltaError
+    ) as error:  # fmt: skip
         exception = _java_exception(error)
         return str(error if exception is None else exception.toString()).partition("\n")[0]
 
@@ -100,7 +102,7 @@ def reads_batches(spark: SparkSession, schema: StructType) -> bool:
             return False
         parquet = execution.datasources.parquet.ParquetFileFormat()
         return bool(parquet.supportBatch(session, java_schema))
-    except (Py4JError, TypeError, CapturedException):
+    except (Py4JError, TypeError, CapturedException, SparkMemberNotFoundError):
         return False
 
 
@@ -186,7 +188,7 @@ def _to_raise(spark: SparkSession, error: BaseException) -> _CallbackError:
             gateway.new_array(jvm.org.apache.spark.QueryContext, 0),
             "",
         )
-    except (Py4JError, TypeError):  # its constructor is of other arguments
+    except SparkMemberNotFoundError:
         exception = jvm.java.lang.IllegalArgumentException(text, cause)
     return _CallbackError(text, exception)
 
