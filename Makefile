@@ -3,8 +3,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON  ?= python3
+# A virtual environment for each list of requirements: none hides what another one lacks.
 VENV    ?= .venv
-OLDEST  ?= .venv-oldest
+DEV     ?= .venv-dev
+PINNED  ?= .venv-pinned
 BIN     := $(VENV)/bin
 SUDO    := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TESTS   ?=
@@ -22,98 +24,98 @@ test: java $(VENV)/.tests ## Run the tests of every layer, in a few minutes
 
 ##@ More tests
 .PHONY: test-rest
-test-rest: java $(VENV)/.installed ## Run the remaining tests: more cases, Spark Connect, S3, notebooks
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FAST) and full" $(TESTS)
+test-rest: java $(DEV)/.installed ## Run the remaining tests: more cases, Spark Connect, S3, notebooks
+	$(DEV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FAST) and full" $(TESTS)
 
 .PHONY: test-all
 test-all: test test-rest ## Run all tests but the slow, corpus and oracle tests
 
 .PHONY: conformance
-conformance: java $(VENV)/.installed ## Run every case of delta-spec-testdata
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m conformance tests/conformance $(TESTS)
+conformance: java $(PINNED)/.installed ## Run every case of delta-spec-testdata
+	$(PINNED)/bin/python -m pytest -n $(WORKERS) --dist loadfile -m conformance tests/conformance $(TESTS)
 
 .PHONY: oracle
-oracle: java $(VENV)/.installed ## Test SEEDS random table histories by delta-spark and delta-rs, and HDFS
-	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" -k "oracle or hdfs" tests/oracle tests/storage $(TESTS)
+oracle: java $(PINNED)/.installed ## Test SEEDS random table histories by delta-spark and delta-rs, and HDFS
+	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(PINNED)/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" -k "oracle or hdfs" tests/oracle tests/storage $(TESTS)
 
 .PHONY: slow
-slow: java $(VENV)/.installed ## Test crashes at every call, many writers, a cluster, little memory, all remaining cases
-	$(BIN)/python -m pytest -m slow $(TESTS)
+slow: java $(DEV)/.installed $(PINNED)/.installed ## Test crashes at every call, many writers, a cluster, little memory, all remaining cases
+	$(DEV)/bin/python -m pytest -m "slow and not oracle" $(TESTS)
+	$(PINNED)/bin/python -m pytest -m "slow and oracle" $(TESTS)
 
 .PHONY: notebooks
-notebooks: java $(VENV)/.installed ## Execute the notebooks
-	$(BIN)/python -m pytest -m notebook tests/notebooks
+notebooks: java $(DEV)/.installed ## Execute the notebooks
+	$(DEV)/bin/python -m pytest -m notebook tests/notebooks
 
-OLDEST_WRITES := tests/commands/test_create_table.py tests/commands/test_write_options.py tests/table/test_log_compaction.py
-.PHONY: test-oldest
-test-oldest: java $(OLDEST)/.installed ## Run a small suite on the lowest supported pyspark
-	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FAST) and not full and not notebook" -k "not distributed" tests/golden $(OLDEST_WRITES)
+.PHONY: test-versions
+test-versions: java ## Test the core on each version of Spark; VERSIONS='4.0.0 4.3' for some
+	$(PYTHON) tests/versions.py --workers $(WORKERS) $(VERSIONS)
 
 .PHONY: bench
-bench: java $(VENV)/.installed ## Run the benchmarks; BENCH='--scale small' for a smoke test
-	$(BIN)/python -m tests.benchmarks $(BENCH)
+bench: java $(PINNED)/.installed ## Run the benchmarks; BENCH='--scale small' for a smoke test
+	$(PINNED)/bin/python -m tests.benchmarks $(BENCH)
 
 .PHONY: bench-plan
-bench-plan: java $(VENV)/.installed ## Benchmark scan planning for up to 10M files; BENCH='--help' for options
-	$(BIN)/python -m tests.benchmarks --only planning $(BENCH)
+bench-plan: java $(PINNED)/.installed ## Benchmark scan planning for up to 10M files; BENCH='--help' for options
+	$(PINNED)/bin/python -m tests.benchmarks --only planning $(BENCH)
 
 .PHONY: bench-checkpoint
-bench-checkpoint: java $(VENV)/.installed ## Benchmark checkpoints of 1M files; BENCH='--most-files 10000000' for 10M
-	$(BIN)/python -m tests.benchmarks --only checkpoints $(BENCH)
+bench-checkpoint: java $(PINNED)/.installed ## Benchmark checkpoints of 1M files; BENCH='--most-files 10000000' for 10M
+	$(PINNED)/bin/python -m tests.benchmarks --only checkpoints $(BENCH)
 
 .PHONY: bench-write
-bench-write: java $(VENV)/.installed ## Benchmark writes of 20M rows, one row, by 20 writers, and a commit of 1M actions
-	$(BIN)/python -m tests.benchmarks --only writes $(BENCH)
+bench-write: java $(PINNED)/.installed ## Benchmark writes of 20M rows, one row, by 20 writers, and a commit of 1M actions
+	$(PINNED)/bin/python -m tests.benchmarks --only writes $(BENCH)
 
 .PHONY: bench-dml
-bench-dml: java $(VENV)/.installed ## Benchmark DELETE, UPDATE and MERGE on 20M rows against delta-spark
-	$(BIN)/python -m tests.benchmarks --only "row changes" $(BENCH)
+bench-dml: java $(PINNED)/.installed ## Benchmark DELETE, UPDATE and MERGE on 20M rows against delta-spark
+	$(PINNED)/bin/python -m tests.benchmarks --only "row changes" $(BENCH)
 
 .PHONY: bench-alter
-bench-alter: java $(VENV)/.installed ## Benchmark ALTER TABLE on 20M rows and on 1M files against delta-spark
-	$(BIN)/python -m tests.benchmarks --only alterations $(BENCH)
+bench-alter: java $(PINNED)/.installed ## Benchmark ALTER TABLE on 20M rows and on 1M files against delta-spark
+	$(PINNED)/bin/python -m tests.benchmarks --only alterations $(BENCH)
 
 .PHONY: bench-maintenance
-bench-maintenance: java $(VENV)/.installed ## Benchmark OPTIMIZE, VACUUM, RESTORE, clones and CONVERT against delta-spark
-	$(BIN)/python -m tests.benchmarks --only maintenance $(BENCH)
+bench-maintenance: java $(PINNED)/.installed ## Benchmark OPTIMIZE, VACUUM, RESTORE, clones and CONVERT against delta-spark
+	$(PINNED)/bin/python -m tests.benchmarks --only maintenance $(BENCH)
 
 .PHONY: bench-changes
-bench-changes: java $(VENV)/.installed ## Benchmark changes and streams against delta-spark, exceptAll and Spark
-	$(BIN)/python -m tests.benchmarks --only changes $(BENCH)
+bench-changes: java $(PINNED)/.installed ## Benchmark changes and streams against delta-spark, exceptAll and Spark
+	$(PINNED)/bin/python -m tests.benchmarks --only changes $(BENCH)
 
 .PHONY: bench-growth
-bench-growth: java $(VENV)/.installed ## Benchmark tables of 1M and 10M files; BENCH='--most-files 100000000' for 100M
-	$(BIN)/python -m tests.benchmarks --only growth $(BENCH)
+bench-growth: java $(PINNED)/.installed ## Benchmark tables of 1M and 10M files; BENCH='--most-files 100000000' for 100M
+	$(PINNED)/bin/python -m tests.benchmarks --only growth $(BENCH)
 
 .PHONY: bench-calls
-bench-calls: java $(VENV)/.installed ## Benchmark small calls, warm and first in a session, against Spark's own; minutes
-	$(BIN)/python -m tests.benchmarks --only "fixed costs" $(BENCH)
+bench-calls: java $(PINNED)/.installed ## Benchmark small calls, warm and first in a session, against Spark's own; minutes
+	$(PINNED)/bin/python -m tests.benchmarks --only "fixed costs" $(BENCH)
 
 .PHONY: bench-sql
-bench-sql: java $(VENV)/.installed ## Benchmark reads by format("delta") and SQL against the calls that do the same; minutes
-	$(BIN)/python -m tests.benchmarks --only sql $(BENCH)
+bench-sql: java $(PINNED)/.installed ## Benchmark reads by format("delta") and SQL against the calls that do the same; minutes
+	$(PINNED)/bin/python -m tests.benchmarks --only sql $(BENCH)
 
 ##@ Checks
 .PHONY: check
 check: lint types imports ## Lint, check types and imports
 
 .PHONY: lint
-lint: $(VENV)/.installed
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+lint: $(DEV)/.installed
+	$(DEV)/bin/ruff check .
+	$(DEV)/bin/ruff format --check .
 
 .PHONY: types
-types: $(VENV)/.installed
-	$(BIN)/mypy
+types: $(DEV)/.installed
+	$(DEV)/bin/mypy
 
 .PHONY: imports
-imports: $(VENV)/.installed
-	$(BIN)/lint-imports
+imports: $(DEV)/.installed
+	$(DEV)/bin/lint-imports
 
 ##@ Housekeeping
 .PHONY: clean
 clean: ## Remove the virtual environments and caches
-	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(DEV) $(PINNED) .venv-spark-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 .PHONY: help
 help: ## Show this list
@@ -133,14 +135,15 @@ $(VENV)/.tests: pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --no-compile --editable ".[tests]"
 	@touch $@
 
-$(VENV)/.installed: pyproject.toml
-	$(call make_venv,$(VENV))
-	$(VENV)/bin/python -m pip install --quiet --editable ".[oracle]"
-	@touch $@ $(VENV)/.tests
+$(DEV)/.installed: pyproject.toml
+	$(call make_venv,$(DEV))
+	$(DEV)/bin/python -m pip install --quiet --editable ".[dev]"
+	@touch $@
 
-$(OLDEST)/.installed: pyproject.toml
-	$(call make_venv,$(OLDEST))
-	$(OLDEST)/bin/python -m pip install --quiet --editable ".[tests]" "pyspark[connect]==4.0.0"
+# The version of Spark that the JARs of delta-spark were built for.
+$(PINNED)/.installed: pyproject.toml
+	$(call make_venv,$(PINNED))
+	$(PINNED)/bin/python -m pip install --quiet --editable ".[oracle]"
 	@touch $@
 
 # Debian packages venv separately from Python.

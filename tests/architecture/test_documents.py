@@ -16,6 +16,8 @@ from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.protocol import write_support
 from sparkdelta.protocol.feature_rules import ALL_WRITING, FEATURES, FeatureRules
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
+from tests.support.delta_spark import PYSPARK_SERIES
+from tests.versions import PINNED, TESTED
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -81,6 +83,23 @@ def _dropped(rules: FeatureRules) -> str:
 )
 def test_features_that_are_never_written_are_listed(document: str, title: str) -> None:
     assert {f.value for f in write_support._NEVER_WRITTEN} <= set(_code(_section(document, title)))
+
+
+def test_the_readme_has_the_tested_versions() -> None:
+    exact = [each.spark for each in TESTED if each.spark.count(".") == 2]
+    series = [each.spark for each in TESTED if each.spark not in exact]
+    pythons = sorted({each.python for each in TESTED}, key=lambda name: name.split("."))
+    sentence = (
+        f"Tested are Spark {', '.join(exact)} and the newest patches of {_listing(series)}, "
+        f"with Python {_listing(pythons)}."
+    )
+    assert sentence in " ".join(_text("README.md").split())
+    assert f'"pyspark[connect]=={PINNED}"' in _text("pyproject.toml")
+    assert PINNED.startswith(PYSPARK_SERIES)
+
+
+def _listing(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def test_the_readme_has_the_bound_of_a_scan() -> None:

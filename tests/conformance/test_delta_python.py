@@ -1,11 +1,14 @@
 """delta-spark's own Python tests, run against this library.
 
-They import `delta.tables` and `delta.testing.utils`, which exist only while they are loaded.
+They come from a checkout of delta-io/delta that `DELTA_PYTHON_TESTS` names; without one, this
+module is skipped. They import `delta.tables` and `delta.testing.utils`, which exist only while they
+are loaded.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import sys
 import tempfile
@@ -24,7 +27,11 @@ from pyspark.testing.sqlutils import SQLTestUtils
 
 import sparkdelta.tables
 from sparkdelta.exceptions import DeltaError
-from tests.support.corpus import found_or_skip
+
+_CHECKOUT = "DELTA_PYTHON_TESTS"
+if _CHECKOUT not in os.environ:
+    reason = f"delta-spark's Python tests: set {_CHECKOUT} to a checkout of delta-io/delta"
+    pytest.skip(reason, allow_module_level=True)
 
 pytestmark = [pytest.mark.conformance, pytest.mark.every_case]
 
@@ -65,7 +72,7 @@ class DeltaTestCase(SQLTestUtils, unittest.TestCase):
 
 
 def _cases() -> list[DeltaTestCase]:
-    suite = found_or_skip("DELTA_PYTHON_TESTS", "delta-python-tests", "tests/test_sql.py")
+    suite = Path(os.environ[_CHECKOUT], "python", "delta", "tests")
     utils = ModuleType("delta.testing.utils")
     vars(utils)["DeltaTestCase"] = DeltaTestCase
     package = {
@@ -77,7 +84,7 @@ def _cases() -> list[DeltaTestCase]:
     found: list[DeltaTestCase] = []
     with patch.dict(sys.modules, package):
         for name, case in (("test_deltatable", "DeltaTableTests"), ("test_sql", "DeltaSqlTests")):
-            spec = importlib.util.spec_from_file_location(name, suite / "tests" / f"{name}.py")
+            spec = importlib.util.spec_from_file_location(name, suite / f"{name}.py")
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
             _adapt(module)

@@ -26,24 +26,18 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def corpus_or_skip() -> Path:
-    """Return the corpus, or skip the calling module (fail where conformance is required)."""
-    return found_or_skip(CORPUS_VARIABLE, "delta-spec-testdata", "index.json")
-
-
-def found_or_skip(variable: str, name: str, file: str) -> Path:
-    """Return a shared directory that holds a file, or skip the calling module (fail where
-    conformance is required).
+    """Return the corpus, or skip the calling module (fail where conformance is required).
 
     A path named by the environment variable has to exist: a typing error there must not turn
     the whole suite into skips.
     """
-    named = os.environ.get(variable)
-    directory = Path(named) if named else _ROOT.parent / "shared" / name
-    if (directory / file).is_file():
+    named = os.environ.get(CORPUS_VARIABLE)
+    directory = Path(named) if named else _ROOT.parent / "shared" / "delta-spec-testdata"
+    if (directory / "index.json").is_file():
         return directory.resolve()
     if named:
-        raise FileNotFoundError(f"{variable}={named} holds no {file}")
-    missing = f"{name} not found; set {variable} to its directory"
+        raise FileNotFoundError(f"{CORPUS_VARIABLE}={named} holds no index.json")
+    missing = f"delta-spec-testdata not found; set {CORPUS_VARIABLE} to its directory"
     if os.environ.get(POLICY_VARIABLE) == "required":
         pytest.fail(f"{missing} ({POLICY_VARIABLE}=required)", pytrace=False)
     pytest.skip(missing, allow_module_level=True)

@@ -1,0 +1,131 @@
+"""The versions of Spark and Python under test, and a run of the core tests on each.
+
+``python3 tests/versions.py 4.0.0 4.3`` runs the core on these versions of Spark, by default on all;
+each has a virtual environment of its own. Needs nothing but Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Versions:
+    """A version of Spark, and the version of Python that it is tested with.
+
+    Attributes
+    ----------
+    spark
+        A version such as ``4.0.0``, or of two numbers for the newest of its patches.
+    """
+
+    spark: str
+    python: str
+
+    @property
+    def requirement(self) -> str:
+        """The requirement by which pip installs this version of PySpark."""
+        is_patch = self.spark.count(".") == 2
+        return f"pyspark[connect]=={self.spark}" + ("" if is_patch else ".*")
+
+
+PINNED = "4.2.0"
+"""The version of Spark that the JARs of delta-spark, our oracle, were built for."""
+
+TESTED = (
+    Versions("4.0.0", "3.10"),
+    Versions("4.0", "3.11"),
+    Versions("4.1", "3.12"),
+    Versions(PINNED, "3.11"),
+    Versions("4.2", "3.12"),
+    Versions("4.3", "3.13"),
+)
+
+CORE = (
+    "tests/golden/test_golden_tables.py",  # reads
+    "tests/table/test_late_filters.py",
+    "tests/commands/test_write_options.py",
+    "tests/commands/test_create_table.py",
+    "tests/commands/test_delete.py",
+    "tests/commands/test_update.py",
+    "tests/commands/test_merge.py",
+    "tests/commands/test_read_stream.py",
+    "tests/commands/test_write_stream.py",
+    "tests/sql/test_sql.py",
+    "tests/sql/test_odd_names.py",
+    "tests/spark_api/test_enabled_sessions.py",
+    "tests/storage/test_callbacks.py",
+    "tests/storage/test_spark_internals.py",
+    "tests/connect/test_connect.py",
+)
+
+
+def main() -> int:
+    """Run the core tests on the versions that the command line names; return an exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("spark", nargs="*", help=", ".join(each.spark for each in TESTED))
+    parser.add_argument("--workers", default="2", help="processes that run tests")
+    arguments = parser.parse_args()
+    unknown = set(arguments.spark) - {each.spark for each in TESTED}
+    if unknown:
+        parser.error(f"not among the tested versions: {', '.join(sorted(unknown))}")
+    failed = []
+    for versions in TESTED:
+        if not arguments.spark or versions.spark in arguments.spark:
+            started = time.monotonic()
+            code = _run(versions, arguments.workers)
+            seconds = round(time.monotonic() - started)
+            outcome = f"exit code {code}" if code else "passed"
+            print(f"Spark {versions.spark}, Python {versions.python}: {outcome}, {seconds} s")
+            failed += [versions.spark] if code else []
+    return 1 if failed else 0
+
+
+def _run(versions: Versions, workers: str) -> int:
+    python = _environment(versions)
+    options = ["-n", workers, "--dist", "worksteal", "-q"]
+    markers = ["-m", "not slow and not oracle and (connect or not full)"]
+    command = [python, "-m", "pytest", *options, *markers, *CORE]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def _environment(versions: Versions) -> str:
+    """Make the virtual environment of a version if it is not there; return its Python."""
+    directory = ROOT / f".venv-spark-{versions.spark}"
+    python, stamp = directory / "bin" / "python", directory / ".installed"
+    requirements = ROOT / "pyproject.toml"
+    if stamp.exists() and stamp.stat().st_mtime > requirements.stat().st_mtime:
+        return str(python)
+    shutil.rmtree(directory, ignore_errors=True)
+    subprocess.run([_interpreter(versions.python), "-m", "venv", directory], check=True)
+    install = [python, "-m", "pip", "install", "--quiet", "--editable", ".[tests]"]
+    subprocess.run([*install, versions.requirement], cwd=ROOT, check=True)
+    stamp.touch()
+    return str(python)
+
+
+def _interpreter(version: str) -> str:
+    """Return a Python of a version; where there is none, say so and return this Python."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    candidates = [shutil.which(f"python{version}")]
+    candidates += sorted(map(str, pyenv.glob(f"{version}.*/bin/python")))
+    for candidate in filter(None, candidates):
+        works = subprocess.run([candidate, "-c", ""], capture_output=True, check=False)
+        if works.returncode == 0:
+            return candidate
+    this = ".".join(map(str, sys.version_info[:2]))
+    print(f"LEFT OUT: no Python {version} here, so Python {this} is used")
+    return sys.executable
+
+
+if __name__ == "__main__":
+    sys.exit(main())
