@@ -52,48 +52,8 @@ test-versions: java ## Test the core on each version of Spark; VERSIONS='4.0.0 4
 	$(PYTHON) tests/versions.py --workers $(WORKERS) $(VERSIONS)
 
 .PHONY: bench
-bench: java $(PINNED)/.installed ## Run the benchmarks; BENCH='--scale small' for a smoke test
-	$(PINNED)/bin/python -m tests.benchmarks $(BENCH)
-
-.PHONY: bench-plan
-bench-plan: java $(PINNED)/.installed ## Benchmark scan planning for up to 10M files; BENCH='--help' for options
-	$(PINNED)/bin/python -m tests.benchmarks --only planning $(BENCH)
-
-.PHONY: bench-checkpoint
-bench-checkpoint: java $(PINNED)/.installed ## Benchmark checkpoints of 1M files; BENCH='--most-files 10000000' for 10M
-	$(PINNED)/bin/python -m tests.benchmarks --only checkpoints $(BENCH)
-
-.PHONY: bench-write
-bench-write: java $(PINNED)/.installed ## Benchmark writes of 20M rows, one row, by 20 writers, and a commit of 1M actions
-	$(PINNED)/bin/python -m tests.benchmarks --only writes $(BENCH)
-
-.PHONY: bench-dml
-bench-dml: java $(PINNED)/.installed ## Benchmark DELETE, UPDATE and MERGE on 20M rows against delta-spark
-	$(PINNED)/bin/python -m tests.benchmarks --only "row changes" $(BENCH)
-
-.PHONY: bench-alter
-bench-alter: java $(PINNED)/.installed ## Benchmark ALTER TABLE on 20M rows and on 1M files against delta-spark
-	$(PINNED)/bin/python -m tests.benchmarks --only alterations $(BENCH)
-
-.PHONY: bench-maintenance
-bench-maintenance: java $(PINNED)/.installed ## Benchmark OPTIMIZE, VACUUM, RESTORE, clones and CONVERT against delta-spark
-	$(PINNED)/bin/python -m tests.benchmarks --only maintenance $(BENCH)
-
-.PHONY: bench-changes
-bench-changes: java $(PINNED)/.installed ## Benchmark changes and streams against delta-spark, exceptAll and Spark
-	$(PINNED)/bin/python -m tests.benchmarks --only changes $(BENCH)
-
-.PHONY: bench-growth
-bench-growth: java $(PINNED)/.installed ## Benchmark tables of 1M and 10M files; BENCH='--most-files 100000000' for 100M
-	$(PINNED)/bin/python -m tests.benchmarks --only growth $(BENCH)
-
-.PHONY: bench-calls
-bench-calls: java $(PINNED)/.installed ## Benchmark small calls, warm and first in a session, against Spark's own; minutes
-	$(PINNED)/bin/python -m tests.benchmarks --only "fixed costs" $(BENCH)
-
-.PHONY: bench-sql
-bench-sql: java $(PINNED)/.installed ## Benchmark reads by format("delta") and SQL against the calls that do the same; minutes
-	$(PINNED)/bin/python -m tests.benchmarks --only sql $(BENCH)
+bench: java $(PINNED)/.installed ## Run the benchmarks; SUITE='writes' for one of them, BENCH='--scale small' for a smoke test
+	$(PINNED)/bin/python -m tests.benchmarks $(if $(SUITE),--only "$(SUITE)") $(BENCH)
 
 ##@ Checks
 .PHONY: check
@@ -161,7 +121,10 @@ java:
 	[ "$${java_version:-0}" -ge 17 ] || { \
 	  command -v apt-get >/dev/null || { \
 	    echo "Spark needs a Java runtime, 17 or newer: install one (Temurin, your system's openjdk), then run make again."; exit 1; }; \
-	  echo "Installing a Java runtime"; \
+	  if [ -z "$$CI" ] && [ "$$(id -u)" != 0 ]; then \
+	    echo "Spark needs a Java runtime, 17 or newer. Install openjdk-17-jre-headless with sudo apt-get? [y/N]"; \
+	    read -r answer; [[ "$$answer" =~ ^[yY] ]] || { echo "Install Java, then run make again."; exit 1; }; fi; \
+	  echo "Installing a Java runtime with apt-get"; \
 	  $(SUDO) apt-get update -qq && \
 	  { $(SUDO) apt-get install -y -qq openjdk-17-jre-headless >/dev/null 2>&1 || \
 	    $(SUDO) apt-get install -y -qq default-jre-headless >/dev/null; }; }

@@ -32,7 +32,7 @@ from tests.benchmarks.suites import SCALES, SUITES, Scale
 from tests.benchmarks.writes import WRITE_PARTS
 
 OF_LARGE_TABLES = ("planning", "checkpoints")
-"""The suites of `make bench-plan` and `make bench-checkpoint`, which share tables."""
+"""The suites that share tables of many files."""
 
 NOT_BY_DEFAULT = (
     *OF_LARGE_TABLES,
