@@ -47,7 +47,8 @@ def write_version_checksum(
     """Write the version checksum file (`.crc`) of a version, the latest by default.
 
     It is derived from the previous version's checksum and the commit if these are sufficient,
-    otherwise from the table's state. An existing file is not replaced. Lists of at most 100
+    otherwise from the table's state. An existing file is not replaced, unless its `txnId` or
+    in-commit timestamp is that of another commit, which was taken back. Lists of at most 100
     transactions, 10 domains and 50 files are included; longer lists are omitted.
 
     Raises

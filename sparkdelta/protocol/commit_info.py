@@ -7,7 +7,8 @@ PROTOCOL.md#commit-provenance-information
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -61,3 +62,18 @@ def commit_info_line(info: CommitInfo) -> str:
     PROTOCOL.md#writer-requirements-for-in-commit-timestamps
     """
     return json_line(COMMIT_INFO, wire_form(info))
+
+
+def parse_commit_info(lines: Iterable[str]) -> Mapping[str, object]:
+    """Return the fields of the commitInfo in some lines of a commit; empty if it is not there."""
+    for line in lines:
+        if f'"{COMMIT_INFO}"' not in line:
+            continue
+        try:
+            action = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        info = action.get(COMMIT_INFO) if isinstance(action, dict) else None
+        if isinstance(info, dict):
+            return info
+    return {}

@@ -120,6 +120,27 @@ class VersionChecksum:
             deleted_counts=histogram,
         )
 
+    def is_of_other_commit(self, commit_info: Mapping[str, object]) -> bool:
+        """True if the checksum was written for another commit than its version has now.
+
+        Commits are sometimes taken back by hand, and their checksums left behind. A checksum
+        without `txnId` and in-commit timestamp is taken for that of any commit.
+
+        Parameters
+        ----------
+        commit_info
+            The commitInfo of the version's commit; empty if it has none.
+
+        References
+        ----------
+        PROTOCOL.md#version-checksum-file-schema
+        """
+        timestamp = optional_integer(commit_info.get("inCommitTimestamp"))
+        return (self.txn_id is not None and self.txn_id != commit_info.get("txnId")) or (
+            None not in (self.in_commit_timestamp, timestamp)
+            and self.in_commit_timestamp != timestamp
+        )
+
     def with_totals(self, totals: FileTotals) -> VersionChecksum:
         """Return the checksum with the totals of its live files set."""
         return replace(

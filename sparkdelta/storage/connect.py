@@ -83,6 +83,12 @@ class ConnectLogStore:
         return [entry for entry in listing if entry.name >= start]
 
     def read(self, names: Sequence[str]) -> list[bytes]:
+        return self._read(names, "content")
+
+    def read_start(self, name: str, size: int) -> bytes:
+        return self._read([name], f"substring(content, 1, {int(size)}) AS content")[0]
+
+    def _read(self, names: Sequence[str], content: str) -> list[bytes]:
         if not names:
             return []
         hidden = next((name for name in names if name.startswith("_")), None)
@@ -92,7 +98,7 @@ class ConnectLogStore:
             )
         paths = [log_path(self.table_root, name) for name in names]
         try:
-            rows = self._files(paths).select("path", "content").collect()
+            rows = self._files(paths).selectExpr("path", content).collect()
         except PySparkException as error:
             if error.getCondition() == _PATH_NOT_FOUND:
                 raise FileNotFoundError(errno.ENOENT, str(error), names[0]) from None
@@ -100,9 +106,6 @@ class ConnectLogStore:
         contents = {row["path"].rpartition("/")[2]: bytes(row["content"]) for row in rows}
         # An empty file has no row; a missing file fails the query.
         return [contents.get(name.rpartition("/")[2], b"") for name in names]
-
-    def read_start(self, name: str, size: int) -> bytes:
-        return self.read([name])[0][:size]
 
     def check_writable(self) -> None:
         raise self._refusal()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import count
 
 import pytest
 
 from sparkdelta.protocol.log_files import commit_name, version_checksum_name
-from sparkdelta.protocol.version_checksum import parse_version_checksum
+from sparkdelta.protocol.version_checksum import (
+    parse_version_checksum,
+    serialize_version_checksum,
+)
 from sparkdelta.table.commit.committer import Committed
 from sparkdelta.table.maintenance import checksum_chain
 from sparkdelta.table.maintenance.checksum_chain import add_checksum_of_commit
@@ -105,3 +109,66 @@ def test_a_crash_leaves_a_right_one_or_none(when: str, nth: int) -> None:
     assert files_at(log, 2) in (None, 2)
     assert with_checksum(log, append(log, read_state, "c", pause=lambda s: None))
     assert files_at(log, 3) == 3
+
+
+def left_behind(log: MemoryLog, version: int, txn_id: str | None) -> None:
+    """The checksum of a commit of this version that was taken back."""
+    checksum = parse_version_checksum(log.files[version_checksum_name(0)])
+    assert checksum is not None
+    left = serialize_version_checksum(replace(checksum, txn_id=txn_id, num_files=70))
+    log.files[version_checksum_name(version)] = left
+
+
+@pytest.mark.parametrize("txn_id", ["of a commit that was taken back", None])
+def test_the_checksum_of_a_commit_that_was_taken_back_is_replaced(txn_id: str | None) -> None:
+    log = MemoryLog()
+    opened(log)
+    read_state = latest(log)
+    left_behind(log, 1, txn_id)
+    assert with_checksum(log, append(log, read_state, "a"))
+    assert files_at(log, 1) == 1
+
+
+def test_the_next_checksum_is_not_derived_from_that_of_another_commit() -> None:
+    log = MemoryLog()
+    opened(log)
+    read_state = latest(log)
+    append(log, read_state, "a")
+    left_behind(log, 1, "of a commit that was taken back")
+    assert with_checksum(log, append(log, read_state, "b", pause=lambda s: None))
+    assert files_at(log, 2) == 2
+
+
+def test_the_checksum_of_another_commit_is_deleted_where_none_can_be_derived() -> None:
+    log = MemoryLog()
+    opened(log)
+    read_state = latest(log)
+    left_behind(log, 1, "of a commit that was taken back")
+    done = append(log, read_state, "a")
+    assert done.lines is not None
+    lines = done.lines.replace(b'"operation":"WRITE"', b'"operation":"RESTORE"')
+    assert not add_checksum_of_commit(log, 1, lines, None)
+    assert version_checksum_name(1) not in log.files
+
+
+def test_a_writer_whose_commit_was_taken_back_replaces_no_checksum() -> None:
+    log = MemoryLog()
+    opened(log)
+    read_state = latest(log)
+    late = append(log, read_state, "a")
+    del log.files[commit_name(1)]
+    assert with_checksum(log, append(log, read_state, "b"))
+    written = log.files[version_checksum_name(1)]
+    with_checksum(log, late)
+    assert log.files[version_checksum_name(1)] == written
+
+
+def test_a_reader_sees_the_old_or_the_new_checksum_while_it_is_replaced() -> None:
+    log = MemoryLog()
+    opened(log)
+    read_state = latest(log)
+    left_behind(log, 1, "of a commit that was taken back")
+    done = append(log, read_state, "a")
+    seen: list[int | None] = []
+    with_checksum(log.with_hook(lambda moment, verb: seen.append(files_at(log, 1))), done)
+    assert set(seen) == {70, 1}

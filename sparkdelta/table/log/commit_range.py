@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.frames.log.commit_infos import commit_infos
 from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
+from sparkdelta.protocol.commit_info import COMMIT_INFO, parse_commit_info
 from sparkdelta.protocol.log_files import LogFile, Version
 from sparkdelta.schema.action_schemas import CHANGES, actions
 from sparkdelta.table.log.file_reader import LogFileReader
@@ -100,6 +101,18 @@ class CommitRange:
     def local_lines(self) -> pa.Table | None:
         """version LONG, line STRING in the driver's memory; None where executors read them."""
         return self._lines if isinstance(self._lines, pa.Table) else None
+
+    def commit_info_of(self, version: Version) -> Mapping[str, object] | None:
+        """The fields of the last commit's commitInfo, empty if it has none; None where executors
+        read the lines, or where the version's own commit is not the last file.
+        """
+        last = self.files[-1] if self.files else None
+        if self.local_lines is None or last is None or last.version != version:
+            return None
+        if last.end_version is not None:
+            return None
+        lines = self.local_lines.filter(pc.equal(self.local_lines["version"], version))
+        return parse_commit_info(lines_that_name(lines, COMMIT_INFO)["line"].to_pylist())
 
     @property
     def is_local(self) -> bool:

@@ -46,10 +46,11 @@ from sparkdelta.table.log.checkpoint_reader import (
     SMALL_CHECKPOINT_BYTES,
     CheckpointReader,
 )
+from sparkdelta.table.log.checksums import checksum_of_segment
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.file_reader import LogFileReader
 from sparkdelta.table.log.line_reader import total_size
-from sparkdelta.table.log.listing import find_log_segment, read_checksum, read_options
+from sparkdelta.table.log.listing import find_log_segment, read_options
 from sparkdelta.table.log.log_reader import LogReader
 
 _LOGGER = logging.getLogger(__name__)
@@ -160,7 +161,7 @@ class _BrokenCheckpoint(Exception):  # noqa: N818 - it never leaves this module
 def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
     """Load a segment that adds commits to the same checkpoint, reading only the new ones."""
     log = loaded.log.extended(segment)
-    checksum = _checksum_of(log.store, segment)
+    checksum = checksum_of_segment(log.store, segment, log.commits)
     protocol, metadata = _in_checksum(checksum)
     if protocol is None or metadata is None:
         protocol, metadata = _in_commits(log.commits.after(loaded.log.commits))
@@ -188,7 +189,8 @@ def _load(
         broken += found
         segment = find_log_segment(store, version=segment.version, without=broken)
         log = LogReader.open(reader, segment)
-    checksum = None if log.commits.has_empty_schema() else _checksum_of(store, segment)
+    is_hidden = log.commits.has_empty_schema()
+    checksum = None if is_hidden else checksum_of_segment(store, segment, log.commits)
     protocol, metadata = _in_checksum(checksum)
     if protocol is None or metadata is None:
         protocol, metadata = _in_commits(log.commits)
@@ -232,10 +234,6 @@ def _broken_compactions(commits: CommitRange) -> list[str]:
     )
     versions = {row["version"] for row in rows}
     return [file.name for file in compactions if file.end_version in versions]
-
-
-def _checksum_of(store: LogStore, segment: LogSegment) -> VersionChecksum | None:
-    return None if segment.version_checksum is None else read_checksum(store, segment.version)
 
 
 def _in_checksum(checksum: VersionChecksum | None) -> tuple[Protocol | None, Metadata | None]:

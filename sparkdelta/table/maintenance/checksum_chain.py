@@ -4,23 +4,16 @@ small files, and no Spark.
 
 from __future__ import annotations
 
-import logging
-
 from sparkdelta.protocol.checksum_steps import BEFORE_THE_FIRST, checksum_after
-from sparkdelta.protocol.log_files import (
-    LogFile,
-    LogFileKind,
-    Version,
-    listing_prefix,
-    version_checksum_name,
-)
-from sparkdelta.protocol.version_checksum import VersionChecksum, serialize_version_checksum
+from sparkdelta.protocol.commit_info import parse_commit_info
+from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, listing_prefix
+from sparkdelta.protocol.version_checksum import VersionChecksum
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.commit.conflict_detection import parse_commit
+from sparkdelta.table.log.checksums import checksum_of_commit
 from sparkdelta.table.log.line_reader import fits_on_driver
-from sparkdelta.table.log.listing import list_log_files, read_checksum
-
-_LOGGER = logging.getLogger(__name__)
+from sparkdelta.table.log.listing import list_log_files
+from sparkdelta.table.maintenance.checksum_files import delete_foreign_checksum, put_checksum
 
 MAX_COMMITS = 100
 """The most commits between a checksum and the next one that is derived from it: writers that commit
@@ -53,13 +46,10 @@ def add_checksum_of_commit(
     if checksum is None:
         checksum = _step(store, _looked_up(store, version), version, lines)
     if checksum is None:
+        info = parse_commit_info(lines.decode("utf-8").split("\n"))
+        delete_foreign_checksum(store, version, info, is_own=True)
         return False
-    name = version_checksum_name(version)
-    try:
-        store.put_if_absent(name, serialize_version_checksum(checksum))
-    except FileExistsError:
-        return True
-    _LOGGER.info("%s: wrote %s", store.table_root, name)
+    put_checksum(store, version, checksum, is_own=True)
     return True
 
 
@@ -87,8 +77,10 @@ def _newest(
         for file in files
         if file.kind is LogFileKind.VERSION_CHECKSUM and file.version < version
     ]
+    commits = {file.version: file for file in files if file.kind is LogFileKind.COMMIT}
     for file in reversed(checksums):
-        checksum = read_checksum(store, file.version)
+        commit = commits.get(file.version)
+        checksum = None if commit is None else checksum_of_commit(store, commit)
         if checksum is not None and checksum.totals is not None:
             return checksum, file.version
     return None, -1

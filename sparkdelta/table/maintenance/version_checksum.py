@@ -5,7 +5,6 @@ state.
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Row
@@ -31,14 +30,13 @@ from sparkdelta.protocol.version_checksum import (
     WireAction,
     differences,
     latest_by_key,
-    serialize_version_checksum,
 )
 from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, TXN, actions
+from sparkdelta.table.log.checksums import checksum_of_commit, stored_commit_info
 from sparkdelta.table.log.commit_range import CommitRange
-from sparkdelta.table.log.listing import read_checksum
+from sparkdelta.table.maintenance.checksum_files import delete_foreign_checksum, put_checksum
 from sparkdelta.table.snapshot import Snapshot
 
-_LOGGER = logging.getLogger(__name__)
 _MOST_ACTIONS = 10_000
 
 
@@ -49,7 +47,7 @@ class ChecksumResult(Result):
     Attributes
     ----------
     written
-        True if the file is new; an existing file is never changed.
+        True if the file is new, or replaces that of a commit that was taken back.
     incremental
         True if it was computed from the version before and one commit.
     """
@@ -63,7 +61,8 @@ class ChecksumResult(Result):
 def add_version_checksum(
     snapshot: Snapshot, *, from_state: bool = True, from_previous: bool = True
 ) -> ChecksumResult:
-    """Write the checksum of a snapshot whose table is known to be writable, unless it is there.
+    """Write the checksum of a snapshot whose table is known to be writable, unless it is there and
+    of the snapshot's commit.
 
     Parameters
     ----------
@@ -78,18 +77,19 @@ def add_version_checksum(
     PROTOCOL.md#version-checksum-file
     """
     name = version_checksum_name(snapshot.version)
-    if snapshot.segment.version_checksum is not None:
+    store, commit = snapshot.log.store, _commit(snapshot)
+    if snapshot.version_checksum is not None:
         return ChecksumResult(snapshot.version, name, written=False)
     checksum = checksum_after_commit(snapshot) if from_previous else None
     incremental = checksum is not None
     if not incremental and not from_state:
+        info = None if commit is None else stored_commit_info(store, commit.name)
+        if info is not None and snapshot.segment.version_checksum is not None:
+            delete_foreign_checksum(store, snapshot.version, info)
         return ChecksumResult(snapshot.version, name, written=False)
     checksum = checksum or checksum_of_state(snapshot)
-    try:
-        snapshot.log.store.put_if_absent(name, serialize_version_checksum(checksum))
-    except FileExistsError:
+    if not put_checksum(store, snapshot.version, checksum):
         return ChecksumResult(snapshot.version, name, written=False)
-    _LOGGER.info("%s: wrote %s (incremental: %s)", snapshot.path, name, incremental)
     return ChecksumResult(snapshot.version, name, written=True, incremental=incremental)
 
 
@@ -154,8 +154,11 @@ def checksum_after_commit(snapshot: Snapshot) -> VersionChecksum | None:
 
     Costs one Spark job, for a commit of up to `line_reader.DRIVER_LOG_BYTES`.
     """
-    commit = _commit(snapshot)
-    before = read_checksum(snapshot.log.store, snapshot.version - 1) if snapshot.version else None
+    commit, store = _commit(snapshot), snapshot.log.store
+    previous = next(
+        (f for f in snapshot.segment.commits if f.version == snapshot.version - 1), None
+    )
+    before = None if previous is None else checksum_of_commit(store, previous)
     totals = None if before is None else before.totals
     if commit is None or before is None or totals is None:
         return None

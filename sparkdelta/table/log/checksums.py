@@ -1,0 +1,105 @@
+"""Version checksums that are of the commits in the log.
+
+A commit is sometimes taken back by hand, and its version checksum left behind. The next commit of
+that version has another `txnId`.
+
+References
+----------
+PROTOCOL.md#version-checksum-file
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from sparkdelta.protocol.commit_info import parse_commit_info
+from sparkdelta.protocol.log_files import LogFile, Version, version_checksum_name
+from sparkdelta.protocol.log_segment import LogSegment
+from sparkdelta.protocol.version_checksum import VersionChecksum
+from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.line_reader import DRIVER_LOG_BYTES
+from sparkdelta.table.log.listing import read_checksum
+
+_LOGGER = logging.getLogger(__name__)
+
+_START_BYTES = 1 << 16
+
+
+def checksum_of_segment(
+    store: LogStore, segment: LogSegment, commits: CommitRange
+) -> VersionChecksum | None:
+    """Return the version checksum of a segment's version; None if it is missing, does not parse,
+    or is of another commit than the segment has.
+
+    Parameters
+    ----------
+    commits
+        The segment's commits.
+    """
+    if segment.version_checksum is None:
+        return None
+    info = commits.commit_info_of(segment.version)
+    if info is None:
+        return stored_checksum(store, segment)
+    checksum = read_checksum(store, segment.version)
+    return _unless_foreign(store, segment.version, checksum, info)
+
+
+def stored_checksum(store: LogStore, segment: LogSegment) -> VersionChecksum | None:
+    """Return the checksum of `checksum_of_segment`, without the lines of commits, even if the
+    segment leaves it out.
+    """
+    commit = segment.commits[-1] if segment.commits else None
+    if commit is None or commit.version != segment.version:
+        return read_checksum(store, segment.version)
+    return checksum_of_commit(store, commit)
+
+
+def checksum_of_commit(store: LogStore, commit: LogFile) -> VersionChecksum | None:
+    """Return the version checksum of a commit's version; None if it is missing, does not parse, or
+    is of another commit.
+    """
+    checksum = read_checksum(store, commit.version)
+    return _unless_of_other(store, commit.version, checksum, commit.name)
+
+
+def stored_commit_info(store: LogStore, commit_file: str) -> Mapping[str, object] | None:
+    """Return the fields of the commitInfo in a commit file, empty if it has none; None if the file
+    is gone, or so large that only its start was searched.
+    """
+    for size in (_START_BYTES, DRIVER_LOG_BYTES):
+        try:
+            start = store.read_start(commit_file, size)
+        except FileNotFoundError:
+            return None
+        info = parse_commit_info(start.decode("utf-8", "replace").split("\n"))
+        if info or len(start) < size:
+            return info
+    return None
+
+
+def _unless_of_other(
+    store: LogStore, version: Version, checksum: VersionChecksum | None, commit_file: str
+) -> VersionChecksum | None:
+    if checksum is None:
+        return None
+    info = stored_commit_info(store, commit_file)
+    return checksum if info is None else _unless_foreign(store, version, checksum, info)
+
+
+def _unless_foreign(
+    store: LogStore,
+    version: Version,
+    checksum: VersionChecksum | None,
+    info: Mapping[str, object],
+) -> VersionChecksum | None:
+    if checksum is None or not checksum.is_of_other_commit(info):
+        return checksum
+    _LOGGER.warning(
+        "%s: ignored %s, which is of a commit that was taken back",
+        store.table_root,
+        version_checksum_name(version),
+    )
+    return None
