@@ -1438,7 +1438,9 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "XXKDS",
         (
             "Cannot read the log of {path} at version {version}: {problem}. The file is damaged or"
-            " incomplete. Restore it from a backup, or read an earlier version."
+            " incomplete. Restore it from a backup, or read an earlier version; sparkdelta.verify"
+            " shows which files of the log disagree, and sparkdelta.repair puts a damaged"
+            " checkpoint aside if the commits have the same state."
         ),
     ),
     "DELTA_MISSING_COMMIT_INFO": (

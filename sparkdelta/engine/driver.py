@@ -31,6 +31,7 @@ from sparkdelta.exceptions import (
     DeltaError,
     DriverReadTooLargeError,
     LogFileNotFoundError,
+    MalformedLogFileError,
     StorageError,
     from_message,
 )
@@ -149,5 +150,9 @@ def _translated(text: str, version: Version | None, what: str, bound: int) -> De
         return DataFileNotFoundError(file=missing["file"], version=version)
     broken = _BROKEN_FILE.search(text)
     if broken is not None:
+        root, is_log, name = broken["file"].partition(f"/{LOG_DIRECTORY}/")
+        if is_log:
+            problem = f"Spark cannot read {name}: {broken[0]}"
+            return MalformedLogFileError(path=root, version=version, problem=problem)
         return StorageError(path=broken["file"], problem=text.partition("\n")[0])
     return None

@@ -153,6 +153,9 @@ class CatalogLogStore:
                     return self.store.read_start(_path(commit), size)
             raise
 
+    def read_from(self, name: str, start: int) -> bytes:
+        return self.store.read_from(name, start)
+
     def check_writable(self) -> None:
         self.store.check_writable()
 

@@ -88,6 +88,9 @@ class ConnectLogStore:
     def read_start(self, name: str, size: int) -> bytes:
         return self._read([name], f"substring(content, 1, {int(size)}) AS content")[0]
 
+    def read_from(self, name: str, start: int) -> bytes:
+        return self._read([name], f"substring(content, {int(start) + 1}) AS content")[0]
+
     def _read(self, names: Sequence[str], content: str) -> list[bytes]:
         if not names:
             return []

@@ -61,6 +61,9 @@ class HadoopLogStore:
     def read_start(self, name: str, size: int) -> bytes:
         return self._read(name, size)
 
+    def read_from(self, name: str, start: int) -> bytes:
+        return self._read(name, start=start)
+
     def check_writable(self) -> None:
         scheme = self._scheme()
         if scheme not in ATOMIC_RENAME:
@@ -157,13 +160,15 @@ class HadoopLogStore:
         ]
         return sorted(listing, key=lambda entry: entry.name)
 
-    def _read(self, name: str, size: int | None = None) -> bytes:
+    def _read(self, name: str, size: int | None = None, start: int = 0) -> bytes:
         jvm = jvm_of(self.spark)
         path = self._path(name)
         try:
             with storage_errors(self.table_root):
                 stream = self._file_system(path).open(path)
                 try:
+                    if start:
+                        stream.seek(start)
                     if size is not None:
                         return bytes(stream.readNBytes(size))
                     return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))

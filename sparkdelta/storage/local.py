@@ -52,6 +52,9 @@ class LocalLogStore:
     def read_start(self, name: str, size: int) -> bytes:
         return self._read(name, size)
 
+    def read_from(self, name: str, start: int) -> bytes:
+        return self._read(name, start=start)
+
     def check_writable(self) -> None:
         """Accept any local path; missing support for hard links is detected by the first write."""
 
@@ -143,9 +146,10 @@ class LocalLogStore:
         return sorted(listing, key=lambda entry: entry.name)
 
     @storage_errors
-    def _read(self, name: str, size: int = -1) -> bytes:
+    def _read(self, name: str, size: int = -1, start: int = 0) -> bytes:
         try:
             with open(self._path(name), "rb") as file:
+                file.seek(start)
                 return file.read(size)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise not_in_log(name) from error

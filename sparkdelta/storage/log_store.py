@@ -76,6 +76,15 @@ class LogStore(Protocol):
             The file does not exist; `filename` is its name.
         """
 
+    def read_from(self, name: str, start: int) -> bytes:
+        """Return the bytes of a file of the log directory from a position on.
+
+        Raises
+        ------
+        FileNotFoundError
+            The file does not exist; `filename` is its name.
+        """
+
     def check_writable(self) -> None:
         """Raise if the store cannot be written to, before any work is done.
 

@@ -79,7 +79,12 @@ class ObjectLogStore:
     def read_start(self, name: str, size: int) -> bytes:
         if self.reads is not None:
             return self.reads.read_start(name, size)
-        return self._read(name, size)
+        return self._read(name, (0, size))
+
+    def read_from(self, name: str, start: int) -> bytes:
+        if self.reads is not None:
+            return self.reads.read_from(name, start)
+        return self._read(name, {"offset": start} if start else None)
 
     def check_writable(self) -> None:
         """Raise if Spark reads the table from another place than the client commits to."""
@@ -171,13 +176,13 @@ class ObjectLogStore:
     def table_files(self) -> ObjectTableFiles:
         return ObjectTableFiles(self.table_root, self.objects)
 
-    def _read(self, name: str, size: int | None = None) -> bytes:
+    def _read(self, name: str, part: tuple[int, int] | dict[str, int] | None = None) -> bytes:
         import obstore
 
-        start: Any = None if size is None else {"range": (0, size)}
+        options: Any = None if part is None else {"range": part}
         try:
             with object_errors(self.table_root):
-                return bytes(obstore.get(self.objects, self._path(name), options=start).bytes())
+                return bytes(obstore.get(self.objects, self._path(name), options=options).bytes())
         except FileNotFoundError as error:
             raise not_in_log(name) from error
 

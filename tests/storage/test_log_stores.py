@@ -55,6 +55,15 @@ def test_the_start_of_a_file(store: LogStore) -> None:
     assert raised.value.filename == "gone"
 
 
+def test_the_rest_of_a_file(store: LogStore) -> None:
+    name = "00000000000000000002.crc"
+    for start in (0, 1, 100):
+        assert store.read_from(name, start) == FILES[name][start:]
+    with pytest.raises(FileNotFoundError) as raised:
+        store.read_from("gone", 1)
+    assert raised.value.filename == "gone"
+
+
 def test_a_file_that_is_not_there(store: LogStore) -> None:
     for names in (["gone"], ["_last_checkpoint", "gone"]):
         with pytest.raises(FileNotFoundError) as raised:

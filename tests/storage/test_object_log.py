@@ -52,6 +52,8 @@ def test_an_object_is_put_once(store: ObjectLogStore, name: str) -> None:
     assert store.read([name]) == [data]
     assert store.read_start(name, 100) == data[:100]
     assert store.read_start(name, len(data) + 1) == data
+    assert store.read_from(name, 100) == data[100:]
+    assert store.read_from(name, 0) == data
     assert ("/" in name) or [e.name for e in store.list_from()] == [name]
     store.overwrite(name, b"new")
     assert store.read([name]) == [b"new"]

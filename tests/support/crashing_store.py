@@ -93,6 +93,10 @@ class CrashingStore:
         with self.death.around("read_start"):
             return self._store.read_start(name, size)
 
+    def read_from(self, name: str, start: int) -> bytes:
+        with self.death.around("read_from"):
+            return self._store.read_from(name, start)
+
     def check_writable(self) -> None:
         self._store.check_writable()
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.frames.checkpoint.sidecar_skipping import SidecarSkipping
 from sparkdelta.frames.checkpoint.sidecar_summaries import counted_type, counts
 from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
@@ -20,6 +21,11 @@ from sparkdelta.protocol.log_files import Version, sidecar_name
 from sparkdelta.protocol.log_segment import Checkpoint
 from sparkdelta.protocol.sidecar_tags import SidecarTags, may_hold, parse_sidecar_tags
 from sparkdelta.schema.action_schemas import ADD
+from sparkdelta.table.log.checkpoint_footers import (
+    CheckpointFooters,
+    RecentFooters,
+    read_footers,
+)
 from sparkdelta.table.log.file_reader import LogFileReader
 from sparkdelta.table.log.line_reader import (
     is_searched_by_driver,
@@ -36,6 +42,7 @@ before several would have started."""
 MAX_SIDECARS = 1_000_000
 """A checkpoint has at most this many sidecars: the driver holds what is known of each."""
 
+_recent_footers = RecentFooters()
 _FEW_LINES = 1_000  # parsed anew by every filter, which is sooner done than a job
 
 
@@ -168,6 +175,43 @@ class CheckpointReader:
         file = rows.metadataColumn("_metadata")["file_name"] if names else F.lit("")
         present = rows.filter(F.col(f"{action}.path").isNotNull())
         return present.select(f"{action}.*", file.alias("file"))
+
+    def checked_footers(self) -> CheckpointFooters | None:
+        """The footers of the checkpoint's own files; None of one in JSON.
+
+        They cost no Spark job, except on Spark Connect.
+
+        Raises
+        ------
+        StorageError
+            They show that a file is damaged.
+        """
+        store, checkpoint = self.reader.store, self.checkpoint
+        if checkpoint.is_json:
+            return None
+        footers = _recent_footers.find(store, checkpoint)
+        if footers is not None:
+            return footers
+        if engine_of(self.reader.spark).sees_plans:
+            footers = read_footers(store, checkpoint)
+        else:  # its client cannot read a part of a file
+            names = [file.name for file in checkpoint.files]
+            schema = self.reader.parquet_schema(*names, version=self.version)
+            columns = frozenset(name.lower() for name in schema.names)
+            footers = CheckpointFooters(tuple(columns for _ in names))
+        footers.check(store, checkpoint)
+        _recent_footers.keep(store, checkpoint, footers)
+        return footers
+
+    def num_adds_by_metadata(self) -> int | None:
+        """The number of adds by the tags of all sidecars, or by the footers; None where these do
+        not have it.
+        """
+        if self.sidecars:
+            tags = self.tags
+            return None if tags is None else sum(one.num_adds for one in tags)
+        footers = self.checked_footers()
+        return None if footers is None else footers.num_adds
 
     def stored_add_type(self) -> StructType | None:
         """The type of `add` in the checkpoint's Parquet files.

@@ -98,12 +98,14 @@ class LogFileReader:
             engine = engine_of(self.spark)
             return engine.read_files("parquet", paths, options=options, schema=schema)
 
-    def parquet_schema(self, name: str, *, version: Version) -> StructType:
-        """The schema of a Parquet file of the log, by its footer. Starts a Spark job."""
+    def parquet_schema(self, *names: str, version: Version) -> StructType:
+        """The schema of Parquet files of the log, by their footers. Starts a Spark job."""
         options = {**self.options, **PARQUET_OPTIONS}
+        if len(names) > 1:  # else Spark reads the footer of one
+            options["mergeSchema"] = "true"
         what = "schema of a checkpoint"
         with delta_errors(version), named_jobs(self.spark, what, version=version):
-            return self.spark.read.options(**options).parquet(self._path(name)).schema
+            return self.spark.read.options(**options).parquet(*map(self._path, names)).schema
 
     def _path(self, name: str) -> str:
         return log_path(self.store.table_root, name)

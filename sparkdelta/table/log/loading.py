@@ -7,8 +7,8 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -29,7 +29,13 @@ from sparkdelta.exceptions import (
 from sparkdelta.frames.log.reconciliation import contradicting_commits
 from sparkdelta.protocol.actions import Metadata, Protocol, Sidecar
 from sparkdelta.protocol.file_paths import decode_path
-from sparkdelta.protocol.log_files import SIDECAR_DIRECTORY, LogFileKind, Version, sidecar_name
+from sparkdelta.protocol.log_files import (
+    SIDECAR_DIRECTORY,
+    LogFileKind,
+    Version,
+    sidecar_name,
+    version_checksum_name,
+)
 from sparkdelta.protocol.log_segment import LogSegment
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.version_checksum import VersionChecksum
@@ -41,6 +47,7 @@ from sparkdelta.schema.action_schemas import (
     SIDECAR,
 )
 from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.log.checkpoint_footers import TIME_PRECISION_S
 from sparkdelta.table.log.checkpoint_reader import (
     MAX_SIDECARS,
     SMALL_CHECKPOINT_BYTES,
@@ -130,7 +137,7 @@ class _RecentLogs:
         checkpoint, checksum = segment.checkpoint, segment.version_checksum
         files = [*segment.deltas, *(() if checkpoint is None else checkpoint.files)]
         times = [f.modification_time_ms for f in (*files, checksum) if f is not None]
-        if not 0 < min(times) <= max(times) < (time.time() - _TIME_PRECISION_S) * 1000:
+        if not 0 < min(times) <= max(times) < (time.time() - TIME_PRECISION_S) * 1000:
             return
         with self._lock:
             self._logs[self._key(reader)] = segment, loaded
@@ -143,7 +150,6 @@ class _RecentLogs:
         return reader.spark, reader.store.table_root, frozenset(reader.options.items())
 
 
-_TIME_PRECISION_S = 2.0
 _recent = _RecentLogs(8)
 
 
@@ -156,6 +162,36 @@ class _BrokenCheckpoint(Exception):  # noqa: N818 - it never leaves this module
         self.version = segment.version
         self.files = [file.name for file in segment.checkpoint.files]
         self.problem = problem
+
+
+@contextmanager
+def _broken_checkpoint(segment: LogSegment) -> Iterator[None]:
+    """Raise storage errors as `_BrokenCheckpoint`."""
+    try:
+        yield
+    except StorageError as error:
+        raise _BrokenCheckpoint(segment, error) from error
+
+
+def load_without_checkpoint(log: LogReader, problem: DeltaError) -> LogReader:
+    """Load the log of the same version again, without its checkpoint.
+
+    Parameters
+    ----------
+    problem
+        The reason, which is raised if there is no checkpoint, or the version cannot be
+        reconstructed without it.
+    """
+    if log.checkpoint is None:
+        raise problem
+    names = [file.name for file in log.checkpoint.checkpoint.files]
+    broken = {**log.broken, **dict.fromkeys(names, problem.message)}
+    try:
+        loaded = load_log(log.spark, log.store, log.segment.version, log.options, [*broken])
+    except DeltaError:
+        raise problem from None
+    _LOGGER.warning("%s: ignored invalid log files: %s", log.store.table_root, broken)
+    return replace(loaded.log, broken={**broken, **loaded.log.broken})
 
 
 def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
@@ -181,7 +217,8 @@ def _load(
     recent = None if without else _recent.find(reader, segment)
     if recent is not None:
         if recent.log.checkpoint is not None:
-            _require_sidecars(recent.log.checkpoint, recent.log.sidecars)
+            with _broken_checkpoint(segment):
+                _require_sidecars(recent.log.checkpoint, recent.log.sidecars)
         return recent
     listed, log = segment, LogReader.open(reader, segment)
     broken = [*without]
@@ -194,16 +231,16 @@ def _load(
     protocol, metadata = _in_checksum(checksum)
     if protocol is None or metadata is None:
         protocol, metadata = _in_commits(log.commits)
-    checkpoint = log.checkpoint
-    if checkpoint is not None and _must_be_read(checkpoint, log.commits, protocol, metadata):
-        try:
-            rows = _checkpoint_rows(checkpoint)
-            log = replace(log, checkpoint=_with_sidecars(checkpoint, rows))
-        except StorageError as error:
-            raise _BrokenCheckpoint(segment, error) from error
-        from_dict = partial(Protocol.from_dict, path=store.table_root)
-        protocol = protocol or _one(rows, "protocol", from_dict)
-        metadata = metadata or _one(rows, "metaData", Metadata.from_dict)
+    if log.checkpoint is not None:
+        with _broken_checkpoint(segment):
+            log.checkpoint.checked_footers()
+            if _must_be_read(log.checkpoint, log.commits, protocol, metadata):
+                rows = _checkpoint_rows(log.checkpoint)
+                log = replace(log, checkpoint=_with_sidecars(log.checkpoint, rows))
+                from_dict = partial(Protocol.from_dict, path=store.table_root)
+                protocol = protocol or _one(rows, "protocol", from_dict)
+                metadata = metadata or _one(rows, "metaData", Metadata.from_dict)
+            check_num_files(log, checksum)
     if protocol is None or metadata is None:
         what = "protocol" if protocol is None else "metadata"
         raise StateRecoverError(what=what, version=segment.version, path=store.table_root)
@@ -211,6 +248,36 @@ def _load(
     if not without:
         _recent.keep(reader, listed, loaded)
     return loaded
+
+
+def check_num_files(log: LogReader, checksum: VersionChecksum | None) -> None:
+    """Compare the number of files in a log's checkpoint with that in the version checksum, as far
+    as both are known without a Spark job.
+
+    Raises
+    ------
+    MalformedLogFileError
+        Commits do not account for the difference.
+
+    References
+    ----------
+    PROTOCOL.md#state-validation
+    """
+    checkpoint, commits = log.checkpoint, log.commits
+    if checkpoint is None or checksum is None or checksum.num_files is None:
+        return
+    num_adds = checkpoint.num_adds_by_metadata()
+    if num_adds is None or not commits.is_local:
+        return
+    new, gone = commits.count_file_actions() if commits.files else (0, 0)
+    if not num_adds - gone <= checksum.num_files <= num_adds + new:
+        after = " and the commits after it" if commits.files else ""
+        problem = (
+            f"{checkpoint.checkpoint.files[0].name} has {num_adds} files; it{after} cannot give "
+            f"the {checksum.num_files} files in {version_checksum_name(log.segment.version)}, "
+            "which is to be deleted if it is the wrong one"
+        )
+        raise _malformed(checkpoint, problem)
 
 
 def _broken_compactions(commits: CommitRange) -> list[str]:
@@ -324,10 +391,11 @@ def _checkpoint_rows(reader: CheckpointReader) -> list[Row]:
     ):
         name = checkpoint.files[0].name
         raise _malformed(reader, f"{name} names sidecars and has file actions beside them")
-    if checkpoint.is_json:  # of which lines may be lost; Parquet is read whole or not at all
-        for name in ("checkpointMetadata", "protocol", "metaData"):
-            if all(row[name] is None for row in rows):
-                raise _malformed(reader, f"{checkpoint.files[0].name} has no {name}")
+    for name in ("checkpointMetadata", "protocol", "metaData"):
+        # Lines of JSON may be lost; Parquet is read whole or not at all.
+        is_needed = checkpoint.is_json or name != "checkpointMetadata"
+        if is_needed and all(row[name] is None for row in rows):
+            raise _malformed(reader, f"{checkpoint.files[0].name} has no {name}")
     return rows
 
 
@@ -376,8 +444,11 @@ def _require_sidecars(reader: CheckpointReader, sidecars: Sequence[Sidecar]) -> 
         name = sidecar_name(sidecar.path)
         if sidecar.path not in stored:
             raise LogFileNotFoundError(path=store.table_root, version=reader.version, file=name)
-        if not stored[sidecar.path]:  # Spark passes over such a file
+        size = stored[sidecar.path]
+        if not size:  # Spark passes over such a file
             raise _malformed(reader, f"{name} has no bytes")
+        if size < sidecar.size_in_bytes:
+            raise _malformed(reader, f"{name} has {size} of {sidecar.size_in_bytes} bytes")
 
 
 def _malformed(checkpoint: CheckpointReader, problem: str) -> MalformedLogFileError:

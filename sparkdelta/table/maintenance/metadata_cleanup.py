@@ -41,8 +41,9 @@ from sparkdelta.protocol.table_properties import is_off, protected_version
 from sparkdelta.schema.action_schemas import SIDECAR
 from sparkdelta.storage.log_store import FileEntry
 from sparkdelta.table.checkpoint.sidecar_files import damaged_sidecars
+from sparkdelta.table.log.checksums import stored_checksum
 from sparkdelta.table.log.listing import list_log_files
-from sparkdelta.table.log.loading import load_log
+from sparkdelta.table.log.loading import check_num_files, load_log
 from sparkdelta.table.log.time_travel import newest_commit_at
 from sparkdelta.table.snapshot import Snapshot
 
@@ -187,6 +188,7 @@ def _first_usable(
             # Without a version checksum, which would spare the reader to open the checkpoint.
             loaded = load_log(log.spark, log.store, checkpoint.version, log.options, checksums)
             damage = loaded.log.broken or damaged_sidecars(log.store, loaded.log.sidecars)
+            check_num_files(loaded.log, stored_checksum(log.store, loaded.log.segment))
         except DeltaError as error:
             damage = {name: error.message}
         if not damage:

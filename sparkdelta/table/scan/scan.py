@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -23,6 +24,9 @@ from sparkdelta.exceptions import (
     DataFileNotReadError,
     DriverReadTooLargeError,
     InvalidArgumentError,
+    LogFileNotFoundError,
+    MalformedLogFileError,
+    StorageError,
 )
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.frames.skipping.data_skipping import DataSkipping
@@ -31,6 +35,7 @@ from sparkdelta.frames.skipping.predicate_values import truth
 from sparkdelta.frames.skipping.row_group_bounds import row_group_bounds
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.protocol.file_paths import plain_path
+from sparkdelta.protocol.log_files import version_checksum_name
 from sparkdelta.protocol.predicates import And, Predicate, is_usable
 from sparkdelta.protocol.predicates import columns as columns_of
 from sparkdelta.protocol.table_features import TableFeature, is_supported
@@ -39,6 +44,7 @@ from sparkdelta.schema.sql_text import text_literal
 from sparkdelta.schema.table_schema import known_path, quoted, quoted_path, type_of_path
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.log.known_adds import KnownAdds, keyed_adds
+from sparkdelta.table.log.loading import load_without_checkpoint
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
 from sparkdelta.table.scan.conditions import parse_where
 from sparkdelta.table.scan.distributed_scan import DistributedScan
@@ -491,20 +497,57 @@ class Scan:
         listed = lists.find(key)
         if listed is not None and listed.num_rows <= bound:
             return listed
-        files = self._file_list(tracks_rows=tracks_rows)
-        # A limit costs a shuffle, so that the driver stops in time.
-        limited = files if self._has_few_files(bound) else files.limit(bound + 1)
         try:
+            files = self._file_list(tracks_rows=tracks_rows)
+            # A limit costs a shuffle, so that the driver stops in time.
+            limited = files if self._has_few_files(bound) else files.limit(bound + 1)
             listed = read_table(
                 limited,
                 what="files of a scan",
                 bound=bound,
                 version=self._state.log.segment.version,
             )
+            self._check_totals(listed)
         except DriverReadTooLargeError:
             return files
+        except LogFileNotFoundError:  # deleted since, and the commits with it
+            raise
+        except StorageError as problem:
+            log = load_without_checkpoint(self._state.log, problem)
+            scan = replace(self, _state=replace(self._state, log=log), _checksum=None)
+            return scan._files_to_read(tracks_rows=tracks_rows)
         lists.keep(key, listed)
         return listed
+
+    def _check_totals(self, listed: pa.Table) -> None:
+        """Compare a list of all files with the version checksum, if it depends on a checkpoint.
+
+        Raises
+        ------
+        MalformedLogFileError
+            Their number or their size differs.
+
+        References
+        ----------
+        PROTOCOL.md#state-validation
+        """
+        log, checksum, totals = self._state.log, self._checksum, []
+        if log.checkpoint is None or checksum is None or self._skipping is not None:
+            return
+        if checksum.num_files is not None:
+            totals.append(("files", listed.num_rows, checksum.num_files))
+        if checksum.table_size_bytes is not None:
+            size = pc.sum(listed["size"]).as_py() or 0
+            totals.append(("bytes of files", size, checksum.table_size_bytes))
+        for what, count, expected in totals:
+            if count != expected:
+                problem = (
+                    f"{log.checkpoint.checkpoint.files[0].name} and the commits after it give "
+                    f"{count} {what}, {version_checksum_name(log.segment.version)} {expected}; "
+                    "it is to be deleted if it is the wrong one"
+                )
+                root, version = log.store.table_root, log.segment.version
+                raise MalformedLogFileError(path=root, version=version, problem=problem)
 
     def _has_few_files(self, bound: int) -> bool:
         return self._state.has_few_files(bound)
