@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, NullType, StructType
 
 from sparkdelta.engine.driver import read_rows
-from sparkdelta.engine.local_frames import local_frame
+from sparkdelta.engine.local_frames import arrow_frame, local_frame
 from sparkdelta.engine.notebook_frames import drawn_in_notebooks
 from sparkdelta.protocol.arguments import checked_count
 from sparkdelta.protocol.log_segment import readable_commits
@@ -116,7 +116,7 @@ def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
         "minWriterVersion": pa.array([protocol.min_writer_version], pa.int32()),
         "tableFeatures": pa.array([features], strings),
     }
-    detail = spark.createDataFrame(pa.table(row))
+    detail = arrow_frame(spark, pa.table(row))
     return drawn_in_notebooks(detail, lambda rows: html_table(rows[0]), "*")
 
 

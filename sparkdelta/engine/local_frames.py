@@ -19,8 +19,16 @@ def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
     return spark.sql(f"SELECT {', '.join(columns)} WHERE FALSE")
 
 
+def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """Return a DataFrame of an Arrow table that has rows.
+
+    Spark Connect 4.0.0 keeps only the first chunk of a table, without an error.
+    """
+    return spark.createDataFrame(table.combine_chunks())
+
+
 def local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
     """Return a DataFrame of an Arrow table with the given columns. Spark Connect does not accept an
     Arrow table without rows.
     """
-    return spark.createDataFrame(table) if table.num_rows else empty_frame(spark, schema)
+    return arrow_frame(spark, table) if table.num_rows else empty_frame(spark, schema)

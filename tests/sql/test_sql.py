@@ -302,9 +302,10 @@ def test_names_and_queries_as_spark_has_them(enabled: SparkSession, table_path: 
     assert _rows(sql(query)) == [(2,)]
     sql(f"CREATE TABLE sql_named USING delta LOCATION '{table_path}'")
     try:
+        limited = "WITH RECURSIVE sql_named (n) MAX RECURSION LEVEL 9 AS (SELECT 5) TABLE sql_named"
         for query in (
             "WITH sql_named (SELECT 5 AS n) SELECT n FROM sql_named",
-            "WITH RECURSIVE sql_named (n) MAX RECURSION LEVEL 9 AS (SELECT 5) TABLE sql_named",
+            *([] if enabled.version.startswith("4.0.") else [limited]),  # syntax of Spark 4.1
             "SELECT sql_named FROM {rows} LATERAL VIEW explode(map(1, 5)) e AS k, sql_named",
             "SELECT int(trim(FROM sql_named)) FROM (SELECT ' 5' AS sql_named)",
         ):

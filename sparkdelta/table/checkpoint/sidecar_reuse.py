@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.local_frames import arrow_frame
 from sparkdelta.frames.checkpoint.sidecar_touches import sidecars_in_range
 from sparkdelta.frames.log.reconciliation import (
     newest_adds,
@@ -92,7 +93,7 @@ def _near(contents: CheckpointContents, adds: Sequence[Sidecar], keyed: DataFram
             "partition_values": pa.array(ranges, pa.string()),
         }
     )
-    sidecars = contents.snapshot.log.spark.createDataFrame(table)
+    sidecars = arrow_frame(contents.snapshot.log.spark, table)
     rows = _read(contents, sidecars_in_range(sidecars, keyed, contents.order))
     return {row["name"] for row in rows}
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.local_frames import arrow_frame
 from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping
 from sparkdelta.protocol.conflicts import WinningCommit
 from sparkdelta.protocol.file_actions import AddFile
@@ -37,7 +38,7 @@ def files_that_may_match(
         {"path": a.path, "partitionValues": [*a.partition_values.items()], "stats": a.stats}
         for a in winner.adds
     ]
-    frame = spark.createDataFrame(pa.Table.from_pylist(adds, _ADDS))
+    frame = arrow_frame(spark, pa.Table.from_pylist(adds, _ADDS))
     kept = [each.keep(frame, NOTHING_STORED).select("path") for each in skipping]
     rows = read_rows(
         reduce(DataFrame.unionAll, kept),

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.local_frames import arrow_frame
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.frames.checkpoint.sidecar_skipping import SidecarSkipping
 from sparkdelta.frames.checkpoint.sidecar_summaries import counted_type, counts
@@ -89,7 +90,7 @@ class CheckpointReader:
                 "statistics": pa.array([one.statistics for one in tagged.values()]),
             }
         )
-        matching = SidecarSkipping(skipping).keep(self.reader.spark.createDataFrame(table))
+        matching = SidecarSkipping(skipping).keep(arrow_frame(self.reader.spark, table))
         if matching is None:
             return self
         rows = read_rows(

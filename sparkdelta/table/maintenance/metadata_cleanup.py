@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.local_frames import arrow_frame
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.frames.log.log_lines import parse_log_lines
 from sparkdelta.frames.log.sidecar_references import unreferenced
@@ -222,7 +223,7 @@ def _unused(snapshot: Snapshot, old: list[str], expired: set[str]) -> list[str]:
         for file in list_log_files(snapshot.log.store)
         if file.kind.is_checkpoint and file.name not in expired
     ]
-    stored = snapshot.log.spark.createDataFrame(pa.table({"name": pa.array(old, pa.string())}))
+    stored = arrow_frame(snapshot.log.spark, pa.table({"name": pa.array(old, pa.string())}))
     try:
         rows = read_rows(
             unreferenced(stored, _named_sidecars(snapshot, left)),

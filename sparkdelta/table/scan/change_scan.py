@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from sparkdelta.engine.local_frames import local_frame
+from sparkdelta.engine.local_frames import arrow_frame, local_frame
 from sparkdelta.frames.log.changes import derived_changes, recorded_changes
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.protocol.change_types import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
@@ -100,7 +100,7 @@ class EntryScan(Scan):
     ) -> DataFrame:
         is_table = isinstance(files, pa.Table)
         if is_table and not self.is_streaming and has_large_bitmaps(files):
-            files = self._state.log.spark.createDataFrame(files)
+            files = arrow_frame(self._state.log.spark, files)
         return super()._rows(files, condition, *metadata_columns)
 
     def _request(

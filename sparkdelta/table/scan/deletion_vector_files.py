@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import delta_errors
-from sparkdelta.engine.local_frames import empty_frame
+from sparkdelta.engine.local_frames import arrow_frame, empty_frame
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import driver_files
@@ -156,7 +156,7 @@ def read_bitmaps(
         .group_by("path", use_threads=False)
         .aggregate([(name, "list") for name in _DESCRIPTOR])
     )
-    frame = spark.createDataFrame(grouped.rename_columns(["wanted", *_DESCRIPTOR]))
+    frame = arrow_frame(spark, grouped.rename_columns(["wanted", *_DESCRIPTOR]))
     lists = ", ".join(map(quoted, _DESCRIPTOR))
     frame = frame.selectExpr("wanted", f"arrays_zip({lists}) AS descriptors")
     stored = sorted({path for path in paths if path is not None})

@@ -22,6 +22,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from sparkdelta.engine.local_frames import arrow_frame
 from sparkdelta.engine.parquet_scan import uris_of
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import DataFileNotReadError
@@ -239,7 +240,7 @@ class _LateFiles:
         return ListedFiles(
             [path for paths in members.values() for path in paths],
             [len(paths) for paths in members.values()],
-            listing.createDataFrame(table).select(*columns, _NUMBER),
+            arrow_frame(listing, table).select(*columns, _NUMBER),
         )
 
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.local_frames import arrow_frame
 from sparkdelta.engine.parquet_scan import DataFiles, scan_data_files
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
@@ -148,7 +149,7 @@ class NativeScan:
             return [(files, {})]
         with worker_python(self.spark):
             names = field_names(
-                self.spark.createDataFrame(files.select(["file"])),
+                arrow_frame(self.spark, files.select(["file"])),
                 worker_files(self.spark, self.request.table_root, self.request.options),
             )
         rows = read_rows(
@@ -247,7 +248,7 @@ class NativeScan:
         local = known.drop_columns(
             [c for c in ("deletionVector", "numRecords", ONLY) if c in known.column_names]
         )
-        of_files = self.spark.createDataFrame(local).select(*columns)
+        of_files = arrow_frame(self.spark, local).select(*columns)
         if has_keys and not joins_partitions:
             return of_files
         # Local data: this costs no job, and a malformed partition value is an error at once.
@@ -323,9 +324,7 @@ class NativeScan:
                 ]
             ),
             directories=directories,
-            values=self.spark.createDataFrame(distinct).select(
-                *self.request.typed_partition_values()
-            ),
+            values=arrow_frame(self.spark, distinct).select(*self.request.typed_partition_values()),
         )
 
     @property

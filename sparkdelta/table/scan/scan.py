@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.engine.driver import read_rows, read_table
 from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.local_frames import arrow_frame
 from sparkdelta.engine.progress import progress
 from sparkdelta.engine.sessions import session_time_zone
 from sparkdelta.engine.spark_engine import engine_of
@@ -271,7 +272,7 @@ class Scan:
             return files
         is_reached = worker_files(spark, root, log.options).is_near(root)
         moves = engine_of(spark).moves_frames  # the list is of this session
-        return spark.createDataFrame(files) if moves and is_reached else files
+        return arrow_frame(spark, files) if moves and is_reached else files
 
     def rows_of(self, files: pa.Table | DataFrame, *metadata_columns: MetadataColumn) -> DataFrame:
         """The rows of the given files that `where` is true of; otherwise like `rows_with`.
@@ -312,7 +313,7 @@ class Scan:
             assert files.num_rows == len(paths)
             root = self._state.log.store.table_root
             adds = adds.join(
-                F.broadcast(self._state.log.spark.createDataFrame(files.select(["file"]))),
+                F.broadcast(arrow_frame(self._state.log.spark, files.select(["file"]))),
                 F.expr(absolute_path("path", table_root=root)) == F.col("file"),
                 "left_semi",
             )

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_table
 from sparkdelta.engine.job_names import named_jobs
+from sparkdelta.engine.local_frames import arrow_frame
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import driver_files, worker_files
@@ -92,7 +93,7 @@ class FileDescriber:
             table = read_table(copied, what="copied data files", bound=MAX_COPIED_FILES)
         if table.num_rows <= MAX_NEW_FILES:
             return NewFiles.known(self.spark, table, target)
-        return NewFiles.many(self.spark.createDataFrame(table), target)
+        return NewFiles.many(arrow_frame(self.spark, table), target)
 
     def _reader(self) -> FooterReader:
         return FooterReader(
