@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.exceptions import CastOverflowError, InvalidCastInputError
+from sparkdelta.schema.moment_texts import date_text
 from sparkdelta.schema.sql_text import text_literal, type_text
 from sparkdelta.schema.table_schema import as_nullable, field_named, quoted
 from sparkdelta.schema.type_folds import parts_together
@@ -166,10 +167,21 @@ def assigned(
                 ("map_values", given.valueType, wanted.valueType),
             )
         )
-        return f"map_from_arrays({keys}, {values})"
+        converted = f"map_from_arrays({keys}, {values})"
+        if keys == f"map_keys({value})":
+            return converted
+        # Spark itself raises an error unless the session that runs this has policy LAST_WIN.
+        key_type = wanted.keyType.simpleString()
+        problem = f"[DUPLICATED_MAP_KEY] Keys of a map in {column} are equal as {key_type}"
+        return (
+            f"IF(size({converted}) < size({value}), raise_error({text_literal(problem)}), "
+            f"{converted})"
+        )
     name = type_text(wanted)
     if isinstance(given, NullType):
         return f"CAST({value} AS {name})"
+    if isinstance(given, DateType) and isinstance(wanted, StringType):
+        value = date_text(value)
     # CAST depends on the session: without ANSI mode it wraps around on overflow, for instance.
     tried = f"TRY_CAST({value} AS {name})"
     if isinstance(wanted, StringType):

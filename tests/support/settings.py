@@ -49,6 +49,49 @@ HOSTILE: dict[str, dict[str, str]] = {
 }
 """Groups of settings that do not contradict each other."""
 
+RUN_TIME = {
+    "spark.sql.legacy.timeParserPolicy": "LEGACY",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.sql.legacy.disableMapKeyNormalization": "true",
+    "spark.sql.legacy.raiseErrorWithoutErrorClass": "true",
+    "spark.sql.legacy.castComplexTypesToString.enabled": "true",
+    "spark.sql.legacy.sizeOfNull": "false",
+    "spark.sql.legacy.javaCharsets": "true",
+    "spark.sql.legacy.codingErrorAction": "true",
+    "spark.sql.legacy.nullValueWrittenAsQuotedEmptyStringCsv": "true",
+    "spark.sql.legacy.followThreeValuedLogicInArrayExists": "false",
+    "spark.sql.icu.caseMappings.enabled": "false",
+    "spark.sql.binaryOutputStyle": "HEX",
+    "spark.sql.alwaysInlineCommonExpr": "true",
+    "spark.sql.jsonGenerator.ignoreNullFields": "false",
+    "spark.sql.json.enablePartialResults": "false",
+    "spark.sql.json.enableExactStringParsing": "false",
+    "spark.sql.parquet.outputTimestampType": "INT96",
+    "spark.sql.parquet.writeLegacyFormat": "true",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
+    "spark.sql.parquet.fieldId.write.enabled": "false",
+    "spark.sql.parquet.annotateVariantLogicalType": "true",
+    "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "true",
+    "spark.sql.variant.writeShredding.enabled": "true",
+    "spark.sql.variant.inferShreddingSchema": "true",
+    "spark.sql.sources.partitionOverwriteMode": "DYNAMIC",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.files.maxRecordsPerFile": "1",
+    "spark.sql.maxConcurrentOutputFileWriters": "2",
+    "spark.sql.optimizer.plannedWrite.enabled": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.execution.arrow.useLargeVarTypes": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
+    "spark.sql.execution.pyspark.binaryAsBytes": "false",
+    "spark.sql.session.timeZone": "Asia/Kolkata",
+}
+"""The other values of settings that Spark's expressions, its Parquet source and its Python workers
+read when a job runs.
+"""
+
 
 @contextmanager
 def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:

@@ -14,6 +14,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.frames.log.partition_values import value_of_text
+from sparkdelta.schema.moment_texts import date_text, in_utc
 from sparkdelta.schema.sql_text import from_json_text, type_text
 from sparkdelta.schema.statistics_schema import leaves, spelled
 from sparkdelta.schema.table_schema import quoted
@@ -89,11 +90,9 @@ def _leaf_by_leaf(value: str, data_type: DataType, convert: Callable[[str, DataT
 
 def _text(value: str, data_type: DataType) -> str:
     if isinstance(data_type, DateType):
-        return f"CAST({value} AS string)"
+        return date_text(value)
     if isinstance(data_type, TimestampType):
-        epoch = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
-        local = f"timestampadd(MICROSECOND, unix_micros({value}), {epoch})"
-        return f"concat(replace(CAST({local} AS string), ' ', 'T'), 'Z')"
+        return f"concat(replace(CAST({in_utc(value)} AS string), ' ', 'T'), 'Z')"
     if isinstance(data_type, TimestampNTZType):
         return f"replace(CAST({value} AS string), ' ', 'T')"
     return value

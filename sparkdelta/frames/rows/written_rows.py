@@ -9,13 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DateType, StructField, TimestampNTZType, TimestampType
+from pyspark.sql import DataFrame
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    StringType,
+    StructField,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from sparkdelta.exceptions import InvalidPartitionValueError
-from sparkdelta.frames.rows.selected_rows import selected_rows
 from sparkdelta.protocol.partition_values import NO_VALUE
+from sparkdelta.schema.moment_texts import date_text, in_utc, time_text
+from sparkdelta.schema.sql_text import text_literal
 from sparkdelta.schema.table_schema import quoted
 
 
@@ -54,16 +61,13 @@ def written_rows(
     partitions = [field for field in fields if field.name in directories]
     if with_partitions:
         stored += partitions
-    return selected_rows(
-        rows,
-        [
-            *(quoted(name) for name in (*(field.name for field in stored), *file_columns)),
-            *(_serialized(field).alias(directories[field.name]) for field in partitions),
-        ],
+    return rows.selectExpr(
+        *(quoted(name) for name in (*(field.name for field in stored), *file_columns)),
+        *(f"{_serialized(field)} AS {quoted(directories[field.name])}" for field in partitions),
     )
 
 
-def _serialized(field: StructField) -> Column:
+def _serialized(field: StructField) -> str:
     """Serialize a partition value as in the log; null for null.
 
     References
@@ -71,22 +75,20 @@ def _serialized(field: StructField) -> Column:
     PROTOCOL.md#partition-value-serialization
     """
     name = field.name
-    text = _text(F.col(quoted(name)), field.dataType)
-    problem = F.lit(
+    text = _text(quoted(name), field.dataType)
+    if not isinstance(field.dataType, StringType):
+        return text
+    problem = (
         f"[{InvalidPartitionValueError.error_class}] Partition column {name} has the value "
         f"{NO_VALUE}, which is reserved for null."
     )
-    return F.when(text == NO_VALUE, F.raise_error(problem)).otherwise(text)
+    refused = f"CAST(raise_error({text_literal(problem)}) AS STRING)"
+    return f"IF({text} = {text_literal(NO_VALUE)}, {refused}, {text})"
 
 
-def _text(value: Column, data_type: DataType) -> Column:
-    formats: dict[type[DataType], tuple[str, str]] = {
-        TimestampType: ("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"),
-        TimestampNTZType: ("timestampNTZFormat", "yyyy-MM-dd HH:mm:ss.SSSSSS"),
-        DateType: ("dateFormat", "yyyy-MM-dd"),
-    }
-    if type(data_type) not in formats:
-        return value.cast("string")
-    option, form = formats[type(data_type)]
-    text = F.to_csv(F.struct(value), {option: form, "timeZone": "UTC"})
-    return F.when(value.isNotNull(), text)
+def _text(value: str, data_type: DataType) -> str:
+    if isinstance(data_type, TimestampType):
+        return f"concat(replace({time_text(in_utc(value))}, ' ', 'T'), 'Z')"
+    if isinstance(data_type, TimestampNTZType):
+        return time_text(value)
+    return date_text(value) if isinstance(data_type, DateType) else f"CAST({value} AS STRING)"
