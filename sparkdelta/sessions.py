@@ -9,7 +9,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.engine.builders import builders_of
-from sparkdelta.spark_api.enabled_sessions import disable_session, enable_session, sparks_own
+from sparkdelta.engine.enabled_sessions import disable_session, enable_session, sparks_own
+from sparkdelta.engine.sessions import UTC
 from sparkdelta.spark_api.methods import METHODS
 from sparkdelta.sql.statement_text import run_sql
 
@@ -104,4 +105,6 @@ def sql(
     >>> sql(spark, "DELETE FROM delta.`/people` WHERE age > :age", {"age": 40})  # doctest: +SKIP
     """
     owner = builders_of(spark).classes["SparkSession"]
-    return run_sql(spark, partial(sparks_own(owner, "sql"), spark), text, args, kwargs)
+    return run_sql(
+        spark, partial(sparks_own(owner, "sql"), spark), text, args, kwargs, time_zone=UTC
+    )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sparkdelta.commands.read_stream import read_stream as read_stream_of
 from sparkdelta.commands.write import write
+from sparkdelta.engine.sessions import UTC
 from sparkdelta.engine.spark_engine import SparkEngine, engine_of
 from sparkdelta.exceptions import (
     InvalidArgumentError,
@@ -189,31 +191,64 @@ def write_stream(
     ----------
     PROTOCOL.md#transaction-identifiers
     """
+    return start_stream(
+        df,
+        path,
+        checkpoint_location,
+        time_zone=UTC,
+        output_mode=output_mode,
+        trigger=trigger,
+        query_name=query_name,
+        partition_by=partition_by,
+        merge_schema=merge_schema,
+        overwrite_schema=overwrite_schema,
+        user_metadata=user_metadata,
+        properties=properties,
+        max_records_per_file=max_records_per_file,
+        target_file_size=target_file_size,
+        compression=compression,
+    )
+
+
+def start_stream(
+    df: DataFrame,
+    path: str,
+    checkpoint_location: str,
+    *,
+    time_zone: str,
+    output_mode: str,
+    trigger: Mapping[str, str | bool] | None = None,
+    query_name: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    **options: Any,
+) -> StreamingQuery:
+    """Start the query of `write_stream`, which converts values in a time zone.
+
+    Parameters
+    ----------
+    options
+        Members of `WriteOptions`.
+    """
     if not isinstance(df, DataFrame) or not df.isStreaming:
         problem = "it must be a streaming DataFrame; write other rows with write_delta"
         raise InvalidArgumentError(argument="df", problem=problem)
     mode = output_mode.lower() if isinstance(output_mode, str) else output_mode
     if mode not in OUTPUT_MODES:
         raise UnsupportedOutputModeError(mode=output_mode)
-    options = WriteOptions.spelled(
+    written = WriteOptions.spelled(
+        **{"compression": None, **options},
         mode=OUTPUT_MODES[mode],
-        partition_by=partition_by,
         partition_overwrite_mode="static",
-        merge_schema=merge_schema,
-        overwrite_schema=overwrite_schema,
-        user_metadata=user_metadata,
         properties=properties or {},
-        max_records_per_file=max_records_per_file,
-        target_file_size=target_file_size,
-        compression=compression,
         output_mode=mode,
+        time_zone=time_zone,
     )
     engine, root = _engine_of(df.sparkSession, "write_stream"), checked_path(path)
     checkpoint = checked_path(checkpoint_location, "checkpoint_location")
 
     def write_batch(batch: DataFrame, number: int) -> None:
         with engine.micro_batch(batch) as (rows, query_id):
-            write(rows, root, replace(options, txn_app_id=query_id, txn_version=number))
+            write(rows, root, replace(written, txn_app_id=query_id, txn_version=number))
 
     writer = df.writeStream.foreachBatch(write_batch).outputMode(mode)
     writer = writer.option("checkpointLocation", checkpoint)

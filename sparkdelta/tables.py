@@ -22,6 +22,7 @@ from sparkdelta.commands.optimize import optimize
 from sparkdelta.commands.restore import restore, restore_metrics
 from sparkdelta.commands.update import update
 from sparkdelta.commands.vacuum import VacuumOptions, vacuum
+from sparkdelta.engine.enabled_sessions import conversion_time_zone
 from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError, TableNotFoundError
 from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import DeltaOptimizeBuilder
@@ -63,6 +64,7 @@ class DeltaTable:
         self._options = dict(hadoopConf)
         self._alias: str | None = None
         self._frames: list[DataFrame] = []
+        self._time_zone: str | None = None
 
     @classmethod
     def forPath(
@@ -186,7 +188,20 @@ class DeltaTable:
         """Return the same table with an alias for its rows."""
         table = DeltaTable(self._spark, self._path, self._options)
         table._alias, table._frames = aliasName, self._frames
+        table._time_zone = self._time_zone
         return table
+
+    def _converting_in(self, time_zone: str) -> DeltaTable:
+        """Return the same table; values are converted to the types of its columns in a time zone,
+        by default the `conversion_time_zone` of the session.
+        """
+        table = DeltaTable(self._spark, self._path, self._options)
+        table._alias, table._frames, table._time_zone = self._alias, self._frames, time_zone
+        return table
+
+    @property
+    def _conversion_zone(self) -> str:
+        return self._time_zone or conversion_time_zone(self._spark)
 
     @property
     def _names(self) -> RowNames:
@@ -262,7 +277,13 @@ class DeltaTable:
         where, values = checked_condition(condition, "condition"), checked_values(set, "set")
         with advised(self._spark, self._path):
             return update(
-                self._spark, self._path, where, values, names=self._names, options=self._options
+                self._spark,
+                self._path,
+                where,
+                values,
+                names=self._names,
+                options=self._options,
+                time_zone=self._conversion_zone,
             )
 
     def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
@@ -284,7 +305,13 @@ class DeltaTable:
         on = checked_condition(condition, "condition")
         if on is None:
             raise InvalidArgumentError(argument="condition", problem="it must not be None")
-        request = MergeRequest(source=source, condition=on, clauses=(), names=self._names)
+        request = MergeRequest(
+            source=source,
+            condition=on,
+            clauses=(),
+            names=self._names,
+            time_zone=self._conversion_zone,
+        )
         return DeltaMergeBuilder(request, self._merge)
 
     def optimize(self) -> DeltaOptimizeBuilder:

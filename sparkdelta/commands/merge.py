@@ -15,6 +15,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.sessions import UTC
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError, NumRecordsMismatchError
 from sparkdelta.frames.rows.row_positions import ROW_INDEX
@@ -70,6 +71,8 @@ class MergeRequest:
         Of the table's rows in conditions and values.
     evolves
         True if the schema of the table may get the columns of the source.
+    time_zone
+        In which values are converted to the types of their columns.
     """
 
     source: DataFrame
@@ -77,6 +80,7 @@ class MergeRequest:
     clauses: tuple[MergeClause, ...]
     names: RowNames = NO_NAMES
     evolves: bool = False
+    time_zone: str = UTC
 
 
 def merge(
@@ -151,6 +155,7 @@ def merge(
                 touched=touched,
                 stage=stage,
                 names=request.names,
+                time_zone=request.time_zone,
             ).write()
             expected = touched.num_copied_rows + rows.updated + rows.inserted
             check_row_count(merged.new, expected, path=snapshot.path, operation=OPERATION)

@@ -13,6 +13,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.job_names import jobs_of
+from sparkdelta.engine.sessions import UTC
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.frames.rows.assigned_rows import Assignments
@@ -26,7 +27,7 @@ from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.staging import Staging, staging
 from sparkdelta.table.write.assignments import update_assignments, with_assignments
 from sparkdelta.table.write.change_files import ChangeFiles, with_change_type
-from sparkdelta.table.write.conforming import conform, match_assigned
+from sparkdelta.table.write.conforming import conform_assigned, match_assigned
 from sparkdelta.table.write.matching_rows import (
     MatchingRows,
     condition_parameter,
@@ -57,8 +58,10 @@ def update(
     *,
     names: RowNames = NO_NAMES,
     options: Mapping[str, str] | None = None,
+    time_zone: str = UTC,
 ) -> ChangeResult:
-    """Assign new values to columns of the rows that a condition is true of.
+    """Assign new values to columns of the rows that a condition is true of; they are converted to
+    the types of their columns in a time zone.
 
     See `sparkdelta.tables.DeltaTable.update`.
     """
@@ -86,7 +89,7 @@ def update(
             return ChangeResult(milliseconds=watch.total_ms)
         watch.lap("scanTimeMs")
         with change_writer(spark, snapshot, unchanged_table(snapshot), touched) as writer:
-            new, changed = _written(matching, assignments, writer, stage)
+            new, changed = _written(matching, assignments, writer, stage, time_zone)
             assert new is not None
             updated = new.num_rows - touched.num_copied_rows
             if touched.num_rows is not None:
@@ -120,6 +123,7 @@ def _written(
     assignments: Assignments,
     writer: ChangeWriter,
     stage: Staging,
+    time_zone: str,
 ) -> tuple[NewFiles | None, ChangeFiles | None]:
     """Write the new rows, and the change data if the table has any."""
     table, path = writer.change.after, writer.snapshot.path
@@ -132,7 +136,15 @@ def _written(
     rows = matching.names.given_to(rows)
     assigned = with_assignments(rows, table.schema, [assignments], kept=kept)
     matched = match_assigned(table, [assignments], path=path)
-    new = conform(assigned, matched, table, spark=writer.spark, path=path, kept=kept)
+    new = conform_assigned(
+        assigned,
+        matched,
+        table,
+        spark=writer.spark,
+        path=path,
+        time_zone=time_zone,
+        kept=kept,
+    )
     if not writer.writes_change_data:
         return writer.write(new, matching.touched), None
     staged = computed_once(new, stage, "updated")

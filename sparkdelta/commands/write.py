@@ -42,6 +42,7 @@ from sparkdelta.table.write.change_files import ChangeFiles, with_change_type
 from sparkdelta.table.write.conforming import (
     MatchedRows,
     conform,
+    converted_rows,
     match_rows,
     require,
     with_survivors,
@@ -132,7 +133,8 @@ def _write(
             raise DataChangeFalseError(path=root, what="it also changes the table metadata")
         with jobs_of(root, None if snapshot is None else snapshot.version):
             rewrite = _rewrite(snapshot, options)
-            with staged_rows(rows, spark, store) as staged:
+            converted = converted_rows(rows, matched, time_zone=options.time_zone)
+            with staged_rows(converted, spark, store) as staged:
                 new = _conformed(staged, matched, change, store, options)
                 files, changed = _written(new, snapshot, change, matched, rewrite, store, options)
         directories = [each.directory for each in (files, changed) if each is not None]

@@ -21,6 +21,8 @@ from sparkdelta.engine.sessions import (
     LOG_SETTINGS,
     SHUFFLE_PARTITIONS,
     TABLE_SETTINGS,
+    UTC,
+    conversion_settings,
     copy_settings,
     session_time_zone,
     set_up,
@@ -247,6 +249,15 @@ class ClassicEngine:
     def in_table_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
         return hadoop.rows_in(rows, _sibling(self.spark, _table_sessions, TABLE_SETTINGS))
 
+    def in_conversion_session(
+        self, rows: DataFrame, time_zone: str
+    ) -> AbstractContextManager[DataFrame]:
+        if time_zone == UTC:
+            return self.in_table_session(rows)
+        siblings = _conversion_sessions.setdefault(time_zone, weakref.WeakKeyDictionary())
+        settings = conversion_settings(time_zone)
+        return hadoop.rows_in(rows, _sibling(self.spark, siblings, settings))
+
     def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
         return hadoop.rows_in(rows, self.spark)
 
@@ -309,6 +320,7 @@ class ClassicEngine:
 _Siblings: TypeAlias = "weakref.WeakKeyDictionary[SparkSession, SparkSession]"
 _log_sessions: _Siblings = weakref.WeakKeyDictionary()
 _table_sessions: _Siblings = weakref.WeakKeyDictionary()
+_conversion_sessions: dict[str, _Siblings] = {}
 _listing_sessions: _Siblings = weakref.WeakKeyDictionary()
 _interpreting_sessions: _Siblings = weakref.WeakKeyDictionary()
 _calling_back: weakref.WeakKeyDictionary[SparkSession, bool] = weakref.WeakKeyDictionary()

@@ -199,6 +199,13 @@ class ConnectEngine:
     def in_table_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
         return nullcontext(rows)  # rows of a `write_session`, which has these settings
 
+    def in_conversion_session(
+        self,
+        rows: DataFrame,
+        time_zone: str,  # noqa: ARG002 - that of the session
+    ) -> AbstractContextManager[DataFrame]:
+        return nullcontext(rows)
+
     def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
         raise NotImplementedError("a Spark Connect plan cannot be moved to another session")
 

@@ -17,6 +17,13 @@ except ImportError:  # a pure Spark Connect client
 else:
     SPARK_ERRORS = (PySparkException, Py4JJavaError)
 
+_TIME_ZONE = "spark.sql.session.timeZone"
+
+UTC = "UTC"
+"""The time zone of a table's expressions, and of conversions unless an enabled session asks for
+them.
+"""
+
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 LOG_SETTINGS = {
@@ -47,7 +54,7 @@ TABLE_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",
-    "spark.sql.session.timeZone": "UTC",
+    _TIME_ZONE: UTC,
     "spark.sql.caseSensitive": "false",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
@@ -70,7 +77,12 @@ pool of Spark: they take no thread of these pools, as broadcasts and adaptive ex
 
 def session_time_zone(spark: SparkSession) -> str:
     """Return the time zone of a session's casts and literals."""
-    return str(spark.conf.get("spark.sql.session.timeZone"))
+    return str(spark.conf.get(_TIME_ZONE))
+
+
+def conversion_settings(time_zone: str) -> dict[str, str]:
+    """Return the settings of a session that converts values in a time zone."""
+    return {**TABLE_SETTINGS, _TIME_ZONE: time_zone}
 
 
 def set_up(sibling: SparkSession, settings: Mapping[str, str]) -> None:

@@ -266,6 +266,13 @@ class SparkEngine(Protocol):
         user's settings.
         """
 
+    def in_conversion_session(
+        self, rows: DataFrame, time_zone: str
+    ) -> AbstractContextManager[DataFrame]:
+        """Yield rows of this session in one in which casts depend on a time zone alone; on Spark
+        Connect the same session, whose time zone it must be.
+        """
+
     def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
         """Yield the same rows in the user's session, in which the user's conditions are evaluated;
         requires `moves_frames`.

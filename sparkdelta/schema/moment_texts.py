@@ -1,10 +1,14 @@
-"""SQL texts that format dates and timestamps, the same whatever the settings of the session that
-analyzes or runs them.
+"""SQL that formats dates and timestamps alike under any settings of the sessions that analyze and
+run it.
 
 Spark's own casts and functions depend on more than the value: CAST of a TIMESTAMP on the time zone
 of the session that analyzes it; CAST of a DATE, `to_csv`, `to_json` and `date_format` on
 ``spark.sql.legacy.timeParserPolicy`` of the session that runs it. With ``LEGACY`` that one turns
 5 to 14 October 1582 into the 15th.
+
+References
+----------
+PROTOCOL.md#partition-value-serialization, PROTOCOL.md#per-file-statistics
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.catalog import Catalog, Column, Table
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.enabled_sessions import Original, is_enabled
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError, TableAlreadyExistsError
 from sparkdelta.io import load_snapshot, read_delta
 from sparkdelta.schema.sql_text import SESSION_CATALOG
-from sparkdelta.spark_api.enabled_sessions import Original, is_enabled
 from sparkdelta.sql.options import is_delta, table_properties
 from sparkdelta.table.log.table_names import (
     NewTable,

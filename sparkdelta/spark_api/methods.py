@@ -15,9 +15,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.builders import Builder, WriterState, builders_of
+from sparkdelta.engine.enabled_sessions import Original, Replacement, is_enabled
+from sparkdelta.engine.sessions import session_time_zone
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.spark_api import catalog, streaming, writing
-from sparkdelta.spark_api.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.spark_api.merging import MergeWriter
 from sparkdelta.sql.inserted_rows import inserted_rows
 from sparkdelta.sql.options import check_no_schema, given_location, is_delta, one_path
@@ -106,7 +107,9 @@ def insert_into(
     overwrites = state.mode is not None and state.mode.lower() == "overwrite"
     if overwrite is not None:
         overwrites = overwrite
-    rows = inserted_rows(state.rows, path, Insert(target=(), query=""))
+    rows = inserted_rows(
+        state.rows, path, Insert(target=(), query=""), time_zone=session_time_zone(spark)
+    )
     mode = "overwrite" if overwrites else "append"
     writing.save(replace(state, rows=rows, mode=mode), path)
 
@@ -204,7 +207,7 @@ def sql(
     """``SparkSession.sql``."""
     run: Callable[..., DataFrame] = functools.partial(original, spark)
     if is_enabled(spark):
-        return run_sql(spark, run, sqlQuery, args, kwargs)
+        return run_sql(spark, run, sqlQuery, args, kwargs, time_zone=session_time_zone(spark))
     return run(sqlQuery, **kwargs) if args is None else run(sqlQuery, args, **kwargs)
 
 

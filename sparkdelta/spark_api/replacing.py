@@ -51,12 +51,11 @@ def replace_rows(state: WriterState, path: str) -> None:
     if others or (state.mode or "").lower() != "overwrite":
         problem = f"it cannot be given with {others[0]}" if others else "it needs mode overwrite"
         raise InvalidArgumentError(argument=asked, problem=problem)
-    values = _values(state.rows, path)
+    values, table = _values(state.rows, path), DeltaTable.forPath(state.rows.sparkSession, path)
     if on is None:
         names = (".".join(table_name(name)) for name in options[_USING].split(","))
-        replace_equal(state.rows, path, {name: name for name in names}, values=values)
+        replace_equal(state.rows, table, {name: name for name in names}, values=values)
         return
-    table = DeltaTable.forPath(state.rows.sparkSession, path)
     table = table if alias is None else table.alias(alias)
     replace_matching(state.rows, table, on, values=values)
 

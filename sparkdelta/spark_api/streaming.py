@@ -11,9 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sparkdelta.engine.builders import Builder, StreamWriterState, builders_of
+from sparkdelta.engine.enabled_sessions import Original, is_enabled
+from sparkdelta.engine.sessions import session_time_zone
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.schema.sql_text import text_literal
-from sparkdelta.spark_api.enabled_sessions import Original, is_enabled
 from sparkdelta.sql.options import (
     READ_STREAM,
     WRITE_STREAM,
@@ -24,7 +25,7 @@ from sparkdelta.sql.options import (
     one_path,
     table_properties,
 )
-from sparkdelta.streams import read_stream, write_stream
+from sparkdelta.streams import read_stream, start_stream
 from sparkdelta.table.log.session_times import session_time
 from sparkdelta.table.log.table_names import NewTable, table_name, table_path, with_database
 
@@ -138,9 +139,10 @@ def _write(state: StreamWriterState, path: str) -> StreamingQuery:
     if "checkpoint_location" not in found:
         problem = "it is required, and identifies the query"
         raise InvalidArgumentError(argument="checkpointLocation", problem=problem)
-    return write_stream(
+    return start_stream(
         state.rows,
         path,
+        time_zone=session_time_zone(state.rows.sparkSession),
         output_mode=state.output_mode,
         trigger=state.trigger,
         partition_by=state.partition_by,

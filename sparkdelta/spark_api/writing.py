@@ -9,6 +9,7 @@ from pyspark.sql import Column, SparkSession
 
 from sparkdelta.commands.write import write
 from sparkdelta.engine.builders import WriterState
+from sparkdelta.engine.sessions import session_time_zone
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.spark_api.replacing import replace_rows, replaces_rows, without_replacing
 from sparkdelta.sql.options import WRITE, arguments, table_properties
@@ -81,7 +82,12 @@ def _arguments(state: WriterState, *, mode: str) -> dict[str, Any]:
             del found["partition_overwrite_mode"]
     if not {"txn_app_id", "user_metadata"} & found.keys():
         check_commit_settings(spark)
-    return {**defaults, **found, "properties": {**properties, **state.properties}}
+    return {
+        **defaults,
+        **found,
+        "properties": {**properties, **state.properties},
+        "time_zone": session_time_zone(spark),
+    }
 
 
 def _check_evolution(spark: SparkSession, found: dict[str, Any]) -> None:

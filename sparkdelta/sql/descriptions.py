@@ -104,7 +104,7 @@ def shown_partitions(sql: SparkSql, path: str, statement: ShowPartitions) -> Dat
     if not names:
         raise ShownPartitionTableError(path=snapshot.path)
     try:
-        where = partition_condition(snapshot, statement.partition)
+        where = partition_condition(snapshot, statement.partition, time_zone=sql.time_zone)
     except NonPartitionColumnReferenceError as error:
         raise ShownPartitionColumnError(
             column=error.column, path=snapshot.path, available=names

@@ -111,7 +111,8 @@ def _affected(spark: SparkSession, rows: int | None) -> DataFrame:
 
 
 def _table(sql: SparkSql, path: str) -> DeltaTable:
-    return DeltaTable.forPath(sql.spark, path)
+    table = DeltaTable.forPath(sql.spark, path)
+    return table._converting_in(sql.time_zone)  # noqa: SLF001 - delta-spark has no such argument
 
 
 def _changed_table(
@@ -200,20 +201,21 @@ def _insert(sql: SparkSql, path: str, statement: Insert) -> None:
             raise StatementNotSupportedError(statement=problem)
         _insert_replacing(sql, path, statement)
         return
-    partition = inserted_partition(sql.spark, path, statement)
+    partition = inserted_partition(sql.spark, path, statement, time_zone=sql.time_zone)
     where = partition if statement.overwrites else None
     if statement.replace_where is not None:
         where = statement.replace_where
     if where is not None and "replace_where" in given:
         raise StatementNotSupportedError(statement="INSERT with replaceWhere and another condition")
     query = with_defaults(sql.spark, path, statement)
-    rows = inserted_rows(sql.query(query), path, statement)
+    rows = inserted_rows(sql.query(query), path, statement, time_zone=sql.time_zone)
     defaults = {"partition_overwrite_mode": "static", "compression": None, "replace_where": where}
     options = WriteOptions.spelled(
         **{**defaults, **given},
         mode="overwrite" if statement.overwrites or where is not None else "append",
         merge_schema=statement.evolves,
         requires_table=True,
+        time_zone=sql.time_zone,
     )
     check_overwrite_setting(sql.spark, options)
     write(rows, path, options)
@@ -237,7 +239,7 @@ def _insert_replacing(sql: SparkSql, path: str, statement: Insert) -> None:
         if name.lower() not in given:
             raise ColumnNotFoundError(column=name, available=list(given))
         names[name] = given[name.lower()]
-    replace_equal(rows, path, names, values=values, evolves=statement.evolves)
+    replace_equal(rows, _table(sql, path), names, values=values, evolves=statement.evolves)
 
 
 def _history(sql: SparkSql, path: str, statement: DescribeHistory) -> DataFrame:

@@ -6,8 +6,22 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    MapType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.sessions import session_time_zone
+from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     InsertArityError,
     InvalidArgumentError,
@@ -20,23 +34,31 @@ from sparkdelta.protocol.protocol_upgrades import (
     GENERATION_EXPRESSION,
     IDENTITY_START,
 )
-from sparkdelta.schema.sql_text import type_text
+from sparkdelta.schema.moment_texts import date_text, in_utc, time_text
+from sparkdelta.schema.sql_text import text_literal, type_text
 from sparkdelta.schema.store_assignment import assigned, can_assign, can_convert
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.sql.statements import Insert
 from sparkdelta.sql.tokens import tokenize
 from sparkdelta.table.log.table_names import table_name
 from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.table.write.conforming import with_values
 
 _FILLED_BY_TABLE = {GENERATION_EXPRESSION, IDENTITY_START}
+_TEMPORAL = (DateType, TimestampType, TimestampNTZType)
 _FILLED = {CURRENT_DEFAULT, *_FILLED_BY_TABLE}
 
 
-def inserted_rows(rows: DataFrame, path: str, statement: Insert) -> DataFrame:
+def inserted_rows(rows: DataFrame, path: str, statement: Insert, *, time_zone: str) -> DataFrame:
     """Return the rows of a query under the names of the table's columns.
 
     As other columns that an INSERT does not name, partition columns get nulls, unless the table
     fills them.
+
+    Parameters
+    ----------
+    time_zone
+        In which strings are converted to other types, which a write does not do.
 
     Raises
     ------
@@ -46,7 +68,7 @@ def inserted_rows(rows: DataFrame, path: str, statement: Insert) -> DataFrame:
         It has a column by name whose value PARTITION gives.
     """
     snapshot = load_snapshot(rows.sparkSession, path)
-    found = _named_rows(rows, snapshot, statement)
+    found = _converted(_named_rows(rows, snapshot, statement), snapshot, time_zone)
     given = {name.lower() for name in found.columns}
     nulls = {
         field.name: F.lit(None).cast(field.dataType)
@@ -94,26 +116,39 @@ def _named_rows(rows: DataFrame, snapshot: Snapshot, statement: Insert) -> DataF
                 raise InvalidArgumentError(argument="PARTITION", problem=problem)
         if fixed:
             rows = rows.withColumns({name: F.expr(text) for name, text in fixed.items()})
-        return _converted(rows, snapshot)
+        return rows
     return _by_position(rows, snapshot, statement, fixed)
 
 
-def _converted(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
-    """Return rows with the values that the table's columns of the same names can take."""
-    fields = {field.name.lower(): field for field in snapshot.schema.fields}
+def _converted(rows: DataFrame, snapshot: Snapshot, time_zone: str) -> DataFrame:
+    """Return rows with the values that the table's columns of the same names can take.
+
+    Unlike `sparkdelta.write_delta`, an INSERT converts strings to other types, and raises an error
+    where a string is no value of the type.
+    """
+    fields = {field.name.lower(): field.dataType for field in snapshot.schema.fields}
     values = {}
-    for given in rows.schema.fields:
-        wanted, name = fields.get(given.name.lower()), quoted(given.name)
-        if wanted is not None:
-            value = _value(name, given.dataType, wanted, by_name=True)
-            if value != name:
-                values[given.name] = F.expr(value)
-    return rows.withColumns(values) if values else rows
+    for field in rows.schema.fields:
+        name, given, wanted = field.name, field.dataType, fields.get(field.name.lower())
+        if wanted is None:
+            continue
+        if isinstance(given, NullType):
+            values[name] = f"CAST({quoted(name)} AS {type_text(wanted)})"
+        elif not can_assign(given, wanted) and can_convert(given, wanted):
+            values[name] = assigned(quoted(name), given, wanted, column=name)
+    return with_values(rows, values, time_zone=time_zone)
 
 
-def inserted_partition(spark: SparkSession, path: str, statement: Insert) -> str | None:
+def inserted_partition(
+    spark: SparkSession, path: str, statement: Insert, *, time_zone: str
+) -> str | None:
     """Return the condition that INSERT OVERWRITE replaces: the values that PARTITION gives, as
     values of the partition columns; None if it gives none.
+
+    Parameters
+    ----------
+    time_zone
+        As of `partition_condition`.
 
     Raises
     ------
@@ -122,12 +157,20 @@ def inserted_partition(spark: SparkSession, path: str, statement: Insert) -> str
     """
     if not statement.partition:
         return None
-    return partition_condition(load_snapshot(spark, path), statement.partition)
+    snapshot = load_snapshot(spark, path)
+    return partition_condition(snapshot, statement.partition, time_zone=time_zone)
 
 
-def partition_condition(snapshot: Snapshot, values: Mapping[str, str | None]) -> str | None:
+def partition_condition(
+    snapshot: Snapshot, values: Mapping[str, str | None], *, time_zone: str
+) -> str | None:
     """Return the condition that partition columns have values, given as SQL text by column, of
     their types; None if no value is given.
+
+    Parameters
+    ----------
+    time_zone
+        In which values are converted to the types of the columns.
 
     Raises
     ------
@@ -144,9 +187,39 @@ def partition_condition(snapshot: Snapshot, values: Mapping[str, str | None]) ->
                 column=name, path=snapshot.path, available=partitions
             )
         if text is not None:
-            value = f"CAST(({text}) AS {type_text(field.dataType)})"
+            value = _constant(snapshot.log.spark, text, field.dataType, time_zone)
             conditions.append(f"{quoted(field.name)} <=> {value}")
     return " AND ".join(conditions) or None
+
+
+def _constant(spark: SparkSession, text: str, wanted: DataType, time_zone: str) -> str:
+    """Return a value of a type as SQL text for the user's session, converted to the type in another
+    time zone if that matters; takes no Spark job.
+    """
+    value = f"CAST(({text}) AS {type_text(wanted)})"
+    is_temporal = isinstance(wanted, _TEMPORAL)
+    if time_zone == session_time_zone(spark) or not (is_temporal or isinstance(wanted, StringType)):
+        return value
+    frame = spark.sql("VALUES (0)").selectExpr(f"(\n{text}\n) AS value")
+    given = frame.schema["value"].dataType
+    if given == wanted or not {type(given), type(wanted)} & {TimestampType}:
+        return value
+    with engine_of(spark).in_conversion_session(frame, time_zone) as theirs:
+        converted = theirs.selectExpr(f"CAST(value AS {type_text(wanted)}) AS value")
+    shown = converted.selectExpr(f"{_unzoned_text('value', wanted)} AS value")
+    [(constant,)] = read_rows(shown, what="values of partitions", bound=1)
+    if constant is None:
+        return f"CAST(NULL AS {type_text(wanted)})"
+    return f"CAST({text_literal(constant)} AS {type_text(wanted)})"
+
+
+def _unzoned_text(value: str, data_type: DataType) -> str:
+    """Return SQL for a value as text that means the same in every time zone."""
+    if isinstance(data_type, TimestampType):
+        return f"concat({time_text(in_utc(value))}, 'Z')"
+    if isinstance(data_type, TimestampNTZType):
+        return time_text(value)
+    return date_text(value) if isinstance(data_type, DateType) else value
 
 
 def _by_position(
@@ -219,19 +292,13 @@ def inserted_columns(
 
 
 def _value(name: str, given: DataType, column: StructField, *, by_name: bool = False) -> str:
-    """Return a value as a SQL expression that can be written into a column; fields of structs are
-    matched as columns are.
-
-    Unlike `sparkdelta.write_delta`, an INSERT converts strings to other types, and raises an error
-    where a string is no value of the type.
+    """Return a value as a SQL expression of which fields of structs have the names of the column's:
+    they are matched as columns are.
     """
     if isinstance(given, NullType):
         return f"CAST({name} AS {type_text(column.dataType)})"
     renamed = given if by_name else _renamed(given, column.dataType)
-    value = name if renamed == given else f"CAST({name} AS {type_text(renamed)})"
-    if can_assign(renamed, column.dataType) or not can_convert(renamed, column.dataType):
-        return value
-    return assigned(value, renamed, column.dataType, column=column.name)
+    return name if renamed == given else f"CAST({name} AS {type_text(renamed)})"
 
 
 def _renamed(given: DataType, wanted: DataType) -> DataType:

@@ -39,11 +39,14 @@ class SparkSql:
         PySpark's ``spark.sql``.
     frames
         The DataFrames that the user gave for names in braces.
+    time_zone
+        In which statements convert values to the types of columns.
     """
 
     spark: SparkSession
     run: Callable[..., DataFrame]
     frames: Mapping[str, DataFrame]
+    time_zone: str
 
     def query(self, text: str) -> DataFrame:
         """Return the rows of a query."""

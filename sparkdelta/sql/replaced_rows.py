@@ -17,7 +17,7 @@ _TARGET, _MARK = "sparkdelta_target", "sparkdelta_deletes"
 
 def replace_equal(
     rows: DataFrame,
-    path: str,
+    table: DeltaTable,
     names: Mapping[str, str],
     *,
     values: Mapping[str, str],
@@ -34,8 +34,8 @@ def replace_equal(
     condition = " AND ".join(
         f"{_TARGET}.{quoted(name)} = {SOURCE}.{quoted(given)}" for name, given in names.items()
     )
-    table = DeltaTable.forPath(rows.sparkSession, path).alias(_TARGET)
-    replace_matching(rows.alias(SOURCE), table, condition, values=values, evolves=evolves)
+    target = table.alias(_TARGET)
+    replace_matching(rows.alias(SOURCE), target, condition, values=values, evolves=evolves)
 
 
 def replace_matching(

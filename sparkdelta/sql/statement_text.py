@@ -67,6 +67,8 @@ def run_sql(
     text: str,
     arguments: Arguments,
     named: Mapping[str, Any],
+    *,
+    time_zone: str,
 ) -> DataFrame:
     """Run a SQL text: by this library if it is about Delta tables, else by Spark.
 
@@ -76,6 +78,8 @@ def run_sql(
         PySpark's ``spark.sql``.
     arguments, named
         As of ``spark.sql``.
+    time_zone
+        In which statements convert values to the types of columns.
 
     Raises
     ------
@@ -103,7 +107,7 @@ def run_sql(
     if named:
         bound = bound.replace("{{", "{").replace("}}", "}")
     tokens = tokens if bound == given else tokenize(bound) or tokens
-    sql, read = SparkSql(spark, run, frames), None
+    sql, read = SparkSql(spark, run, frames, time_zone), None
     try:
         statement, path = _statement(spark, bound, tokens)
         if statement is None:

@@ -24,7 +24,7 @@ from sparkdelta.exceptions import (
     UpdateSchemaMismatchError,
     from_message,
 )
-from sparkdelta.frames.rows.assigned_rows import Assigned, Assignments, Origin
+from sparkdelta.frames.rows.assigned_rows import Assigned, AssignedRows, Assignments, Origin
 from sparkdelta.frames.rows.conformed_rows import WrittenColumn, conformed_rows
 from sparkdelta.schema.row_rules import Identity, RowRules
 from sparkdelta.table.write.assignments import update_assignments, with_assignments
@@ -87,7 +87,12 @@ def updated(
 ) -> DataFrame:
     schema = rows.schema if ddl is None else declared(ddl)
     values = update_assignments(schema, given, NONE, alias="t")
-    return with_assignments(rows.alias("t"), schema, [values], **options)
+    return in_types(with_assignments(rows.alias("t"), schema, [values], **options))
+
+
+def in_types(assigned: AssignedRows) -> DataFrame:
+    """The assigned values, converted by the session that they were evaluated in."""
+    return assigned.evaluated.selectExpr(*assigned.columns)
 
 
 TEXTS = {"i": "' 12 '", "t": "'2024-01-01 00:00:00'", "b": "'true'", "y": "'2024-02-29'"}
@@ -172,7 +177,7 @@ def test_each_clause_has_its_values_and_gaps_are_filled(spark: SparkSession) -> 
             IF(x, NULL, named_struct('c', 8)) AS source_s
             FROM VALUES (0, true), (1, true), (1, false), (2, false) AS t(c, x)"""
     ).coalesce(1)
-    new = with_assignments(rows, schema, clauses, clause_column="c", adds_fields=True)
+    new = in_types(with_assignments(rows, schema, clauses, clause_column="c", adds_fields=True))
     filled = {"id": "c = 2", "d": "c = 2", "g": "c IN (0, 2)", "s": "c = 2"}
     columns = [WrittenColumn(f, f.name, filled.get(f.name)) for f in schema.fields]
     done = conformed_rows(

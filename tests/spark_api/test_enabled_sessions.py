@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 import sparkdelta
 from sparkdelta import DeltaError, DeltaTable, load_snapshot
+from sparkdelta.engine import enabled_sessions
 from sparkdelta.engine.sessions import SPARK_ERRORS
 from sparkdelta.exceptions import (
     DeltaSparkPresentError,
@@ -27,7 +28,6 @@ from sparkdelta.exceptions import (
     TableNotFoundError,
     UnknownArgumentError,
 )
-from sparkdelta.spark_api import enabled_sessions
 
 
 def _ids(rows: DataFrame) -> list[int]:

@@ -78,6 +78,23 @@ def expressions_of(
             yield from expressions_of(value.fields, (*path, name))
 
 
+@dataclass(frozen=True, slots=True)
+class AssignedRows:
+    """Rows with evaluated assignments, and their conversion to the types of a table.
+
+    Attributes
+    ----------
+    evaluated
+        The values of all expressions, in the session whose settings these are meant for.
+    columns
+        The columns of a table, then those to keep, as SQL texts over `evaluated`; they may be
+        analyzed by another session.
+    """
+
+    evaluated: DataFrame
+    columns: tuple[str, ...]
+
+
 def assigned_rows(
     rows: DataFrame,
     schema: StructType,
@@ -87,8 +104,9 @@ def assigned_rows(
     clause_column: str | None = None,
     kept: Collection[str] = (),
     adds_fields: bool = False,
-) -> DataFrame:
-    """Return the rows with the columns of a table, converted to their types.
+) -> AssignedRows:
+    """Return the rows with the values of a table's columns, and their conversion to the types of
+    these.
 
     Each expression is evaluated once per row, and only for the rows of its clause. A column that is
     `Origin.FILLED` in every clause is not in the result; in rows of the clauses where it is, it is
@@ -142,7 +160,7 @@ def assigned_rows(
             for index, each in enumerate(clauses)
         ]
         columns.append(f"{_by_clause(texts, clause_column)} AS {quoted(field.name)}")
-    return evaluated.selectExpr(*columns, *map(quoted, others))
+    return AssignedRows(evaluated, (*columns, *map(quoted, others)))
 
 
 def _needs_current(value: ColumnValue) -> bool:

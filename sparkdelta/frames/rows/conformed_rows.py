@@ -136,6 +136,20 @@ def conformed_rows(
     return filled if not violations else _checked(filled, violations)
 
 
+def column_value(column: WrittenColumn, rows: StructType) -> str:
+    """Return SQL for the source of a column, converted to the column's type.
+
+    Parameters
+    ----------
+    rows
+        The schema of the rows, which have the source.
+    """
+    field = column.field
+    assert column.source is not None
+    source, given = quoted(column.source), rows[column.source].dataType
+    return assigned(source, given, without_collations(field.dataType), column=field.name)
+
+
 def retyped_rows(
     rows: DataFrame, fields: Sequence[StructField], file_columns: Sequence[str]
 ) -> DataFrame:
@@ -182,9 +196,7 @@ def _typed(
     field, data_type = column.field, without_collations(column.field.dataType)
     value = f"CAST(NULL AS {type_text(data_type)})"
     if column.source is not None:
-        source = quoted(column.source)
-        given = rows[column.source].dataType
-        value = assigned(source, given, data_type, column=field.name)
+        value = column_value(column, rows)
     if column.is_filled and field.name in values:
         filled = _cast(values[field.name], data_type)
         if column.filled_where is not None:

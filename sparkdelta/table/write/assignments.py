@@ -30,6 +30,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.frames.rows.assigned_rows import (
     Assigned,
     AssignedFields,
+    AssignedRows,
     Assignments,
     ColumnValue,
     Origin,
@@ -119,7 +120,7 @@ def with_assignments(
     clause_column: str | None = None,
     kept: Collection[str] = (),
     adds_fields: bool = False,
-) -> DataFrame:
+) -> AssignedRows:
     """The rows with assigned values, as `assigned_rows` returns them.
 
     Parameters

@@ -7,21 +7,23 @@ PROTOCOL.md#schema-serialization-format, PROTOCOL.md#check-constraints
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from sparkdelta.engine.sessions import UTC
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import (
     IdentityInsertError,
     MissingNotNullColumnError,
     PartitionColumnNotFoundError,
 )
-from sparkdelta.frames.rows.assigned_rows import Assignments, Origin
+from sparkdelta.frames.rows.assigned_rows import AssignedRows, Assignments, Origin
 from sparkdelta.frames.rows.conformed_rows import (
     WrittenColumn,
+    column_value,
     conformed_rows,
     require_condition,
     retyped_rows,
@@ -132,6 +134,56 @@ def match_assigned(
     return MatchedRows(tuple(columns), rules)
 
 
+def converted_rows(rows: DataFrame, matched: MatchedRows, *, time_zone: str) -> DataFrame:
+    """The rows with their columns converted to the types of the table's in a time zone; in UTC,
+    `conform` does this.
+    """
+    if time_zone == UTC:
+        return rows
+    values = {}
+    for column in matched.columns:
+        if column.source is not None:
+            text = column_value(column, rows.schema)
+            if text != quoted(column.source):
+                values[column.source] = text
+    return with_values(rows, values, time_zone=time_zone)
+
+
+def with_values(rows: DataFrame, values: Mapping[str, str], *, time_zone: str) -> DataFrame:
+    """The rows with columns replaced by conversions of them, which are made in a time zone.
+
+    Parameters
+    ----------
+    values
+        SQL by the names of columns.
+    """
+    if not values:
+        return rows
+    texts = (f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in rows.columns)
+    engine = engine_of(rows.sparkSession)
+    with engine.in_conversion_session(rows, time_zone) as theirs:
+        converted = theirs.selectExpr(*texts)
+    return engine.moved_here(converted)
+
+
+def conform_assigned(
+    assigned: AssignedRows,
+    matched: MatchedRows,
+    table: TableConfiguration,
+    *,
+    spark: SparkSession,
+    path: str,
+    time_zone: str,
+    kept: Sequence[str] = (),
+) -> DataFrame:
+    """The rows with assigned values as `conform` returns them, converted in a time zone."""
+    engine, rows, columns = engine_of(spark), assigned.evaluated, assigned.columns
+    if time_zone != UTC:
+        with engine.in_conversion_session(rows, time_zone) as theirs:
+            rows, columns = theirs.selectExpr(*columns), ()
+    return conform(rows, matched, table, spark=spark, path=path, kept=kept, columns=columns)
+
+
 def conform(
     rows: DataFrame,
     matched: MatchedRows,
@@ -140,11 +192,14 @@ def conform(
     spark: SparkSession,
     path: str,
     kept: Sequence[str] = (),
+    columns: Sequence[str] = (),
 ) -> DataFrame:
-    """The rows in the table's columns: cast, filled in, and checked where they are written.
+    """The rows in the table's columns: cast, in UTC, filled in, and checked where they are written.
 
     Parameters
     ----------
+    columns
+        SQL of the columns that `matched` and `kept` name; by default, `rows` has these.
     kept
         Columns of the rows to keep after those of the table.
 
@@ -153,6 +208,8 @@ def conform(
     PROTOCOL.md#check-constraints, PROTOCOL.md#generated-columns, PROTOCOL.md#default-columns
     """
     with engine_of(spark).in_table_session(rows) as ours:
+        if columns:
+            ours = ours.selectExpr(*columns)
         conformed = conformed_rows(
             ours,
             matched.columns,

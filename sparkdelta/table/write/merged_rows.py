@@ -25,7 +25,7 @@ from sparkdelta.table.write.change_files import (
     ChangeFiles,
     with_change_type,
 )
-from sparkdelta.table.write.conforming import MatchedRows, conform, match_assigned
+from sparkdelta.table.write.conforming import MatchedRows, conform_assigned, match_assigned
 from sparkdelta.table.write.identity_columns import generated_identities, with_used_identities
 from sparkdelta.table.write.merge_clauses import Clause, ResolvedMerge
 from sparkdelta.table.write.merge_frames import (
@@ -97,6 +97,7 @@ class MergedRows:
     touched: TouchedFiles
     stage: Staging
     names: RowNames
+    time_zone: str
 
     def write(self) -> MergedFiles:
         """Write the new rows and the rows that stay of rewritten files; and the change data, if the
@@ -181,8 +182,16 @@ class MergedRows:
             adds_fields=self.merge.evolves,
         )
         matched = match_assigned(table, assignments, path=path, clause_column=number)
-        spark = self.writer.spark
-        return conform(assigned, matched, table, spark=spark, path=path, kept=kept), matched
+        conformed = conform_assigned(
+            assigned,
+            matched,
+            table,
+            spark=self.writer.spark,
+            path=path,
+            time_zone=self.time_zone,
+            kept=kept,
+        )
+        return conformed, matched
 
     def _changes(self, new: DataFrame | None) -> DataFrame:
         """The change data.

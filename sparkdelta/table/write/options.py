@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import Column
 
+from sparkdelta.engine.sessions import UTC
 from sparkdelta.exceptions import (
     DynamicOverwriteSchemaError,
     DynamicReplaceWhereError,
@@ -61,6 +62,8 @@ class WriteOptions:
         True if the table must exist.
     is_managed
         With `defines_table`: True if history shows that the session catalog manages the table.
+    time_zone
+        In which values are converted to the types of their columns.
     """
 
     mode: str = "error"
@@ -84,6 +87,7 @@ class WriteOptions:
     replaces_table: bool = False
     requires_table: bool = False
     is_managed: bool = False
+    time_zone: str = UTC
 
     def __post_init__(self) -> None:
         self._check_types()

@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from sparkdelta.engine.builders import builders_of
+from sparkdelta.engine.sessions import UTC, session_time_zone
 from sparkdelta.exceptions import DeltaSparkPresentError
 
 Original = Callable[..., Any]
@@ -33,6 +34,13 @@ def is_enabled(spark: SparkSession) -> bool:
         return True
     builders = builders_of(spark)
     return any(builders.is_clone(spark, other) for other in _sessions)
+
+
+def conversion_time_zone(spark: SparkSession) -> str:
+    """Return the time zone in which delta-spark's interfaces convert values: that of an enabled
+    session, as with delta-spark, else UTC.
+    """
+    return session_time_zone(spark) if is_enabled(spark) else UTC
 
 
 def enable_session(spark: SparkSession, methods: Mapping[str, Replacement]) -> None:
