@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyspark.sql.types import (
+    AtomicType,
     ByteType,
     DataType,
     DateType,
     DecimalType,
-    DoubleType,
     FloatType,
     IntegerType,
     LongType,
@@ -22,15 +22,18 @@ from pyspark.sql.types import (
     ShortType,
     StructField,
     StructType,
-    TimestampNTZType,
 )
 
+from sparkdelta.protocol.type_changes import is_supported_type_change
 from sparkdelta.schema.type_folds import parts_together, with_parts
 from sparkdelta.schema.type_widening import TYPE_CHANGES
 from sparkdelta.schema.written_schema import clean_field
 
 _MAX_PRECISION = 38
 _INTEGERS = (ByteType, ShortType, IntegerType, LongType)
+_INT_DIGITS, _LONG_DIGITS = 10, 20
+"""The least digits of a DECIMAL that readers convert stored integers to."""
+_WIDENED = (*_INTEGERS, FloatType, DateType, DecimalType)
 
 
 def merged_schema(table: StructType, rows: StructType, *, widening: bool = False) -> StructType:
@@ -84,24 +87,34 @@ def _merged_type(table: DataType, rows: DataType, *, widening: bool) -> DataType
 
 
 def _wider(table: DataType, rows: DataType) -> DataType:
-    """Return the wider of two types if automatic widening allows the change, otherwise the table's
-    type. Integers never become decimal or floating point types automatically.
+    """Return the type that a column gets when rows of another type are written: the type of the
+    rows if readers can convert stored values to it, or a DECIMAL that holds the values of both;
+    else the table's type.
 
     References
     ----------
     PROTOCOL.md#type-widening
     """
-    if type(table) in _INTEGERS and type(rows) in _INTEGERS:
-        return max(table, rows, key=lambda data_type: _INTEGERS.index(type(data_type)))
-    if isinstance(table, FloatType) and isinstance(rows, DoubleType):
+    if not (isinstance(table, _WIDENED) and isinstance(rows, AtomicType)):
+        return table
+    if is_supported_type_change(str(table.jsonValue()), str(rows.jsonValue())):
         return rows
-    if isinstance(table, DateType) and isinstance(rows, TimestampNTZType):
-        return rows
-    if isinstance(table, DecimalType) and isinstance(rows, DecimalType):
-        scale = max(table.scale, rows.scale)
-        precision = scale + max(table.precision - table.scale, rows.precision - rows.scale)
-        return DecimalType(precision, scale) if precision <= _MAX_PRECISION else table
-    return table
+    return _common_decimal(table, rows) if isinstance(rows, DecimalType) else table
+
+
+def _common_decimal(table: DataType, rows: DecimalType) -> DataType:
+    """Return the DECIMAL that holds the digits of both types, or the table's type if there is none
+    or it holds the fractions of the rows already.
+    """
+    if isinstance(table, DecimalType):
+        digits, scale = table.precision - table.scale, table.scale
+    elif isinstance(table, _INTEGERS) and rows.scale > 0:
+        digits, scale = (_LONG_DIGITS if isinstance(table, LongType) else _INT_DIGITS), 0
+    else:
+        return table
+    scale = max(scale, rows.scale)
+    precision = scale + max(digits, rows.precision - rows.scale)
+    return DecimalType(precision, scale) if precision <= _MAX_PRECISION else table
 
 
 def _changes(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -11,7 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import alter_table, load_snapshot, read_delta, write_delta
+from sparkdelta import (
+    DeltaTable,
+    alter_table,
+    load_snapshot,
+    read_delta,
+    sql,
+    write_delta,
+    write_stream,
+)
 from sparkdelta.exceptions import (
     ChangeDataColumnsError,
     ConstraintDependentColumnError,
@@ -22,6 +32,7 @@ from sparkdelta.exceptions import (
     MetadataMismatchError,
     WriteNotImplementedError,
 )
+from sparkdelta.tables import IdentityGenerator
 from tests.commands.test_write import commit, rows
 from tests.support.settings import settings
 
@@ -189,6 +200,102 @@ def test_types_that_are_widened(spark: SparkSession, table_path: str) -> None:
     assert snapshot.scan("a = 300").files().count() == 1
     # Bounds of FLOAT may be texts such as 0.1, which is another number as DOUBLE.
     assert snapshot.scan("f BETWEEN 100 AND 200").files().count() == 2
+
+
+NUMBERS = {
+    "reading": ("1", "17.75D", "double", 17.75),
+    "tiny": ("1Y", "300.5D", "double", 300.5),
+    "price": ("1", "CAST(17.75 AS DECIMAL(12,2))", "decimal(12,2)", Decimal("17.75")),
+    "short_price": ("1", "17.75BD", "decimal(12,2)", Decimal("17.75")),
+    "big": ("1L", "17.75BD", "decimal(22,2)", Decimal("17.75")),
+    "day": ("DATE'2020-01-01'", "TIMESTAMP_NTZ'2020-01-02 03:04:05'", "timestamp_ntz",
+            dt.datetime(2020, 1, 2, 3, 4, 5)),
+    "kept": ("1.25BD", "7", "decimal(3,2)", Decimal("7.00")),
+}  # fmt: skip
+"""By column: a value of the table, one of new rows, the type afterwards and the value read."""
+
+
+def test_append_with_merge_schema_keeps_fractions_of_wider_rows(
+    spark: SparkSession, table_path: str
+) -> None:
+    """Type Widening: integers become DOUBLE and DECIMAL, also inside of nested columns and of
+    partition values.
+    """
+    narrow = ", ".join(f"{old} AS {name}" for name, (old, _, _, _) in NUMBERS.items())
+    wide = ", ".join(f"{new} AS {name}" for name, (_, new, _, _) in NUMBERS.items())
+    write_delta(
+        spark.sql(f"SELECT {narrow}, 1 AS p, named_struct('l', array(map(1, 1))) AS s"), table_path,
+        partition_by=["p"], properties={"delta.enableTypeWidening": "true"},
+    )  # fmt: skip
+    rows = spark.sql(f"SELECT {wide}, 2.5D AS p, named_struct('l', array(map(2.5D, 17.75BD))) AS s")
+    write_delta(rows, table_path, mode="append", merge_schema=True)
+    after = fields(table_path, 1)
+    assert {name: after[name]["type"] for name in NUMBERS} == {
+        name: data_type for name, (_, _, data_type, _) in NUMBERS.items()
+    }
+    assert after["p"]["metadata"] == {
+        "delta.typeChanges": [{"fromType": "integer", "toType": "double"}]
+    }
+    [inner] = after["s"]["type"]["fields"]
+    assert inner["metadata"]["delta.typeChanges"] == [
+        {"fromType": "integer", "toType": "double", "fieldPath": "element.key"},
+        {"fromType": "integer", "toType": "decimal(12,2)", "fieldPath": "element.value"},
+    ]
+    frame = read_delta(spark, table_path).orderBy("p")
+    old, new = (row.asDict(recursive=True) for row in frame.collect())
+    assert {name: new[name] for name in NUMBERS} == {
+        name: value for name, (_, _, _, value) in NUMBERS.items()
+    }
+    assert (old["reading"], old["price"], old["p"]) == (1.0, Decimal("1.00"), 1.0)
+    assert old["s"] == {"l": [{1.0: Decimal("1.00")}]}
+    assert new["s"] == {"l": [{2.5: Decimal("17.75")}]}
+    assert [row["p"] for row in read_delta(spark, table_path, where="p > 2").collect()] == [2.5]
+    assert read_delta(spark, table_path, where="reading = 1 AND price < 2").count() == 1
+
+
+def test_merge_insert_and_streams_with_schema_evolution_widen_to_fractions(
+    spark: SparkSession, table_path: str, tmp_path: Path
+) -> None:
+    """Type Widening: by each way that rows with a wider type come into a table."""
+    narrow = spark.sql("SELECT 1 AS k, 1 AS reading")
+    wide = spark.sql("SELECT explode(array(1, 2)) AS k, 17.75D AS reading")
+    source = str(tmp_path / "source")
+    wide.write.parquet(source)
+
+    def merge(path: str) -> None:
+        builder = DeltaTable.forPath(spark, path).alias("t").merge(wide.alias("s"), "t.k = s.k")
+        builder = builder.withSchemaEvolution().whenMatchedUpdate(set={"reading": "s.reading"})
+        builder.whenNotMatchedInsertAll().execute()
+
+    def insert(path: str) -> None:
+        text = f"INSERT WITH SCHEMA EVOLUTION INTO delta.`{path}` SELECT 2 AS k, 17.75D AS reading"
+        sql(spark, text)
+
+    def stream(path: str) -> None:
+        stream = spark.readStream.schema(wide.schema).parquet(source)
+        write_stream(
+            stream, path, f"{path}-checkpoint", trigger={"availableNow": True}, merge_schema=True
+        ).awaitTermination()
+
+    for number, write in enumerate((merge, insert, stream)):
+        path = f"{table_path}{number}"
+        write_delta(narrow, path, properties={"delta.enableTypeWidening": "true"})
+        write(path)
+        assert fields(path, 1)["reading"]["type"] == "double"
+        found = read_delta(spark, path, where="k = 2").collect()
+        assert [row["reading"] for row in found] == [17.75]
+
+
+def test_identity_column_is_not_widened(spark: SparkSession, table_path: str) -> None:
+    """Identity Columns: they are of type LONG."""
+    builder = DeltaTable.create(spark).location(table_path).addColumn("a", "INT")
+    builder = builder.addColumn("n", "BIGINT", generatedByDefaultAs=IdentityGenerator())
+    builder.property("delta.enableTypeWidening", "true").execute()
+    rows = spark.sql("SELECT 1 AS a, CAST(5 AS DECIMAL(20,0)) AS n")
+    with pytest.raises(WriteNotImplementedError):
+        write_delta(rows, table_path, mode="append", merge_schema=True)
+    write_delta(rows, table_path, mode="append")
+    assert [row["n"] for row in read_delta(spark, table_path).collect()] == [5]
 
 
 def test_a_column_that_an_expression_names_is_not_widened(

@@ -23,7 +23,11 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.protocol.iceberg_compatibility import check_iceberg_partitioning
 from sparkdelta.protocol.property_rules import CONSTRAINT
-from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION, upgraded_protocol
+from sparkdelta.protocol.protocol_upgrades import (
+    GENERATION_EXPRESSION,
+    IDENTITY_START,
+    upgraded_protocol,
+)
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import is_append_only, is_type_widening_enabled
 from sparkdelta.protocol.write_support import check_data_writable
@@ -162,7 +166,8 @@ def _check_widened(
     table: TableConfiguration, schema: StructType, wider: StructType, path: str
 ) -> None:
     """Refuse to widen a column that an expression of the table names, as its value for old rows
-    could change; and FLOAT partitions: their texts are short of the digits that DOUBLE needs.
+    could change; identity columns, which are LONG; and FLOAT partitions: their texts are short of
+    the digits that DOUBLE needs.
     """
     widened = [a.name for a, b in zip(schema, wider, strict=True) if a.dataType != b.dataType]
     expressions = [text for key, text in table.properties.items() if key.startswith(CONSTRAINT)] + [
@@ -175,6 +180,9 @@ def _check_widened(
             raise WriteNotImplementedError(
                 path=path, missing=(f"changing partition column {name} to DOUBLE",)
             )
+        if IDENTITY_START in (table.schema[name].metadata or {}):
+            missing = (f"widening the type of identity column {name}",)
+            raise WriteNotImplementedError(path=path, missing=missing)
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
         for text in filter(word.search, expressions):
             missing = (f"widening the type of column {name}, which {text!r} uses",)
