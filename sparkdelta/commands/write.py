@@ -123,7 +123,7 @@ def _write(
             reads_table = are_of_table(rows, snapshot)
         change = written_table(rows.schema, options, snapshot, path=root)
         check_managed(change.after.protocol, path=root, has_catalog=has_catalog(store))
-        matched = match_rows(rows.schema, change.after, path=root)
+        matched = match_rows(rows.schema, change.after, path=root, rounds=options.rounds)
         check_expressions(spark, change.after.schema, matched.rules)
         if snapshot is None and options.replace_where is not None:  # there is nothing to rewrite
             parse_deterministic_where(

@@ -15,11 +15,17 @@ from pyspark.sql.types import (
     AtomicType,
     BinaryType,
     BooleanType,
+    ByteType,
     DataType,
     DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
     MapType,
     NullType,
     NumericType,
+    ShortType,
     StringType,
     StructType,
     TimestampNTZType,
@@ -65,6 +71,44 @@ def can_assign(given: DataType, wanted: DataType) -> bool:
         isinstance(given, kind) and isinstance(wanted, kind)
         for kind in (NumericType, _DATETIME_TYPES)
     )
+
+
+def is_exact(given: DataType, wanted: DataType) -> bool:
+    """True if values of a type that `can_assign` allows are stored as they are, or raise an error,
+    but are never rounded or cut off.
+
+    Examples
+    --------
+    >>> from pyspark.sql.types import DoubleType, IntegerType, LongType
+    >>> is_exact(LongType(), IntegerType()), is_exact(DoubleType(), IntegerType())
+    (True, False)
+    """
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        wanted_fields = {field.name.lower(): field for field in wanted.fields}
+        return all(
+            is_exact(field.dataType, wanted_fields[field.name.lower()].dataType)
+            for field in given.fields
+        )
+    if inner := parts_together(given, wanted):
+        return all(is_exact(source, target) for _, source, target in inner)
+    if isinstance(wanted, DateType):
+        return not isinstance(given, TimestampType | TimestampNTZType)
+    if not isinstance(given, NumericType) or not isinstance(wanted, NumericType):
+        return True
+    if type(given) is type(wanted) and not isinstance(given, DecimalType):
+        return True
+    if isinstance(wanted, FloatType | DoubleType):
+        return isinstance(given, _EXACT_IN_FLOAT) or (
+            isinstance(wanted, DoubleType) and isinstance(given, IntegerType | FloatType)
+        )
+    return not isinstance(given, FloatType | DoubleType) and _scale(given) <= _scale(wanted)
+
+
+_EXACT_IN_FLOAT = (ByteType, ShortType)
+
+
+def _scale(data_type: DataType) -> int:
+    return data_type.scale if isinstance(data_type, DecimalType) else 0
 
 
 def can_convert(given: DataType, wanted: DataType, *, adds_fields: bool = False) -> bool:

@@ -45,7 +45,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.protocol.actions import Protocol
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import TableFeature, is_supported
-from sparkdelta.schema.store_assignment import can_assign
+from sparkdelta.schema.store_assignment import can_assign, is_exact
 from sparkdelta.schema.table_schema import check_not_reserved, has_collations, plain_field
 from sparkdelta.schema.type_folds import parts, transformed, types_within
 
@@ -167,18 +167,23 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
 
 
 def matched_columns(
-    table: StructType, rows: StructType, *, path: str, any_names: bool = False
+    table: StructType, rows: StructType, *, path: str, any_names: bool = False, rounds: bool = False
 ) -> list[tuple[StructField, str | None]]:
     """Pair each column of the table with the name of the row column that it is filled from.
 
     Names match case-insensitively; None means that the rows lack the column, which is then null.
+
+    Parameters
+    ----------
+    rounds
+        True if values may be rounded or cut off to the column's type, as SQL does.
 
     Raises
     ------
     MetadataMismatchError
         The rows have a column that is not in the table.
     MergeFieldsError
-        A column of the rows cannot be assigned to the type of the table's column.
+        A column of the rows cannot be assigned to the type of the table's column, or only rounded.
 
     References
     ----------
@@ -194,7 +199,10 @@ def matched_columns(
     matched: list[tuple[StructField, str | None]] = []
     for field in table.fields:
         source = row_fields.get(field.name.lower())
-        if source is not None and not can_assign(source.dataType, field.dataType):
+        if source is not None and not (
+            can_assign(source.dataType, field.dataType)
+            and (rounds or is_exact(source.dataType, field.dataType))
+        ):
             raise MergeFieldsError(
                 column=field.name,
                 table_type=field.dataType.simpleString(),

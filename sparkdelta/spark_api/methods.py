@@ -89,8 +89,11 @@ def save_as_table(
         writer.partitionBy(partitionBy)
     state = builders.writer(writer)
     table = NewTable.of(spark, table_name(name), given_location(state.options))
+    rounds = (state.mode or "").lower() == "append"  # as delta-spark does, and in no other mode
     with table.named(spark):
-        writing.save(state, table.path, defines_table=True, is_managed=table.is_managed)
+        writing.save(
+            state, table.path, defines_table=True, is_managed=table.is_managed, rounds=rounds
+        )
 
 
 def insert_into(
@@ -111,7 +114,7 @@ def insert_into(
         state.rows, path, Insert(target=(), query=""), time_zone=session_time_zone(spark)
     )
     mode = "overwrite" if overwrites else "append"
-    writing.save(replace(state, rows=rows, mode=mode), path)
+    writing.save(replace(state, rows=rows, mode=mode), path, rounds=True)
 
 
 def _create(mode: str, *, requires_table: bool = False) -> Replacement:

@@ -137,5 +137,5 @@ def write_into(
         found["partition_overwrite_mode"] = "dynamic"
     if replace_where is not None:
         found["replace_where"] = replace_where
-    found.update(mode=mode, requires_table=True, properties={})
+    found.update(mode=mode, requires_table=True, properties={}, rounds=True)
     write(state.rows, path, WriteOptions.spelled(**found))

@@ -216,6 +216,7 @@ def _insert(sql: SparkSql, path: str, statement: Insert) -> None:
         merge_schema=statement.evolves,
         requires_table=True,
         time_zone=sql.time_zone,
+        rounds=True,
     )
     check_overwrite_setting(sql.spark, options)
     write(rows, path, options)

@@ -5,14 +5,21 @@ from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     BooleanType,
+    ByteType,
     CharType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
     IntegerType,
     LongType,
     MapType,
     NullType,
+    ShortType,
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
     TimestampType,
     VarcharType,
     VariantType,
@@ -170,6 +177,34 @@ def test_which_types_fit(table, rows, fits):
     else:
         with pytest.raises(MergeFieldsError):
             matched_columns(struct(c=table), struct(c=rows), path="/t")
+
+
+@pytest.mark.parametrize(
+    ("table", "exact", "rounded"),
+    [
+        (IntegerType(), [LongType(), DecimalType(38, 0)], [FloatType(), DecimalType(3, 1)]),
+        (FloatType(), [ByteType(), ShortType()], [IntegerType(), DoubleType(), DecimalType(1, 0)]),
+        (DoubleType(), [IntegerType(), FloatType()], [LongType(), DecimalType(1, 0)]),
+        (DecimalType(4, 2), [LongType(), DecimalType(38, 2)], [DecimalType(4, 3), DoubleType()]),
+        (DateType(), [DateType()], [TimestampType(), TimestampNTZType()]),
+        (TimestampType(), [DateType(), TimestampNTZType()], []),
+        (StringType(), [DoubleType(), TimestampType(), BinaryType()], []),
+    ],
+)
+def test_types_whose_values_would_be_rounded_fit_only_where_sql_converts(table, exact, rounded):
+    for rows in (*exact, *rounded):
+        for pair in (
+            (struct(c=table), struct(c=rows)),
+            (struct(c=struct(x=table)), struct(c=struct(X=rows))),
+            (struct(c=ArrayType(table)), struct(c=ArrayType(rows))),
+            (struct(c=MapType(table, table)), struct(c=MapType(table, rows))),
+        ):
+            assert len(matched_columns(*pair, path="/t", rounds=True)) == 1
+            if rows in exact:
+                assert len(matched_columns(*pair, path="/t")) == 1
+            else:
+                with pytest.raises(MergeFieldsError):
+                    matched_columns(*pair, path="/t")
 
 
 def test_columns_that_one_side_lacks():

@@ -64,8 +64,15 @@ class MatchedRows:
         }
 
 
-def match_rows(rows: StructType, table: TableConfiguration, *, path: str) -> MatchedRows:
+def match_rows(
+    rows: StructType, table: TableConfiguration, *, path: str, rounds: bool = False
+) -> MatchedRows:
     """Match the columns of rows with those of the table, and check that rows can go into it.
+
+    Parameters
+    ----------
+    rounds
+        As of `matched_columns`.
 
     Raises
     ------
@@ -83,7 +90,9 @@ def match_rows(rows: StructType, table: TableConfiguration, *, path: str) -> Mat
     check_table_writable(table, path=path)
     check_columns(table.schema, any_names=table.is_mapped)
     stored_schema(table.schema)
-    matched = matched_columns(table.schema, rows, path=path, any_names=table.is_mapped)
+    matched = matched_columns(
+        table.schema, rows, path=path, any_names=table.is_mapped, rounds=rounds
+    )
     columns = tuple(WrittenColumn(field, source) for field, source in matched)
     rules = row_rules(table.schema, table.protocol, table.properties, path=path)
     filled = {*rules.defaults, *rules.generated, *rules.identities}

@@ -60,6 +60,9 @@ class WriteOptions:
         With `overwrite`: the table is defined anew by the rows and these options.
     requires_table
         True if the table must exist.
+    rounds
+        True if values may be rounded or cut off to the types of the columns, as by SQL, streams and
+        writes into tables by name.
     is_managed
         With `defines_table`: True if history shows that the session catalog manages the table.
     time_zone
@@ -88,6 +91,7 @@ class WriteOptions:
     requires_table: bool = False
     is_managed: bool = False
     time_zone: str = UTC
+    rounds: bool = False
 
     def __post_init__(self) -> None:
         self._check_types()
