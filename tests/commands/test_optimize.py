@@ -132,6 +132,19 @@ def test_the_builder_of_a_partition(spark: SparkSession, table_path: str) -> Non
     assert load_snapshot(spark, table_path).add_files().count() == 4
 
 
+def test_optimize_keeps_zero_and_negative_zero_in_their_partitions(
+    spark: SparkSession, table_path: str
+) -> None:
+    values = [(n, -0.0 if n % 2 else 0.0) for n in range(8)]
+    rows = spark.createDataFrame(values, "id INT, p DOUBLE").repartition(2, "id")
+    write_delta(rows, table_path, partition_by=["p"])
+    assert optimize(spark, table_path).num_bins == 2
+    texts = [add["partitionValues"]["p"] for add in actions(table_path, 1)["add"]]
+    assert sorted(texts) == ["-0.0", "0.0"]
+    read = read_delta(spark, table_path).selectExpr("id", "CAST(p AS STRING)").collect()
+    assert sorted(map(tuple, read)) == [(n, "-0.0" if n % 2 else "0.0") for n in range(8)]
+
+
 def test_what_is_rewritten(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#deletion-vectors: large files stay, unless many of their rows are deleted."""
     rows = spark.range(0, 3000, 1, 3).withColumn("text", F.sha2(F.col("id").cast("string"), 256))

@@ -16,6 +16,7 @@ from sparkdelta import (
     read_changes,
     read_delta,
     verify,
+    write_checkpoint,
     write_delta,
 )
 from sparkdelta.commands import write
@@ -265,6 +266,35 @@ def test_partitions_in_the_words_of_other_writers(spark: SparkSession, table_pat
     frame = spark.sql("SELECT 9L AS id, TIMESTAMP'2024-01-01 00:00:00Z' AS t, 1.5BD AS d")
     write_delta(frame, table_path, mode="overwrite", partition_overwrite_mode="dynamic")
     assert sorted(row[0] for row in rows(spark, table_path)) == [2, 9]
+
+
+def test_dynamic_overwrite_of_zero_keeps_the_partition_of_negative_zero(
+    spark: SparkSession, table_path: str
+) -> None:
+    """A value and its other spellings are one partition; 0.0 and -0.0 are equal, but two."""
+    root = Path(table_path)
+    schema = (field("id", "long"), field("p", "double"), field("q", "float"))
+    values = [("0", "0"), ("0.0", "-0.0"), ("-0", "0.0"), ("-0.0", "-0"), ("nan", "1e0"),
+              ("NaN", "1.5")]  # fmt: skip
+    files = [
+        write_data(root, f"{n}.parquet", ids(n, n + 1), {"p": p, "q": q})
+        for n, (p, q) in enumerate(values)
+    ]
+    write_commit(root, 0, [protocol(), metadata(*schema, partitioned_by=["p", "q"]), *files])
+    frame = spark.sql(
+        "SELECT id, p, CAST(q AS FLOAT) AS q FROM VALUES "
+        "(10L, 0.0D, 0.0D), (11L, -0.0D, -0.0D), (12L, DOUBLE('NaN'), 1.0D) AS t(id, p, q)"
+    )
+    write_delta(frame, table_path, mode="overwrite", partition_overwrite_mode="dynamic")
+    assert sorted((row[0], str(row[1]), str(row[2])) for row in rows(spark, table_path)) == [
+        (1, "0.0", "-0.0"), (2, "-0.0", "0.0"), (5, "nan", "1.5"),
+        (10, "0.0", "0.0"), (11, "-0.0", "-0.0"), (12, "nan", "1.0"),
+    ]  # fmt: skip
+    write_checkpoint(spark, table_path)  # with the typed values
+    write_delta(
+        frame.filter("id = 10"), table_path, mode="overwrite", partition_overwrite_mode="dynamic"
+    )
+    assert sorted(row[0] for row in rows(spark, table_path)) == [1, 2, 5, 10, 11, 12]
 
 
 def test_a_table_without_partitions_is_replaced(spark: SparkSession, table_path: str) -> None:

@@ -14,6 +14,7 @@ from functools import partial, reduce
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, FloatType
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.engine.spark_engine import engine_of
@@ -212,8 +213,10 @@ def rewrite_partitions(snapshot: Snapshot, adds: DataFrame, *, data_change: bool
     )
     is_same = F.lit(True)
     for number, (_, column) in enumerate(keys):
-        own = F.col("partitionValues_parsed")[column.name]
-        is_same = is_same & own.eqNullSafe(F.col(f"p{number}"))
+        own, new = F.col("partitionValues_parsed")[column.name], F.col(f"p{number}")
+        if isinstance(column.dataType, FloatType | DoubleType):
+            own, new = own.cast("string"), new.cast("string")  # 0.0 = -0.0, in other partitions
+        is_same = is_same & own.eqNullSafe(new)
     removed = snapshot.add_files().join(F.broadcast(values), is_same, "left_semi")
     predicates = _partition_predicates(snapshot, texts)
     read = ReadSet(whole_table=True) if predicates is None else ReadSet(predicates=predicates)
