@@ -27,7 +27,7 @@ ALL_WRITING = frozenset(Writing)
 class TableFeature(Enum):
     """A table feature; its value is its final name.
 
-    `TableFeature(name)` also accepts former names and raises ValueError for unknown ones.
+    `TableFeature(name)` also accepts aliases and raises ValueError for unknown ones.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class FeatureRules:
     Attributes
     ----------
     aliases
-        Names of the feature before it was final.
+        Other names of the feature, most from before it was final.
     reader_writer
         True for a reader-writer feature, False for a writer feature.
     min_reader_version, min_writer_version
@@ -204,7 +204,7 @@ FEATURES: dict[TableFeature, FeatureRules] = {
             hides_history=True,
         ),
     ),
-    TableFeature.TIMESTAMP_NTZ: _reader(),
+    TableFeature.TIMESTAMP_NTZ: _reader("timestampWithoutTimezone"),
     TableFeature.V2_CHECKPOINT: _reader(
         enabled_by=(("delta.checkpointPolicy", "v2"),),
         drop=Drop(

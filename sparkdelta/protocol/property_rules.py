@@ -240,6 +240,12 @@ def _one_of(*values: str) -> Check:
     return check
 
 
+def _parquet_version(name: str, value: str) -> None:
+    if not re.fullmatch(r"1\.0\.0|2\.[0-9]+\.[0-9]+", value):
+        problem = f"it must be 1.0.0, or a version of Parquet 2 such as 2.12.0, not {value!r}"
+        raise InvalidArgumentError(argument=name, problem=problem)
+
+
 def _interval(name: str, value: str) -> None:
     interval_ms(name, value)
 
@@ -294,15 +300,13 @@ _RULES: dict[str, Check] = {
     "delta.parquet.compression.codec": _one_of(
         "uncompressed", "none", "snappy", "gzip", "lz4", "lz4_raw", "brotli", "zstd"
     ),
-    "delta.parquet.format.version": _one_of("1.0.0", "2.4.0", "2.6.0", "2.8.0", "2.9.0", "2.10.0",
-                                            "2.11.0", "2.12.0"),
+    "delta.parquet.format.version": _parquet_version,
     "delta.randomPrefixLength": _integer(1),
     TARGET_FILE_SIZE: _size,
 }  # fmt: skip
+_SETTABLE_FEATURES = {n for f, rules in FEATURES.items() for n in (f.value, *rules.aliases)} - {
+    "timestampWithoutTimezone"  # only read: other readers may not know it
+}
 _SPELLINGS = {
-    name.lower(): name
-    for name in (
-        *_RULES,
-        *(f"{FEATURE}{n}" for f, rules in FEATURES.items() for n in (f.value, *rules.aliases)),
-    )
+    name.lower(): name for name in (*_RULES, *(f"{FEATURE}{n}" for n in _SETTABLE_FEATURES))
 }

@@ -44,6 +44,7 @@ def test_the_defaults_of_the_protocol_are_ignored():
     [
         ("delta.appendonlyy", "delta.appendOnly"),
         ("delta.feature.rowTrackin", "delta.feature.rowTracking"),
+        ("delta.feature.timestampWithoutTimezone", "delta.feature.timestampNtz"),
         ("delta.checkpointIntervall", "delta.checkpointInterval"),
         ("delta.x", ""),
         ("delta.constraints.", ""),
@@ -74,6 +75,11 @@ def test_names_that_are_not_known(name, suggestion):
         ("minReaderVersion", ["1", "3"], ["0", "4"]),
         ("minWriterVersion", ["1", "7"], ["0", "8"]),
         ("parquet.compression.codec", ["zstd"], ["lzo"]),
+        (
+            "parquet.format.version",
+            ["1.0.0", "2.0.0", "2.7.1", "2.12.0", "2.13.0"],
+            ["1.0", "1.1.0", "2", "2.x.x", "2.12", "3.0.0", "12.0.0", ""],
+        ),
         ("randomPrefixLength", ["2"], ["0"]),
         ("targetFileSize", ["100mb", "1000"], ["0", "big"]),
         ("feature.clustering", ["supported", "enabled"], ["true"]),

@@ -48,6 +48,7 @@ READABLE = [
     "columnMapping",
     "deletionVectors",
     "timestampNtz",
+    "timestampWithoutTimezone",
     "v2Checkpoint",
     "vacuumProtocolCheck",
     "typeWidening",
@@ -86,6 +87,7 @@ def test_the_registry_is_consistent():
         ("variantShredding-preview", "variantShredding"),
         ("catalogOwned-preview", "catalogManaged"),
         ("catalogOwned", "catalogManaged"),
+        ("timestampWithoutTimezone", "timestampNtz"),
         ("deletionVectors", "deletionVectors"),
     ],
 )
