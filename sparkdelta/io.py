@@ -256,7 +256,7 @@ def write_delta(
         table sets `delta.autoOptimize.optimizeWrite`, the default is `delta.targetFileSize` or 128
         MB. Not supported for rows with new identity values.
     compression
-        Compression codec of the data files; by default `delta.parquet.compression.codec` or snappy.
+        Compression codec of the data files; by default `delta.parquet.compression.codec` or zstd.
 
     Returns
     -------

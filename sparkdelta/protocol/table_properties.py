@@ -346,13 +346,16 @@ def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool
 
 
 def compression(configuration: Mapping[str, str]) -> str:
-    """Return the compression codec of new data files, by default snappy.
+    """Return the compression codec of new data files.
+
+    It is zstd by default, as the protocol recommends: files are about a third smaller than with
+    snappy, which saves more for readers of remote storage than it costs writers.
 
     References
     ----------
     PROTOCOL.md#table-properties
     """
-    return configuration.get(COMPRESSION, "snappy").lower()
+    return configuration.get(COMPRESSION, "zstd").lower()
 
 
 def target_file_size(configuration: Mapping[str, str]) -> int | None:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import load_snapshot, read_delta, write_delta
+from sparkdelta import alter_table, load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import DataChangeFalseError, InvalidArgumentError, TableNotFoundError
 from sparkdelta.storage.parquet import committer_settings
 from tests.support.log_writer import write_commit
@@ -62,12 +62,20 @@ def test_a_table_may_ask_for_it(spark: SparkSession, table_path: str) -> None:
 
 
 def test_rows_per_file_and_compression(spark: SparkSession, table_path: str) -> None:
+    """ "Table Properties": zstd, unless the write or the table names another codec."""
+
+    def codec(version: int) -> str:
+        file = Path(table_path, adds(table_path, version)[0]["path"])
+        return str(pq.ParquetFile(file).metadata.row_group(0).column(0).compression)
+
     rows = spark.range(0, 10, 1, 1)
-    write_delta(rows, table_path, max_records_per_file=4, compression="zstd")
+    write_delta(rows, table_path, max_records_per_file=4, compression="gzip")
     found = adds(table_path, 0)
     assert sorted(json.loads(a["stats"])["numRecords"] for a in found) == [2, 4, 4]
-    column = pq.ParquetFile(Path(table_path, found[0]["path"])).metadata.row_group(0).column(0)
-    assert column.compression == "ZSTD"
+    write_delta(rows, table_path, mode="append")
+    alter_table(spark, table_path).set_properties({"delta.parquet.compression.codec": "snappy"})
+    write_delta(rows, table_path, mode="append")
+    assert [codec(version) for version in (0, 1, 3)] == ["GZIP", "ZSTD", "SNAPPY"]
 
 
 def test_files_have_their_place_when_the_job_commits(spark: SparkSession, table_path: str) -> None:
