@@ -30,6 +30,7 @@ from sparkdelta.frames.rows.net_rows import (
 )
 from sparkdelta.protocol.actions import Metadata
 from sparkdelta.protocol.change_types import CHANGE_COLUMNS, CHANGE_TYPE
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.protocol.log_segment import commits_between, readable_commits
 from sparkdelta.protocol.table_properties import ENABLE_CHANGE_DATA_FEED, is_on
@@ -110,7 +111,7 @@ def _net_changes(
     before, after = (_as_of(latest, version, options) for version in (start - 1, end))
     assert after is not None
     configuration = after.configuration
-    if CHANGE_TYPE in {name.lower() for name in after.schema.names}:
+    if CHANGE_TYPE in {name_key(name) for name in after.schema.names}:
         raise ChangeDataColumnsError(columns=(CHANGE_TYPE,))
     if before is not None and not configuration.reads_rows_of(before.metadata, path=after.path):
         raise IncompatibleChangeDataError(
@@ -125,7 +126,7 @@ def _net_changes(
         after=after.state,
     )
     names = options.columns or tuple(map(quoted, after.schema.names))
-    if any(name.lower().startswith("_metadata.") for name in names):
+    if any(name_key(name).startswith("_metadata.") for name in names):
         problem = "net changes have no metadata columns"
         raise InvalidArgumentError(argument="columns", problem=problem)
     is_tracked = configuration.row_tracking.enabled and (
@@ -201,7 +202,7 @@ class _Range:
                 spark, path, version=self.end, partition_time_zone=read.state.partition_time_zone
             )
         configuration = read.configuration
-        taken = {name.lower() for name in configuration.schema.names}
+        taken = {name_key(name) for name in configuration.schema.names}
         doubled = tuple(name for name in CHANGE_COLUMNS if name in taken)
         if doubled:
             raise ChangeDataColumnsError(columns=doubled)

@@ -18,6 +18,7 @@ from sparkdelta.exceptions import (
     MissingChangeDataError,
 )
 from sparkdelta.protocol.change_types import CHANGE_COLUMNS
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.table_properties import ENABLE_CHANGE_DATA_FEED, is_on
 from sparkdelta.schema.sql_text import text_literal
 from sparkdelta.table.snapshot import Snapshot, open_snapshot
@@ -41,7 +42,7 @@ def _check_change_feed(opened: Snapshot) -> None:
     if not is_on(opened.properties, ENABLE_CHANGE_DATA_FEED):
         version = opened.version
         raise MissingChangeDataError(path=opened.path, start=version, end=version, version=version)
-    taken = {name.lower() for name in opened.schema.names}
+    taken = {name_key(name) for name in opened.schema.names}
     doubled = tuple(name for name in CHANGE_COLUMNS if name in taken)
     if doubled:
         raise ChangeDataColumnsError(columns=doubled)

@@ -23,6 +23,7 @@ from sparkdelta.predicates.literals import (
     is_ambiguous,
 )
 from sparkdelta.predicates.names import UnusableError, find_column
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.predicates import Column, Expression, Literal, Predicate, Unusable
 from sparkdelta.schema.table_schema import quoted, type_of_path
 
@@ -79,7 +80,7 @@ _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 def qualifier_of(schema: StructType) -> str:
     """Return an alias for the table's rows that is not the name of a column."""
-    names, name = {field.name.lower() for field in schema.fields}, "sparkdelta rows"
+    names, name = {name_key(field.name) for field in schema.fields}, "sparkdelta rows"
     while name in names:
         name += "_"
     return name

@@ -13,6 +13,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.predicates.analyzed_text import has_call, of_user_functions, parse_analyzed
 from sparkdelta.predicates.names import UnusableError
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.predicate_text import describe
 from sparkdelta.protocol.predicates import (
     And,
@@ -126,7 +127,9 @@ class _Trusted:
             assert isinstance(stored, StructType)
             assert isinstance(logical, StructType)
             fields = list(zip(stored.fields, logical.fields, strict=True))
-            found = [f for f in fields if name.lower() in (f[0].name.lower(), f[1].name.lower())]
+            found = [
+                f for f in fields if name_key(name) in (name_key(f[0].name), name_key(f[1].name))
+            ]
             if len(found) > 1:
                 raise UnusableError(f"{name} is the name of one field and the column of another")
             stored, logical = found[0][0].dataType, found[0][1].dataType

@@ -14,6 +14,7 @@ from sqlglot.errors import SqlglotError
 
 from sparkdelta.predicates.literals import INTEGER_BITS, cast, decimal_literal
 from sparkdelta.predicates.names import UnusableError, extract_field, find_column
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.predicates import (
     And,
     Call,
@@ -164,7 +165,7 @@ class _Condition:
         self._time_zone = time_zone
         # The meaning of backslashes and double quotes depends on session settings.
         self._has_backslash = "\\" in text
-        self._quoted_columns = {name.lower() for name in schema.names} if '"' in text else set()
+        self._quoted_columns = {name_key(name) for name in schema.names} if '"' in text else set()
 
     def predicate(self, node: exp.Expr) -> Predicate:
         if isinstance(node, exp.Paren):
@@ -268,7 +269,7 @@ class _Condition:
 
     def _literal(self, node: exp.Literal) -> Literal:
         if node.is_string:
-            if self._has_backslash or node.this.lower() in self._quoted_columns:
+            if self._has_backslash or name_key(node.this) in self._quoted_columns:
                 raise UnusableError(
                     "a string that depends on settings: it has a backslash, or is a "
                     "column's name in double quotes"

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from sparkdelta.exceptions import IcebergCompatError
 from sparkdelta.protocol.actions import Protocol
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.table_features import FEATURES, TableFeature, is_supported
 from sparkdelta.protocol.table_properties import (
     COLUMN_MAPPING_MODE,
@@ -148,7 +149,7 @@ def check_iceberg_partitioning(
     PROTOCOL.md#writer-requirements-for-icebergcompatv1,
     PROTOCOL.md#writer-requirements-for-icebergcompatv2
     """
-    names = [[name.lower() for name in columns] for columns in (before, after)]
+    names = [[name_key(name) for name in columns] for columns in (before, after)]
     if version is not None and before and names[0] != names[1]:
         problem = f"the table is partitioned by ({', '.join(before)}), not by ({', '.join(after)})"
         raise _violation(version, "REPLACE_TABLE_CHANGE_PARTITION_NAMES", problem)

@@ -21,6 +21,7 @@ from sparkdelta.exceptions import (
     DropOnlyColumnError,
     DuplicateColumnsError,
 )
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.schema.type_folds import parts, with_parts
@@ -52,7 +53,7 @@ def spelled_path(schema: StructType, path: ColumnPath) -> ColumnPath:
     names: list[str] = []
     data_type: DataType = schema
     for name in path:
-        found = {n.lower(): (n, inner) for n, inner in _members(data_type)}.get(name.lower())
+        found = {name_key(n): (n, inner) for n, inner in _members(data_type)}.get(name_key(name))
         if found is None:
             raise ColumnNotFoundError(
                 column=path_text(path), available=[n for n, _ in _members(data_type)]
@@ -154,7 +155,7 @@ def with_changed_column(
 
     def changed(struct: StructType) -> StructType:
         fields = [change(field) if field.name == path[-1] else field for field in struct.fields]
-        if position is None or (position.after or "").lower() == path[-1].lower():
+        if position is None or name_key(position.after or "") == name_key(path[-1]):
             return StructType(fields)  # after itself a column stays where it is
         others = [field for field in fields if field.name != path[-1]]
         return _placed(others, change(struct[path[-1]]), position)
@@ -247,7 +248,7 @@ def _with_struct(
 
 
 def _check_new(struct: StructType, path: ColumnPath) -> None:
-    if path[-1].lower() in (name.lower() for name in struct.names):
+    if name_key(path[-1]) in (name_key(name) for name in struct.names):
         raise DuplicateColumnsError(columns=(path_text(path),))
 
 

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.schema.column_mapping import COLUMN_ID, PHYSICAL_NAME
 from sparkdelta.schema.type_folds import fields_within, with_fields
 
@@ -76,8 +77,8 @@ def with_ids_of(schema: StructType, earlier: StructType) -> StructType:
     ----------
     PROTOCOL.md#writer-requirements-for-column-mapping
     """
-    before = {field.name.lower(): field for field in earlier.fields}
-    return StructType([_with_earlier_ids(f, before.get(f.name.lower())) for f in schema.fields])
+    before = {name_key(field.name): field for field in earlier.fields}
+    return StructType([_with_earlier_ids(f, before.get(name_key(f.name))) for f in schema.fields])
 
 
 def without_ids(schema: StructType) -> StructType:

@@ -16,6 +16,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from sparkdelta.protocol.column_names import stored_name_key
 from sparkdelta.schema.type_folds import parts_together, with_parts
 
 _FIELD_ID = "parquet.field.id"
@@ -43,9 +44,10 @@ def merged_file_schemas(schema: StructType, other: StructType) -> StructType:
     >>> merged_file_schemas(ones, others).simpleString()
     'struct<a:int,b:string,c:date>'
     """
-    by_name = {field.name.lower(): field for field in other.fields}
+    by_name = {stored_name_key(field.name): field for field in other.fields}
     merged = [
-        _merged_field(field, by_name.pop(field.name.lower(), None)) for field in schema.fields
+        _merged_field(field, by_name.pop(stored_name_key(field.name), None))
+        for field in schema.fields
     ]
     return StructType([*merged, *by_name.values()])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.protocol.type_changes import is_supported_type_change
 from sparkdelta.schema.column_mapping import PHYSICAL_NAME
@@ -40,9 +41,9 @@ def is_read_compatible(
     if ColumnMappingMode.ID in modes and written_mode is not read_mode:
         return False
     if isinstance(written, StructType) and isinstance(read, StructType):
-        by_name = {field.name.lower(): field for field in read.fields}
+        by_name = {name_key(field.name): field for field in read.fields}
         return all(
-            (new := by_name.get(old.name.lower())) is not None
+            (new := by_name.get(name_key(old.name))) is not None
             and old.name == new.name
             and (new.nullable or not old.nullable)
             and _stored_name(old, written_mode) == _stored_name(new, read_mode)

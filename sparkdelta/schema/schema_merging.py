@@ -24,6 +24,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.type_changes import is_supported_type_change
 from sparkdelta.schema.type_folds import parts_together, with_parts
 from sparkdelta.schema.type_widening import TYPE_CHANGES
@@ -52,15 +53,15 @@ def merged_schema(table: StructType, rows: StructType, *, widening: bool = False
     ----------
     PROTOCOL.md#change-metadata, PROTOCOL.md#type-change-metadata
     """
-    row_fields = {field.name.lower(): field for field in rows.fields}
-    table_names = {field.name.lower() for field in table.fields}
+    row_fields = {name_key(field.name): field for field in rows.fields}
+    table_names = {name_key(field.name) for field in table.fields}
     merged = [
-        _merged_field(field, row_fields[field.name.lower()], widening=widening)
-        if field.name.lower() in row_fields
+        _merged_field(field, row_fields[name_key(field.name)], widening=widening)
+        if name_key(field.name) in row_fields
         else field
         for field in table.fields
     ]
-    new = [clean_field(field) for field in rows.fields if field.name.lower() not in table_names]
+    new = [clean_field(field) for field in rows.fields if name_key(field.name) not in table_names]
     return StructType([*merged, *new])
 
 

@@ -13,6 +13,7 @@ from pyspark.sql.types import NullType, StructType, VariantType
 
 from sparkdelta.exceptions import ColumnNotFoundError
 from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_properties import num_indexed_columns
 from sparkdelta.schema.statistics_schema import leaves
@@ -33,14 +34,14 @@ def statistics_columns(
     ----------
     PROTOCOL.md#per-file-statistics
     """
-    partitions = {name.lower() for name in partition_columns}
-    data = StructType([field for field in schema.fields if field.name.lower() not in partitions])
+    partitions = {name_key(name) for name in partition_columns}
+    data = StructType([field for field in schema.fields if name_key(field.name) not in partitions])
     without = VariantType | NullType
     paths = [path for path, kind in leaves(data) if not isinstance(kind, without)]
     named = configuration.get(STATISTICS_COLUMNS)
     if named is not None:
-        wanted = [_lower(path) for path in column_list(STATISTICS_COLUMNS, named)]
-        return tuple(path for path in paths if any(_lower(path)[: len(w)] == w for w in wanted))
+        wanted = [_key(path) for path in column_list(STATISTICS_COLUMNS, named)]
+        return tuple(path for path in paths if any(_key(path)[: len(w)] == w for w in wanted))
     count = num_indexed_columns(configuration)
     return tuple(paths if count < 0 else paths[:count])
 
@@ -89,5 +90,5 @@ def found_column(schema: StructType, path: ColumnPath) -> ColumnPath:
     return found
 
 
-def _lower(path: ColumnPath) -> ColumnPath:
-    return tuple(name.lower() for name in path)
+def _key(path: ColumnPath) -> ColumnPath:
+    return tuple(name_key(name) for name in path)

@@ -18,6 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.table_properties import ColumnMappingMode
 from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.type_widening import TYPE_CHANGES
@@ -38,8 +39,8 @@ def statistics_schema(
     ----------
     PROTOCOL.md#per-file-statistics
     """
-    partitions = {name.lower() for name in partition_columns}
-    data = StructType([field for field in schema.fields if field.name.lower() not in partitions])
+    partitions = {name_key(name) for name in partition_columns}
+    data = StructType([field for field in schema.fields if name_key(field.name) not in partitions])
     fields = [StructField("numRecords", LongType())]
     for name, leaf in (("minValues", _bound), ("maxValues", _bound), ("nullCount", _count)):
         values = _mirror(data, mode, leaf)

@@ -33,6 +33,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.exceptions import CastOverflowError, InvalidCastInputError
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.schema.moment_texts import date_text
 from sparkdelta.schema.sql_text import text_literal, type_text
 from sparkdelta.schema.table_schema import as_nullable, field_named, quoted
@@ -57,10 +58,10 @@ def can_assign(given: DataType, wanted: DataType) -> bool:
     if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
         return True
     if isinstance(given, StructType) and isinstance(wanted, StructType):
-        wanted_fields = {field.name.lower(): field for field in wanted.fields}
+        wanted_fields = {name_key(field.name): field for field in wanted.fields}
         return all(
-            field.name.lower() in wanted_fields
-            and can_assign(field.dataType, wanted_fields[field.name.lower()].dataType)
+            name_key(field.name) in wanted_fields
+            and can_assign(field.dataType, wanted_fields[name_key(field.name)].dataType)
             for field in given.fields
         )
     if inner := parts_together(given, wanted):
@@ -84,9 +85,9 @@ def is_exact(given: DataType, wanted: DataType) -> bool:
     (True, False)
     """
     if isinstance(given, StructType) and isinstance(wanted, StructType):
-        wanted_fields = {field.name.lower(): field for field in wanted.fields}
+        wanted_fields = {name_key(field.name): field for field in wanted.fields}
         return all(
-            is_exact(field.dataType, wanted_fields[field.name.lower()].dataType)
+            is_exact(field.dataType, wanted_fields[name_key(field.name)].dataType)
             for field in given.fields
         )
     if inner := parts_together(given, wanted):
@@ -132,11 +133,13 @@ def can_convert(given: DataType, wanted: DataType, *, adds_fields: bool = False)
     if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
         return True
     if isinstance(given, StructType) and isinstance(wanted, StructType):
-        wanted_fields = {field.name.lower(): field for field in wanted.fields}
+        wanted_fields = {name_key(field.name): field for field in wanted.fields}
         return (adds_fields or len(given) == len(wanted)) and all(
-            field.name.lower() in wanted_fields
+            name_key(field.name) in wanted_fields
             and can_convert(
-                field.dataType, wanted_fields[field.name.lower()].dataType, adds_fields=adds_fields
+                field.dataType,
+                wanted_fields[name_key(field.name)].dataType,
+                adds_fields=adds_fields,
             )
             for field in given.fields
         )
@@ -250,10 +253,10 @@ def _has_more_fields(data_type: DataType, other: DataType) -> bool:
     """True if a struct, or a struct directly inside it, has a field that another lacks."""
     if not isinstance(data_type, StructType) or not isinstance(other, StructType):
         return False
-    fields = {field.name.lower(): field.dataType for field in other.fields}
+    fields = {name_key(field.name): field.dataType for field in other.fields}
     return any(
-        field.name.lower() not in fields
-        or _has_more_fields(field.dataType, fields[field.name.lower()])
+        name_key(field.name) not in fields
+        or _has_more_fields(field.dataType, fields[name_key(field.name)])
         for field in data_type.fields
     )
 

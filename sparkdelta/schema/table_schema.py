@@ -26,6 +26,7 @@ from sparkdelta.exceptions import (
     SchemaNotSetError,
     UnsupportedDataTypeError,
 )
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.schema.type_folds import transformed, types_within
 
 RESERVED_PREFIX = "sparkdelta:"
@@ -75,7 +76,7 @@ def check_not_reserved(name: str) -> None:
     """Refuse the name of a user's column if sparkdelta may have a column of that name in the same
     rows.
     """
-    if name.lower().startswith(RESERVED_PREFIX):
+    if name_key(name).startswith(RESERVED_PREFIX):
         raise ReservedColumnNameError(column=name, prefix=RESERVED_PREFIX)
 
 
@@ -96,25 +97,25 @@ def _reject_ambiguous_names(schema: StructType) -> None:
     for path, data_type in types_within(schema):
         seen: dict[str, str] = {}
         for name in data_type.names if isinstance(data_type, StructType) else ():
-            twin = seen.get(name.lower())
+            twin = seen.get(name_key(name))
             if twin is not None:
                 raise InvalidSchemaError(
                     problem=f"columns {twin!r} and {name!r} of {'.'.join(path) or 'the table'} "
                     "have the same name, ignoring case"
                 )
-            seen[name.lower()] = name
+            seen[name_key(name)] = name
 
 
 def partition_fields(schema: StructType, partition_columns: Sequence[str]) -> list[StructField]:
     """Return the fields of `metaData.partitionColumns` in that order, matched
     case-insensitively.
     """
-    by_name = {field.name.lower(): field for field in schema.fields}
+    by_name = {name_key(field.name): field for field in schema.fields}
     fields = []
     for name in partition_columns:
-        if name.lower() not in by_name:
+        if name_key(name) not in by_name:
             raise PartitionColumnNotFoundError(column=name, available=schema.names)
-        fields.append(by_name[name.lower()])
+        fields.append(by_name[name_key(name)])
     return fields
 
 
@@ -130,7 +131,7 @@ def type_of_path(schema: StructType, path: tuple[str, ...]) -> DataType:
 def field_named(data_type: DataType, name: str) -> StructField | None:
     """Return the field of a struct by its name in any case; None if there is none."""
     fields = data_type.fields if isinstance(data_type, StructType) else ()
-    return next((field for field in fields if field.name.lower() == name.lower()), None)
+    return next((field for field in fields if name_key(field.name) == name_key(name)), None)
 
 
 def known_path(schema: StructType, names: Iterable[str]) -> tuple[str, ...]:

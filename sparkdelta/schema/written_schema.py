@@ -43,6 +43,7 @@ from sparkdelta.exceptions import (
     UnsupportedDataTypeError,
 )
 from sparkdelta.protocol.actions import Protocol
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.store_assignment import can_assign, is_exact
@@ -121,13 +122,13 @@ def _check_names(struct: StructType, path: ColumnPath, *, any_names: bool) -> No
     seen: set[str] = set()
     for name in struct.names:
         column = ".".join((*path, name))
-        if name.lower() in seen:
+        if name_key(name) in seen:
             raise DuplicateColumnsError(columns=(column,))
         if not (any_names or _INVALID_CHARACTERS.isdisjoint(name)) or not name:
             raise InvalidColumnNameError(column=column)
         if not path:
             check_not_reserved(name)
-        seen.add(name.lower())
+        seen.add(name_key(name))
 
 
 def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[str, ...]:
@@ -143,10 +144,10 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
     ----------
     PROTOCOL.md#partition-value-serialization
     """
-    by_name = {field.name.lower(): field for field in schema.fields}
+    by_name = {name_key(field.name): field for field in schema.fields}
     spelled: list[str] = []
     for name in names:
-        field = by_name.get(name.lower())
+        field = by_name.get(name_key(name))
         if field is None:
             raise InvalidPartitionColumnError(column=name, problem="the data has no such column")
         if field.name in spelled:
@@ -190,15 +191,15 @@ def matched_columns(
     PROTOCOL.md#schema-serialization-format
     """
     check_columns(rows, any_names=any_names)
-    row_fields = {field.name.lower(): field for field in rows.fields}
-    table_names = {field.name.lower() for field in table.fields}
+    row_fields = {name_key(field.name): field for field in rows.fields}
+    table_names = {name_key(field.name) for field in table.fields}
     unknown = [field.name for name, field in row_fields.items() if name not in table_names]
     if unknown:
         problem = f"the table has no column {', '.join(unknown)}"
         raise MetadataMismatchError(path=path, problem=problem)
     matched: list[tuple[StructField, str | None]] = []
     for field in table.fields:
-        source = row_fields.get(field.name.lower())
+        source = row_fields.get(name_key(field.name))
         if source is not None and not (
             can_assign(source.dataType, field.dataType)
             and (rounds or is_exact(source.dataType, field.dataType))

@@ -26,6 +26,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.maintenance import optimize, reorg, repair, vacuum
 from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import optimize_metrics
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.sql import definitions
 from sparkdelta.sql.descriptions import (
     described_column,
@@ -237,9 +238,9 @@ def _insert_replacing(sql: SparkSql, path: str, statement: Insert) -> None:
     names = {}
     for column in statement.replace_using or ():
         name = ".".join(table_name(column))
-        if name.lower() not in given:
+        if name_key(name) not in given:
             raise ColumnNotFoundError(column=name, available=list(given))
-        names[name] = given[name.lower()]
+        names[name] = given[name_key(name)]
     replace_equal(rows, _table(sql, path), names, values=values, evolves=statement.evolves)
 
 

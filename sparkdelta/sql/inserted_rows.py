@@ -29,6 +29,7 @@ from sparkdelta.exceptions import (
     NonPartitionColumnReferenceError,
 )
 from sparkdelta.io import load_snapshot
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.protocol_upgrades import (
     CURRENT_DEFAULT,
     GENERATION_EXPRESSION,
@@ -69,12 +70,12 @@ def inserted_rows(rows: DataFrame, path: str, statement: Insert, *, time_zone: s
     """
     snapshot = load_snapshot(rows.sparkSession, path)
     found = _converted(_named_rows(rows, snapshot, statement), snapshot, time_zone)
-    given = {name.lower() for name in found.columns}
+    given = {name_key(name) for name in found.columns}
     nulls = {
         field.name: F.lit(None).cast(field.dataType)
         for field in snapshot.schema.fields
         if field.name in snapshot.metadata.partition_columns
-        and field.name.lower() not in given
+        and name_key(field.name) not in given
         and not _FILLED & (field.metadata or {}).keys()
     }
     return found.withColumns(nulls) if nulls else found
@@ -89,8 +90,8 @@ def with_defaults(spark: SparkSession, path: str, statement: Insert) -> str:
     if not has_any or not tokens[0].is_word("VALUES") or statement.by_name:
         return query
     schema = load_snapshot(spark, path).schema
-    fields = {field.name.lower(): field for field in schema.fields}
-    names = [n for n in schema.names if n.lower() not in map(str.lower, statement.partition)]
+    fields = {name_key(field.name): field for field in schema.fields}
+    names = [n for n in schema.names if name_key(n) not in map(name_key, statement.partition)]
     if statement.columns is not None:
         names = [".".join(table_name(column)) for column in statement.columns]
     parts, place, depth, column = [], 0, 0, 0
@@ -99,7 +100,7 @@ def with_defaults(spark: SparkSession, path: str, statement: Insert) -> str:
         column = 0 if token.is_symbol("(") and depth == 1 else column
         column += token.is_symbol(",") and depth == 1
         is_value = before.is_symbol("(", ",") and after.is_symbol(")", ",") and depth == 1
-        field = fields.get(names[column].lower()) if column < len(names) else None
+        field = fields.get(name_key(names[column])) if column < len(names) else None
         metadata = {} if field is None else field.metadata or {}
         if is_value and token.is_word("DEFAULT") and not _FILLED_BY_TABLE & metadata.keys():
             parts += [query[place : token.start], f"({metadata.get(CURRENT_DEFAULT, 'NULL')})"]
@@ -111,7 +112,7 @@ def _named_rows(rows: DataFrame, snapshot: Snapshot, statement: Insert) -> DataF
     fixed = {name: text for name, text in statement.partition.items() if text is not None}
     if statement.by_name:
         for name in rows.columns:
-            if name.lower() in map(str.lower, fixed):
+            if name_key(name) in map(name_key, fixed):
                 problem = f"the query has column {name}, too"
                 raise InvalidArgumentError(argument="PARTITION", problem=problem)
         if fixed:
@@ -126,10 +127,10 @@ def _converted(rows: DataFrame, snapshot: Snapshot, time_zone: str) -> DataFrame
     Unlike `sparkdelta.write_delta`, an INSERT converts strings to other types, and raises an error
     where a string is no value of the type.
     """
-    fields = {field.name.lower(): field.dataType for field in snapshot.schema.fields}
+    fields = {name_key(field.name): field.dataType for field in snapshot.schema.fields}
     values = {}
     for field in rows.schema.fields:
-        name, given, wanted = field.name, field.dataType, fields.get(field.name.lower())
+        name, given, wanted = field.name, field.dataType, fields.get(name_key(field.name))
         if wanted is None:
             continue
         if isinstance(given, NullType):
@@ -178,10 +179,10 @@ def partition_condition(
         A column is no partition column.
     """
     partitions = snapshot.metadata.partition_columns
-    fields = {f.name.lower(): f for f in snapshot.schema.fields if f.name in partitions}
+    fields = {name_key(f.name): f for f in snapshot.schema.fields if f.name in partitions}
     conditions = []
     for name, text in values.items():
-        field = fields.get(name.lower())
+        field = fields.get(name_key(name))
         if field is None:
             raise NonPartitionColumnReferenceError(
                 column=name, path=snapshot.path, available=partitions
@@ -226,12 +227,12 @@ def _by_position(
     rows: DataFrame, snapshot: Snapshot, statement: Insert, fixed: Mapping[str, str]
 ) -> DataFrame:
     schema = snapshot.schema
-    by_name = {field.name.lower(): field for field in schema.fields}
+    by_name = {name_key(field.name): field for field in schema.fields}
     names = schema.names
     if statement.columns is not None:
         names = [".".join(table_name(column)) for column in statement.columns]
-    elsewhere = {name.lower() for name in fixed}
-    names = [name for name in names if name.lower() not in elsewhere]
+    elsewhere = {name_key(name) for name in fixed}
+    names = [name for name in names if name_key(name) not in elsewhere]
     given = rows.schema.fields
     renamed = rows.toDF(*_all_names(given, names, snapshot, statement))
     if fixed:
@@ -242,7 +243,7 @@ def _by_position(
         )
     values = {}
     for name, field in zip(names, given, strict=False):
-        wanted = by_name.get(name.lower())
+        wanted = by_name.get(name_key(name))
         value = quoted(name) if wanted is None else _value(quoted(name), field.dataType, wanted)
         if value != quoted(name):
             values[name] = F.expr(value)
@@ -275,20 +276,20 @@ def inserted_columns(
         It has a column by name that the table does not have.
     """
     snapshot = load_snapshot(rows.sparkSession, path)
-    fields, given = {f.name.lower(): f for f in snapshot.schema.fields}, rows.schema.fields
+    fields, given = {name_key(f.name): f for f in snapshot.schema.fields}, rows.schema.fields
     names = [field.name for field in given]
     if not statement.by_name:
         names = _all_names(given, snapshot.schema.names, snapshot, statement)
     values = {}
     for name, field in zip(names, given, strict=True):
-        wanted, value = fields.get(name.lower()), f"{quoted(alias)}.{quoted(field.name)}"
+        wanted, value = fields.get(name_key(name)), f"{quoted(alias)}.{quoted(field.name)}"
         if wanted is not None:
             value = _value(value, field.dataType, wanted, by_name=statement.by_name)
         elif not statement.evolves:
             problem = f"the table has no column {name}"
             raise MetadataMismatchError(path=snapshot.path, problem=problem)
         values[quoted(name)] = value
-    return {n.lower(): field.name for n, field in zip(names, given, strict=True)}, values
+    return {name_key(n): field.name for n, field in zip(names, given, strict=True)}, values
 
 
 def _value(name: str, given: DataType, column: StructField, *, by_name: bool = False) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sparkdelta.exceptions import ConflictingSetColumnsError
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.sql.cursor import Cursor
 from sparkdelta.sql.statements import Name
 from sparkdelta.sql.tokens import Kind, Token
@@ -90,7 +91,7 @@ class Parser:
         cursor.expect("(")
         while True:
             name = cursor.word()
-            if name.lower() in map(str.lower, found):
+            if name_key(name) in map(name_key, found):
                 raise cursor.error(f"{name} is there twice")
             found[name] = cursor.constant() if cursor.takes("=") else None
             if not cursor.takes(","):

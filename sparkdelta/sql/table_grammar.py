@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from sparkdelta.commands.create_table import Creation
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.sql.cursor import Cursor, syntax_error
 from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.statements import (
@@ -348,7 +349,7 @@ def _altered_columns(
     found = _change(cursor, alter, target, cursor.column())
     changes = list[Alter]()
     while isinstance(found, Alter) and found.method == "change_column":
-        if found.values[0].lower() in (each.values[0].lower() for each in changes):
+        if name_key(found.values[0]) in (name_key(each.values[0]) for each in changes):
             raise cursor.error(f"{found.values[0]} is changed twice")
         changes.append(found)
         if not cursor.takes(","):
@@ -390,11 +391,11 @@ def _changed_column(
 ) -> Alter | Unsupported:
     """``CHANGE [COLUMN] a a INT [COMMENT] [FIRST | AFTER]``, or what follows ALTER COLUMN, too."""
     name = cursor.column()
-    is_named = cursor.token.text.lower() == column_path(name)[-1].lower()
+    is_named = name_key(cursor.token.text) == name_key(column_path(name)[-1])
     if cursor.token.is_word(*_COLUMN_CHANGES) and not is_named:
         return _change(cursor, alter, target, name)
     column = _column(cursor, in_table=False)
-    if column.name.split(".")[-1].strip("`").lower() != name.split(".")[-1].strip("`").lower():
+    if name_key(column.name.split(".")[-1].strip("`")) != name_key(name.split(".")[-1].strip("`")):
         return Unsupported(target, "CHANGE COLUMN to another name; use RENAME COLUMN")
     if not column.nullable or column.default is not None:
         return Unsupported(target, "CHANGE COLUMN with NOT NULL or DEFAULT")

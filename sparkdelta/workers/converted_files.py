@@ -33,6 +33,7 @@ from sparkdelta.exceptions import (
     PartitionColumnCountError,
     PartitionColumnNameError,
 )
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.file_paths import is_absolute
 from sparkdelta.protocol.partition_values import NO_VALUE
 from sparkdelta.schema.statistics_columns import statistics_columns, string_prefix_length
@@ -148,7 +149,7 @@ class ConvertedFileReader:
             names = ", ".join(name for name, _ in found)
             raise PartitionColumnCountError(path=path, expected=", ".join(expected), found=names)
         for column, (name, _) in zip(expected, found, strict=True):
-            if column.lower() != name.lower():
+            if name_key(column) != name_key(name):
                 raise PartitionColumnNameError(path=path, expected=column, found=name)
         return [(column, value) for column, (_, value) in zip(expected, found, strict=True)]
 

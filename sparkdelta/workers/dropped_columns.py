@@ -11,6 +11,7 @@ import pyarrow.parquet
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StringType, StructField, StructType, VariantType
 
+from sparkdelta.protocol.column_names import stored_name_key
 from sparkdelta.schema.type_folds import parts
 from sparkdelta.workers.files import StoredFiles
 
@@ -73,8 +74,8 @@ def _has_others(stored: list[pa.Field], known: DataType) -> bool:
     if isinstance(known, VariantType):
         return False
     if isinstance(known, StructType):
-        types = {field.name.lower(): field.dataType for field in known.fields}
-        pairs = [(field, types.get(field.name.lower())) for field in stored]
+        types = {stored_name_key(field.name): field.dataType for field in known.fields}
+        pairs = [(field, types.get(stored_name_key(field.name))) for field in stored]
     else:
         inner = [part for _, part in parts(known)]
         pairs = list(zip_longest(stored, inner)) if len(stored) >= len(inner) else []

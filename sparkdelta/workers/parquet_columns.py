@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
+from sparkdelta.protocol.column_names import stored_name_key
 from sparkdelta.schema.column_mapping import PARQUET_FIELD_ID
 from sparkdelta.workers.legacy_calendar import Calendars, NotConvertibleError
 from sparkdelta.workers.parquet_schema import LIST, MAP, STRUCT, Node
@@ -161,7 +162,8 @@ def find_node(fields: Iterable[Node], wanted: StructField) -> Node | None:
     if field_id is not None:
         found = [node for node in fields if node.field_id == field_id]
     else:
-        found = [node for node in fields if node.name.lower() == wanted.name.lower()]
+        name = stored_name_key(wanted.name)
+        found = [node for node in fields if stored_name_key(node.name) == name]
     if len(found) > 1:
         names = ", ".join(node.name for node in found)
         raise NotConvertibleError(f"it matches several fields of the file: {names}")

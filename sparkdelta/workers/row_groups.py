@@ -30,6 +30,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.workers.legacy_calendar import DAY_MICROS, Calendars
 from sparkdelta.workers.parquet_columns import find_node
 from sparkdelta.workers.parquet_schema import Leaf, Node
@@ -170,7 +171,7 @@ def _leaf(
     node: Node | None = root
     fields, data_type = columns, None
     for name in path:
-        match = next((pair for pair in fields if pair[0].name.lower() == name.lower()), None)
+        match = next((pair for pair in fields if name_key(pair[0].name) == name_key(name)), None)
         node = find_node(node.children, match[1]) if node and match else None
         if node is None or match is None:
             return None, None

@@ -36,6 +36,22 @@ HADOOP = {
 }
 JVM = {"_jvm", "_jsparkSession", "_jdf", "_jsc", "_gateway", "_jc"}
 SESSION_CHANGES = {"set", "unset"}
+NAMES_OF_NAMES = {"name", "n", "column", "field", "given", "wanted", "str"}
+LOWER_CASE = {
+    "sparkdelta/exceptions.py",
+    "sparkdelta/predicates/analyzed_text.py",
+    "sparkdelta/predicates/sql_text.py",
+    "sparkdelta/protocol/column_names.py",
+    "sparkdelta/protocol/isolation_levels.py",
+    "sparkdelta/protocol/property_rules.py",
+    "sparkdelta/spark_api/replacing.py",
+    "sparkdelta/sql/options.py",
+    "sparkdelta/sql/relations.py",
+    "sparkdelta/sql/table_grammar.py",
+    "sparkdelta/table/write/altered_constraints.py",
+    "sparkdelta/table/write/altered_properties.py",
+    "sparkdelta/table/write/dropped_features.py",
+}
 
 
 def _name(path: Path) -> str:
@@ -158,6 +174,21 @@ def test_no_decimal_is_rounded_by_a_context() -> None:
         if "Decimal" in names:
             found |= {ast.unparse(node) for node in ast.walk(tree) if _rounds(node)}
     assert found <= {"-child.value"}, "which is an int or a float"
+
+
+def test_names_of_columns_are_compared_by_their_key() -> None:
+    """Lower case is for other names: of functions, options, properties, features and queries."""
+    lowered = {
+        _name(path)
+        for path in MODULES
+        for node in _attributes(path)
+        if node.attr in ("lower", "casefold") and _last_name(node.value) in NAMES_OF_NAMES
+    }
+    assert lowered == LOWER_CASE
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def test_names_say_what_is_inside() -> None:

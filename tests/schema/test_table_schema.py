@@ -95,6 +95,8 @@ def test_names_that_differ_by_case_only() -> None:
     with pytest.raises(InvalidSchemaError):
         parse(field("a", "long"), field("A", "long"))
     with pytest.raises(InvalidSchemaError):
+        parse(field("Σdate", "long"), field("ςdate", "long"))
+    with pytest.raises(InvalidSchemaError):
         parse(field("o", map_of("string", struct_of(field("x", "long"), field("X", "long")))))
     with pytest.raises(InvalidSchemaError):
         parse(field("a", "long"), field("a", "string"))

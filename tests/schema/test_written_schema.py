@@ -139,6 +139,7 @@ def test_names_of_columns_that_are_mapped():
 def test_names_are_unique_whatever_their_case():
     for schema in (
         struct(a=IntegerType(), A=IntegerType()),
+        struct(dıd=IntegerType(), did=IntegerType()),
         struct(s=struct(x=LongType(), X=LongType())),
     ):
         with pytest.raises(DuplicateColumnsError):
@@ -150,6 +151,8 @@ def test_partition_columns():
     schema = struct(a=IntegerType(), b=StringType(), c=ArrayType(LongType()), d=BinaryType())
     assert check_partition_columns(schema, ["B", "a"]) == ("b", "a")
     assert check_partition_columns(schema, []) == ()
+    greek = StructType([StructField("Σdate", StringType()), StructField("n", LongType())])
+    assert check_partition_columns(greek, ["ςDATE"]) == ("Σdate",)
     schema = schema.add("v", VariantType())
     for names in (["x"], ["a", "A"], ["c"], ["d"], ["v"]):
         with pytest.raises(InvalidPartitionColumnError):

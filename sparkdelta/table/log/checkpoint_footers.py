@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
+from sparkdelta.protocol.column_names import stored_name_key
 from sparkdelta.protocol.log_files import LogFile
 from sparkdelta.protocol.log_segment import Checkpoint
 from sparkdelta.protocol.parquet_footers import TAIL_BYTES
@@ -25,7 +26,7 @@ TIME_PRECISION_S = 2.0
 been replaced since."""
 
 _FIRST_BYTES = 1 << 16
-_ACTIONS = {name.lower() for name in ACTIONS.names}
+_ACTIONS = {stored_name_key(name) for name in ACTIONS.names}
 _IN_EVERY_CHECKPOINT = ("protocol", "metaData")
 _PATH = "add.path"
 
@@ -60,7 +61,7 @@ class CheckpointFooters:
             if names.isdisjoint(_ACTIONS):
                 raise _malformed(store, file, "has no column of an action")
         for name in _IN_EVERY_CHECKPOINT:
-            if not any(name.lower() in names for names in self.columns):
+            if not any(stored_name_key(name) in names for names in self.columns):
                 raise _malformed(store, checkpoint.files[0], f"has no {name}")
 
 

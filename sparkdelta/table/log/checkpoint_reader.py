@@ -18,6 +18,7 @@ from sparkdelta.frames.checkpoint.sidecar_summaries import counted_type, counts
 from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
 from sparkdelta.frames.skipping.data_skipping import DataSkipping
 from sparkdelta.protocol.actions import Sidecar
+from sparkdelta.protocol.column_names import stored_name_key
 from sparkdelta.protocol.log_files import Version, sidecar_name
 from sparkdelta.protocol.log_segment import Checkpoint
 from sparkdelta.protocol.sidecar_tags import SidecarTags, may_hold, parse_sidecar_tags
@@ -198,7 +199,7 @@ class CheckpointReader:
         else:  # its client cannot read a part of a file
             names = [file.name for file in checkpoint.files]
             schema = self.reader.parquet_schema(*names, version=self.version)
-            columns = frozenset(name.lower() for name in schema.names)
+            columns = frozenset(stored_name_key(name) for name in schema.names)
             footers = CheckpointFooters(tuple(columns for _ in names))
         footers.check(store, checkpoint)
         _recent_footers.keep(store, checkpoint, footers)

@@ -35,6 +35,7 @@ from sparkdelta.frames.skipping.failing_values import infallible_terms, is_infal
 from sparkdelta.frames.skipping.predicate_values import truth
 from sparkdelta.frames.skipping.row_group_bounds import row_group_bounds
 from sparkdelta.predicates.names import UnusableError, name_parts
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.file_paths import plain_path
 from sparkdelta.protocol.log_files import version_checksum_name
 from sparkdelta.protocol.predicates import And, Predicate, is_usable
@@ -467,9 +468,9 @@ class Scan:
         predicate = None if self._skipping is None else self._skipping.predicate
         if predicate is not None and not is_usable(predicate):
             return None  # the columns of unusable parts are unknown
-        by_name = {name.lower(): name for name in self._state.configuration.schema.names}
+        by_name = {name_key(name): name for name in self._state.configuration.schema.names}
         asked = {
-            by_name.get(name.lower()) or by_name.get(_first_part(name))
+            by_name.get(name_key(name)) or by_name.get(_first_part(name))
             for name in self.columns
             if name not in _ROW_TRACKING
         }
@@ -605,14 +606,14 @@ class Scan:
                 argument="columns",
                 problem="row ids and row commit versions require delta.enableRowTracking=true",
             )
-        by_name = {name.lower(): name for name in names}
+        by_name = {name_key(name): name for name in names}
         output = []
         for name in self.columns:
             if name in _ROW_TRACKING:
                 column, alias = _ROW_TRACKING[name]
                 output.append(F.col(column.value).alias(alias))
-            elif name.lower() in by_name:
-                output.append(F.col(quoted(by_name[name.lower()])))
+            elif name_key(name) in by_name:
+                output.append(F.col(quoted(by_name[name_key(name)])))
             elif _first_part(name) in by_name:
                 _check_fields(self._state.configuration.schema, name)
                 output.append(F.col(name))
@@ -667,6 +668,6 @@ def _check_fields(schema: StructType, name: str) -> None:
 def _first_part(name: str) -> str:
     """The first part of a name with dots, in lower case; empty if the name is not valid."""
     try:
-        return name_parts(name)[0].lower()
+        return name_key(name_parts(name)[0])
     except UnusableError:
         return ""

@@ -23,6 +23,7 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.protocol_upgrades import (
     CURRENT_DEFAULT,
@@ -396,7 +397,7 @@ def _with_statistics_columns(
 
 
 def _is_within(path: ColumnPath, outer: ColumnPath) -> bool:
-    return [n.lower() for n in path[: len(outer)]] == [n.lower() for n in outer]
+    return [name_key(n) for n in path[: len(outer)]] == [name_key(n) for n in outer]
 
 
 def shown_field(path: ColumnPath, field: StructField) -> str | dict[str, object]:

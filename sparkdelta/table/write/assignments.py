@@ -38,6 +38,7 @@ from sparkdelta.frames.rows.assigned_rows import (
     expressions_of,
 )
 from sparkdelta.predicates.names import UnusableError, name_parts
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.row_rules import RowRules
 from sparkdelta.schema.sql_text import is_name
@@ -177,7 +178,7 @@ def column_path(
         names = name_parts(name)
     except UnusableError:
         raise unknown(name, schema.names) from None
-    is_qualified = len(names) > 1 and alias is not None and names[0].lower() == alias.lower()
+    is_qualified = len(names) > 1 and alias is not None and name_key(names[0]) == name_key(alias)
     if is_qualified and field_named(schema, names[1]) is not None:
         names = names[1:]
     path = known_path(schema, names)

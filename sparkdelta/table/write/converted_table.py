@@ -36,6 +36,7 @@ from sparkdelta.exceptions import (
     PartitionValueCastError,
 )
 from sparkdelta.frames.log.partition_values import is_invalid_partition_value
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.schema.file_schemas import UnmergeableTypesError, merged_file_schemas
 from sparkdelta.schema.sql_text import text_literal
 from sparkdelta.table.staging import Staging
@@ -248,8 +249,8 @@ def _with_partition(data: StructType, partition: StructType) -> tuple[StructFiel
     """The columns of files, with the types of the partition columns for those that directories have
     too, then the other partition columns.
     """
-    own = {column.name.lower(): column for column in partition.fields}
-    columns = [own.pop(column.name.lower(), column) for column in data.fields]
+    own = {name_key(column.name): column for column in partition.fields}
+    columns = [own.pop(name_key(column.name), column) for column in data.fields]
     return (*columns, *own.values())
 
 

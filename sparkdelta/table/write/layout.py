@@ -17,6 +17,7 @@ from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.frames.rows.physical_rows import physical_rows
 from sparkdelta.frames.rows.stored_rows import without_void_columns
 from sparkdelta.frames.rows.written_rows import written_rows
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.iceberg_compatibility import row_tracking_ids
 from sparkdelta.schema.column_mapping import physical_name
 from sparkdelta.schema.table_schema import quoted, stored_schema
@@ -107,15 +108,15 @@ def directory_names(table: TableConfiguration) -> dict[str, str]:
     Spark would hide the directory, or another column of the rows or files has this name.
     """
     data = table.schema.fields if table.stores_partition_columns else table.data_fields
-    taken = {field.name.lower() for field in data}
-    taken |= {physical_name(field, table.column_mapping).lower() for field in data}
+    taken = {name_key(field.name) for field in data}
+    taken |= {name_key(physical_name(field, table.column_mapping)) for field in data}
     names: dict[str, str] = {}
     for index, (name, field) in enumerate(table.partition_keys):
         if name[0] not in _PLAIN:
             name = f"p{index}"
-        while name.lower() in taken:
+        while name_key(name) in taken:
             name += "_"
-        taken.add(name.lower())
+        taken.add(name_key(name))
         names[field.name] = name
     return names
 

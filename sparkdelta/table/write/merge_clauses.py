@@ -29,6 +29,7 @@ from sparkdelta.exceptions import (
     UnresolvedMergeExpressionError,
 )
 from sparkdelta.frames.rows.assigned_rows import Assigned, Assignments, ColumnValue, Origin
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.row_rules import RowRules, row_rules
 from sparkdelta.schema.schema_merging import merged_schema
@@ -225,7 +226,7 @@ def _assigned_fields(
             return _fields_of(source, table, None)
         for name in clause.values:
             path = column_path(known, name, alias=alias, unknown=partial(unresolved, clause.kind))
-            paths.add(tuple(part.lower() for part in path))
+            paths.add(tuple(name_key(part) for part in path))
     return _fields_of(source, table, paths)
 
 
@@ -242,7 +243,7 @@ def _fields_of(
     """
     fields = []
     for field in struct.fields:
-        path = (*base, field.name.lower())
+        path = (*base, name_key(field.name))
         own, within = field_named(table, field.name), None if paths and path in paths else paths
         if isinstance(field.dataType, StructType):
             known = own.dataType if own is not None else None
@@ -289,7 +290,7 @@ class _Resolution:
         )
 
     def _star_value(self, name: str, kind: Clause) -> ColumnValue:
-        given = [own for own in self.source.names if own.lower() == name.lower()]
+        given = [own for own in self.source.names if name_key(own) == name_key(name)]
         inserts = kind is Clause.NOT_MATCHED_INSERT
         if len(given) > 1:
             raise DuplicateColumnsError(columns=given)

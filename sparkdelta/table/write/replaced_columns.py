@@ -18,6 +18,7 @@ from sparkdelta.exceptions import (
     ReplaceIdentityColumnsError,
     UnsupportedColumnChangeError,
 )
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT, FIELD_FEATURES, IDENTITY_START
 from sparkdelta.schema.altered_columns import path_text
@@ -95,13 +96,13 @@ class _Replacement:
 
     def struct(self, before: StructType, after: StructType, path: ColumnPath) -> StructType:
         """The fields of a struct in another one's order, of the types that they had."""
-        names = [name.lower() for name in after.names]
-        if repeated := tuple(n for n in after.names if names.count(n.lower()) > 1):
+        names = [name_key(name) for name in after.names]
+        if repeated := tuple(n for n in after.names if names.count(name_key(n)) > 1):
             raise DuplicateColumnsError(columns=repeated)
-        rest = {each.name.lower(): each for each in before.fields}
+        rest = {name_key(each.name): each for each in before.fields}
         fields, new = [], []
         for wanted in map(bounded_text, after.fields):
-            own = rest.pop(wanted.name.lower(), None)
+            own = rest.pop(name_key(wanted.name), None)
             if own is None:
                 new.append(path_text((*path, wanted.name)))
                 fields.append(self._new(wanted, new[-1]))

@@ -24,6 +24,7 @@ from sparkdelta.exceptions import (
     NonPartitionColumnReferenceError,
 )
 from sparkdelta.frames.log.partition_values import partition_value, typed_partition_value
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.partition_matching import COMPARABLE
 from sparkdelta.protocol.partition_values import parse_partition_value
@@ -297,7 +298,7 @@ def row_id_columns(snapshot: Snapshot) -> dict[str, str]:
         "row_id": tracking.row_id_column,
         "row_commit_version": tracking.row_commit_version_column,
     }
-    return {} if {name.lower() for name in snapshot.schema.names} & {*names} else names
+    return {} if {name_key(name) for name in snapshot.schema.names} & {*names} else names
 
 
 def _partition_predicates(snapshot: Snapshot, texts: DataFrame) -> tuple[Predicate, ...] | None:

@@ -33,6 +33,7 @@ from sparkdelta.exceptions import (
     UserFunctionInConstraintError,
     UserFunctionInGeneratedColumnError,
 )
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT
 from sparkdelta.schema.altered_columns import path_text
@@ -175,7 +176,7 @@ def check_unused(
 @unlogged_errors()
 def _uses(spark: SparkSession, schema: StructType, expression: str, column: str) -> bool:
     """True if an expression is not valid without a column."""
-    if column.replace("`", "``").lower() not in expression.lower():
+    if name_key(column.replace("`", "``")) not in name_key(expression):
         return False
     others = StructType(
         [StructField(f.name, as_nullable(f.dataType)) for f in schema.fields if f.name != column]

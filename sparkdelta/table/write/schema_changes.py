@@ -21,6 +21,7 @@ from sparkdelta.exceptions import (
     TableNotFoundError,
     WriteNotImplementedError,
 )
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.iceberg_compatibility import check_iceberg_partitioning
 from sparkdelta.protocol.property_rules import CONSTRAINT
 from sparkdelta.protocol.protocol_upgrades import (
@@ -92,7 +93,9 @@ def written_table(
     if options.overwrite_schema:
         return with_overwritten_schema(change, rows, partition_by or ())
     own = table.partition_columns
-    if partition_by is not None and [n.lower() for n in partition_by] != [n.lower() for n in own]:
+    if partition_by is not None and [name_key(n) for n in partition_by] != [
+        name_key(n) for n in own
+    ]:
         problem = (
             f"the table is partitioned by ({', '.join(own)}), not by ({', '.join(partition_by)}); "
             "to change this, use mode overwrite with overwrite_schema"

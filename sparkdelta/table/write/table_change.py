@@ -21,6 +21,7 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol
 from sparkdelta.protocol.change_types import CHANGE_COLUMNS
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.protocol.iceberg_compatibility import (
     check_iceberg_partitioning,
     check_still_compatible,
@@ -129,7 +130,7 @@ def _columns_of_changes(table: TableConfiguration) -> list[str]:
     """The columns of a table with the change data feed that are named as those of the feed."""
     if not has_change_data_feed(table.protocol, table.properties):
         return []
-    return [name for name in table.schema.names if name.lower() in CHANGE_COLUMNS]
+    return [name for name in table.schema.names if name_key(name) in CHANGE_COLUMNS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
