@@ -1158,7 +1158,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
         "42939",
         (
             "Cannot read or write the column {column}: names that begin with {prefix} are reserved "
-            "for sparkdelta's own columns. Use another name."
+            "for columns that sparkdelta or Spark adds to rows. Use another name."
         ),
     ),
     "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING": (

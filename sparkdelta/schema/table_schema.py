@@ -32,6 +32,10 @@ from sparkdelta.schema.type_folds import transformed, types_within
 RESERVED_PREFIX = "sparkdelta:"
 """The names of sparkdelta's own columns begin with it."""
 
+_RESERVED_PREFIXES = (RESERVED_PREFIX, "__sparkdelta_")
+_RESERVED_NAMES = ("_tmp_metadata_row_index",)
+"""Spark's Parquet reader fills columns of these names with values of its own."""
+
 _UNREADABLE_TYPES = ("geometry", "geography", "interval", "timestamp_nanos", "timestampNanos")
 
 
@@ -73,11 +77,15 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
 
 
 def check_not_reserved(name: str) -> None:
-    """Refuse the name of a user's column if sparkdelta may have a column of that name in the same
-    rows.
+    """Refuse the name of a user's column if sparkdelta or Spark may have a column of that name in
+    the same rows.
     """
-    if name_key(name).startswith(RESERVED_PREFIX):
-        raise ReservedColumnNameError(column=name, prefix=RESERVED_PREFIX)
+    key = name_key(name)
+    for prefix in _RESERVED_PREFIXES:
+        if key.startswith(prefix):
+            raise ReservedColumnNameError(column=name, prefix=prefix)
+    if key in _RESERVED_NAMES:
+        raise ReservedColumnNameError(column=name, prefix=key)
 
 
 def _reject_unreadable(document: Any, column: str) -> None:

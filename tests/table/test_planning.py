@@ -298,8 +298,14 @@ def test_a_minimum_that_is_no_number(spark: SparkSession, table: Path) -> None:
         assert read_delta(spark, str(table)).filter(condition).count() == 1, condition
 
 
-def test_names_of_our_own_columns(spark: SparkSession, table: Path) -> None:
-    name = "sparkdelta:partition_0"
+@pytest.mark.parametrize(
+    "name",
+    ["sparkdelta:partition_0", "__SparkDelta_place", "_tmp_Metadata_row_index",
+     "_tmp_metadata_row_index"],
+)  # fmt: skip
+def test_names_of_columns_that_are_added_to_rows_are_refused(
+    spark: SparkSession, table: Path, name: str
+) -> None:
     with pytest.raises(ReservedColumnNameError):
         write_delta(spark.range(1).withColumnRenamed("id", name), str(table))
     assert not table.exists()
