@@ -130,8 +130,8 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     "DELTA_STATEMENT_NOT_SUPPORTED": (
         "0A000",
         (
-            "Cannot run the SQL statement, and nothing was done: {statement} is not implemented. "
-            "README.md lists the statements that are."
+            "Cannot run the statement on Delta tables, as {statement} is not implemented; nothing "
+            "was done, and README.md lists the statements that are."
         ),
     ),
     "DELTA_INSERT_COLUMN_ARITY_MISMATCH": (

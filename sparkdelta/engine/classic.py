@@ -75,6 +75,7 @@ class ClassicEngine:
     moves_frames: ClassVar[bool] = True
     runs_streams: ClassVar[bool] = True
     registers_empty_tables: ClassVar[bool] = False
+    reads_cached_files: ClassVar[bool] = True
 
     @property
     def parallelism(self) -> int:

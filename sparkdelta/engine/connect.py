@@ -43,6 +43,7 @@ class ConnectEngine:
     moves_frames: ClassVar[bool] = False
     runs_streams: ClassVar[bool] = False
     registers_empty_tables: ClassVar[bool] = True
+    reads_cached_files: ClassVar[bool] = False
     calls_back: ClassVar[bool] = False
     runs_workers_locally: ClassVar[bool] = False
     shows_progress_bar: ClassVar[bool] = False

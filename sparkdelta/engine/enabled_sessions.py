@@ -85,7 +85,7 @@ def sparks_own(owner: type, name: str) -> Original:
 
 
 def _replace(owner: type, name: str, replacement: Replacement) -> None:
-    if (owner, name) in _originals:
+    if (owner, name) in _originals or not hasattr(owner, name):  # a method of later versions
         return
     original = getattr(owner, name)
 

@@ -46,6 +46,8 @@ class SparkEngine(Protocol):
         True if functions of a streaming query run in this process.
     registers_empty_tables
         True if the session catalog takes a managed table only as long as it has no files.
+    reads_cached_files
+        True if files can be read again while Spark's cache has their rows.
     """
 
     attaches_partition_values: ClassVar[bool]
@@ -55,6 +57,7 @@ class SparkEngine(Protocol):
     moves_frames: ClassVar[bool]
     runs_streams: ClassVar[bool]
     registers_empty_tables: ClassVar[bool]
+    reads_cached_files: ClassVar[bool]
 
     @property
     def spark(self) -> SparkSession: ...

@@ -5,18 +5,36 @@ Each function takes PySpark's method first, and leaves to it what is not about a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.catalog import Catalog, Column, Table
 from pyspark.sql.types import StructType
+from pyspark.storagelevel import StorageLevel
 
-from sparkdelta.engine.enabled_sessions import Original, is_enabled
+from sparkdelta.engine.driver import read_rows
+from sparkdelta.engine.enabled_sessions import Original, Replacement, is_enabled
+from sparkdelta.engine.sessions import session_time_zone
 from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError, TableAlreadyExistsError
 from sparkdelta.io import load_snapshot, read_delta
+from sparkdelta.protocol.symlink_manifests import partition_directory
 from sparkdelta.schema.sql_text import SESSION_CATALOG
+from sparkdelta.schema.table_schema import quoted
+from sparkdelta.sql.cached_tables import cache_table, is_cached, uncache_table
+from sparkdelta.sql.descriptions import all_properties, shown_partitions
+from sparkdelta.sql.execution import run_statement
 from sparkdelta.sql.options import is_delta, table_properties
+from sparkdelta.sql.queries import SparkSql
+from sparkdelta.sql.statements import (
+    DropTable,
+    Name,
+    ShowPartitions,
+    Statement,
+    Truncate,
+    Unsupported,
+)
 from sparkdelta.table.log.table_names import (
     NewTable,
     path_in_name,
@@ -25,6 +43,8 @@ from sparkdelta.table.log.table_names import (
     with_database,
 )
 from sparkdelta.tables import DeltaTable
+
+MAX_PARTITIONS = 1_000_000
 
 
 def table_exists(
@@ -116,6 +136,86 @@ def refresh_table(original: Original, catalog: Catalog, tableName: str) -> None:
     """``Catalog.refreshTable``: each read of a Delta table finds its latest version."""
     if _found(catalog, tableName) is None:
         original(catalog, tableName)
+
+
+def get_table_properties(original: Original, catalog: Catalog, tableName: str) -> dict[str, str]:
+    """``Catalog.getTableProperties``, as ``SHOW TBLPROPERTIES``."""
+    found = _found(catalog, tableName)
+    if found is None:
+        properties: dict[str, str] = original(catalog, tableName)
+        return properties
+    return dict(sorted(all_properties(load_snapshot(found[0], found[2])).items()))
+
+
+def list_partitions(original: Original, catalog: Catalog, tableName: str) -> list[Any]:
+    """``Catalog.listPartitions``: the partitions of ``SHOW PARTITIONS``, as Spark names them."""
+    found = _found(catalog, tableName)
+    if found is None:
+        partitions: list[Any] = original(catalog, tableName)
+        return partitions
+    from pyspark.sql.catalog import TablePartition  # later versions have it
+
+    spark, name, path = found
+    shown = shown_partitions(_sql_of(spark), path, ShowPartitions(name, {}))
+    texts = shown.select(*(shown[quoted(each)].cast("string") for each in shown.columns))
+    rows = read_rows(texts, what="partitions of a catalog", bound=MAX_PARTITIONS)
+    return [
+        TablePartition(text)
+        for text in sorted(partition_directory(shown.columns, row) for row in rows)
+    ]
+
+
+def cache(
+    original: Original, catalog: Catalog, tableName: str, storageLevel: StorageLevel | None = None
+) -> None:
+    """``Catalog.cacheTable``."""
+    found = _found(catalog, tableName)
+    if found is None:
+        original(catalog, tableName, storageLevel)
+    else:
+        cache_table(found[0], found[2], storageLevel)
+
+
+def uncache(original: Original, catalog: Catalog, tableName: str) -> None:
+    """``Catalog.uncacheTable``."""
+    found = _found(catalog, tableName)
+    if found is None:
+        original(catalog, tableName)
+    else:
+        uncache_table(found[0], found[2])
+
+
+def is_in_cache(original: Original, catalog: Catalog, tableName: str) -> bool:
+    """``Catalog.isCached``."""
+    found = _found(catalog, tableName)
+    return bool(original(catalog, tableName)) if found is None else is_cached(found[0], found[2])
+
+
+def _by_statement(statement: Callable[[Name], Statement]) -> Replacement:
+    """Return a method that runs the SQL statement of the same effect."""
+
+    def method(
+        original: Original, catalog: Catalog, tableName: str, *args: Any, **kwargs: Any
+    ) -> Any:
+        found = _found(catalog, tableName)
+        if found is None:
+            return original(catalog, tableName, *args, **kwargs)
+        spark, name, path = found
+        run_statement(_sql_of(spark), path, statement(name))
+        return None
+
+    return method
+
+
+drop_table = _by_statement(DropTable)
+truncate_table = _by_statement(Truncate)
+analyze_table = _by_statement(lambda name: Unsupported(name, "ANALYZE TABLE"))
+get_create_table_string = _by_statement(lambda name: Unsupported(name, "SHOW CREATE TABLE"))
+recover_partitions = _by_statement(lambda name: Unsupported(name, "MSCK REPAIR TABLE"))
+
+
+def _sql_of(spark: SparkSession) -> SparkSql:
+    return SparkSql(spark, spark.sql, {}, session_time_zone(spark))
 
 
 def _found(

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from sparkdelta.engine.builders import Builder, WriterState, builders_of
 from sparkdelta.engine.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.engine.sessions import session_time_zone
-from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.exceptions import InvalidArgumentError, StatementNotSupportedError
 from sparkdelta.spark_api import catalog, streaming, writing
 from sparkdelta.spark_api.merging import MergeWriter
 from sparkdelta.sql.inserted_rows import inserted_rows
@@ -236,6 +236,21 @@ def table_of_session(original: Original, spark: SparkSession, tableName: str) ->
     return read(spark, path, {})
 
 
+def changes(original: Original, reader: Builder, tableName: str) -> DataFrame:
+    """``DataFrameReader.changes`` and ``DataStreamReader.changes``.
+
+    Raises
+    ------
+    StatementNotSupportedError
+        It is a Delta table, whose changes delta-spark gives by an option, too.
+    """
+    if _named_path(builders_of(reader).session_of(reader), tableName) is None:
+        rows: DataFrame = original(reader, tableName)
+        return rows
+    method = f'{type(reader).__name__}.changes (use option("readChangeFeed", "true").table)'
+    raise StatementNotSupportedError(statement=method)
+
+
 def merge_into(original: Original, rows: DataFrame, table: str, condition: Column) -> Any:
     """``DataFrame.mergeInto``."""
     path = _named_path(rows.sparkSession, table)
@@ -247,12 +262,23 @@ def merge_into(original: Original, rows: DataFrame, table: str, condition: Colum
 
 
 METHODS: Mapping[str, Callable[..., Any]] = {
+    "Catalog.analyzeTable": catalog.analyze_table,
+    "Catalog.cacheTable": catalog.cache,
     "Catalog.createTable": catalog.create_table,
+    "Catalog.dropTable": catalog.drop_table,
+    "Catalog.getCreateTableString": catalog.get_create_table_string,
     "Catalog.getTable": catalog.get_table,
+    "Catalog.getTableProperties": catalog.get_table_properties,
+    "Catalog.isCached": catalog.is_in_cache,
     "Catalog.listColumns": catalog.list_columns,
+    "Catalog.listPartitions": catalog.list_partitions,
+    "Catalog.recoverPartitions": catalog.recover_partitions,
     "Catalog.refreshTable": catalog.refresh_table,
     "Catalog.tableExists": catalog.table_exists,
+    "Catalog.truncateTable": catalog.truncate_table,
+    "Catalog.uncacheTable": catalog.uncache,
     "DataFrame.mergeInto": merge_into,
+    "DataFrameReader.changes": changes,
     "DataFrameReader.load": load,
     "DataFrameReader.table": table_of_reader,
     "DataFrameWriter.save": save,
@@ -264,6 +290,7 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "DataFrameWriterV2.append": append,
     "DataFrameWriterV2.overwrite": overwrite,
     "DataFrameWriterV2.overwritePartitions": overwrite_partitions,
+    "DataStreamReader.changes": changes,
     "DataStreamReader.load": streaming.load,
     "DataStreamReader.table": streaming.table,
     "DataStreamWriter.start": streaming.start,

@@ -28,6 +28,7 @@ from sparkdelta.merge_builder import DeltaMergeBuilder
 from sparkdelta.optimize_builder import optimize_metrics
 from sparkdelta.protocol.column_names import name_key
 from sparkdelta.sql import definitions
+from sparkdelta.sql.cached_tables import cache_table, storage_level, uncache_table
 from sparkdelta.sql.descriptions import (
     described_column,
     described_table,
@@ -48,6 +49,7 @@ from sparkdelta.sql.replaced_rows import SOURCE, replace_equal, replace_matching
 from sparkdelta.sql.statements import (
     AddColumns,
     Alter,
+    CacheTable,
     ChangeColumns,
     Clone,
     Convert,
@@ -77,6 +79,7 @@ from sparkdelta.sql.statements import (
     ShowProperties,
     Statement,
     Truncate,
+    UncacheTable,
     Unsupported,
     Update,
     Vacuum,
@@ -88,6 +91,7 @@ from sparkdelta.table.log.table_names import (
     path_in_name,
     rename_named_table,
     table_name,
+    table_path,
 )
 from sparkdelta.table.maintenance.retention_setting import checks_retention
 from sparkdelta.table.write.ignored_settings import (
@@ -301,12 +305,27 @@ def _restore(sql: SparkSql, path: str, statement: Restore) -> DataFrame:
     return table.restoreToTimestamp(session_time(sql.spark, statement.timestamp).isoformat())
 
 
-def _drop(sql: SparkSql, path: str, statement: DropTable) -> None:  # noqa: ARG001
+def _drop(sql: SparkSql, path: str, statement: DropTable) -> None:
     drop_named_table(sql.spark, statement.target)
+    uncache_table(sql.spark, path)
 
 
-def _rename(sql: SparkSql, path: str, statement: RenameTable) -> None:  # noqa: ARG001
+def _rename(sql: SparkSql, path: str, statement: RenameTable) -> None:
     rename_named_table(sql.spark, statement.target, statement.name)
+    level = uncache_table(sql.spark, path)
+    new_path = table_path(sql.spark, (*statement.target[:-1], statement.name[-1]))
+    if level is not None and new_path is not None:
+        cache_table(sql.spark, new_path, level)
+
+
+def _cache(sql: SparkSql, path: str, statement: CacheTable) -> None:
+    rows = cache_table(sql.spark, path, storage_level(statement.options))
+    if not statement.is_lazy:
+        rows.write.format("noop").mode("overwrite").save()
+
+
+def _uncache(sql: SparkSql, path: str, statement: UncacheTable) -> None:  # noqa: ARG001
+    uncache_table(sql.spark, path)
 
 
 def _generate(sql: SparkSql, path: str, statement: Generate) -> None:
@@ -366,6 +385,8 @@ COMMANDS: Mapping[type, Callable[[SparkSql, str, Any], DataFrame | None]] = {
     Generate: _generate,
     Repair: _repair,
     Refresh: _refresh,
+    CacheTable: _cache,
+    UncacheTable: _uncache,
     Vacuum: _vacuum,
     Unsupported: _refused,
 }

@@ -22,6 +22,7 @@ from sparkdelta.sql.change_grammar import (
 from sparkdelta.sql.parser import Parser
 from sparkdelta.sql.statements import (
     Alter,
+    CacheTable,
     Convert,
     DescribeColumn,
     DescribeDetail,
@@ -37,6 +38,7 @@ from sparkdelta.sql.statements import (
     ShowPartitions,
     ShowProperties,
     Statement,
+    UncacheTable,
     Unsupported,
     Vacuum,
 )
@@ -71,6 +73,8 @@ def parse(parser: Parser) -> Statement | None:
     for words, rule in _RULES.items():
         if cursor.takes(words):
             statement = rule(parser)
+            if statement is None:
+                return None
             cursor.expect_end()
             if is_explained:
                 return Unsupported(statement.target, "EXPLAIN of a change of rows")
@@ -212,14 +216,45 @@ def _refresh(parser: Parser) -> Refresh:
     return Refresh(parser.table())
 
 
+def _cache(parser: Parser, *, is_lazy: bool = False) -> CacheTable | Unsupported:
+    cursor, target = parser.cursor, parser.table()
+    options = cursor.properties() if cursor.takes("OPTIONS") else {}
+    if cursor.token.kind is not Kind.END:
+        cursor.rest()
+        return Unsupported(target, "CACHE TABLE of a query by the name of a Delta table")
+    return CacheTable(target, is_lazy, options)
+
+
+def _cache_lazily(parser: Parser) -> CacheTable | Unsupported:
+    return _cache(parser, is_lazy=True)
+
+
+def _uncache(parser: Parser) -> UncacheTable:
+    parser.cursor.takes("IF EXISTS")
+    return UncacheTable(parser.table())
+
+
+def _partition_extended(parser: Parser) -> Unsupported | None:
+    """Return ``SHOW TABLE EXTENDED`` of a partition; None if it is about tables, as Spark has
+    them.
+    """
+    cursor = parser.cursor
+    database = cursor.name() if cursor.takes("IN") or cursor.takes("FROM") else ()
+    cursor.takes("LIKE")
+    target = (*database, cursor.string())
+    if not cursor.takes("PARTITION"):
+        return None
+    parser.target = target
+    cursor.rest()
+    return Unsupported(target, "SHOW TABLE EXTENDED of a partition")
+
+
 def _repair(parser: Parser) -> Repair:
     return Repair(parser.table(), parser.cursor.takes("DRY RUN"))
 
 
-def _unsupported(name: str, *words: str) -> Callable[[Parser], Unsupported]:
+def _unsupported(name: str) -> Callable[[Parser], Unsupported]:
     def unsupported(parser: Parser) -> Unsupported:
-        for each in words:
-            parser.cursor.takes(each)
         target = parser.table()
         parser.cursor.rest()
         return Unsupported(target, name)
@@ -227,7 +262,7 @@ def _unsupported(name: str, *words: str) -> Callable[[Parser], Unsupported]:
     return unsupported
 
 
-_RULES: Mapping[str, Callable[[Parser], Statement]] = {
+_RULES: Mapping[str, Callable[[Parser], Statement | None]] = {
     "DELETE FROM": delete,
     "UPDATE": update,
     "MERGE": merge,
@@ -245,6 +280,7 @@ _RULES: Mapping[str, Callable[[Parser], Statement]] = {
     "SHOW COLUMNS": _show_columns,
     "SHOW CREATE TABLE": _unsupported("SHOW CREATE TABLE"),
     "SHOW PARTITIONS": _show_partitions,
+    "SHOW TABLE EXTENDED": _partition_extended,
     "CREATE TABLE": create_table,
     "CREATE OR REPLACE TABLE": create_or_replace_table,
     "REPLACE TABLE": replace_table,
@@ -253,9 +289,9 @@ _RULES: Mapping[str, Callable[[Parser], Statement]] = {
     "COMMENT ON TABLE": _comment,
     "REFRESH TABLE": _refresh,
     "ANALYZE TABLE": _unsupported("ANALYZE TABLE"),
-    "CACHE TABLE": _unsupported("CACHE TABLE"),
-    "CACHE LAZY TABLE": _unsupported("CACHE TABLE"),
-    "UNCACHE TABLE": _unsupported("UNCACHE TABLE", "IF EXISTS"),
+    "CACHE TABLE": _cache,
+    "CACHE LAZY TABLE": _cache_lazily,
+    "UNCACHE TABLE": _uncache,
     "MSCK REPAIR TABLE": _unsupported("MSCK REPAIR TABLE"),
     "GENERATE": _generate,
     "VACUUM": _vacuum,

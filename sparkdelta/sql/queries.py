@@ -15,7 +15,7 @@ from sparkdelta.exceptions import StatementNotSupportedError, TimeTravelMultiple
 from sparkdelta.io import read_changes, read_delta
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.sql.cursor import syntax_error
-from sparkdelta.sql.reading import read
+from sparkdelta.sql.reading import latest_rows, read
 from sparkdelta.sql.relations import Relation, Slice, common_names, relations
 from sparkdelta.sql.tokens import Kind, Token, tokenize
 from sparkdelta.table.log.path_versions import split_path
@@ -106,6 +106,8 @@ class SparkSql:
             version = _version(text, relation.version)
         elif relation.timestamp is not None:
             time = session_time(self.spark, relation.timestamp.text)
+        if version is None and time is None:
+            return latest_rows(self.spark, path)
         return read_delta(self.spark, path, version=version, timestamp=time)
 
     def _changes(self, text: str, relation: Relation, arguments: tuple[Slice, ...]) -> DataFrame:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.io import read_changes, read_delta
 from sparkdelta.schema.sql_text import text_literal
+from sparkdelta.sql.cached_tables import cached_rows
 from sparkdelta.sql.options import CHANGES, READ, READS_CHANGES, arguments, asks_for_changes
 from sparkdelta.table.log.path_versions import split_path
 from sparkdelta.table.log.session_times import session_time
@@ -44,4 +45,12 @@ def read(
     if named and found:
         problem = "it ends with the version to read, and an option gives one, too"
         raise InvalidArgumentError(argument="path", problem=problem)
+    if verb is read_delta and not found and not named:
+        return latest_rows(spark, path)
     return verb(spark, path, **found, **named)
+
+
+def latest_rows(spark: SparkSession, path: str) -> DataFrame:
+    """Return the rows of the latest version of a table, by Spark's cache if it has them."""
+    rows = cached_rows(spark, path)
+    return read_delta(spark, path) if rows is None else rows

@@ -208,6 +208,28 @@ class Refresh:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheTable:
+    """CACHE TABLE.
+
+    Attributes
+    ----------
+    is_lazy
+        True if the next query fills the cache.
+    """
+
+    target: Name
+    is_lazy: bool
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class UncacheTable:
+    """UNCACHE TABLE."""
+
+    target: Name
+
+
+@dataclass(frozen=True, slots=True)
 class Unsupported:
     """A statement of Delta that is not implemented.
 
@@ -438,5 +460,7 @@ Statement: TypeAlias = (
     | Vacuum
     | Repair
     | Refresh
+    | CacheTable
+    | UncacheTable
     | Unsupported
 )

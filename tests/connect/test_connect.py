@@ -182,7 +182,7 @@ def deleted(spark: SparkSession, root: Path) -> Any:
 
 
 def refused_changes(spark: SparkSession, root: Path) -> list[str]:
-    """The arguments for which valid changes of rows, and catalogs, are refused."""
+    """The arguments for which valid changes of rows, catalogs, and cached tables are refused."""
     table = DeltaTable.forPath(spark, str(root / "enableDeletionVectors"))
     merge = table.merge(spark.range(1), "part = 0").whenMatchedDelete()
     refused = []
@@ -191,6 +191,7 @@ def refused_changes(spark: SparkSession, root: Path) -> list[str]:
         lambda: table.update("id = 1", {"id": "2"}),
         merge.execute,
         lambda: use_catalog(spark, str(root / "managed"), MemoryCatalog()),
+        lambda: sparkdelta.sql(spark, f"CACHE TABLE delta.`{root / 'enableDeletionVectors'}`"),
     ):
         try:
             call()
@@ -432,7 +433,8 @@ def test_connect_deletes_what_classic_deletes(
     here = json.loads(json.dumps(deleted(spark, tmp_path)))
     assert by_connect["deleted"] == here
     assert [counts for _, counts in here[:2]] == [[[1, 0, 1], [2, 1, 1]], [[1, 2, 0], [2, 3, 0]]]
-    assert by_connect["refused changes"] == ["condition", "set", "source", "catalog"]
+    refused = ["condition", "set", "source", "catalog", "CACHE TABLE"]
+    assert by_connect["refused changes"] == refused
 
 
 def test_pysparks_methods_do_the_same(

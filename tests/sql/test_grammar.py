@@ -150,6 +150,12 @@ def parsed(text: str) -> s.Statement | None:
             s.Unsupported(("t",), "DESCRIBE of a partition, or AS JSON"),
         ),
         ("REFRESH TABLE t", s.Refresh(("t",))),
+        ("CACHE TABLE delta.`/p q`", s.CacheTable(P, False, {})),
+        ("CACHE LAZY TABLE t OPTIONS ('storageLevel' 'DISK_ONLY')", s.CacheTable(("t",), True, {"storageLevel": "DISK_ONLY"})),
+        ("CACHE TABLE t AS SELECT 1", s.Unsupported(("t",), "CACHE TABLE of a query by the name of a Delta table")),
+        ("UNCACHE TABLE IF EXISTS db.t", s.UncacheTable(("db", "t"))),
+        ("SHOW TABLE EXTENDED IN db LIKE 't' PARTITION (p = 1)", s.Unsupported(("db", "t"), "SHOW TABLE EXTENDED of a partition")),
+        ("SHOW TABLE EXTENDED LIKE 't*'", None),
         ("ANALYZE TABLE t COMPUTE STATISTICS", s.Unsupported(("t",), "ANALYZE TABLE")),
         ("SHOW PARTITIONS t", s.ShowPartitions(("t",), {})),
         (
