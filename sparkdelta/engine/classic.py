@@ -50,6 +50,7 @@ from sparkdelta.storage.parquet import (
     LateRelation,
     ParquetRelation,
     PartitionDirectories,
+    UnpushedType,
     is_hidden,
 )
 from sparkdelta.storage.stream_source import StreamSource
@@ -131,6 +132,7 @@ class ClassicEngine:
         size_bytes: int,
         *,
         is_streaming: bool = False,
+        unpushed: frozenset[UnpushedType] = frozenset(),
     ) -> ParquetRelation:
         if is_hidden(files[0]):
             return hadoop_scans.hidden_parquet_relation(
@@ -144,6 +146,7 @@ class ClassicEngine:
             partitions,
             size_bytes,
             is_streaming=is_streaming,
+            unpushed=unpushed,
         )
 
     @property

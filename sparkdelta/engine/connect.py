@@ -25,7 +25,12 @@ from sparkdelta.storage.connect import ConnectLogStore
 from sparkdelta.storage.local import LocalLogStore
 from sparkdelta.storage.log_store import LogStore
 from sparkdelta.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
-from sparkdelta.storage.parquet import LateRelation, ParquetRelation, PartitionDirectories
+from sparkdelta.storage.parquet import (
+    LateRelation,
+    ParquetRelation,
+    PartitionDirectories,
+    UnpushedType,
+)
 from sparkdelta.storage.stream_source import StreamSource
 from sparkdelta.workers.files import setting_names
 
@@ -97,6 +102,7 @@ class ConnectEngine:
         size_bytes: int,  # noqa: ARG002
         *,
         is_streaming: bool = False,  # noqa: ARG002
+        unpushed: frozenset[UnpushedType] = frozenset(),  # noqa: ARG002
     ) -> ParquetRelation:
         return connect.parquet_relation(self.spark, files, schema, options)
 

@@ -18,6 +18,7 @@ from sparkdelta.storage.parquet import (
     PARQUET_OPTIONS,
     ParquetRelation,
     PartitionDirectories,
+    UnpushedType,
     is_hidden,
 )
 
@@ -55,6 +56,7 @@ def scan_data_files(
     options: Mapping[str, str],
     version: Version,
     is_streaming: bool = False,
+    unpushed: frozenset[UnpushedType] = frozenset(),
 ) -> DataFiles:
     """Return a scan of exactly the given files.
 
@@ -73,6 +75,8 @@ def scan_data_files(
         The table's version, for error messages.
     is_streaming
         True if the rows are a batch of a stream.
+    unpushed
+        The types on which row groups are not filtered; classic Spark only.
 
     Raises
     ------
@@ -94,6 +98,7 @@ def scan_data_files(
                 {**options, **PARQUET_OPTIONS},
                 version,
                 is_streaming=is_streaming,
+                unpushed=unpushed,
             )
     except FileNotFoundError as error:
         raise DataFileNotFoundError(file=str(error.filename), version=version) from error
@@ -141,10 +146,17 @@ def _relation(
     version: Version,
     *,
     is_streaming: bool,
+    unpushed: frozenset[UnpushedType],
 ) -> ParquetRelation:
     engine = engine_of(spark)
     if is_hidden(files[0]) and not engine.reads_hidden_names:
         raise DataFileNotReadError(files=files, version=version)
     return engine.parquet_relation(
-        files, schema, options, partitions, size_bytes, is_streaming=is_streaming
+        files,
+        schema,
+        options,
+        partitions,
+        size_bytes,
+        is_streaming=is_streaming,
+        unpushed=unpushed,
     )

@@ -15,7 +15,12 @@ from pyspark.sql.types import StructType
 from sparkdelta.engine.match_terms import MatchTerms
 from sparkdelta.protocol.predicates import Predicate
 from sparkdelta.storage.log_store import LogStore
-from sparkdelta.storage.parquet import LateRelation, ParquetRelation, PartitionDirectories
+from sparkdelta.storage.parquet import (
+    LateRelation,
+    ParquetRelation,
+    PartitionDirectories,
+    UnpushedType,
+)
 from sparkdelta.storage.stream_source import StreamSource
 from sparkdelta.workers.files import StoredFiles
 
@@ -122,6 +127,7 @@ class SparkEngine(Protocol):
         size_bytes: int,
         *,
         is_streaming: bool = False,
+        unpushed: frozenset[UnpushedType] = frozenset(),
     ) -> ParquetRelation:
         """Return a scan of Parquet files, independent of the settings of the user's session.
 
@@ -136,6 +142,8 @@ class SparkEngine(Protocol):
             The sum of the files' sizes in the log.
         is_streaming
             True if the rows are a batch of a `stream`.
+        unpushed
+            The types on which row groups are not filtered; classic Spark only.
 
         Raises
         ------

@@ -75,6 +75,8 @@ _TYPES = {
     "BIGINT": "bigint", "FLOAT": "float", "DOUBLE": "double", "STRING": "string", "DATE": "date",
     "TIMESTAMP": "timestamp", "TIMESTAMP_NTZ": "timestamp_ntz", "BINARY": "binary",
 }  # fmt: skip
+_NANS = frozenset(f"CAST('NaN' AS {name})" for name in ("FLOAT", "DOUBLE"))
+_NULLS = frozenset(f"CAST(NULL AS {name})" for name in ("FLOAT", "DOUBLE"))
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 
@@ -210,11 +212,30 @@ def _operation(parts: list[_Part]) -> _Part:
     return parts
 
 
-def _function(name: str, group: _Group) -> _Operation:
+def _function(name: str, group: _Group) -> _Part:
     typed = group.parts[0] if len(group.parts) == 1 else None
     if name in ("CAST", "TRY_CAST") and isinstance(typed, _Operation) and typed.name == "as":
         return _Operation(name, typed.operands)
-    return _Operation(name.lower(), group.parts)
+    return _without_hidden_floats(_Operation(name.lower(), group.parts))
+
+
+def _without_hidden_floats(call: _Operation) -> _Part:
+    """Return the value that a call returns unchanged, as scans write FLOAT and DOUBLE columns, or
+    the call.
+    """
+    name, operands = call.name, call.operands
+    if name == "nanvl" and len(operands) == 2 and _text(operands[1]) in _NANS:
+        return operands[0]
+    if name != "if" or len(operands) != 3:
+        return call
+    condition, of_null, of_value = operands  # of a field of a struct that may be null
+    if not isinstance(condition, _Operation) or condition.name != "isnull":
+        return call
+    if _text(of_null) == "false":
+        is_present = _Operation("isnotnull", condition.operands)
+        return _Operation("and", (is_present, of_value))
+    parent, path = _text(condition.operands[0]), _text(of_value)
+    return of_value if _text(of_null) in _NULLS and path.startswith(f"{parent}.") else call
 
 
 class _AnalyzedTree(ColumnTree):

@@ -226,7 +226,9 @@ class _FileIndex:
         jvm = jvm_of(listing)
         self.jvm = jvm
         self.listing = listing
-        self.sibling = scan_session(spark, by_id=has_field_ids(wanted.schema))
+        self.sibling = scan_session(
+            spark, by_id=has_field_ids(wanted.schema), unpushed=wanted.unpushed
+        )
         self.schema = java_schema_of(jvm, wanted.schema)
         self.partitions = java_schema_of(jvm, wanted.partitions)
         self.options = jvm.PythonUtils.toScalaMap(dict(wanted.options))

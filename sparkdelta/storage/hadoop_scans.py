@@ -11,7 +11,7 @@ import re
 import weakref
 from collections.abc import Mapping, Sequence, Set
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,7 +27,7 @@ from sparkdelta.storage.hadoop import (
     storage_errors,
     texts,
 )
-from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories
+from sparkdelta.storage.parquet import ParquetRelation, PartitionDirectories, UnpushedType
 
 _SEPARATOR = "\x1f"
 
@@ -97,6 +97,7 @@ def parquet_relation(
     size_bytes: int,
     *,
     is_streaming: bool = False,
+    unpushed: frozenset[UnpushedType] = frozenset(),
 ) -> ParquetRelation:
     """Return a scan of Parquet files in the user's session, independent of its settings.
 
@@ -114,10 +115,12 @@ def parquet_relation(
         The expected total size of the files. If it differs, the size of each file is checked.
     is_streaming
         True if the rows are a batch of a stream.
+    unpushed
+        The types on which row groups are not filtered.
     """
     jvm = jvm_of(spark)
     datasources = jvm.org.apache.spark.sql.execution.datasources
-    sibling = scan_session(spark, by_id=has_field_ids(schema))
+    sibling = scan_session(spark, by_id=has_field_ids(schema), unpushed=unpushed)
     java_schema = java_schema_of(jvm, schema)
     partition_schema = java_schema_of(jvm, partitions.schema if partitions else StructType())
     scala_options = jvm.PythonUtils.toScalaMap(dict(options))
@@ -318,30 +321,40 @@ def has_field_ids(schema: StructType) -> bool:
     return any(PARQUET_FIELD_ID in field.metadata for field in schema.fields)
 
 
-_siblings: weakref.WeakKeyDictionary[SparkSession, dict[bool, Any]] = weakref.WeakKeyDictionary()
+_SiblingKey: TypeAlias = "tuple[bool, frozenset[UnpushedType]]"
+_siblings: weakref.WeakKeyDictionary[SparkSession, dict[_SiblingKey, Any]]
+_siblings = weakref.WeakKeyDictionary()
 
 
-def scan_session(spark: SparkSession, *, by_id: bool) -> Any:
+def scan_session(
+    spark: SparkSession, *, by_id: bool, unpushed: frozenset[UnpushedType] = frozenset()
+) -> Any:
     """Return the session of scans, with this library's settings and the user's Hadoop and tuning
     settings.
 
     Filters are not pushed down to a scan by field ids: Spark would apply them to the column of that
     name, whatever its id, and skip row groups with matching rows.
+
+    Parameters
+    ----------
+    unpushed
+        The types on which row groups are not filtered.
     """
-    siblings = _siblings.setdefault(spark, {})
-    if by_id not in siblings:
-        siblings[by_id] = spark._jsparkSession.newSession()
+    siblings, key_of_sibling = _siblings.setdefault(spark, {}), (by_id, unpushed)
+    if key_of_sibling not in siblings:
+        sibling = siblings[key_of_sibling] = spark._jsparkSession.newSession()
         settings = {
             **_SCAN_SETTINGS,
             **(_BY_ID_SETTINGS if by_id else {}),
             "spark.sql.parquet.filterPushdown": str(not by_id).lower(),
+            **{f"spark.sql.parquet.filterPushdown.{name.value}": "false" for name in unpushed},
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(
                 2 * spark.sparkContext.defaultParallelism
             ),
         }
         for key, value in settings.items():
-            siblings[by_id].conf().set(key, value)
-    sibling = siblings[by_id]
+            sibling.conf().set(key, value)
+    sibling = siblings[key_of_sibling]
     tuning = _TUNING - _BY_ID_SETTINGS.keys() if by_id else _TUNING
     copy_hadoop_settings(spark, sibling, tuning)
     return sibling

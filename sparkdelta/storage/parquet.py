@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
@@ -19,6 +20,17 @@ PARQUET_OPTIONS = {
     "recursiveFileLookup": "false",
 }
 """Read options that keep scans of the log and of data independent of the session's settings."""
+
+
+class UnpushedType(str, Enum):
+    """A type on which a scan does not filter row groups. The value is the last part of
+    the name of Spark's setting.
+    """
+
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    DECIMAL = "decimal"
+
 
 WRITE_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 has no bounds in footers
@@ -194,6 +206,8 @@ class LateRelation:
         Options of Spark's Parquet source.
     root
         The directory to show as the place of the files.
+    unpushed
+        The types on which row groups are not filtered.
     """
 
     lister: FileLister
@@ -201,6 +215,7 @@ class LateRelation:
     partitions: StructType
     options: Mapping[str, str]
     root: str
+    unpushed: frozenset[UnpushedType] = frozenset()
 
 
 def is_hidden(path: str) -> bool:

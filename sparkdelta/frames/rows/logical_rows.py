@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType
 
-from sparkdelta.schema.table_schema import as_nullable, without_void
+from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
 
 
 def logical_column(column: Column, *, stored: DataType | None, logical: DataType) -> Column:
@@ -55,4 +55,27 @@ def _rebuild(column: Column, stored: DataType, logical: DataType) -> Column:
         return F.transform_values(
             column, lambda _, value: _rebuild(value, stored_value, value_type)
         )
+    return column
+
+
+def has_floats(data_type: DataType) -> bool:
+    """True if Spark's Parquet reader may filter row groups by a FLOAT or DOUBLE of a column."""
+    if isinstance(data_type, StructType):
+        return any(has_floats(field.dataType) for field in data_type.fields)
+    return isinstance(data_type, FloatType | DoubleType)
+
+
+def with_hidden_floats(column: Column, data_type: DataType) -> Column:
+    """A column whose numbers of type FLOAT and DOUBLE are the same to each condition, but which
+    Spark does not filter row groups by.
+
+    NaN is greater than any number in Spark, and most writers leave it out of the bounds of a row
+    group; and zeros are equal in Spark, whatever their signs, but not in a dictionary of Parquet.
+    """
+    if not isinstance(data_type, StructType):
+        return F.nanvl(column, F.lit("NaN").cast(data_type))
+    for field in data_type.fields:
+        if has_floats(field.dataType):
+            value = with_hidden_floats(column.getField(field.name), field.dataType)
+            column = column.withField(quoted(field.name), value)
     return column

@@ -12,7 +12,7 @@ PROTOCOL.md#per-file-statistics, PROTOCOL.md#partition-value-serialization
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -36,6 +36,7 @@ from sparkdelta.frames.log.partition_values import (
 )
 from sparkdelta.frames.log.statistics import parsed_statistics
 from sparkdelta.frames.skipping.skipping_rules import Condition, FileFacts, SkippingRules
+from sparkdelta.protocol.calendar_gap import has_day_of_gap
 from sparkdelta.protocol.predicate_text import describe
 from sparkdelta.protocol.predicates import (
     And,
@@ -221,6 +222,12 @@ class DataSkipping:
             partitionValues MAP<STRING, STRING>, stats STRING if `stored.has_json`, and the typed
             columns in `stored`.
         """
+        if has_day_of_gap(self.predicate):  # Spark would get it wrong in the checkpoint, too
+            stored = replace(
+                stored,
+                partition_values={},
+                statistics=None if stored.has_json else stored.statistics,
+            )
         pushed = self.pushed(stored)
         if pushed is not None:
             adds = adds.filter(pushed)

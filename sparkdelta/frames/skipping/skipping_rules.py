@@ -62,7 +62,11 @@ from sparkdelta.schema.table_schema import type_of_path
 Condition: TypeAlias = str | None
 """A condition or value in Spark SQL; None if there is none."""
 
-_MILLISECOND_LESS = "INTERVAL '999' MICROSECOND"
+_MILLISECOND = "INTERVAL '999' MICROSECOND"
+_SECONDS_OF_OFFSETS = "if({moment} < DATE '1972-02-01', 59, 0)"
+"""SQL of the seconds by which a bound near a moment may be wrong. delta-spark 3.2 and 3.3 write the
+local time and the offset without its seconds, such as `+00:53` for `+00:53:28`; the last time zone
+whose offset had seconds gave them up in January 1972."""
 _MAX_ALTERNATIVES = 8
 """The maximum number of IN values that are compared one by one, which can be pushed down. Longer
 lists are compared by ranges, then as arrays."""
@@ -288,6 +292,12 @@ class SkippingRules:
             SQL for `_before_cut` of the constant; None to compute it in SQL.
         """
         least, greatest = self._bounds(bound)
+        at_most = at_least = against
+        if bound.family in ("timestamp", "timestamp_ntz"):
+            moment = _cast(against, bound.data_type)
+            seconds = f"make_dt_interval(0, 0, 0, {_SECONDS_OF_OFFSETS.format(moment=moment)})"
+            at_most = f"({moment} + {seconds})"
+            at_least = f"({moment} - {seconds} - {_MILLISECOND})"  # of cut maxima
         if bound.is_float and operator in (">", ">=", "<>") and bound.path not in self.bounded:
             return None  # NaN is greater than any number, and a finite maximum does not exclude it
         if operator == "<>":
@@ -297,19 +307,16 @@ class SkippingRules:
             return _or_unknown(other, least, greatest)
         low = high = None
         if operator in ("<", "<=", "=") and least is not None:
-            below = f"{least} {'<' if operator == '<' else '<='} {against}"
+            below = f"{least} {'<' if operator == '<' else '<='} {at_most}"
             low = _or_unknown(_or_nan(below, least, bound), least)
         if operator in (">", ">=", "=") and greatest is not None:
-            # Maxima of timestamps are truncated to milliseconds.
-            if bound.family in ("timestamp", "timestamp_ntz"):
-                against = f"({_cast(against, bound.data_type)} - {_MILLISECOND_LESS})"
             sign = ">" if operator == ">" else ">="
             if bound.family == "string":
                 above = self._may_reach_text(
                     greatest, sign, against, limit or _before_cut_text(against)
                 )
             else:
-                above = f"{greatest} {sign} {against}"
+                above = f"{greatest} {sign} {at_least}"
             high = _or_unknown(above, greatest)
         return _all([low, high])
 

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
     DataType,
+    DateType,
     IntegerType,
     LongType,
     StructField,
@@ -25,17 +26,19 @@ from pyspark.sql.types import (
 from sparkdelta.engine.local_frames import arrow_frame
 from sparkdelta.engine.parquet_scan import uris_of
 from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.exceptions import DataFileNotReadError
+from sparkdelta.exceptions import DataFileNotReadError, InvalidArgumentError
 from sparkdelta.frames.rows.file_rows import ROW_INDEX
 from sparkdelta.predicates.analyzed_text import qualifier_of
 from sparkdelta.predicates.pushed_filters import parse_pushed
+from sparkdelta.protocol.calendar_gap import may_name_day_of_gap, within_gap
 from sparkdelta.protocol.file_paths import plain_path
-from sparkdelta.protocol.predicates import And, Predicate, Unusable, conjuncts, without_not
+from sparkdelta.protocol.predicates import And, Or, Predicate, Unusable, conjuncts, without_not
 from sparkdelta.schema.table_schema import as_nullable, quoted
-from sparkdelta.storage.parquet import PARQUET_OPTIONS, LateRelation, ListedFiles
+from sparkdelta.storage.parquet import PARQUET_OPTIONS, LateRelation, ListedFiles, UnpushedType
 from sparkdelta.table.scan.conditions import with_partition_terms
 from sparkdelta.table.scan.packed_bitmaps import packed_bitmaps
 from sparkdelta.table.scan.request import ROW_ID_FIELDS, ScanRequest, default_value
+from sparkdelta.table.scan.unpushed_types import columns_of_days
 from sparkdelta.workers.deletion_vectors import is_deleted_in_packed
 
 _NUMBER, _BITMAP, _BITS = "sparkdelta:number", "sparkdelta:bitmap", "sparkdelta:bits"
@@ -124,7 +127,8 @@ class LateScan:
         )
         options = {**request.options, **PARQUET_OPTIONS}
         scanned = engine_of(self.spark).late_rows(
-            LateRelation(lister, data, of_files, options, request.table_root), self.listing
+            LateRelation(lister, data, of_files, options, request.table_root, request.unpushed),
+            self.listing,
         )
         # In the text of filters, only its columns are qualified by this name.
         scanned = scanned.alias(qualifier_of(lister.stored))
@@ -190,12 +194,30 @@ class _LateFiles:
                 predicate = with_partition_terms(
                     self.files.listing, And(tuple(terms)), request.configuration
                 )
+            if UnpushedType.DATE not in request.unpushed and may_name_day_of_gap(filters):
+                self._check_days(predicate)
         found = self._listed.get(predicate)
         if found is None:
             found = self._listed[predicate] = self._grouped(self.files.chosen(predicate))
             while len(self._listed) > _KEPT_LISTINGS:
                 self._listed.popitem(last=False)
         return found
+
+    def _check_days(self, predicate: Predicate | None) -> None:
+        """Refuse filters that Spark gets wrong in the row groups of files with old dates."""
+        in_gap = tuple(
+            within_gap(path, is_date=isinstance(field.dataType, DateType))
+            for path, field in columns_of_days(self.files.request.configuration).items()
+        )
+        terms = (Or(in_gap),) if predicate is None else (predicate, Or(in_gap))
+        if in_gap and self.files.chosen(And(terms)).num_rows:
+            raise InvalidArgumentError(
+                argument="condition",
+                problem=(
+                    "Spark takes 5 to 14 October 1582 for 15 October when it filters the rows of "
+                    "this table; give the condition as where= of read_delta"
+                ),
+            )
 
     def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
         version = self.files.request.version

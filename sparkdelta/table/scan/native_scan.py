@@ -184,6 +184,7 @@ class NativeScan:
             options=self.request.options,
             version=self.request.version,
             is_streaming=self.request.is_streaming,
+            unpushed=self.request.unpushed,
         )
         joins_partitions = bool(self._partition_names) and directories is None
         of_scan = []

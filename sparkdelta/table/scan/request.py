@@ -11,11 +11,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from sparkdelta.frames.log.partition_values import typed_partition_value
-from sparkdelta.frames.rows.logical_rows import logical_column
+from sparkdelta.frames.rows.logical_rows import has_floats, logical_column, with_hidden_floats
 from sparkdelta.protocol.change_types import CHANGE_TYPE
 from sparkdelta.protocol.log_files import Version
 from sparkdelta.schema.column_mapping import physical_field
 from sparkdelta.schema.table_schema import as_nullable, quoted, without_void
+from sparkdelta.storage.parquet import UnpushedType
 from sparkdelta.table.configuration import TableConfiguration
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.workers.row_groups import RowGroupBound
@@ -101,6 +102,8 @@ class ScanRequest:
         True if the rows are a batch of a stream; only for files that the driver knows.
     condition
         The rows to return; it is evaluated on no deleted row unless it fails for none.
+    unpushed
+        The types on which Spark does not filter row groups, see `unpushed_types`.
     """
 
     configuration: TableConfiguration
@@ -113,6 +116,7 @@ class ScanRequest:
     of_changes: bool = False
     is_streaming: bool = False
     condition: RowCondition | None = None
+    unpushed: frozenset[UnpushedType] = frozenset()
 
     @property
     def wants_row_tracking(self) -> bool:
@@ -214,13 +218,18 @@ class ScanRequest:
         for field in self._fields:
             value, data_type = sources.get(field.name, ("NULL", None))
             metadata = _visible_metadata(field)
-            if isinstance(value, str):
+            is_stored = field.name not in self.configuration.partition_columns
+            hides_floats = is_stored and has_floats(field.dataType)
+            if isinstance(value, str) and not hides_floats:
                 is_same = data_type and as_nullable(data_type) == as_nullable(field.dataType)
                 if is_same and not metadata:
                     columns.append(value)
                     continue
+            if isinstance(value, str):
                 value = F.expr(value)
             value = logical_column(value, stored=data_type, logical=field.dataType)
+            if hides_floats:
+                value = with_hidden_floats(value, field.dataType)
             columns.append(value.alias(field.name, metadata=metadata))
         return columns + [self._named(sources[f.name][0], f.name) for f in self._metadata_fields]
 

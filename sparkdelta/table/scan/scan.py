@@ -65,6 +65,7 @@ from sparkdelta.table.scan.request import (
     row_id_columns,
 )
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
+from sparkdelta.table.scan.unpushed_types import unpushed_types
 
 MAX_DRIVER_FILES = 100_000
 """The most files of a scan whose list comes to the driver, unless a scan says otherwise; executors
@@ -378,6 +379,12 @@ class Scan:
         request = self._request(frozenset(metadata_columns) | self._tracking_columns, condition)
         if isinstance(files, pa.Table):
             # All columns: Spark reads those that are needed, also by a filter after `select`.
+            unpushed = unpushed_types(
+                self._state.configuration,
+                None if request.of_changes or self.is_streaming else self._state.log,
+                None if self._skipping is None else self._skipping.predicate,
+            )
+            request = replace(request, unpushed=unpushed)
             return NativeScan(self._state.log.spark, request).rows(files)
         if self.is_streaming:
             raise DriverReadTooLargeError(
@@ -400,10 +407,11 @@ class Scan:
         # The JVM keeps this object, so it must not hold a DataFrame of the user's session.
         listing = engine_of(log.spark).listing_session(compiles=not log.is_small)
         state = replace(self._state, log=log.in_session(listing))
+        unpushed = unpushed_types(self._state.configuration, log, None, is_late=True)
         return LateScan(
             log.spark,
             listing,
-            self._request(self._tracking_columns, None),
+            replace(self._request(self._tracking_columns, None), unpushed=unpushed),
             replace(self, _state=state)._listed,
             has_vectors=bool(self._vectors_at_most),
             contents="\n".join(
