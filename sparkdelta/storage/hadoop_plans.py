@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from sparkdelta.protocol.column_names import name_key
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.storage.hadoop import jvm_of, scala_items, texts
 
@@ -66,8 +67,10 @@ def columns_used(frame: DataFrame, rows: DataFrame) -> list[str]:
         plan = plan.child()
         if plan.nodeName() == "Project":
             references = getattr(references, "$plus$plus")(plan.references())
-    # In this order: the set has names as they are spelled here, not as the user writes them.
-    return [str(used.name()) for used in scala_items(own.intersect(references).toSeq())]
+    # The attributes may be spelled as the user writes them; Spark 4.3 takes them from there.
+    spelled = {name_key(name): name for name in rows.columns}
+    used = scala_items(own.intersect(references).toSeq())
+    return [spelled[name_key(str(attribute.name()))] for attribute in used]
 
 
 def with_attributes_of(rows: DataFrame, like: DataFrame) -> DataFrame:

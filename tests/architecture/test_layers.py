@@ -45,6 +45,7 @@ LOWER_CASE = {
     "sparkdelta/protocol/isolation_levels.py",
     "sparkdelta/protocol/property_rules.py",
     "sparkdelta/spark_api/replacing.py",
+    "sparkdelta/sql/cached_tables.py",
     "sparkdelta/sql/options.py",
     "sparkdelta/sql/relations.py",
     "sparkdelta/sql/table_grammar.py",
