@@ -74,7 +74,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("spark", nargs="*", help=", ".join(each.spark for each in TESTED))
     parser.add_argument("--workers", default="2", help="processes that run tests")
+    newest = "only print the path of the newest Python under test, or of this one"
+    parser.add_argument("--newest-python", action="store_true", help=newest)
     arguments = parser.parse_args()
+    if arguments.newest_python:
+        print(_interpreter(TESTED[-1].python))
+        return 0
     unknown = set(arguments.spark) - {each.spark for each in TESTED}
     if unknown:
         parser.error(f"not among the tested versions: {', '.join(sorted(unknown))}")
@@ -123,7 +128,7 @@ def _interpreter(version: str) -> str:
         if works.returncode == 0:
             return candidate
     this = ".".join(map(str, sys.version_info[:2]))
-    print(f"LEFT OUT: no Python {version} here, so Python {this} is used")
+    print(f"LEFT OUT: no Python {version} here, so Python {this} is used", file=sys.stderr)
     return sys.executable
 
 
