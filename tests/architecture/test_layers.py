@@ -91,6 +91,21 @@ def test_rows_reach_the_driver_through_one_module() -> None:
     assert users == {"sparkdelta/engine/driver.py", "sparkdelta/storage/connect.py"}
 
 
+def test_frames_of_arrow_tables_are_made_in_one_place() -> None:
+    """Spark Connect 4.0.0 drops all chunks of an Arrow table but the first; other local data has
+    a schema."""
+    makers = {
+        _name(path)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "createDataFrame"
+        and len(node.args) + len(node.keywords) == 1
+    }
+    assert makers == {"sparkdelta/engine/local_frames.py"}
+
+
 def test_only_hadoop_knows_the_jvm() -> None:
     users = {_name(path) for path in MODULES if any(n.attr in JVM for n in _attributes(path))}
     assert users <= HADOOP
