@@ -283,10 +283,10 @@ def test_bounds_with_offsets_without_seconds_keep_their_files(
 
 CONSTANTS = {
     "b": ("byte", pa.int8(), [-1, 0, 7], "{}Y"),
-    "i": ("integer", pa.int32(), [-(2**31), 0, 2**31 - 1], "INT '{}'"),
-    "l": ("long", pa.int64(), [-(2**63) + 1, 0, 2**63 - 1], "BIGINT '{}'"),
-    "x": ("float", pa.float32(), [NAN, -0.0, 1.5], "FLOAT '{}'"),
-    "y": ("double", pa.float64(), [NAN, 0.0, -1.5], "DOUBLE '{}'"),
+    "i": ("integer", pa.int32(), [-(2**31), 0, 2**31 - 1], "{}"),
+    "l": ("long", pa.int64(), [-(2**63) + 1, 0, 2**63 - 1], "{}L"),
+    "x": ("float", pa.float32(), [NAN, -0.0, 1.5], "float('{}')"),
+    "y": ("double", pa.float64(), [NAN, 0.0, -1.5], "double('{}')"),
     "s": ("string", pa.string(), ["", "Z", "\U0001f600"], "'{}'"),
     "c": (
         "decimal(9,2)", pa.decimal128(9, 2),
