@@ -223,7 +223,7 @@ class DomainMetadata:
         """
         try:
             document = json.loads(self.configuration)
-        except ValueError:
+        except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
             problem = (
@@ -272,7 +272,7 @@ def _shown_columns(schema_string: str | None) -> str:
     """Return the names of the first columns and the number of further ones."""
     try:
         names = [str(field["name"]) for field in json.loads(schema_string or "")["fields"]]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "unknown"
     more = len(names) - _SHOWN_COLUMNS
     return ", ".join(names[:_SHOWN_COLUMNS]) + (f", ... {more} more" if more > 0 else "")

@@ -106,6 +106,6 @@ def with_row_ids(
 def _num_records(stats: str | None) -> int | None:
     try:
         document = json.loads(stats or "null")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return optional_integer(document.get("numRecords")) if isinstance(document, dict) else None

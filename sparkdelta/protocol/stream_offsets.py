@@ -84,7 +84,7 @@ class StreamOffset:
                 int(document["index"]),
                 bool(document["isStartingVersion"]),
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InvalidSourceOffsetError(path=path, offset=text) from error
         if source_version > _NEWEST_FORMAT:
             raise NewerSourceVersionError(path=path, version=source_version)

@@ -136,7 +136,7 @@ def parse_last_vacuum(content: bytes) -> Version | None:
     """
     try:
         document = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     version = document.get(_COVERED_VERSION) if isinstance(document, dict) else None
     return version if type(version) is int and version >= 0 else None

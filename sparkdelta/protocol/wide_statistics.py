@@ -50,7 +50,7 @@ def wide_statistics(stats: JsonText | None, *, num_records: int, cardinality: in
 def _parsed(stats: JsonText | None) -> dict[str, Any]:
     try:
         document = parse_exact(stats or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
 

@@ -145,7 +145,7 @@ def with_marks(schema_string: str, marks: Mapping[str, int]) -> str:
 def _invariant(name: str, text: str) -> Constraint:
     try:
         expression = json.loads(text)["expression"]["expression"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InvalidSchemaError(
             problem=f"column {name} has an invalid invariant: {text!r}"
         ) from None

@@ -37,6 +37,9 @@ _RESERVED_NAMES = ("_tmp_metadata_row_index",)
 """Spark's Parquet reader fills columns of these names with values of its own."""
 
 _UNREADABLE_TYPES = ("geometry", "geography", "interval", "timestamp_nanos", "timestampNanos")
+_MALFORMED = (
+    ValueError, KeyError, TypeError, AttributeError, RecursionError, PySparkException,
+)  # fmt: skip
 
 
 def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
@@ -68,7 +71,7 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
         document = json.loads(schema_string)
         _reject_unreadable(document, "")
         schema = StructType.fromJson(document)
-    except (ValueError, KeyError, TypeError, AttributeError, PySparkException) as error:
+    except _MALFORMED as error:
         raise InvalidSchemaError(
             problem=f"schemaString of {path} cannot be parsed: {error}"
         ) from error

@@ -232,7 +232,7 @@ def test_row_ids_begin_above_the_mark(mark):
     assert high_water_mark(high_water_mark_domain(new), path="/t", version=9) == new
 
 
-@pytest.mark.parametrize("stats", [None, "", "{}", '{"numRecords":"2"}', "[1]", "x"])
+@pytest.mark.parametrize("stats", [None, "", "{}", '{"numRecords":"2"}', "[1]", "x", "[" * 100_000])
 def test_row_ids_need_the_number_of_rows(stats):
     with pytest.raises(InvalidCommitError):
         with_row_ids([AddFile("a", {}, 1, 1, True, stats)], mark=0, version=1, path="/t")
@@ -247,7 +247,7 @@ def test_marks():
     assert mark('{"rowIdHighWaterMark":9,"domainName":"delta.rowTracking"}') == 9
     assert mark('{"highWaterMark":9}') == 9
     assert mark('{"rowIdHighWaterMark":9}', removed=True) == -1
-    for text in ("{}", "", "[]", "{", '{"rowIdHighWaterMark":"9"}'):
+    for text in ("{}", "", "[]", "{", '{"rowIdHighWaterMark":"9"}', "[" * 100_000):
         with pytest.raises(MalformedLogFileError):
             mark(text)
 

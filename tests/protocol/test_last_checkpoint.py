@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 
 import pytest
 from hypothesis import given
@@ -98,6 +99,13 @@ def test_only_the_version_is_needed():
 )
 def test_unreliable_hints_are_none(data):
     assert parse_last_checkpoint(data) is None
+
+
+def test_hints_nested_about_as_deep_as_the_stack_are_none():
+    """Some depths are parsed, but are too deep to compute a checksum."""
+    for depth in range(sys.getrecursionlimit() - 150, sys.getrecursionlimit()):
+        nested = b"[" * depth + b"]" * depth
+        assert parse_last_checkpoint(b'{"version":3,"checksum":"0","a":' + nested + b"}") is None
 
 
 def test_a_matching_checksum():

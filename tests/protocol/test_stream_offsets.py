@@ -48,6 +48,7 @@ def test_marks_before_the_first_file(version: int, index: int) -> None:
     [
         ("{", InvalidSourceOffsetError, "DELTA_INVALID_SOURCE_OFFSET_FORMAT"),
         ("7", InvalidSourceOffsetError, "DELTA_INVALID_SOURCE_OFFSET_FORMAT"),
+        ("[" * 100_000, InvalidSourceOffsetError, "DELTA_INVALID_SOURCE_OFFSET_FORMAT"),
         ('{"logOffset":3}', InvalidSourceOffsetError, "DELTA_INVALID_SOURCE_OFFSET_FORMAT"),
         (changed(index="x"), InvalidSourceOffsetError, "DELTA_INVALID_SOURCE_OFFSET_FORMAT"),
         (changed(sourceVersion=0), InvalidSourceVersionError, "DELTA_INVALID_SOURCE_VERSION"),

@@ -11,6 +11,8 @@ from sparkdelta.protocol.wide_statistics import num_records, wide_statistics
 
 BOUNDS = '"minValues":{"a":1.10,"s":"\\u00e9"},"maxValues":{"a":12345678901234567890.123456789}'
 
+DEEP = "[" * 100_000
+
 
 def widened(stats, rows=10, deleted=0):
     return wide_statistics(stats, num_records=rows, cardinality=deleted)
@@ -36,7 +38,7 @@ def test_wide_statistics_are_not_widened_twice():
     assert widened(stats, deleted=3) == stats
 
 
-@pytest.mark.parametrize("stats", [None, "", "no JSON", "[]", "{}", '{"numRecords":null}'])
+@pytest.mark.parametrize("stats", [None, "", "no JSON", "[]", "{}", '{"numRecords":null}', DEEP])
 def test_files_without_statistics_get_their_number_of_rows(stats):
     """PROTOCOL.md#writer-requirement-for-deletion-vectors"""
     assert num_records(stats) is None

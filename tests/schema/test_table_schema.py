@@ -77,7 +77,8 @@ def test_no_schema(text: str | None) -> None:
     ["{", "[]", "7", "null", '"struct"', '{"type":"struct"}', '{"type":"array"}', "{}",
      '{"type":"struct","fields":[{"name":"a"}]}',
      '{"type":"struct","fields":[{"name":"a","type":"nonsense","nullable":true,"metadata":{}}]}',
-     '{"type":"struct","fields":[7]}', '{"type":"struct","fields":null}'],
+     '{"type":"struct","fields":[7]}', '{"type":"struct","fields":null}',
+     '{"type":"struct","fields":' * 100_000],
 )  # fmt: skip
 def test_what_is_no_schema(text: str) -> None:
     with pytest.raises(InvalidSchemaError):

@@ -133,7 +133,7 @@ def parse_commit(data: bytes, version: Version, *, with_files: bool, path: str) 
             adds=tuple(map(AddFile.from_dict, found.get("add", ()))),
             removes=tuple(map(RemoveFile.from_dict, found.get("remove", ()))),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise MalformedLogFileError(
             path=path, version=version, problem=f"it contains a line that is not an action: {error}"
         ) from error
