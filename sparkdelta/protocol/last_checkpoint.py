@@ -104,7 +104,7 @@ def _is_intact(document: Mapping[str, object]) -> bool:
     expected = document.get(_CHECKSUM)
     try:
         return expected is None or expected in (checksum(document), _spark_checksum(document))
-    except (UnicodeEncodeError, RecursionError):  # lone surrogates; more levels than Python can walk
+    except (UnicodeEncodeError, RecursionError):  # lone surrogates; too many levels
         return False
 
 

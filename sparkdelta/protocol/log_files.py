@@ -23,7 +23,8 @@ LAST_CHECKPOINT = "_last_checkpoint"
 _STAGING = ".sparkdelta-"
 _DATA = "data-"
 
-_MAX_VERSION = 2**63 - 1
+MAX_VERSION = 2**63 - 1
+"""The last version that a table can have: LONG in the log, and files of later ones are ignored."""
 
 
 class LogFileKind(Enum):
@@ -174,7 +175,7 @@ def staged_commit_version(name: str) -> Version | None:
 def _is_possible(
     kind: LogFileKind, version: int, end_version: int = 0, part: int = 1, num_parts: int = 1
 ) -> bool:
-    if max(version, end_version) > _MAX_VERSION or not 1 <= part <= num_parts:
+    if max(version, end_version) > MAX_VERSION or not 1 <= part <= num_parts:
         return False
     return kind is not LogFileKind.COMPACTION or version < end_version
 

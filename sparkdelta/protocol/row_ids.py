@@ -22,6 +22,7 @@ from sparkdelta.protocol.wire_values import optional_integer
 
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 NO_ROW_IDS = -1
+MAX_ROW_ID = 2**63 - 1
 
 
 def high_water_mark(domain: DomainMetadata | None, *, path: str, version: Version) -> int:

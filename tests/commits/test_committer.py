@@ -415,6 +415,26 @@ def test_where_in_commit_timestamps_begin_is_written_down() -> None:
     assert timestamps(log) == [None, None, 1001]
 
 
+def test_versions_end_where_readers_stop() -> None:
+    """Readers ignore a file whose version is not a LONG: its rows would be lost."""
+    log = MemoryLog()
+    state = replace(create(log), version=2**63 - 2)
+    assert append(log, state, "a", **fast()).version == 2**63 - 1
+    with pytest.raises(InvalidCommitError):
+        append(log, replace(state, version=2**63 - 1), "b", **fast())
+    assert sorted(log.files) == [commit_name(0), commit_name(2**63 - 1)]
+
+
+def test_row_ids_end_with_the_largest_long() -> None:
+    log = MemoryLog()
+    protocol = Protocol(1, 7, None, ("rowTracking", "domainMetadata"))
+    state = replace(create(log, protocol=protocol), row_id_mark=2**63 - 3)
+    with pytest.raises(InvalidCommitError):
+        append(log, state, "a", "b", "c", **fast())
+    append(log, state, "d", "e", **fast())
+    assert added(log) == ["d", "e"]
+
+
 def test_row_ids_are_assigned_anew() -> None:
     log = MemoryLog()
     protocol = Protocol(1, 7, None, ("rowTracking", "domainMetadata"))

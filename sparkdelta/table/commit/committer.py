@@ -34,10 +34,18 @@ from sparkdelta.protocol.commit_info import TRANSACTION_ID, CommitInfo, commit_i
 from sparkdelta.protocol.commit_timestamps import next_in_commit_timestamp
 from sparkdelta.protocol.conflicts import Conflict, WinningCommit, check_conflicts
 from sparkdelta.protocol.isolation_levels import commit_isolation_level, table_isolation_level
-from sparkdelta.protocol.log_files import LogFile, LogFileKind, Version, commit_name, listing_prefix
+from sparkdelta.protocol.log_files import (
+    MAX_VERSION,
+    LogFile,
+    LogFileKind,
+    Version,
+    commit_name,
+    listing_prefix,
+)
 from sparkdelta.protocol.log_segment import refuse_empty
 from sparkdelta.protocol.protocol_upgrades import check_upgrade
 from sparkdelta.protocol.row_ids import (
+    MAX_ROW_ID,
     NO_ROW_IDS,
     ROW_TRACKING_DOMAIN,
     high_water_mark,
@@ -67,6 +75,8 @@ _LOGGER = logging.getLogger(__name__)
 
 NO_VERSION = -1
 MAX_ATTEMPTS = 1_000
+_NO_VERSION_LEFT = f"version {MAX_VERSION} is the last that a table can have"
+_NO_ROW_ID_LEFT = f"its rows would get row ids above {MAX_ROW_ID}, the largest LONG"
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 2.0
 _STORE_ERRORS: tuple[type[Exception], ...] = (OSError, DeltaError, *SPARK_ERRORS)
 
@@ -234,6 +244,8 @@ class Committer:
         read, txn_id, start = read_state, str(uuid4()), self.clock()
         for attempt in range(1, self.max_attempts + 1):
             version = read_state.version + 1
+            if version > MAX_VERSION:
+                raise InvalidCommitError(path=path, problem=_NO_VERSION_LEFT)
             info = CommitInfo(
                 timestamp=self.clock(),
                 operation=prepared.operation.name,
@@ -403,6 +415,8 @@ def _lines(
         marks = _row_id_marks(staged.domains, path=path, version=version)
         mark = max([read_state.row_id_mark, *marks])
         adds, mark = with_row_ids(staged.adds, mark=mark, version=version, path=path)
+        if mark + (0 if files is None else files.num_new_rows) > MAX_ROW_ID:
+            raise InvalidCommitError(path=path, problem=_NO_ROW_ID_LEFT)
         if files is not None:
             files = files.with_row_ids(mark=mark, version=version)
             mark += files.num_new_rows
