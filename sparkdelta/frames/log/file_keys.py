@@ -66,7 +66,7 @@ def deletion_vector_id(deletion_vector: str) -> str:
     PROTOCOL.md#derived-fields
     """
     vector = f"({deletion_vector})"
-    offset = f"CAST({vector}.offset AS string)"
+    offset = f"CAST({vector}.`offset` AS string)"
     unique_id = (
         f"concat({vector}.storageType, {vector}.pathOrInlineDv, "
         f"coalesce(concat('@', {offset}), ''))"
