@@ -1,4 +1,4 @@
-"""JSON whose numbers keep all their digits: a float may have fewer.
+"""JSON as other engines read it: numbers keep all their digits, and text is not escaped.
 
 References
 ----------
@@ -8,7 +8,10 @@ PROTOCOL.md#per-file-statistics, PROTOCOL.md#json-checksum
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class ExactNumber(str):
@@ -30,7 +33,26 @@ def parse_exact(text: str) -> Any:
     )
 
 
-def exact_text(value: Any, *, ensure_ascii: bool = True) -> str:
+def json_text(value: object) -> str:
+    """Return compact JSON that escapes no character unless it must.
+
+    delta-rs decodes escaped pairs of surrogates to other characters from U+20000 on, and then skips
+    files by wrong bounds. A lone surrogate has no other form than its escape.
+
+    Examples
+    --------
+    >>> json_text({"é": "𠀀", "n": [1, None]})
+    '{"é":"𠀀","n":[1,null]}'
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text if text.isascii() else _LONE_SURROGATE.sub(_escaped, text)
+
+
+def _escaped(character: re.Match[str]) -> str:
+    return f"\\u{ord(character[0]):04x}"
+
+
+def exact_text(value: Any) -> str:
     """Return what `parse_exact` returned as JSON, with the numbers as they were.
 
     Examples
@@ -39,14 +61,10 @@ def exact_text(value: Any, *, ensure_ascii: bool = True) -> str:
     '{"a":1.10,"b":[true]}'
     """
     if isinstance(value, dict):
-        members = (
-            f"{json.dumps(name)}:{exact_text(member, ensure_ascii=ensure_ascii)}"
-            for name, member in value.items()
-        )
+        members = (f"{json_text(name)}:{exact_text(member)}" for name, member in value.items())
         return "{" + ",".join(members) + "}"
     if isinstance(value, list):
-        items = (exact_text(item, ensure_ascii=ensure_ascii) for item in value)
-        return "[" + ",".join(items) + "]"
+        return "[" + ",".join(map(exact_text, value)) + "]"
     if isinstance(value, ExactNumber):
         return str(value)
-    return json.dumps(value, ensure_ascii=ensure_ascii)
+    return json_text(value)

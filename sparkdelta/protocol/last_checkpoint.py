@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TypeGuard
 from urllib.parse import quote
 
-from sparkdelta.protocol.exact_json import ExactNumber
+from sparkdelta.protocol.exact_json import ExactNumber, json_text
 from sparkdelta.protocol.log_files import Version
 
 _CHECKSUM = "checksum"
@@ -69,7 +69,7 @@ def last_checkpoint_bytes(document: Mapping[str, object], *, optional: Sequence[
         if checksum(fields) == _spark_checksum(fields):
             break
         fields.pop(name, None)
-    return json.dumps({**fields, _CHECKSUM: checksum(fields)}, separators=(",", ":")).encode()
+    return json_text({**fields, _CHECKSUM: checksum(fields)}).encode()
 
 
 def canonical_json(value: object) -> str:

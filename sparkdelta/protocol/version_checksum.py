@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from sparkdelta.protocol.actions import Metadata, Protocol
+from sparkdelta.protocol.exact_json import json_text
 from sparkdelta.protocol.file_paths import canonical_path
 from sparkdelta.protocol.file_totals import (
     DELETED_BOUNDARIES,
@@ -293,7 +294,7 @@ def serialize_version_checksum(checksum: VersionChecksum) -> bytes:
         "allFiles": checksum.all_files,
     }
     present = {name: value for name, value in document.items() if value is not None}
-    return json.dumps(present, separators=(",", ":")).encode()
+    return json_text(present).encode()
 
 
 def parse_version_checksum(data: bytes) -> VersionChecksum | None:

@@ -7,7 +7,6 @@ PROTOCOL.md#per-file-statistics, PROTOCOL.md#add-file-and-remove-file
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from sparkdelta.protocol.exact_json import json_text
 from sparkdelta.protocol.partition_values import NO_VALUE
 from sparkdelta.schema.statistics_columns import DEFAULT_PREFIX_LENGTH
 from sparkdelta.workers.files import StoredFiles
@@ -270,9 +270,7 @@ def _bound(value: Any, leaf: Leaf, prefix_length: int, *, is_upper: bool) -> Jso
     if leaf.logical == "DECIMAL":
         return _decimal_text(value, leaf.scale)
     if leaf.logical == "STRING":
-        return json.dumps(
-            _upper_prefix(value, prefix_length) if is_upper else value[:prefix_length]
-        )
+        return json_text(_upper_prefix(value, prefix_length) if is_upper else value[:prefix_length])
     try:
         if leaf.logical == "DATE":
             return f'"{date(1970, 1, 1) + timedelta(days=value)}"'
@@ -325,4 +323,4 @@ def _put(tree: Tree, path: tuple[str, ...], text: JsonText) -> None:
 def _text(tree: Tree | JsonText) -> JsonText:
     if isinstance(tree, str):
         return tree
-    return "{" + ",".join(f"{json.dumps(k)}:{_text(v)}" for k, v in tree.items()) + "}"
+    return "{" + ",".join(f"{json_text(k)}:{_text(v)}" for k, v in tree.items()) + "}"

@@ -70,7 +70,7 @@ class StatisticsReader:
             for kind in _KINDS:
                 new[kind] = _with_others(old.get(kind, {}), new[kind], columns)
         # The footer counts deleted rows, too.
-        return exact_text({**new, "tightBounds": not row["hasVector"]}, ensure_ascii=False)
+        return exact_text({**new, "tightBounds": not row["hasVector"]})
 
 
 def recomputed_statistics(files: DataFrame, reader: StatisticsReader) -> DataFrame:

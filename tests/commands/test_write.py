@@ -561,3 +561,14 @@ def test_delta_rs_reads_what_we_wrote(spark: SparkSession, table_path: str) -> N
     deltalake.write_deltalake(table_path, table.to_pyarrow_table(), mode="append")
     assert len(rows(spark, table_path)) == 8
     assert write_delta(people(spark), table_path, mode="append").version == 4
+
+
+def test_delta_rs_finds_rows_by_rare_characters(spark: SparkSession, table_path: str) -> None:
+    """Of statistics with escaped characters from U+20000 on, it would read other bounds."""
+    deltalake = pytest.importorskip("deltalake")
+    write_delta(people(spark, [("\U00020000a", 1, "b"), ("\U00020000b", 2, "b")]), table_path)
+    table = deltalake.DeltaTable(table_path)
+    table.create_checkpoint()
+    found = table.to_pyarrow_table(filters=[("name", ">=", "\U00020000b")])
+    assert found["age"].to_pylist() == [2]
+    assert sparkdelta.verify(spark, table_path).is_clean

@@ -117,6 +117,13 @@ def test_only_the_wanted_columns() -> None:
     assert found["nullCount"] == {"a": {"x": 1}, "b.c": 0}
 
 
+def test_text_is_not_escaped() -> None:
+    file = footer(pa.table({"𠀀": ["é", "𠀀" * 33]}))
+    text = file_statistics(file.metadata, file_schema(file), (("𠀀",),))
+    assert '"minValues":{"𠀀":"é"}' in text
+    assert f'"maxValues":{{"𠀀":"{"𠀀" * 32}􏿿"}}' in text
+
+
 def test_a_row_group_without_bounds_spoils_the_column(tmp_path: Path) -> None:
     pq.write_table(pa.table({"c": [1, 2]}), tmp_path / "f", write_statistics=False)
     file = pq.ParquetFile(tmp_path / "f")

@@ -149,6 +149,15 @@ def test_all_of_it_comes_back():
     assert written == without(FULL, "unknown")
 
 
+RARE = {"appId": "𠀀", "version": 1}
+
+
+def test_text_is_not_escaped():
+    """delta-rs decodes escapes of some characters to others."""
+    data = serialize_version_checksum(parse({**CHECKSUM, "setTransactions": [RARE]}))
+    assert RARE["appId"] in data.decode()
+
+
 def test_only_what_is_known_is_written():
     written = json.loads(serialize_version_checksum(parse(CHECKSUM)))
     assert written == without(CHECKSUM, "unknown")

@@ -7,13 +7,13 @@ PROTOCOL.md#clustered-table
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.protocol.actions import DomainMetadata
+from sparkdelta.protocol.exact_json import json_text
 from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.column_mapping import physical_path
@@ -58,7 +58,7 @@ def clustering_domain(columns: Iterable[ColumnPath]) -> DomainMetadata:
         "clusteringColumns": [list(path) for path in columns],
         "domainName": CLUSTERING_DOMAIN,
     }
-    return DomainMetadata(CLUSTERING_DOMAIN, json.dumps(document, separators=(",", ":")))
+    return DomainMetadata(CLUSTERING_DOMAIN, json_text(document))
 
 
 def logical_columns(
