@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import DeltaTable, optimize, read_delta, verify, write_delta
+from sparkdelta import DeltaTable, optimize, read_delta, sql, verify, write_delta
 from sparkdelta.exceptions import (
     ConcurrentAppendException,
     DeltaConcurrentModificationException,
@@ -24,10 +24,16 @@ from sparkdelta.exceptions import (
 from sparkdelta.storage import hadoop
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.write.row_changes import ChangeResult
+from tests.support import shared_table as shared
 from tests.support.checksums import assert_checksums
 from tests.support.spark_worker import SparkWorker, SparkWorkerError
 
 WORKER = "tests.support.appender:session"
+TOGGLES = (
+    "delta.enableDeletionVectors", "delta.enableChangeDataFeed", "delta.enableRowTracking",
+    "delta.enableInCommitTimestamps",
+)  # fmt: skip
+STEPS_OF_PROCESSES = 12
 
 
 def versions(path: str) -> list[int]:
@@ -350,6 +356,54 @@ def test_a_process_that_is_killed(
     assert_nothing_is_lost(spark, table_path, rows=4, commits=0)
     write_delta(spark.range(4, 5), table_path, mode="append")
     assert_nothing_is_lost(spark, table_path, rows=5, commits=1)
+
+
+MAINTENANCE = ("optimize", "cluster", "purge", "checkpoint", "compact log", "clean log")
+CHANGES = ("append", "append", "delete", "update", "merge")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_two_processes_change_and_maintain_one_table(
+    spark: SparkSession, table_path: str, tmp_path: Path, seed: int
+) -> None:
+    """Each process changes rows of its own; what is refused has changed nothing."""
+    chance = random.Random(f"two processes {seed}")
+    on = [f"'{name}' = 'true'" for name in TOGGLES if chance.random() < 0.5]
+    listed = ", ".join([*on, f"'delta.checkpointInterval' = '{chance.choice((2, 3, 100))}'"])
+    by = chance.choice(("", " PARTITIONED BY (p)"))
+    sql(
+        spark,
+        f"CREATE TABLE delta.`{table_path}` ({shared.DECLARED}) USING delta{by}"
+        f" TBLPROPERTIES ({listed})",
+    )
+    first = shared.random_rows(chance, range(30))
+    assert shared.carry_out(spark, table_path, [["append", first]]) == [None]
+    kinds = (*CHANGES, *CHANGES, *MAINTENANCE)
+    plans = [
+        shared.own_operations(chance, kinds, n, writers=2, steps=STEPS_OF_PROCESSES)
+        for n in range(2)
+    ]
+    told: dict[int, list[str | None]] = {}
+
+    def run(worker: SparkWorker, number: int) -> None:
+        told[number] = worker.run(
+            "tests.support.shared_table:carry_out", path=table_path, operations=plans[number]
+        )
+
+    in_workers(tmp_path, 2, run)
+    rows, story = {row[0]: row for row in first}, [f"seed {seed}: {listed}{by}"]
+    for number, plan in enumerate(plans):
+        for operation, error in zip(plan, told[number], strict=True):
+            story.append(f"{number}: {operation} {error or ''}")
+            if error is None:
+                rows = shared.after(operation, rows)
+            else:
+                assert error.startswith("Concurrent"), "\n".join(story)
+    found = shared.shown(read_delta(spark, table_path))
+    assert found == sorted(rows.values()), "\n".join(story)
+    report = verify(spark, table_path)
+    assert report.is_clean, f"{report}\n" + "\n".join(story)
 
 
 def in_workers(tmp_path: Path, count: int, run: Callable[[SparkWorker, int], object]) -> None:

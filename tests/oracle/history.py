@@ -7,7 +7,7 @@ columns at every version, so that a RESTORE leaves it knowing what to write next
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from tests.oracle.values import (
 )
 
 ID = Column("id", "BIGINT")
+Operation = Callable[[], "tuple[Column, ...] | None"]
 ROW_ID_COLUMNS = ("_metadata.row_id", "_metadata.row_commit_version")
 
 
@@ -72,7 +73,15 @@ def _expect(author: HistoryAuthor, root: Path, version: int) -> bool:
 
 
 class HistoryAuthor:
-    """Invents and runs one commit after the other on one table."""
+    """Invents and runs one commit after the other on one table.
+
+    Attributes
+    ----------
+    plain_names
+        The names that columns may have without column mapping.
+    """
+
+    plain_names = PLAIN_NAMES
 
     def __init__(self, spark: SparkSession, path: Path, random: Random) -> None:
         self.spark = spark
@@ -102,7 +111,7 @@ class HistoryAuthor:
             "delta.randomizeFilePrefixes": random.choice(("true", "false", "false", "false")),
         }
         self._properties = maybe
-        names = [*PLAIN_NAMES, *(MAPPED_NAMES if self._mapped else ())]
+        names = [*self.plain_names, *(MAPPED_NAMES if self._mapped else ())]
         random.shuffle(names)
         types = [random.choice((*PRIMITIVES, *NESTED)) for _ in range(random.randint(2, 4))]
         columns = [ID, *(Column(names.pop(), data_type) for data_type in types)]
@@ -122,22 +131,8 @@ class HistoryAuthor:
         self._note(tuple(columns))
 
     def step(self) -> None:
-        """Run one random operation; one that delta-spark refuses counts as nothing."""
-        operations: list[tuple[int, Callable[[], tuple[Column, ...] | None]]] = [
-            (6, self._append),
-            (1, self._overwrite),
-            (2, self._replace_where),
-            (4, self._delete),
-            (3, self._update),
-            (3, self._merge),
-            (1, self._optimize),
-            (2, self._add_column),
-            (2, self._rename_or_drop),
-            (2, self._widen),
-            (2, self._set_property),
-            (1, self._restore),
-            (1, self._checkpoint),
-        ]
+        """Run one random operation; one that the engine refuses counts as nothing."""
+        operations = self.operations()
         weights = [weight for weight, _ in operations]
         operation = self.random.choices([run for _, run in operations], weights)[0]
         settings = {
@@ -161,6 +156,28 @@ class HistoryAuthor:
             self.refused.append(f"{self.statements[-1]}\n{traceback.format_exc(limit=-1)[-1500:]}")
             columns = before
         self._note(columns or before)
+
+    def operations(self) -> list[tuple[int, Operation]]:
+        """Return what the author may do, each with how often it does it."""
+        return [
+            (6, self._append),
+            (1, self._overwrite),
+            (2, self._replace_where),
+            (4, self._delete),
+            (3, self._update),
+            (3, self._merge),
+            (1, self._optimize),
+            (2, self._add_column),
+            (2, self._rename_or_drop),
+            (2, self._widen),
+            (2, self._set_property),
+            (1, self._restore),
+            (1, self._checkpoint),
+        ]
+
+    def run(self, text: str) -> None:
+        """Execute a statement."""
+        self.spark.sql(text)
 
     def latest(self) -> int:
         """Ask delta-spark for the latest version."""
@@ -230,7 +247,7 @@ class HistoryAuthor:
 
     def _add_column(self) -> tuple[Column, ...] | None:
         taken = {column.name.lower() for column in self._now}
-        names = [*PLAIN_NAMES, *(MAPPED_NAMES if self._mapped else ())]
+        names = [*self.plain_names, *(MAPPED_NAMES if self._mapped else ())]
         # A dropped and added name may come back with another type only where columns are mapped.
         free = [name for name in names if name.lower() not in taken]
         column = Column(self.random.choice(free), self.random.choice((*PRIMITIVES, *NESTED)))
@@ -246,7 +263,7 @@ class HistoryAuthor:
             self._sql(f"ALTER TABLE {{t}} DROP COLUMN {column.quoted}")
             return tuple(other for other in self._now if other != column)
         taken = {other.name.lower() for other in self._now}
-        free = [name for name in (*PLAIN_NAMES, *MAPPED_NAMES) if name.lower() not in taken]
+        free = [name for name in (*self.plain_names, *MAPPED_NAMES) if name.lower() not in taken]
         renamed = replace(column, name=self.random.choice(free))
         self._sql(f"ALTER TABLE {{t}} RENAME COLUMN {column.quoted} TO {renamed.quoted}")
         return tuple(renamed if other == column else other for other in self._now)
@@ -305,13 +322,13 @@ class HistoryAuthor:
     def _names(self) -> str:
         return ", ".join(column.quoted for column in self._now)
 
-    def _rows(self, count: int | None = None) -> str:
-        """Make a query of new rows, their columns in the table's order."""
+    def _rows(self, count: int | None = None, columns: Sequence[Column] | None = None) -> str:
+        """Make a query of new rows, their columns by default in the table's order."""
         rows = []
         for _ in range(count or self.random.randint(1, 6)):
             values = (
                 f"{self._next_id}L" if column == ID else literal(self.random, column.type)
-                for column in self._now
+                for column in columns or self._now
             )
             rows.append(f"({', '.join(values)})")
             self._next_id += 1
@@ -322,7 +339,7 @@ class HistoryAuthor:
 
     def _sql(self, statement: str) -> None:
         self.statements.append(statement)
-        self.spark.sql(statement.replace("{t}", f"delta.`{self.path}`"))
+        self.run(statement.replace("{t}", f"delta.`{self.path}`"))
 
     @contextmanager
     def _settings(self, values: Mapping[str, str]) -> Iterator[None]:
