@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta, write_stream
@@ -99,6 +100,31 @@ def test_complete_mode_replaces_all_rows(
     assert not info["isBlindAppend"]
     [last, _] = DeltaTable.forPath(spark, table_path).history().collect()
     assert last["operation"] == "STREAMING UPDATE"
+
+
+def test_a_query_with_state_skips_a_batch_that_was_committed(
+    spark: SparkSession, tmp_path: Path, table_path: str
+) -> None:
+    """It crashed between the commit and the end of the batch; Spark expects the batch's state."""
+    files, checkpoint = tmp_path / "files", tmp_path / "checkpoint"
+
+    def run() -> None:
+        totals = numbers(spark, files).groupBy((F.col("id") % 2).alias("part"))
+        totals = totals.agg(F.sum("id").alias("total"))
+        query = write_stream(
+            totals, table_path, str(checkpoint), output_mode="complete", trigger=NOW
+        )
+        finished(query)
+
+    for first, last in ((0, 3), (3, 6), (6, 8)):
+        spark.range(first, last, 1, 1).write.mode("append").parquet(str(files))
+        run()
+        if last == 6:
+            for name in ("1", ".1.crc"):
+                (checkpoint / "commits" / name).unlink()
+    found = read_delta(spark, table_path).collect()
+    assert sorted(row["total"] for row in found) == [12, 16]
+    assert load_snapshot(spark, table_path).version == 2
 
 
 def test_an_error_ends_the_query(spark: SparkSession, tmp_path: Path, table_path: str) -> None:
