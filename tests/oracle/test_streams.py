@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from sparkdelta import (
     DeltaTable,
@@ -123,3 +124,50 @@ def test_a_query_of_changes_moves_between_engines(
     go_on(spark, delta_spark, paths, rng, read_change_feed=True)
     expected = comparable(read_changes(spark, paths[0], start_version=0)).toArrow()
     assert_same_rows(comparable(read_delta(spark, paths[1])).toArrow(), expected)
+
+
+def totals_stream(spark: SparkSession, source: str, target: str, checkpoint: str) -> None:
+    """Stream totals to a table in complete mode; runs in the process of delta-spark."""
+    rows = totals(spark.readStream.format("delta").option("maxFilesPerTrigger", "2").load(source))
+    writer = rows.writeStream.format("delta").option("checkpointLocation", checkpoint)
+    writer = writer.outputMode("complete").trigger(availableNow=True)
+    assert writer.start(target).awaitTermination(120)
+
+
+def totals(rows: DataFrame) -> DataFrame:
+    return rows.groupBy("p").agg(F.count("*").alias("n"), F.sum("id").alias("sum"))
+
+
+def forget_last_commit(checkpoint: str) -> None:
+    """Make a checkpoint as it is when the query ends between its write and the end of its batch."""
+    last = max(int(p.name) for p in Path(checkpoint, "commits").iterdir() if p.name.isdigit())
+    for name in (f"{last}", f".{last}.crc"):
+        Path(checkpoint, "commits", name).unlink(missing_ok=True)
+
+
+@pytest.mark.slow
+def test_totals_in_complete_mode_move_between_engines(
+    spark: SparkSession, delta_spark: DeltaSpark, paths: list[str], seed: int
+) -> None:
+    rng = random.Random(f"totals {seed}")
+    source, target, checkpoint = paths
+    rows = spark.range(0, 9, 1, 3).selectExpr("id", "id % 2 AS p")
+    write_delta(rows, source)
+    for step in range(STEPS):
+        if step % 2 == seed % 2:
+            delta_spark.run(
+                "tests.oracle.test_streams:totals_stream",
+                source=source, target=target, checkpoint=checkpoint,
+            )  # fmt: skip
+        else:
+            read = totals(read_stream(spark, source, max_files_per_trigger=2))
+            query = write_stream(
+                read, target, checkpoint, output_mode="complete", trigger={"availableNow": True}
+            )
+            assert query.awaitTermination(120)
+        expected = totals(read_delta(spark, source)).collect()
+        found = read_delta(spark, target).select("p", "n", "sum").collect()
+        assert sorted(found) == sorted(expected)
+        if rng.random() < 0.5:
+            forget_last_commit(checkpoint)
+        append(spark, delta_spark, source, rng)
