@@ -289,9 +289,9 @@ def z85_decode(text: str) -> bytes:
     """
     encoded = text.encode("utf-8")
     digits = _Z85_DIGITS[np.frombuffer(encoded, np.uint8)]
-    if len(encoded) % 5 or digits.max(initial=0) > 84:
+    if len(encoded) % 5 or np.max(digits, initial=0) > 84:
         raise DeletionVectorFormatError(deletion_vector=text, problem="it is not Base85 (Z85)")
     numbers = digits.reshape(-1, 5) @ _Z85_PLACES
-    if numbers.max(initial=0) >> np.uint64(32):
+    if np.max(numbers, initial=0) >> np.uint64(32):
         raise DeletionVectorFormatError(deletion_vector=text, problem="it is not Base85 (Z85)")
     return numbers.astype(">u4").tobytes()

@@ -136,7 +136,7 @@ def _decode_container(data: Bytes, position: int, count: int, *, run: bool) -> t
         runs = _uint16(data, 2 * run_count, position + 2).reshape(run_count, 2)
         first = runs[:, 0].astype(np.int64)
         end = first + runs[:, 1] + 1
-        if end.max(initial=0) > _CHUNK_ROWS:
+        if np.max(end, initial=0) > _CHUNK_ROWS:
             raise ValueError("a run exceeds its container")
         steps = np.zeros(_CHUNK_ROWS + 1, np.int32)
         np.add.at(steps, first, 1)

@@ -109,7 +109,7 @@ def rebased_micros(micros: Integers, zone: str | None) -> Integers:
         day, time = np.divmod(micros, DAY_MICROS)
         rebased: Integers = rebased_days(day) * DAY_MICROS + time
         return rebased
-    if micros.size and micros.min() < _SAME_IN_ALL_ZONES_FROM:
+    if micros.size and np.min(micros) < _SAME_IN_ALL_ZONES_FROM:
         raise NotConvertibleError(
             "it contains timestamps before 1900 written with Spark 2's hybrid calendar in time "
             f"zone {zone or 'unknown'}"
