@@ -91,7 +91,7 @@ KINDS = {
     ),
     "wider types": Kind(
         {"x": "INT", "d": "DECIMAL(4, 1)"},
-        {"x": "id", "d": "id / 2"},
+        {"x": "id", "d": "CAST(id / 2 AS DECIMAL(4, 1))"},
         {"x": "t.x + 5000000000", "d": "1234567.89"},
         {"delta.enableTypeWidening": "true"},
         altered=lambda table: (
