@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -90,7 +91,11 @@ class Engines:
             ["true", *wheres], expected, ours, theirs, strict=True
         ):
             assert of_ours == of_model, f"sparkdelta, {where}:\n{story}"
-            assert of_theirs == of_model, f"delta-spark, {where}:\n{story}"
+            # Spark's Parquet filter loses NaN in files of delta-rs, whose bounds leave it out.
+            by_v = re.search(r"\bv\b", where) is not None
+            seen, right = ([r for r in rows if not (by_v and r[1] == "NaN")]
+                           for rows in (of_theirs, of_model))  # fmt: skip
+            assert seen == right, f"delta-spark, {where}:\n{story}"
         read = delta_rs_rows(self.path, RsTable(self.path).version())
         if read is not None:
             assert sorted(map(of_arrow, read.to_pylist())) == expected[0], f"delta-rs:\n{story}"
