@@ -75,8 +75,8 @@ def can_assign(given: DataType, wanted: DataType) -> bool:
 
 
 def is_exact(given: DataType, wanted: DataType) -> bool:
-    """True if values of a type that `can_assign` allows are stored as they are, or raise an error,
-    but are never rounded or cut off.
+    """True if numbers of a type that `can_assign` allows are stored as they are, or raise an error,
+    but are never rounded or cut off. Days of timestamps are not rounded: they are converted.
 
     Examples
     --------
@@ -92,8 +92,6 @@ def is_exact(given: DataType, wanted: DataType) -> bool:
         )
     if inner := parts_together(given, wanted):
         return all(is_exact(source, target) for _, source, target in inner)
-    if isinstance(wanted, DateType):
-        return not isinstance(given, TimestampType | TimestampNTZType)
     if not isinstance(given, NumericType) or not isinstance(wanted, NumericType):
         return True
     if type(given) is type(wanted) and not isinstance(given, DecimalType):

@@ -38,6 +38,7 @@ FIT: list[tuple[Any, str, Any]] = [
     ("string", "DATE'2024-02-29'", "2024-02-29"),
     ("string", "TIMESTAMP'2024-02-29 12:00:00Z'", "2024-02-29 12:00:00"),
     ("timestamp_ntz", "DATE'2024-02-29'", dt.datetime(2024, 2, 29)),
+    ("date", "TIMESTAMP'2024-02-29 01:00:00Z'", dt.date(2024, 2, 29)),
     ("integer", "CAST(NULL AS BIGINT)", None),
     ("date", "null", None),
     (struct_of(field("a", "integer")), "null", None),
@@ -60,7 +61,6 @@ ROUNDED: list[tuple[Any, str, Any]] = [
     ("decimal(5,2)", "1.239D", Decimal("1.24")),
     ("float", "16777217", 16777216.0),
     ("double", "9007199254740993L", 9007199254740992.0),
-    ("date", "TIMESTAMP'2024-02-29 01:00:00Z'", dt.date(2024, 2, 29)),
     (struct_of(field("a", "integer")), "named_struct('a', 7.9D)", (7,)),
     (map_of("string", "integer"), "map('k', 7.9D)", {"k": 7}),
 ]  # fmt: skip

@@ -322,7 +322,7 @@ def test_connect_is_refused() -> None:
 class _Files:
     """A frame of Spark's file source, which shows a file of one byte and none without bytes."""
 
-    def select(self, *_: str) -> _Files:
+    def selectExpr(self, *_: str) -> _Files:
         return self
 
     def collect(self) -> list[dict[str, object]]:
