@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import DeltaTable, optimize, read_delta, write_delta
+from sparkdelta import DeltaTable, optimize, read_delta, sql, write_delta
 from sparkdelta.exceptions import WriteFailedError
 from tests.support.settings import RUN_TIME, settings
 
@@ -17,7 +17,7 @@ _DAYS = ("1582-10-04", "1582-10-06", "1582-10-10", "1582-10-15", "0001-01-01", "
 _PARTS = ["d", "t", "n"]
 _ROWS = " UNION ALL ".join(
     f"SELECT {number} AS id, DATE'{day}' AS d, timestamp_micros(unix_micros(TIMESTAMP'{day} "
-    f"12:00:00.25Z')) AS t, TIMESTAMP_NTZ'{day} 12:00:00' AS n, map({number}.5BD, 'x') AS m, "
+    f"12:00:00.25Z')) AS t, TIMESTAMP_NTZ'{day} 12:00:00' AS n, map({number}L, 'x') AS m, "
     f"DATE'{day}' AS s, CAST('a' AS BINARY) AS b"
     for number, day in enumerate(_DAYS)
 )
@@ -82,5 +82,5 @@ def test_map_keys_that_become_equal_are_an_error(
     rows = rows.selectExpr("* EXCEPT (m)", "map(1.2BD, 'a', 1.4BD, 'b') AS m")
     refused = pytest.raises(WriteFailedError, match="DUPLICATED_MAP_KEY")
     with settings(spark, {"spark.sql.mapKeyDedupPolicy": policy}), refused:
-        write_delta(rows, str(tmp_path), mode="append")
+        sql(spark, f"INSERT INTO delta.`{tmp_path}` BY NAME SELECT * FROM {{rows}}", rows=rows)
     assert read_delta(spark, str(tmp_path)).count() == 0
