@@ -189,7 +189,7 @@ def test_which_types_fit(table, rows, fits):
         (FloatType(), [ByteType(), ShortType()], [IntegerType(), DoubleType(), DecimalType(1, 0)]),
         (DoubleType(), [IntegerType(), FloatType()], [LongType(), DecimalType(1, 0)]),
         (DecimalType(4, 2), [LongType(), DecimalType(38, 2)], [DecimalType(4, 3), DoubleType()]),
-        (DateType(), [DateType()], [TimestampType(), TimestampNTZType()]),
+        (DateType(), [DateType(), TimestampType(), TimestampNTZType()], []),
         (TimestampType(), [DateType(), TimestampNTZType()], []),
         (StringType(), [DoubleType(), TimestampType(), BinaryType()], []),
     ],
