@@ -60,8 +60,8 @@ def update(
     options: Mapping[str, str] | None = None,
     time_zone: str = UTC,
 ) -> ChangeResult:
-    """Assign new values to columns of the rows that a condition is true of; they are converted to
-    the types of their columns in a time zone.
+    """Assign new values to columns of matching rows, converted to the columns' types in a time
+    zone.
 
     See `sparkdelta.tables.DeltaTable.update`.
     """

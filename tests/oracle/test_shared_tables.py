@@ -49,7 +49,7 @@ KINDS = (
 )  # fmt: skip
 NOT_OF_DELTA_SPARK = {"clean log", "compact log"}
 NOT_OF_DELTA_RS = {"clean log", "purge"}
-# How delta-rs says that it does not write a table.
+# Words in the errors by which delta-rs refuses to write a table.
 DELTA_RS_REFUSALS = ("nsupported", "not supported", "requires feature")
 
 

@@ -47,7 +47,7 @@ class CheckpointFooters:
     num_adds: int | None = None
 
     def check(self, store: LogStore, checkpoint: Checkpoint) -> None:
-        """Raise an error unless each file has actions, and one of them those of every checkpoint.
+        """Raise an error unless each file has actions, and some file has protocol and metaData.
 
         Raises
         ------

@@ -62,7 +62,10 @@ def checksum_of_commit(store: LogStore, commit: LogFile) -> VersionChecksum | No
     is of another commit.
     """
     checksum = read_checksum(store, commit.version)
-    return _unless_of_other(store, commit.version, checksum, commit.name)
+    if checksum is None:
+        return None
+    info = stored_commit_info(store, commit.name)
+    return checksum if info is None else _unless_foreign(store, commit.version, checksum, info)
 
 
 def stored_commit_info(store: LogStore, commit_file: str) -> Mapping[str, object] | None:
@@ -78,15 +81,6 @@ def stored_commit_info(store: LogStore, commit_file: str) -> Mapping[str, object
         if info or len(start) < size:
             return info
     return None
-
-
-def _unless_of_other(
-    store: LogStore, version: Version, checksum: VersionChecksum | None, commit_file: str
-) -> VersionChecksum | None:
-    if checksum is None:
-        return None
-    info = stored_commit_info(store, commit_file)
-    return checksum if info is None else _unless_foreign(store, version, checksum, info)
 
 
 def _unless_foreign(
