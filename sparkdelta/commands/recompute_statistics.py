@@ -21,8 +21,8 @@ from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.frames.commit.commit_lines import add_fields
 from sparkdelta.frames.log.file_keys import absolute_path
 from sparkdelta.protocol.column_lists import column_list
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.staged_commit import Operation
 from sparkdelta.schema.column_mapping import physical_path

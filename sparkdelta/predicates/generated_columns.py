@@ -19,12 +19,12 @@ from pyspark.sql.types import StructField, StructType
 from sparkdelta.predicates.literals import cast_literal
 from sparkdelta.predicates.names import UnusableError
 from sparkdelta.predicates.sql_text import parse_expression
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.predicates import (
     And,
     Call,
     Cast,
     Column,
-    ColumnPath,
     Comparison,
     Expression,
     In,

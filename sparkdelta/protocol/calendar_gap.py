@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta, timezone
 
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.predicates import (
     And,
     Column,
-    ColumnPath,
     Comparison,
     Expression,
     Literal,

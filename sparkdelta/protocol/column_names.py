@@ -7,6 +7,12 @@ PROTOCOL.md#schema-serialization-format
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
+ColumnPath: TypeAlias = tuple[str, ...]
+"""The name of a column, followed by the names of nested struct fields, spelled as in the table's
+schema."""
+
 
 class _Folding(dict[int, str]):
     """The folded form of each character, by its code point."""

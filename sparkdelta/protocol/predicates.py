@@ -17,9 +17,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TypeAlias
 
-ColumnPath: TypeAlias = tuple[str, ...]
-"""The name of a column, followed by the names of nested struct fields, spelled as in the table's
-schema."""
+from sparkdelta.protocol.column_names import ColumnPath
 
 LiteralValue: TypeAlias = bool | int | float | Decimal | str | bytes | date | datetime | None
 

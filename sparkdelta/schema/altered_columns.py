@@ -21,8 +21,7 @@ from sparkdelta.exceptions import (
     DropOnlyColumnError,
     DuplicateColumnsError,
 )
-from sparkdelta.protocol.column_names import name_key
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath, name_key
 from sparkdelta.schema.table_schema import quoted
 from sparkdelta.schema.type_folds import parts, with_parts
 from sparkdelta.schema.type_widening import TYPE_CHANGES

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.protocol.column_lists import column_list
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.protocol_upgrades import GENERATION_EXPRESSION, IDENTITY_START
 from sparkdelta.schema.row_checks import CHAR_OR_VARCHAR
 from sparkdelta.schema.statistics_columns import found_column

@@ -24,7 +24,14 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.protocol.predicates import FUNCTIONS, Call, Cast, Column, ColumnPath, Expression
+from sparkdelta.protocol.column_names import ColumnPath
+from sparkdelta.protocol.predicates import (
+    FUNCTIONS,
+    Call,
+    Cast,
+    Column,
+    Expression,
+)
 from sparkdelta.schema.table_schema import type_of_path
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")

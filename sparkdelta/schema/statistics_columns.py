@@ -13,8 +13,7 @@ from pyspark.sql.types import NullType, StructType, VariantType
 
 from sparkdelta.exceptions import ColumnNotFoundError
 from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
-from sparkdelta.protocol.column_names import name_key
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath, name_key
 from sparkdelta.protocol.table_properties import num_indexed_columns
 from sparkdelta.schema.statistics_schema import leaves
 from sparkdelta.schema.table_schema import known_path

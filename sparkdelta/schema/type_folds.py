@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath
 
 _T = TypeVar("_T")
 

@@ -43,8 +43,7 @@ from sparkdelta.exceptions import (
     UnsupportedDataTypeError,
 )
 from sparkdelta.protocol.actions import Protocol
-from sparkdelta.protocol.column_names import name_key
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath, name_key
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.store_assignment import can_assign, is_exact
 from sparkdelta.schema.table_schema import check_not_reserved, has_collations, plain_field

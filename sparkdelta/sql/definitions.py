@@ -28,7 +28,7 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.io import load_snapshot
 from sparkdelta.predicates.names import UnusableError, find_column
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.property_rules import without_comment
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT, GENERATION_EXPRESSION
 from sparkdelta.schema.altered_columns import Position

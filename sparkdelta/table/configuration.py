@@ -9,8 +9,8 @@ from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.exceptions import UnsupportedFormatError
 from sparkdelta.protocol.actions import Metadata, Protocol
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.iceberg_compatibility import iceberg_version
-from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import TableFeature, check_readable, is_supported
 from sparkdelta.protocol.table_properties import (
     WRITE_PARTITION_COLUMNS,

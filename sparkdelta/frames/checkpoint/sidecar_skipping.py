@@ -19,7 +19,7 @@ from sparkdelta.frames.checkpoint.layout import ranged_keys, value_ranges_type
 from sparkdelta.frames.log.statistics import parsed_statistics
 from sparkdelta.frames.skipping.data_skipping import DataSkipping
 from sparkdelta.frames.skipping.skipping_rules import Condition, FileFacts, SkippingRules
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.schema.table_schema import quoted
 
 _VALUES, _STATISTICS = "partitions", "statistics"

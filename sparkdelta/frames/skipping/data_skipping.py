@@ -37,10 +37,10 @@ from sparkdelta.frames.log.partition_values import (
 from sparkdelta.frames.log.statistics import parsed_statistics
 from sparkdelta.frames.skipping.skipping_rules import Condition, FileFacts, SkippingRules
 from sparkdelta.protocol.calendar_gap import has_day_of_gap
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.predicate_text import describe
 from sparkdelta.protocol.predicates import (
     And,
-    ColumnPath,
     Predicate,
     columns,
     is_usable,

@@ -8,11 +8,11 @@ from decimal import Decimal
 
 from sparkdelta.frames.skipping.failing_values import TRIED
 from sparkdelta.protocol import predicates
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.predicates import (
     And,
     Call,
     Cast,
-    ColumnPath,
     Comparison,
     Expression,
     In,

@@ -20,9 +20,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.predicates import (
     Column,
-    ColumnPath,
     Comparison,
     Expression,
     In,

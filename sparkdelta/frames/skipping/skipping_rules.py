@@ -31,9 +31,9 @@ from sparkdelta.frames.skipping.predicate_values import literal, truth, value
 from sparkdelta.frames.skipping.rounded_bounds import ends_around, limit_of_bigint
 from sparkdelta.frames.skipping.text_prefixes import prefix_range
 from sparkdelta.protocol import predicates
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.predicates import (
     And,
-    ColumnPath,
     Comparison,
     Expression,
     In,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,7 +21,6 @@ from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import worker_files
 from sparkdelta.exceptions import DeltaConcurrentModificationException
 from sparkdelta.frames.log.deletion_vector_paths import vector_uri
-from sparkdelta.protocol.actions import DomainMetadata
 from sparkdelta.protocol.conflicts import UNBACKFILL
 from sparkdelta.protocol.feature_rules import TableFeature
 from sparkdelta.protocol.retention import deleted_file_retention_ms
@@ -34,8 +34,8 @@ from sparkdelta.table.commit.unmapped_table import remove_mapping
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.compaction import described_files, in_packing_order, plan_batches
 from sparkdelta.table.write.dropped_features import files_with_traces, stopped_use
+from sparkdelta.table.write.metadata_domains import live_domains
 from sparkdelta.table.write.new_files import NewFiles
-from sparkdelta.table.write.restored_table import MAX_DOMAINS
 from sparkdelta.table.write.row_changes import unchanged_table
 from sparkdelta.table.write.widened_columns import stored_columns, without_type_changes
 from sparkdelta.workers.stored_types import TypeChecker, files_of_other_types
@@ -136,15 +136,12 @@ def _without_row_ids(snapshot: Snapshot) -> Commits:
 
 
 def _without_domains(snapshot: Snapshot) -> Commits:
-    rows = read_rows(
-        snapshot.domain_metadata(), what="metadata domains", bound=MAX_DOMAINS,
-        version=snapshot.version,
-    )  # fmt: skip
-    if rows:
-        removed = [DomainMetadata(row["domain"], row["configuration"], True) for row in rows]
+    domains = live_domains(snapshot).values()
+    if domains:
+        removed = [replace(domain, removed=True) for domain in domains]
         yield Transaction.of(
             snapshot,
-            Operation("DOMAIN METADATA CLEANUP", {"domainMetadataRemovedCount": len(rows)}),
+            Operation("DOMAIN METADATA CLEANUP", {"domainMetadataRemovedCount": len(removed)}),
             staged=StagedActions(domains=tuple(removed)),
         ).commit()
 

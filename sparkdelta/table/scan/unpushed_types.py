@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from pyspark.sql.types import DateType, DecimalType, StructField, StructType, TimestampType
 
 from sparkdelta.protocol.calendar_gap import has_day_of_gap
-from sparkdelta.protocol.predicates import ColumnPath, Predicate, columns, unusable_parts
+from sparkdelta.protocol.column_names import ColumnPath
+from sparkdelta.protocol.predicates import Predicate, columns, unusable_parts
 from sparkdelta.schema.column_mapping import physical_path
 from sparkdelta.schema.type_widening import TYPE_CHANGES
 from sparkdelta.storage.parquet import UnpushedType

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sparkdelta.exceptions import ClusterPartitionedTableError
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.protocol_upgrades import upgraded_protocol
 from sparkdelta.protocol.table_features import TableFeature
 from sparkdelta.schema.altered_columns import path_text

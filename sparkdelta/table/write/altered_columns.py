@@ -23,8 +23,7 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.predicates.names import UnusableError, name_parts
 from sparkdelta.protocol.column_lists import STATISTICS_COLUMNS, column_list
-from sparkdelta.protocol.column_names import name_key
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath, name_key
 from sparkdelta.protocol.protocol_upgrades import (
     CURRENT_DEFAULT,
     FIELD_FEATURES,

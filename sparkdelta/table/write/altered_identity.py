@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import ColumnNotFoundError, SyncIdentityError
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.schema.altered_columns import field_at, path_text, spelled_path
 from sparkdelta.schema.row_rules import Identity, row_rules, with_marks
 from sparkdelta.schema.table_schema import parse_table_schema, quoted

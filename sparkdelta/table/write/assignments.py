@@ -38,8 +38,7 @@ from sparkdelta.frames.rows.assigned_rows import (
     expressions_of,
 )
 from sparkdelta.predicates.names import UnusableError, name_parts
-from sparkdelta.protocol.column_names import name_key
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath, name_key
 from sparkdelta.schema.row_rules import RowRules
 from sparkdelta.schema.sql_text import is_name
 from sparkdelta.schema.table_schema import field_named, known_path, type_of_path

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from sparkdelta.engine.driver import read_rows
 from sparkdelta.protocol.actions import DomainMetadata
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.exact_json import json_text
-from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.schema.column_mapping import physical_path
 from sparkdelta.schema.type_folds import fields_within

@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta.engine.driver import delta_errors
 from sparkdelta.engine.job_names import named_jobs
 from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.iceberg_compatibility import has_nested_ids
 from sparkdelta.protocol.log_files import data_directory
-from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.table_properties import compression as table_compression
 from sparkdelta.protocol.table_properties import target_file_size as table_target_file_size
 from sparkdelta.schema.nested_ids import nested_field_ids

@@ -20,7 +20,7 @@ from sparkdelta.engine.spark_engine import engine_of
 from sparkdelta.engine.worker_python import worker_python
 from sparkdelta.engine.worker_storage import driver_files, worker_files
 from sparkdelta.exceptions import DriverReadTooLargeError
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.schema.nested_ids import ParquetPath
 from sparkdelta.schema.statistics_columns import string_prefix_length
 from sparkdelta.table.configuration import TableConfiguration

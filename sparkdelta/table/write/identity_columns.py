@@ -12,7 +12,7 @@ from dataclasses import replace
 from pyspark.sql.types import StructField
 
 from sparkdelta.exceptions import InvalidCommitError
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.schema.column_mapping import physical_path
 from sparkdelta.schema.declared_columns import IDENTITY_STEP
 from sparkdelta.schema.row_rules import HIGH_WATER_MARK, with_marks

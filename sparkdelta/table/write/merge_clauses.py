@@ -29,8 +29,7 @@ from sparkdelta.exceptions import (
     UnresolvedMergeExpressionError,
 )
 from sparkdelta.frames.rows.assigned_rows import Assigned, Assignments, ColumnValue, Origin
-from sparkdelta.protocol.column_names import name_key
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath, name_key
 from sparkdelta.schema.row_rules import RowRules, row_rules
 from sparkdelta.schema.schema_merging import merged_schema
 from sparkdelta.schema.table_schema import RESERVED_PREFIX, field_named, quoted

@@ -18,8 +18,7 @@ from sparkdelta.exceptions import (
     ReplaceIdentityColumnsError,
     UnsupportedColumnChangeError,
 )
-from sparkdelta.protocol.column_names import name_key
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath, name_key
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT, FIELD_FEATURES, IDENTITY_START
 from sparkdelta.schema.altered_columns import path_text
 from sparkdelta.schema.declared_columns import bounded_text, declared_type

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sparkdelta.engine.driver import read_rows
 from sparkdelta.exceptions import VersionsNotContiguousError
 from sparkdelta.frames.commit.commit_lines import add_fields
 from sparkdelta.frames.log.file_keys import canonical_path, deletion_vector_id
@@ -36,12 +35,10 @@ from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.listing import list_log_files
 from sparkdelta.table.snapshot import Snapshot
 from sparkdelta.table.write.identity_columns import identity_marks
+from sparkdelta.table.write.metadata_domains import live_domains
 from sparkdelta.table.write.rewriting import remove_fields
 from sparkdelta.table.write.row_id_marks import row_id_mark
 from sparkdelta.table.write.table_change import TableChange
-
-MAX_DOMAINS = 10_000
-"""The most metadata domains of a table that the driver compares."""
 
 _PATH, _VECTOR = "sparkdelta:path", "sparkdelta:vector"
 _KEYS = (f"`{_PATH}`", f"`{_VECTOR}`")
@@ -152,7 +149,7 @@ def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ..
     """The domains in which two versions differ; of the high-water marks of row ids, the greater one
     is kept, as the earlier version may have it if row tracking was dropped since.
     """
-    of_now, of_then = _domains(now), _domains(then)
+    of_now, of_then = live_domains(now), live_domains(then)
     marks = [of[ROW_TRACKING_DOMAIN] for of in (of_now, of_then) if ROW_TRACKING_DOMAIN in of]
     if marks:
         of_then[ROW_TRACKING_DOMAIN] = max(
@@ -161,13 +158,3 @@ def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ..
     changed = [domain for name, domain in of_then.items() if of_now.get(name) != domain]
     gone = [replace(d, removed=True) for name, d in of_now.items() if name not in of_then]
     return (*changed, *gone)
-
-
-def _domains(snapshot: Snapshot) -> dict[str, DomainMetadata]:
-    rows = read_rows(
-        snapshot.domain_metadata(),
-        what="metadata domains",
-        bound=MAX_DOMAINS,
-        version=snapshot.version,
-    )
-    return {row["domain"]: DomainMetadata(row["domain"], row["configuration"]) for row in rows}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql.types import DataType, FloatType, NullType, StringType, StructField, StructType
 
 from sparkdelta.exceptions import UnsupportedColumnChangeError
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.protocol_upgrades import IDENTITY_START
 from sparkdelta.protocol.table_properties import is_type_widening_enabled
 from sparkdelta.protocol.type_changes import is_supported_type_change

@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 
 from sparkdelta.exceptions import AppendOnlyTableError, NumRecordsMismatchError
 from sparkdelta.frames.rows.conformed_rows import retyped_rows
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.conflicts import ReadSet
 from sparkdelta.protocol.log_files import Version
-from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.results import Result
 from sparkdelta.protocol.table_features import TableFeature, is_supported
 from sparkdelta.protocol.table_properties import (

@@ -25,8 +25,8 @@ from sparkdelta.exceptions import (
 from sparkdelta.frames.rows.curve_order import curve_key, in_curve_order
 from sparkdelta.frames.rows.row_ranges import hashed_numbers, separate_places
 from sparkdelta.predicates.names import UnusableError, find_column, name_parts
+from sparkdelta.protocol.column_names import ColumnPath
 from sparkdelta.protocol.curve_ranges import CurveRanges
-from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.space_filling_curves import Curve
 from sparkdelta.schema.column_mapping import physical_path
 from sparkdelta.schema.table_schema import quoted, quoted_path, type_of_path

@@ -33,8 +33,7 @@ from sparkdelta.exceptions import (
     UserFunctionInConstraintError,
     UserFunctionInGeneratedColumnError,
 )
-from sparkdelta.protocol.column_names import name_key
-from sparkdelta.protocol.predicates import ColumnPath
+from sparkdelta.protocol.column_names import ColumnPath, name_key
 from sparkdelta.protocol.protocol_upgrades import CURRENT_DEFAULT
 from sparkdelta.schema.altered_columns import path_text
 from sparkdelta.schema.row_rules import RowRules, row_rules

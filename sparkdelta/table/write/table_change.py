@@ -21,14 +21,13 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol
 from sparkdelta.protocol.change_types import CHANGE_COLUMNS
-from sparkdelta.protocol.column_names import name_key
+from sparkdelta.protocol.column_names import ColumnPath, name_key
 from sparkdelta.protocol.iceberg_compatibility import (
     check_iceberg_partitioning,
     check_still_compatible,
     has_nested_ids,
     iceberg_version,
 )
-from sparkdelta.protocol.predicates import ColumnPath
 from sparkdelta.protocol.property_rules import FEATURE, requested_properties, without_comment
 from sparkdelta.protocol.protocol_upgrades import (
     new_protocol,
