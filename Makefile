@@ -36,7 +36,7 @@ conformance: java $(PINNED)/.installed ## Run every case of delta-spec-testdata
 
 .PHONY: oracle
 oracle: java $(PINNED)/.installed ## Test SEEDS random table histories by delta-spark and delta-rs, and HDFS
-	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(PINNED)/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" -k "oracle or hdfs" tests/oracle tests/storage $(TESTS)
+	SPARKDELTA_ORACLE_SEEDS=$(or $(SEEDS),20) $(PINNED)/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" -k "oracle or hdfs" tests/oracle tests/base $(TESTS)
 
 .PHONY: slow
 slow: java $(DEV)/.installed $(PINNED)/.installed ## Test crashes at every call, many writers, a cluster, little memory, all remaining cases

@@ -17,7 +17,7 @@ import job
 from pyspark.sql import SparkSession
 
 import sparkdelta
-from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR
+from sparkdelta.operations.checkpoint.checkpoint_options import ADDS_PER_SIDECAR
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -21,8 +21,8 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaError
-from sparkdelta.engine.sessions import SPARK_ERRORS
-from sparkdelta.table.write.job_failures import likely_cause
+from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
+from sparkdelta.table.rows.job_failures import likely_cause
 
 DONE, NOT_DONE = 0, 1
 """Exit codes: success; failure, or there are findings. 2 means invalid arguments."""

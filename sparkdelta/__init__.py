@@ -1,11 +1,10 @@
 """Delta Lake on Spark without a JAR: the transaction log protocol as DataFrame transformations."""
 
-from sparkdelta.alter import AlterTable, alter_table
-from sparkdelta.catalogs import Catalog, RatifiedCommits, StagedCommit, use_catalog
-from sparkdelta.cloning import clone, convert_to_delta
-from sparkdelta.exceptions import DeltaError
-from sparkdelta.io import load_snapshot, read_changes, read_delta, write_delta
-from sparkdelta.maintenance import (
+from sparkdelta.api.alter import AlterTable, alter_table
+from sparkdelta.api.catalogs import Catalog, RatifiedCommits, StagedCommit, use_catalog
+from sparkdelta.api.cloning import clone, convert_to_delta
+from sparkdelta.api.delta_table import DeltaTable
+from sparkdelta.api.maintenance import (
     clean_log,
     compact_log,
     optimize,
@@ -17,11 +16,12 @@ from sparkdelta.maintenance import (
     write_checkpoint,
     write_version_checksum,
 )
-from sparkdelta.sessions import configure, disable, enable, sql
-from sparkdelta.streams import read_stream, write_stream
+from sparkdelta.api.reading_and_writing import load_snapshot, read_changes, read_delta, write_delta
+from sparkdelta.api.streams import read_stream, write_stream
+from sparkdelta.exceptions import DeltaError
+from sparkdelta.sql.sessions import configure, disable, enable, sql
 from sparkdelta.table.scan.scan import Scan
-from sparkdelta.table.snapshot import Snapshot
-from sparkdelta.tables import DeltaTable
+from sparkdelta.table.snapshot.snapshot import Snapshot
 
 __version__ = "0.1.0"
 

@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import sparkdelta
-from sparkdelta.commands.describe import DRAWN_OF_HISTORY
-from sparkdelta.engine.driver import read_rows
-from sparkdelta.engine.error_log import unlogged_errors
-from sparkdelta.engine.sessions import SPARK_ERRORS
+from sparkdelta.api.delta_table import DeltaTable
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.error_log import unlogged_errors
+from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.table.write.job_failures import likely_cause
-from sparkdelta.tables import DeltaTable
+from sparkdelta.operations.changes.describe import DRAWN_OF_HISTORY
+from sparkdelta.table.rows.job_failures import likely_cause
 
 DONE, FAILED = 0, 1
 """Exit codes: success; an error, or findings of verify. 2 means invalid arguments."""

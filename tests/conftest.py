@@ -12,8 +12,10 @@ from hypothesis import settings
 from pyspark.sql import SparkSession
 
 import sparkdelta
+from tests.support.frame_inputs import actions, hostile, lines  # noqa: F401 - fixtures
 from tests.support.jvm_lookups import remember_lookups
 from tests.support.mini_hdfs import MiniHdfs, MiniHdfsUnavailable
+from tests.support.stored_logs import disk_log, kind, log, place, s3  # noqa: F401 - fixtures
 
 # How long an example takes is no property of the code: a busy machine would fail good tests.
 settings.register_profile("sparkdelta", deadline=None)
@@ -103,3 +105,9 @@ def hdfs() -> Iterator[MiniHdfs]:
 def table_path(tmp_path: Path) -> str:
     """The path at which a test may make a table."""
     return str(tmp_path / "table")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """The path at which a test may make a table."""
+    return tmp_path / "table"

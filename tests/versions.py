@@ -52,20 +52,20 @@ TESTED = (
 
 CORE = (
     "tests/golden/test_golden_tables.py",  # reads
-    "tests/table/test_late_filters.py",
-    "tests/commands/test_write_options.py",
-    "tests/commands/test_create_table.py",
-    "tests/commands/test_delete.py",
-    "tests/commands/test_update.py",
-    "tests/commands/test_merge.py",
-    "tests/commands/test_read_stream.py",
-    "tests/commands/test_write_stream.py",
-    "tests/sql/test_sql.py",
+    "tests/table/scan/test_deferred_scan.py",
+    "tests/operations/write/test_write_options.py",
+    "tests/operations/write/test_create_table.py",
+    "tests/operations/write/test_delete.py",
+    "tests/operations/write/test_update.py",
+    "tests/operations/merge/test_merge.py",
+    "tests/operations/stream/test_read_stream.py",
+    "tests/operations/stream/test_write_stream.py",
+    "tests/sql/test_statement_text.py",
     "tests/sql/test_odd_names.py",
-    "tests/spark_api/test_enabled_sessions.py",
-    "tests/storage/test_callbacks.py",
-    "tests/storage/test_spark_internals.py",
-    "tests/connect/test_connect.py",
+    "tests/sql/test_sessions.py",
+    "tests/base/jvm/test_jvm_callbacks.py",
+    "tests/base/jvm/test_spark_internals.py",
+    "tests/base/spark/test_connect_engine.py",
 )
 
 

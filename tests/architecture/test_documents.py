@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 import sparkdelta
 from sparkdelta import DeltaTable
+from sparkdelta.base.protocol import write_support
+from sparkdelta.base.protocol.feature_rules import ALL_WRITING, FEATURES, FeatureRules
 from sparkdelta.error_conditions import CONDITIONS
-from sparkdelta.protocol import write_support
-from sparkdelta.protocol.feature_rules import ALL_WRITING, FEATURES, FeatureRules
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 from tests.support.delta_spark import PYSPARK_SERIES
 from tests.versions import PINNED, TESTED
@@ -184,18 +184,16 @@ def test_the_flows_of_architecture_name_files_that_exist() -> None:
     assert not [path for path in paths if not (ROOT / "sparkdelta" / path).exists()]
 
 
-def _layer(path: Path) -> str:
-    """The part of a module's path that names its layer in ARCHITECTURE.md, as `table/log`."""
-    parts = path.relative_to(ROOT / "sparkdelta").parts
-    return "/".join(parts[: 2 if parts[0] == "table" else 1])
+def _room(path: Path) -> str:
+    """The part of a module's path that names its room in ARCHITECTURE.md, as `table/log`."""
+    return "/".join(path.relative_to(ROOT / "sparkdelta").parts[:-1][:2])
 
 
-def test_the_layers_of_architecture_are_those_of_the_package() -> None:
-    """Each module and package of `sparkdelta/` and of its `table/` is in the table of layers."""
-    cells = [row[0] for row in _rows(_section("ARCHITECTURE.md", "Layers"))]
-    named = sorted(name.removeprefix("sparkdelta/").rstrip("/") for c in cells for name in _code(c))
-    layers = {_layer(path) for path in PACKAGE if path.name != "__init__.py"}
-    assert named == sorted(layers)
+def test_the_rooms_of_architecture_are_those_of_the_package() -> None:
+    cells = [row[0] for row in _rows(_section("ARCHITECTURE.md", "Rooms"))]
+    codes = [name for cell in cells for name in _code(cell) if name.endswith("/")]
+    named = sorted(name.removeprefix("sparkdelta/").rstrip("/") for name in codes)
+    assert named == sorted({_room(path) for path in PACKAGE if path.name != "__init__.py"} - {""})
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

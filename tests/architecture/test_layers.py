@@ -22,36 +22,25 @@ DRIVER_READS = {
     "collect", "first", "head", "take", "show", "isEmpty", "toPandas", "toArrow",
     "toLocalIterator", "tail",
 }  # fmt: skip
-HADOOP = {
-    "sparkdelta/storage/hadoop.py",
-    "sparkdelta/storage/hadoop_builders.py",
-    "sparkdelta/storage/hadoop_callbacks.py",
-    "sparkdelta/storage/hadoop_catalog.py",
-    "sparkdelta/storage/hadoop_file_index.py",
-    "sparkdelta/storage/hadoop_files.py",
-    "sparkdelta/storage/hadoop_log.py",
-    "sparkdelta/storage/hadoop_plans.py",
-    "sparkdelta/storage/hadoop_scans.py",
-    "sparkdelta/storage/hadoop_streams.py",
-}
+JVM_ROOM = "sparkdelta/base/jvm/"
 JVM = {"_jvm", "_jsparkSession", "_jdf", "_jsc", "_gateway", "_jc"}
 SESSION_CHANGES = {"set", "unset"}
 NAMES_OF_NAMES = {"name", "n", "column", "field", "given", "wanted", "str"}
 LOWER_CASE = {
     "sparkdelta/exceptions.py",
-    "sparkdelta/predicates/analyzed_text.py",
-    "sparkdelta/predicates/sql_text.py",
-    "sparkdelta/protocol/column_names.py",
-    "sparkdelta/protocol/isolation_levels.py",
-    "sparkdelta/protocol/property_rules.py",
-    "sparkdelta/spark_api/replacing.py",
-    "sparkdelta/sql/cached_tables.py",
-    "sparkdelta/sql/options.py",
-    "sparkdelta/sql/relations.py",
-    "sparkdelta/sql/table_grammar.py",
-    "sparkdelta/table/write/altered_constraints.py",
-    "sparkdelta/table/write/altered_properties.py",
-    "sparkdelta/table/write/dropped_features.py",
+    "sparkdelta/base/predicates/analyzed_text.py",
+    "sparkdelta/base/predicates/condition_text.py",
+    "sparkdelta/base/protocol/column_names.py",
+    "sparkdelta/base/protocol/isolation_levels.py",
+    "sparkdelta/base/protocol/property_rules.py",
+    "sparkdelta/sql/pyspark/pyspark_replacing.py",
+    "sparkdelta/sql/statements/cached_tables.py",
+    "sparkdelta/sql/statements/options.py",
+    "sparkdelta/sql/grammar/relations.py",
+    "sparkdelta/sql/grammar/table_grammar.py",
+    "sparkdelta/operations/alter/altered_constraints.py",
+    "sparkdelta/operations/alter/altered_properties.py",
+    "sparkdelta/operations/alter/dropped_features.py",
 }
 
 
@@ -72,7 +61,7 @@ def _is_function_of_spark(node: ast.Attribute) -> bool:
 
 @pytest.mark.parametrize(
     "path",
-    sorted([*(PACKAGE / "frames").rglob("*.py"), *(PACKAGE / "workers").glob("*.py")]),
+    [path for path in MODULES if path.stem.endswith(("_frames", "_workers", "worker_files"))],
     ids=_name,
 )
 def test_frames_start_nothing(path: Path) -> None:
@@ -82,13 +71,13 @@ def test_frames_start_nothing(path: Path) -> None:
 
 
 def test_rows_reach_the_driver_through_one_module() -> None:
-    """`storage/connect.py` reads files through Spark: it has no other way to bytes."""
+    """`connect_storage.py` reads files through Spark: it has no other way to bytes."""
     users = {
         _name(path)
         for path in MODULES
         if any(n.attr in DRIVER_READS and not _is_function_of_spark(n) for n in _attributes(path))
     }
-    assert users == {"sparkdelta/engine/driver.py", "sparkdelta/storage/connect.py"}
+    assert users == {"sparkdelta/base/spark/driver.py", "sparkdelta/base/spark/connect_storage.py"}
 
 
 def test_frames_of_arrow_tables_are_made_in_one_place() -> None:
@@ -103,22 +92,22 @@ def test_frames_of_arrow_tables_are_made_in_one_place() -> None:
         and node.func.attr == "createDataFrame"
         and len(node.args) + len(node.keywords) == 1
     }
-    assert makers == {"sparkdelta/engine/local_frames.py"}
+    assert makers == {"sparkdelta/base/spark/local_data.py"}
 
 
-def test_only_hadoop_knows_the_jvm() -> None:
+def test_only_one_room_knows_the_jvm() -> None:
     users = {_name(path) for path in MODULES if any(n.attr in JVM for n in _attributes(path))}
-    assert users <= HADOOP
+    assert all(name.startswith(JVM_ROOM) for name in users), users
 
 
 def test_only_the_engine_knows_the_kind_of_session() -> None:
     """Others ask `engine_of(spark)` for behaviour."""
+    engine = "sparkdelta.base.spark"
     kinds = {
-        "pyspark.sql.connect", "pyspark.sql.classic", "sparkdelta.engine.classic",
-        "sparkdelta.engine.classic_builders", "sparkdelta.engine.classic_conditions",
-        "sparkdelta.engine.connect", "sparkdelta.engine.connect_builders",
-        "sparkdelta.engine.connect_catalog",
-        "sparkdelta.storage.connect", *(name[:-3].replace("/", ".") for name in HADOOP),
+        "pyspark.sql.connect", "pyspark.sql.classic", "sparkdelta.base.jvm",
+        f"{engine}.classic_builders", f"{engine}.classic_conditions", f"{engine}.classic_engine",
+        f"{engine}.connect_builders", f"{engine}.connect_catalog", f"{engine}.connect_engine",
+        f"{engine}.connect_storage",
     }  # fmt: skip
     users = set()
     for path in MODULES:
@@ -132,8 +121,8 @@ def test_only_the_engine_knows_the_kind_of_session() -> None:
             else:
                 continue
             if any(name == kind or name.startswith(f"{kind}.") for name in names for kind in kinds):
-                users.add(path.relative_to(PACKAGE).parts[0])
-    assert users == {"engine", "storage"}
+                users.add("/".join(path.relative_to(PACKAGE).parts[:2]))
+    assert users == {"base/spark", "base/jvm"}
 
 
 def test_nobody_sets_a_setting_of_the_users_session() -> None:
@@ -145,8 +134,8 @@ def test_nobody_sets_a_setting_of_the_users_session() -> None:
                 owners.append((_name(path), ast.unparse(node.value)))
     assert not [of for _, of in owners if not of.startswith(("sibling", "configuration"))]
     assert {name for name, _ in owners} <= {
-        "sparkdelta/storage/connect.py", "sparkdelta/storage/hadoop.py",
-        "sparkdelta/storage/hadoop_scans.py", "sparkdelta/engine/sessions.py",
+        "sparkdelta/base/spark/connect_storage.py", "sparkdelta/base/jvm/jvm.py",
+        "sparkdelta/base/jvm/jvm_scans.py", "sparkdelta/base/spark/library_sessions.py",
     }  # fmt: skip
 
 

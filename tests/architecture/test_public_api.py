@@ -33,16 +33,16 @@ from sparkdelta import (
     write_stream,
     write_version_checksum,
 )
-from sparkdelta.error_conditions import CONDITIONS
-from sparkdelta.exceptions import DeltaError, UnknownArgumentError, from_message
-from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR
-from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
-from sparkdelta.tables import (
+from sparkdelta.api.delta_table import (
     DeltaMergeBuilder,
     DeltaOptimizeBuilder,
     DeltaTableBuilder,
     IdentityGenerator,
 )
+from sparkdelta.error_conditions import CONDITIONS
+from sparkdelta.exceptions import DeltaError, UnknownArgumentError, from_message
+from sparkdelta.operations.checkpoint.checkpoint_options import ADDS_PER_SIDECAR
+from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 
 API = json.loads((Path(__file__).parent / "delta_spark_api.json").read_text())
 REFERENCE = API["DeltaTable"]

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import sparkdelta
-from sparkdelta.table.checkpoint.writing import WrittenCheckpoint
+from sparkdelta.operations.checkpoint.checkpoint_writing import WrittenCheckpoint
 from tests.benchmarks.file_actions import DAYS, FIRST_DAY, TIME
 from tests.benchmarks.logs import CheckpointedLog
 from tests.benchmarks.measurement import Comparison, Stopwatch, at_most, faster

@@ -23,7 +23,7 @@ from sparkdelta import (
     write_checkpoint,
     write_delta,
 )
-from sparkdelta.table.checkpoint.options import ADDS_PER_SIDECAR
+from sparkdelta.operations.checkpoint.checkpoint_options import ADDS_PER_SIDECAR
 from tests.benchmarks.file_actions import COLUMNS, DAYS, FIRST_DAY, PARTITION, ROWS
 from tests.benchmarks.logs import CHECKPOINT_VERSION, large_log
 from tests.benchmarks.measurement import Comparison, Stopwatch, at_most, say

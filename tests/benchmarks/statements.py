@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 import sparkdelta
 from sparkdelta import DeltaTable, read_delta, write_delta
-from sparkdelta.engine.enabled_sessions import sparks_own
+from sparkdelta.base.spark.enabled_sessions import sparks_own
 from tests.benchmarks.measurement import Action, Comparison, Stopwatch, at_most
 from tests.benchmarks.parts import Measured
 from tests.support.spark_jobs import files_read

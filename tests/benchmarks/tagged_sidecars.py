@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from sparkdelta.frames.checkpoint.sidecar_summaries import sidecar_summaries, summarized_type
-from sparkdelta.protocol.sidecar_tags import SidecarTags
-from sparkdelta.table.checkpoint.contents import CheckpointContents
-from sparkdelta.table.checkpoint.options import CheckpointOptions
-from sparkdelta.table.snapshot import open_snapshot
+from sparkdelta.operations.checkpoint.checkpoint_contents import CheckpointContents
+from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
+from sparkdelta.table.checkpoint.sidecar_summary_frames import sidecar_summaries, summarized_type
+from sparkdelta.table.checkpoint.sidecar_tag_rules import SidecarTags
+from sparkdelta.table.snapshot.snapshot import open_snapshot
 
 
 def tag_sidecars(spark: SparkSession, root: Path, version: int) -> None:

@@ -15,10 +15,10 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import write_delta
-from sparkdelta.protocol.staged_commit import Operation
-from sparkdelta.storage.local import LocalLogStore
+from sparkdelta.base.storage.local_log import LocalLogStore
+from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import MAX_VALUE_ACTIONS, Transaction
-from sparkdelta.table.snapshot import open_snapshot
+from sparkdelta.table.snapshot.snapshot import open_snapshot
 from tests.benchmarks.data import write_data_files
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, at_most
 from tests.benchmarks.parts import SESSION, Measured, against_delta_spark, run_parts

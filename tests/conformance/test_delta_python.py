@@ -25,7 +25,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.testing.sqlutils import SQLTestUtils
 
-import sparkdelta.tables
+import sparkdelta.api.delta_table
 from sparkdelta.exceptions import DeltaError
 
 _CHECKOUT = "DELTA_PYTHON_TESTS"
@@ -77,7 +77,7 @@ def _cases() -> list[DeltaTestCase]:
     vars(utils)["DeltaTestCase"] = DeltaTestCase
     package = {
         "delta": ModuleType("delta"),
-        "delta.tables": sparkdelta.tables,
+        "delta.tables": sparkdelta.api.delta_table,
         "delta.testing": ModuleType("delta.testing"),
         "delta.testing.utils": utils,
     }

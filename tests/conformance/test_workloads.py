@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from sparkdelta import DeltaTable, read_delta, verify, write_delta
-from sparkdelta.table.maintenance.verification import CHECKSUM
+from sparkdelta.operations.verify.verification import CHECKSUM
 from tests.conformance import expectations
 from tests.conformance.expectations import parameters
 from tests.conformance.reading import CorpusReader, changed_rows

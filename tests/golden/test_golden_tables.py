@@ -16,8 +16,8 @@ from sparkdelta.exceptions import (
     TruncatedTransactionLogError,
     VersionNotFoundError,
 )
-from sparkdelta.table.log import line_reader as log_text
-from sparkdelta.table.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.listing import line_reader as log_text
+from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 from tests.golden.cases import GoldenCase, GoldenRead, golden_cases
 from tests.golden.expected import comparable
 from tests.support.distributed import distributed_scans

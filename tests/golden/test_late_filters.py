@@ -21,8 +21,8 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta import load_snapshot
-from sparkdelta.schema.table_schema import quoted
-from sparkdelta.table.scan.listing_rules import Listing
+from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.table.scan.file_listing_modes import Listing
 from tests.golden.cases import GoldenCase, golden_cases
 from tests.support.rows import assert_same_rows, spark_rows
 from tests.support.spark_jobs import files_read

@@ -23,8 +23,8 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta import load_snapshot
-from sparkdelta.schema.statistics_schema import leaves
-from sparkdelta.schema.table_schema import quoted_path
+from sparkdelta.base.schema.statistics_schema import leaves
+from sparkdelta.base.schema.table_schema import quoted_path
 from tests.golden.cases import GoldenCase, golden_cases
 
 _NOT_COMPARED = (ArrayType, MapType, VariantType)

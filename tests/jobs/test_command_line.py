@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 import sparkdelta
-from sparkdelta import __main__
+from sparkdelta import __main__ as command_line
 from sparkdelta.__main__ import main
 
 pytestmark = pytest.mark.full
@@ -61,8 +61,8 @@ def test_any_value_is_json(
         "n": math.nan, "b": bytearray(b"\x01\xff"), "d": date(2024, 5, 1), "c": Decimal("1.50"),
         "m": {Row(x=1): -math.inf}, "a": [True, None, 1, 2.5, Row(y=b"")], "s": "text",
     }  # fmt: skip
-    monkeypatch.setattr(__main__, "_session", lambda: None)
-    monkeypatch.setitem(__main__._COMMANDS, "changes", lambda *_: ([row], 0))  # type: ignore[arg-type]
+    monkeypatch.setattr(command_line, "_session", lambda: None)
+    monkeypatch.setitem(command_line._COMMANDS, "changes", lambda *_: ([row], 0))  # type: ignore[arg-type]
     assert main(["changes", "/nothing", "0", "--json"]) == 0
 
     def no_number(text: str) -> None:
@@ -82,8 +82,8 @@ def test_an_error_of_spark_is_a_line(
     def fail(*_: object) -> None:
         raise PySparkException("Job aborted: f.parquet is no Parquet file\n\tat org.apache.Some")
 
-    monkeypatch.setattr(__main__, "_session", lambda: None)
-    monkeypatch.setitem(__main__._COMMANDS, "changes", fail)  # type: ignore[arg-type]
+    monkeypatch.setattr(command_line, "_session", lambda: None)
+    monkeypatch.setitem(command_line._COMMANDS, "changes", fail)  # type: ignore[arg-type]
     assert main(["changes", "/nothing", "0"]) == 1
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", "Job aborted: f.parquet is no Parquet file\n")

@@ -19,12 +19,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import alter_table, load_snapshot, verify, write_delta
-from sparkdelta.commands import drop_feature as command
-from sparkdelta.commands.drop_feature import drop_feature
+from sparkdelta.base.protocol.table_features import supported_features
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.protocol.table_features import supported_features
-from tests.commands.test_drop_feature import ROWS, USES, rows
-from tests.oracle.test_drop_feature import drop
+from sparkdelta.operations.alter import drop_feature as command
+from sparkdelta.operations.alter.drop_feature import drop_feature
+from tests.operations.alter.test_drop_feature import ROWS, USES, rows
+from tests.oracle.test_drop_feature_oracle import drop
 from tests.support.delta_spark import DeltaSpark
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]

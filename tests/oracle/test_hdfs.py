@@ -17,7 +17,7 @@ from sparkdelta import (
     write_checkpoint,
     write_delta,
 )
-from sparkdelta.storage.hadoop_log import HadoopLogStore
+from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
 from tests.support.delta_spark import DeltaSpark
 from tests.support.mini_hdfs import MiniHdfs
 

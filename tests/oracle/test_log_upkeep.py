@@ -20,7 +20,7 @@ from sparkdelta import (
     write_checkpoint,
     write_version_checksum,
 )
-from sparkdelta.protocol.metadata_cleanup import DAY_MS
+from sparkdelta.operations.upkeep.metadata_cleanup_rules import DAY_MS
 from tests.support.delta_spark import DeltaSpark
 from tests.support.log_writer import set_time
 

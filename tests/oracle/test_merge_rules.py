@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, alter_table, read_delta, verify, write_delta
-from sparkdelta.table.write.merge_clauses import Clause
-from sparkdelta.tables import IdentityGenerator
+from sparkdelta.api.delta_table import IdentityGenerator
+from sparkdelta.operations.merge.merge_clauses import Clause
 from tests.golden.expected import comparable
 from tests.oracle.test_merges import merge_ours, sql_text
 from tests.support.delta_spark import DeltaSpark

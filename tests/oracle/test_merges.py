@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, read_delta, verify, write_delta
-from sparkdelta.table.write.merge_clauses import Clause
+from sparkdelta.operations.merge.merge_clauses import Clause
 from tests.golden.expected import comparable
 from tests.support.delta_spark import DeltaSpark
 from tests.support.rows import assert_same_rows, parquet_rows

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable, read_delta, read_stream, write_delta
-from sparkdelta.sql.options import READ_STREAM, arguments
+from sparkdelta.sql.statements.options import READ_STREAM, arguments
 from tests.golden.expected import comparable
 from tests.support.delta_spark import DeltaSpark
 from tests.support.rows import assert_same_rows

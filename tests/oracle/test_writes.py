@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable as SparkDeltaTable
 from sparkdelta import load_snapshot, read_delta, write_delta
-from sparkdelta.schema.nested_ids import nested_field_ids
-from tests.commands.test_iceberg_compatibility import DEEP
-from tests.commands.test_write import TYPES
+from sparkdelta.base.schema.nested_ids import nested_field_ids
 from tests.golden.expected import comparable
+from tests.operations.alter.test_iceberg_tables import DEEP
+from tests.operations.write.test_write import TYPES
 from tests.oracle.test_delta_spark import delta_rs_rows
 from tests.support.delta_spark import DeltaSpark
 from tests.support.rows import assert_same_rows, parquet_rows

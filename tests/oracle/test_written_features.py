@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import alter_table, load_snapshot, read_delta, sql, verify, write_delta
-from sparkdelta.protocol.table_features import TableFeature, supported_features
+from sparkdelta.base.protocol.table_features import TableFeature, supported_features
 from tests.support.delta_spark import DeltaSpark
 
 pytestmark = pytest.mark.oracle

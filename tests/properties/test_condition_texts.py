@@ -18,12 +18,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
-from sparkdelta.engine.classic_conditions import parse_classic_filter
-from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping
-from sparkdelta.predicates.analyzed_text import qualifier_of
-from sparkdelta.predicates.sql_text import parse_condition
-from sparkdelta.protocol.predicates import Predicate, is_usable, without_not
-from sparkdelta.schema.table_schema import quoted
+from sparkdelta.base.predicates.analyzed_text import qualifier_of
+from sparkdelta.base.predicates.condition_text import parse_condition
+from sparkdelta.base.predicates.predicate_rules import Predicate, is_usable, without_not
+from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.skipping.data_skipping_frames import NOTHING_STORED, DataSkipping
+from sparkdelta.base.spark.classic_conditions import parse_classic_filter
 from tests.support.settings import settings
 
 TYPES = {

@@ -15,11 +15,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta import load_snapshot, write_checkpoint, write_delta
-from sparkdelta.frames.skipping.data_skipping import DataSkipping, StoredFacts
-from sparkdelta.predicates.sql_text import parse_condition
-from sparkdelta.predicates.value_lists import with_value_lists
-from sparkdelta.protocol.predicates import without_not
-from sparkdelta.table.snapshot import Snapshot
+from sparkdelta.base.predicates.condition_text import parse_condition
+from sparkdelta.base.predicates.predicate_rules import without_not
+from sparkdelta.base.predicates.value_lists import with_value_lists
+from sparkdelta.base.skipping.data_skipping_frames import DataSkipping, StoredFacts
+from sparkdelta.table.snapshot.snapshot import Snapshot
 from tests.properties.limits import FILES, conditions, rows
 
 

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from sparkdelta import compact_log, load_snapshot
-from sparkdelta.table.log import line_reader as log_text
+from sparkdelta.table.listing import line_reader as log_text
 from tests.support.log_writer import (
     Action,
     write_checkpoint,

@@ -34,10 +34,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping, StoredFacts
-from sparkdelta.predicates.sql_text import parse_condition
-from sparkdelta.protocol.table_properties import ColumnMappingMode
-from sparkdelta.schema.statistics_schema import statistics_schema
+from sparkdelta.base.predicates.condition_text import parse_condition
+from sparkdelta.base.protocol.table_properties import ColumnMappingMode
+from sparkdelta.base.schema.statistics_schema import statistics_schema
+from sparkdelta.base.skipping.data_skipping_frames import NOTHING_STORED, DataSkipping, StoredFacts
 from tests.support.settings import settings
 
 SCHEMA = StructType(

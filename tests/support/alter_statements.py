@@ -9,8 +9,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, alter_table, sql
-from sparkdelta.commands.drop_feature import drop_feature
-from sparkdelta.protocol.metadata_cleanup import DAY_MS
+from sparkdelta.operations.alter.drop_feature import drop_feature
+from sparkdelta.operations.upkeep.metadata_cleanup_rules import DAY_MS
 
 Statement = Callable[[SparkSession, str], object]
 

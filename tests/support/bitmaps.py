@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from sparkdelta.protocol.roaring_bitmaps import chunks_of_rows, encode_chunks
+from sparkdelta.base.protocol.roaring_bitmaps import chunks_of_rows, encode_chunks
 
 
 def encode(positions: Sequence[int] | npt.NDArray[np.int64]) -> bytes:

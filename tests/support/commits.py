@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from sparkdelta.protocol.actions import Metadata, Protocol
-from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.file_actions import AddFile, file_key
-from sparkdelta.protocol.log_files import LogFileKind, parse_log_file
-from sparkdelta.protocol.staged_commit import Operation, StagedActions
-from sparkdelta.storage.local import LocalLogStore
-from sparkdelta.storage.log_store import LogStore
+from sparkdelta.base.protocol.actions import Metadata, Protocol
+from sparkdelta.base.protocol.file_actions import AddFile, file_key
+from sparkdelta.base.protocol.log_files import LogFileKind, parse_log_file
+from sparkdelta.base.storage.local_log import LocalLogStore
+from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.table.commit.committer import Committed, Committer, PreparedCommit, ReadState
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector, parse_commit
+from sparkdelta.table.commit.conflict_rules import ReadSet
+from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 
 SCHEMA = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,"metadata":{}}]}'
 APPEND = Operation("WRITE", {"mode": "Append", "partitionBy": "[]"}, is_blind_append=True)

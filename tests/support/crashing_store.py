@@ -10,14 +10,14 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from sparkdelta.engine import classic
-from sparkdelta.engine.worker_storage import worker_files
-from sparkdelta.storage import hadoop
-from sparkdelta.storage.local import LocalLogStore
-from sparkdelta.storage.local_files import LocalTableFiles
-from sparkdelta.storage.log_store import Data, FileEntry
-from sparkdelta.table.write import touched_files
-from sparkdelta.workers.files import WorkerFiles
+from sparkdelta.base.jvm import jvm
+from sparkdelta.base.spark import classic_engine
+from sparkdelta.base.spark.worker_storage import worker_files
+from sparkdelta.base.storage.local_files import LocalTableFiles
+from sparkdelta.base.storage.local_log import LocalLogStore
+from sparkdelta.base.storage.log_store import Data, FileEntry
+from sparkdelta.base.storage.worker_files import WorkerFiles
+from sparkdelta.table.rows import modified_files
 from tests.support.memory_log import Crash
 
 CHANGES = frozenset(
@@ -157,17 +157,17 @@ class CrashingFiles:
 def dying_writer(nth: int, when: str, fault: type[BaseException] = Crash) -> Iterator[Death]:
     """All tables that are opened in the block are those of a writer that dies."""
     death = Death(nth, when, fault)
-    write = hadoop.write_parquet
+    write = jvm.write_parquet
 
     def write_parquet(*arguments: Any, **options: Any) -> None:
         with death.around("write_parquet"):
             write(*arguments, **options)
 
     with (
-        patch.object(classic, "LocalLogStore", lambda root: CrashingStore(root, death)),
-        patch.object(hadoop, "write_parquet", write_parquet),
+        patch.object(classic_engine, "LocalLogStore", lambda root: CrashingStore(root, death)),
+        patch.object(jvm, "write_parquet", write_parquet),
         patch.object(
-            touched_files, "worker_files", lambda *of: CrashingFiles(worker_files(*of), death)
+            modified_files, "worker_files", lambda *of: CrashingFiles(worker_files(*of), death)
         ),
     ):
         yield death

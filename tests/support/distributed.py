@@ -10,7 +10,7 @@ from unittest.mock import patch
 from pyspark.sql import DataFrame
 
 from sparkdelta.table.scan.distributed_scan import DistributedScan
-from sparkdelta.table.scan.listing_rules import Listing
+from sparkdelta.table.scan.file_listing_modes import Listing
 from sparkdelta.table.scan.scan import Scan
 
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sparkdelta.protocol.log_files import commit_name, is_staging_directory
-from sparkdelta.storage.log_store import (
+from sparkdelta.base.protocol.log_files import commit_name, is_staging_directory
+from sparkdelta.base.storage.log_store import (
     Data,
     FileEntry,
     checked_name,

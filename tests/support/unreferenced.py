@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from urllib.parse import unquote
 
-from sparkdelta.protocol.deletion_vectors import dv_file_name
+from sparkdelta.base.protocol.deletion_vectors import dv_file_name
 
 
 def unreferenced(path: str) -> list[Path]:

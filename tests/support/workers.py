@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.schema.table_schema import as_nullable
-from sparkdelta.workers.file_splits import END, START
-from sparkdelta.workers.files import WorkerFiles
-from sparkdelta.workers.split_rows import RowColumn, SplitReader
+from sparkdelta.base.schema.table_schema import as_nullable
+from sparkdelta.base.storage.worker_files import WorkerFiles
+from sparkdelta.table.scan.file_split_workers import END, START
+from sparkdelta.table.scan.split_workers import RowColumn, SplitReader
 from tests.support.table_builder import struct_of
 
 

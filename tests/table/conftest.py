@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +10,12 @@ from pyspark.sql import SparkSession
 
 
 @pytest.fixture(autouse=True)
-def unchanged_settings(spark: SparkSession) -> Iterator[None]:
-    """Fail a test that leaves another setting in the session."""
+def unchanged_settings(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test with Spark that leaves another setting in the session."""
+    if "spark" not in request.fixturenames:
+        yield
+        return
+    spark = request.getfixturevalue("spark")
     before = _settings(spark)
     yield
     after = _settings(spark)
@@ -22,9 +25,3 @@ def unchanged_settings(spark: SparkSession) -> Iterator[None]:
 
 def _settings(spark: SparkSession) -> Any:
     return spark.conf._jconf.getAllAsJava()
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
-    """The path at which a test may make a table."""
-    return tmp_path / "table"

@@ -1,1 +1,1 @@
-"""Writing checkpoints: contents, layout, sidecars and the hint that names the newest."""
+"""Reading checkpoints: their footers, layout and sidecars."""

@@ -1,1 +1,1 @@
-"""Committing: transactions, conflict detection, and the lines of a commit."""
+"""Transactions, conflict detection, and the lines of a commit."""

@@ -13,11 +13,11 @@ from functools import reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta.engine.driver import read_rows
-from sparkdelta.engine.local_frames import arrow_frame
-from sparkdelta.frames.skipping.data_skipping import NOTHING_STORED, DataSkipping
-from sparkdelta.protocol.conflicts import WinningCommit
-from sparkdelta.protocol.file_actions import AddFile
+from sparkdelta.base.protocol.file_actions import AddFile
+from sparkdelta.base.skipping.data_skipping_frames import NOTHING_STORED, DataSkipping
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.local_data import arrow_frame
+from sparkdelta.table.commit.conflict_rules import WinningCommit
 
 _ADDS = pa.schema(
     [

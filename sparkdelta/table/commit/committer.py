@@ -19,7 +19,35 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import uuid4
 
-from sparkdelta.engine.sessions import SPARK_ERRORS
+from sparkdelta.base.protocol import actions
+from sparkdelta.base.protocol.action_lines import Action, action_line
+from sparkdelta.base.protocol.commit_info import TRANSACTION_ID, CommitInfo, commit_info_line
+from sparkdelta.base.protocol.isolation_levels import commit_isolation_level, table_isolation_level
+from sparkdelta.base.protocol.log_files import (
+    MAX_VERSION,
+    LogFile,
+    LogFileKind,
+    Version,
+    commit_name,
+    listing_prefix,
+)
+from sparkdelta.base.protocol.protocol_upgrades import check_upgrade
+from sparkdelta.base.protocol.row_ids import (
+    MAX_ROW_ID,
+    NO_ROW_IDS,
+    ROW_TRACKING_DOMAIN,
+    high_water_mark,
+    high_water_mark_domain,
+    with_row_ids,
+)
+from sparkdelta.base.protocol.table_features import TableFeature, check_managed, is_supported
+from sparkdelta.base.protocol.table_properties import (
+    assigns_row_ids,
+    in_commit_timestamps,
+    with_enablement,
+)
+from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
+from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import (
     CommitOutcomeUnknownError,
     ConcurrentWriteException,
@@ -28,31 +56,8 @@ from sparkdelta.exceptions import (
     MaxCommitRetriesExceededError,
     StoreNotWritableError,
 )
-from sparkdelta.protocol import actions
-from sparkdelta.protocol.action_lines import Action, action_line
-from sparkdelta.protocol.commit_info import TRANSACTION_ID, CommitInfo, commit_info_line
-from sparkdelta.protocol.commit_timestamps import next_in_commit_timestamp
-from sparkdelta.protocol.conflicts import Conflict, WinningCommit, check_conflicts
-from sparkdelta.protocol.isolation_levels import commit_isolation_level, table_isolation_level
-from sparkdelta.protocol.log_files import (
-    MAX_VERSION,
-    LogFile,
-    LogFileKind,
-    Version,
-    commit_name,
-    listing_prefix,
-)
-from sparkdelta.protocol.log_segment import refuse_empty
-from sparkdelta.protocol.protocol_upgrades import check_upgrade
-from sparkdelta.protocol.row_ids import (
-    MAX_ROW_ID,
-    NO_ROW_IDS,
-    ROW_TRACKING_DOMAIN,
-    high_water_mark,
-    high_water_mark_domain,
-    with_row_ids,
-)
-from sparkdelta.protocol.staged_commit import (
+from sparkdelta.table.commit.conflict_rules import Conflict, WinningCommit, check_conflicts
+from sparkdelta.table.commit.staged_commit_rules import (
     Operation,
     StagedActions,
     check_actions,
@@ -60,16 +65,11 @@ from sparkdelta.protocol.staged_commit import (
     check_removable,
     check_supported,
 )
-from sparkdelta.protocol.table_features import TableFeature, check_managed, is_supported
-from sparkdelta.protocol.table_properties import (
-    assigns_row_ids,
-    in_commit_timestamps,
-    with_enablement,
-)
-from sparkdelta.storage.catalog_log import has_catalog
-from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.log.line_reader import first_line
-from sparkdelta.table.log.listing import list_log_files
+from sparkdelta.table.listing.catalog_log import has_catalog
+from sparkdelta.table.listing.line_reader import first_line
+from sparkdelta.table.listing.listing import list_log_files
+from sparkdelta.table.listing.log_segment_rules import refuse_empty
+from sparkdelta.table.log.commit_timestamp_rules import next_in_commit_timestamp
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -11,21 +11,26 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from sparkdelta.base.protocol.actions import (
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    TransactionIdentifier,
+)
+from sparkdelta.base.protocol.commit_info import COMMIT_INFO
+from sparkdelta.base.protocol.file_actions import AddFile, FileKey, RemoveFile
+from sparkdelta.base.protocol.log_files import LogFile, Version
+from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import MalformedLogFileError
-from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
-from sparkdelta.protocol.commit_info import COMMIT_INFO
-from sparkdelta.protocol.conflicts import (
+from sparkdelta.table.commit.committer import Comparison
+from sparkdelta.table.commit.conflict_rules import (
     Conflict,
     ReadSet,
     WinningCommit,
     file_conflicts,
     table_conflicts,
 )
-from sparkdelta.protocol.file_actions import AddFile, FileKey, RemoveFile
-from sparkdelta.protocol.log_files import LogFile, Version
-from sparkdelta.protocol.staged_commit import StagedActions
-from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.commit.committer import Comparison
+from sparkdelta.table.commit.staged_commit_rules import StagedActions
 from sparkdelta.table.commit.vector_rebase import VectorRebase
 
 _OTHER_ACTIONS = ('"protocol"', '"metaData"', '"txn"', '"domainMetadata"', f'"{COMMIT_INFO}"')
@@ -45,7 +50,7 @@ class DriverConflictDetector:
     domains
         The metadata domains that it changes.
     partition_types
-        See `protocol.partition_matching.may_match`.
+        See `base.predicates.partition_matching_rules.may_match`.
     may_match
         Returns the added files of a commit that may match the predicates of `read`, if more is to
         decide than partition values.

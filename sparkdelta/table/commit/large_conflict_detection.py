@@ -13,22 +13,27 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.engine.driver import read_rows
-from sparkdelta.frames.commit.conflicts import CONFLICT, KEY, SUBJECT, conflicting_files
-from sparkdelta.frames.log.file_keys import canonical_path
-from sparkdelta.frames.log.log_lines import parse_log_lines
-from sparkdelta.frames.skipping.data_skipping import DataSkipping
-from sparkdelta.protocol.actions import DomainMetadata, Metadata, Protocol, TransactionIdentifier
-from sparkdelta.protocol.commit_info import COMMIT_INFO
-from sparkdelta.protocol.conflicts import Conflict, WinningCommit, table_conflicts
-from sparkdelta.protocol.log_files import LogFile
-from sparkdelta.protocol.staged_commit import StagedActions
-from sparkdelta.schema.action_schemas import COMMIT_INFO as COMMIT_INFO_TYPE
-from sparkdelta.schema.action_schemas import actions
+from sparkdelta.base.protocol.actions import (
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    TransactionIdentifier,
+)
+from sparkdelta.base.protocol.commit_info import COMMIT_INFO
+from sparkdelta.base.protocol.log_files import LogFile
+from sparkdelta.base.schema.action_schemas import COMMIT_INFO as COMMIT_INFO_TYPE
+from sparkdelta.base.schema.action_schemas import actions
+from sparkdelta.base.schema.file_key_frames import canonical_path
+from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
+from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.table.commit.committer import Comparison
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
+from sparkdelta.table.commit.conflict_frames import CONFLICT, KEY, SUBJECT, conflicting_files
+from sparkdelta.table.commit.conflict_rules import Conflict, WinningCommit, table_conflicts
+from sparkdelta.table.commit.staged_commit_rules import StagedActions
+from sparkdelta.table.listing.line_reader import DRIVER_LOG_BYTES
+from sparkdelta.table.listing.log_line_frames import parse_log_lines
 from sparkdelta.table.log.commit_range import CommitRange
-from sparkdelta.table.log.line_reader import DRIVER_LOG_BYTES
 from sparkdelta.table.log.log_reader import LogReader
 
 _MAX_TABLE_ACTIONS = 100_000

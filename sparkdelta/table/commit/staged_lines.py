@@ -8,18 +8,18 @@ from itertools import accumulate
 
 from pyspark.sql import DataFrame
 
-from sparkdelta.engine.driver import read_rows
+from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.exceptions import InvalidCommitError
-from sparkdelta.frames.commit.commit_lines import action_totals, file_action_lines
-from sparkdelta.frames.commit.fresh_row_ids import (
+from sparkdelta.table.commit.row_id_frames import (
     FIRST_ROW_IDS,
     GROUP,
     GROUPS,
     new_row_totals,
     with_row_ids,
 )
-from sparkdelta.protocol.log_files import Version
-from sparkdelta.table.staging import Staging
+from sparkdelta.table.log.commit_line_frames import action_totals, file_action_lines
+from sparkdelta.table.snapshot.staging import Staging
 
 LINES_PER_FILE = 20_000
 """The number of lines in a file; the driver holds those of one file at a time, some ten MB."""
@@ -54,7 +54,7 @@ class StagedLines:
 
     @classmethod
     def of(cls, actions: DataFrame, stage: Staging) -> StagedLines:
-        """Write the lines of actions, see `frames.commit.commit_lines.conformed_actions`."""
+        """Write the lines of actions, see `table.log.commit_line_frames.conformed_actions`."""
         return cls._known(actions, stage)._written(actions, "lines")
 
     @classmethod

@@ -17,25 +17,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from sparkdelta.engine.driver import read_rows
-from sparkdelta.engine.job_names import jobs_of
-from sparkdelta.engine.worker_storage import driver_files
+from sparkdelta.base.protocol.file_actions import AddCDCFile, AddFile, RemoveFile, file_key
+from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.protocol.table_features import TableFeature, is_supported
+from sparkdelta.base.protocol.table_properties import assigns_row_ids
+from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.spark.worker_storage import driver_files
+from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import DriverReadTooLargeError, InvalidCommitError
-from sparkdelta.frames.commit.commit_lines import (
-    LINE,
-    conformed_actions,
-    file_action_lines,
-    repeated_files,
-)
-from sparkdelta.frames.skipping.data_skipping import DataSkipping
-from sparkdelta.protocol.conflicts import ReadSet
-from sparkdelta.protocol.file_actions import AddCDCFile, AddFile, RemoveFile, file_key
-from sparkdelta.protocol.log_files import Version
-from sparkdelta.protocol.staged_commit import Operation, StagedActions
-from sparkdelta.protocol.table_features import TableFeature, is_supported
-from sparkdelta.protocol.table_properties import assigns_row_ids
-from sparkdelta.protocol.version_checksum import VersionChecksum
-from sparkdelta.storage.log_store import LogStore
+from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
 from sparkdelta.table.commit.added_files import files_that_may_match
 from sparkdelta.table.commit.committer import (
     Committed,
@@ -45,12 +37,20 @@ from sparkdelta.table.commit.committer import (
     ReadState,
 )
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
+from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.large_conflict_detection import SparkConflictDetector
+from sparkdelta.table.commit.row_id_high_watermark import row_id_mark
+from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.staged_lines import DistinctAdds, StagedLines
 from sparkdelta.table.commit.vector_rebase import VectorRebase
-from sparkdelta.table.snapshot import Snapshot, open_snapshot
-from sparkdelta.table.staging import Staging, staging
-from sparkdelta.table.write.row_id_marks import row_id_mark
+from sparkdelta.table.log.commit_line_frames import (
+    LINE,
+    conformed_actions,
+    file_action_lines,
+    repeated_files,
+)
+from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
+from sparkdelta.table.snapshot.staging import Staging, staging
 
 if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack

@@ -11,14 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from sparkdelta.base.protocol.deletion_vectors import DeletionVectorDescriptor
+from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile
+from sparkdelta.base.protocol.file_paths import canonical_path
+from sparkdelta.base.protocol.roaring_bitmaps import Chunks, cardinality, encode_chunks
+from sparkdelta.base.storage.worker_files import StoredFiles
 from sparkdelta.exceptions import DataFileNotFoundError
-from sparkdelta.protocol.conflicts import WinningCommit
-from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
-from sparkdelta.protocol.file_actions import AddFile, RemoveFile
-from sparkdelta.protocol.file_paths import canonical_path
-from sparkdelta.protocol.roaring_bitmaps import Chunks, cardinality, encode_chunks
-from sparkdelta.protocol.staged_commit import StagedActions
-from sparkdelta.protocol.vector_changes import (
+from sparkdelta.table.commit.conflict_rules import WinningCommit
+from sparkdelta.table.commit.staged_commit_rules import StagedActions
+from sparkdelta.table.vectors.deletion_vector_workers import read_deletion_vector
+from sparkdelta.table.vectors.deletion_vector_writing_workers import write_vector_file
+from sparkdelta.table.vectors.vector_change_rules import (
     VectorChange,
     deleted_by,
     following,
@@ -26,9 +29,6 @@ from sparkdelta.protocol.vector_changes import (
     united_rows,
     vector_changes,
 )
-from sparkdelta.workers.deletion_vector_writer import write_vector_file
-from sparkdelta.workers.deletion_vectors import read_deletion_vector
-from sparkdelta.workers.files import StoredFiles
 
 MAX_REBASED_FILES = 100
 """The most files whose vectors are united, as they are read one after the other. If there are more,

@@ -1,1 +1,1 @@
-"""Reading the log: listing, segments, checkpoints, replayed state and time travel."""
+"""The replay of a log: commits, reconciled state, time travel."""

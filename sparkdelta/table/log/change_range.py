@@ -8,6 +8,10 @@ from datetime import date, datetime
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.base.protocol.arguments import checked_version
+from sparkdelta.base.protocol.log_files import LogFile, Version
+from sparkdelta.base.protocol.table_properties import InCommitTimestamps
+from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import (
     ChangesAfterLatestError,
     InvalidChangeRangeError,
@@ -16,12 +20,8 @@ from sparkdelta.exceptions import (
     TimestampEarlierThanCommitRetentionError,
     TimestampGreaterThanCommitError,
 )
-from sparkdelta.protocol.arguments import checked_version
-from sparkdelta.protocol.commit_timestamps import utc_datetime
-from sparkdelta.protocol.log_files import LogFile, Version
-from sparkdelta.protocol.table_properties import InCommitTimestamps
-from sparkdelta.storage.log_store import LogStore
 from sparkdelta.table.log.commit_times import timestamp_of
+from sparkdelta.table.log.commit_timestamp_rules import utc_datetime
 from sparkdelta.table.log.time_travel import newest_commit_at, timestamp_ms
 
 Moment = str | datetime | date

@@ -13,14 +13,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from sparkdelta.protocol.commit_info import parse_commit_info
-from sparkdelta.protocol.log_files import LogFile, Version, version_checksum_name
-from sparkdelta.protocol.log_segment import LogSegment
-from sparkdelta.protocol.version_checksum import VersionChecksum
-from sparkdelta.storage.log_store import LogStore
+from sparkdelta.base.protocol.commit_info import parse_commit_info
+from sparkdelta.base.protocol.log_files import LogFile, Version, version_checksum_name
+from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
+from sparkdelta.table.listing.line_reader import DRIVER_LOG_BYTES
+from sparkdelta.table.listing.listing import read_checksum
+from sparkdelta.table.listing.log_segment_rules import LogSegment
 from sparkdelta.table.log.commit_range import CommitRange
-from sparkdelta.table.log.line_reader import DRIVER_LOG_BYTES
-from sparkdelta.table.log.listing import read_checksum
 
 _LOGGER = logging.getLogger(__name__)
 

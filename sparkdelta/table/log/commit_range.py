@@ -12,15 +12,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
-from sparkdelta.engine.driver import read_rows
-from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.frames.log.commit_infos import commit_infos
-from sparkdelta.frames.log.log_lines import may_name, parse_log_lines
-from sparkdelta.protocol.commit_info import COMMIT_INFO, parse_commit_info
-from sparkdelta.protocol.log_files import LogFile, Version
-from sparkdelta.schema.action_schemas import CHANGES, actions
-from sparkdelta.table.log.file_reader import LogFileReader
-from sparkdelta.table.log.line_reader import (
+from sparkdelta.base.protocol.commit_info import COMMIT_INFO, parse_commit_info
+from sparkdelta.base.protocol.log_files import LogFile, Version
+from sparkdelta.base.schema.action_schemas import CHANGES, actions
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.table.listing.file_reader import LogFileReader
+from sparkdelta.table.listing.line_reader import (
     fits_on_driver,
     is_searched_by_driver,
     lines_that_name,
@@ -28,6 +26,8 @@ from sparkdelta.table.log.line_reader import (
     read_lines,
     total_size,
 )
+from sparkdelta.table.listing.log_line_frames import may_name, parse_log_lines
+from sparkdelta.table.log.commit_info_frames import commit_infos
 
 BROADCAST_LOG_BYTES = 64 * 1024 * 1024
 """Up to this many bytes of commits after a checkpoint, their keys are broadcast to filter it."""

@@ -9,15 +9,15 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
-from sparkdelta.engine.driver import read_rows
+from sparkdelta.base.protocol.log_files import LogFile, Version
+from sparkdelta.base.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import MissingCommitInfoError, MissingCommitTimestampError
-from sparkdelta.frames.log.commit_infos import commit_infos
-from sparkdelta.protocol.commit_timestamps import strictly_increasing
-from sparkdelta.protocol.log_files import LogFile, Version
-from sparkdelta.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
-from sparkdelta.protocol.version_checksum import VersionChecksum
-from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.log.line_reader import local_lines, read_first_line, read_lines
+from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
+from sparkdelta.table.listing.line_reader import local_lines, read_first_line, read_lines
+from sparkdelta.table.log.commit_info_frames import commit_infos
+from sparkdelta.table.log.commit_timestamp_rules import strictly_increasing
 from sparkdelta.table.log.log_reader import LogReader
 
 COMMIT_TIMES = StructType(

@@ -18,7 +18,25 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.engine.driver import read_rows
+from sparkdelta.base.protocol.actions import Metadata, Protocol, Sidecar
+from sparkdelta.base.protocol.file_paths import decode_path
+from sparkdelta.base.protocol.log_files import (
+    SIDECAR_DIRECTORY,
+    LogFileKind,
+    Version,
+    sidecar_name,
+    version_checksum_name,
+)
+from sparkdelta.base.protocol.table_features import TableFeature, is_supported
+from sparkdelta.base.schema.action_schemas import (
+    ADD,
+    CHECKPOINT_METADATA,
+    METADATA,
+    PROTOCOL,
+    SIDECAR,
+)
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import (
     DeltaError,
     LogFileNotFoundError,
@@ -26,39 +44,21 @@ from sparkdelta.exceptions import (
     StateRecoverError,
     StorageError,
 )
-from sparkdelta.frames.log.reconciliation import contradicting_commits
-from sparkdelta.protocol.actions import Metadata, Protocol, Sidecar
-from sparkdelta.protocol.file_paths import decode_path
-from sparkdelta.protocol.log_files import (
-    SIDECAR_DIRECTORY,
-    LogFileKind,
-    Version,
-    sidecar_name,
-    version_checksum_name,
-)
-from sparkdelta.protocol.log_segment import LogSegment
-from sparkdelta.protocol.table_features import TableFeature, is_supported
-from sparkdelta.protocol.version_checksum import VersionChecksum
-from sparkdelta.schema.action_schemas import (
-    ADD,
-    CHECKPOINT_METADATA,
-    METADATA,
-    PROTOCOL,
-    SIDECAR,
-)
-from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.log.checkpoint_footers import TIME_PRECISION_S
-from sparkdelta.table.log.checkpoint_reader import (
+from sparkdelta.table.checkpoint.checkpoint_footers import TIME_PRECISION_S
+from sparkdelta.table.checkpoint.checkpoint_reader import (
     MAX_SIDECARS,
     SMALL_CHECKPOINT_BYTES,
     CheckpointReader,
 )
+from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
+from sparkdelta.table.listing.file_reader import LogFileReader
+from sparkdelta.table.listing.line_reader import total_size
+from sparkdelta.table.listing.listing import find_log_segment, read_options
+from sparkdelta.table.listing.log_segment_rules import LogSegment
 from sparkdelta.table.log.checksums import checksum_of_segment
 from sparkdelta.table.log.commit_range import CommitRange
-from sparkdelta.table.log.file_reader import LogFileReader
-from sparkdelta.table.log.line_reader import total_size
-from sparkdelta.table.log.listing import find_log_segment, read_options
 from sparkdelta.table.log.log_reader import LogReader
+from sparkdelta.table.log.reconciliation_frames import contradicting_commits
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from sparkdelta.protocol.actions import Sidecar
-from sparkdelta.protocol.log_segment import LogSegment
-from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.log.checkpoint_reader import SMALL_CHECKPOINT_BYTES, CheckpointReader
+from sparkdelta.base.protocol.actions import Sidecar
+from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.table.checkpoint.checkpoint_reader import SMALL_CHECKPOINT_BYTES, CheckpointReader
+from sparkdelta.table.listing.file_reader import LogFileReader
+from sparkdelta.table.listing.log_segment_rules import LogSegment
 from sparkdelta.table.log.commit_range import CommitRange
-from sparkdelta.table.log.file_reader import LogFileReader
 
 
 class FileLists:

@@ -9,10 +9,10 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.exceptions import TableNotFoundError
-from sparkdelta.protocol.log_files import Version
-from sparkdelta.schema.sql_text import text_literal
-from sparkdelta.table.log.listing import find_log_segment, open_log
+from sparkdelta.table.listing.listing import find_log_segment, open_log
 from sparkdelta.table.log.session_times import session_time
 
 _AT = re.compile(r"(?P<path>.+)@(?:[vV](?P<version>\d+)|(?P<time>\d{17}))")

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta, timezone
 
 from pyspark.sql import SparkSession
 
-from sparkdelta.engine.driver import read_rows
-from sparkdelta.engine.sessions import SPARK_ERRORS
-from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidTimestampError
 
 

@@ -11,9 +11,28 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.engine.local_frames import empty_frame, local_frame
-from sparkdelta.frames.log.partition_values import typed_partition_values
-from sparkdelta.frames.log.reconciliation import (
+from sparkdelta.base.protocol.actions import Sidecar
+from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.schema.action_schemas import ADD, DOMAIN_METADATA, FILE_REFERENCES, REMOVE, TXN
+from sparkdelta.base.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
+from sparkdelta.base.schema.partition_value_frames import typed_partition_values
+from sparkdelta.base.schema.statistics_frames import conformed, parsed_statistics
+from sparkdelta.base.schema.statistics_schema import narrowed_statistics
+from sparkdelta.base.skipping.data_skipping_frames import (
+    NOTHING_STORED,
+    DataSkipping,
+    StoredFacts,
+    stored_in_checkpoint,
+)
+from sparkdelta.base.skipping.file_mark_frames import FileMarks
+from sparkdelta.base.skipping.path_filter_frames import ChosenPaths
+from sparkdelta.base.spark.local_data import empty_frame, local_frame
+from sparkdelta.table.checkpoint.checkpoint_reader import CheckpointReader
+from sparkdelta.table.log.commit_range import DISTINCT_FILES
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.local_add_files import KnownAdds
+from sparkdelta.table.log.log_reader import LogReader
+from sparkdelta.table.log.reconciliation_frames import (
     keyed_file_actions,
     newest_actions,
     newest_adds,
@@ -25,25 +44,6 @@ from sparkdelta.frames.log.reconciliation import (
     surviving_adds,
     surviving_removes,
 )
-from sparkdelta.frames.log.statistics import conformed, parsed_statistics
-from sparkdelta.frames.skipping.chosen_paths import ChosenPaths
-from sparkdelta.frames.skipping.data_skipping import (
-    NOTHING_STORED,
-    DataSkipping,
-    StoredFacts,
-    stored_in_checkpoint,
-)
-from sparkdelta.frames.skipping.file_marks import FileMarks
-from sparkdelta.protocol.actions import Sidecar
-from sparkdelta.protocol.log_files import Version
-from sparkdelta.schema.action_schemas import ADD, DOMAIN_METADATA, FILE_REFERENCES, REMOVE, TXN
-from sparkdelta.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
-from sparkdelta.schema.statistics_schema import narrowed_statistics
-from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.log.checkpoint_reader import CheckpointReader
-from sparkdelta.table.log.commit_range import DISTINCT_FILES
-from sparkdelta.table.log.known_adds import KnownAdds
-from sparkdelta.table.log.log_reader import LogReader
 
 Skipping: TypeAlias = DataSkipping | FileMarks | ChosenPaths
 
@@ -74,7 +74,7 @@ class TableState:
     known
         The only live adds that are of interest; used instead of the log.
     shows_progress
-        True to show a progress bar for a long query, see `engine.progress`.
+        True to show a progress bar for a long query, see `base.spark.progress`.
 
     References
     ----------

@@ -8,29 +8,29 @@ from datetime import date, datetime, timedelta, timezone
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.base.protocol.log_files import LogFile, Version
+from sparkdelta.base.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
+from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import (
     InvalidTimestampError,
     NoCommitsFoundError,
     TimestampEarlierThanCommitRetentionError,
     TimestampGreaterThanCommitError,
 )
-from sparkdelta.protocol.commit_timestamps import (
-    strictly_increasing,
-    utc_datetime,
-    version_at_or_before,
-)
-from sparkdelta.protocol.log_files import LogFile, Version
-from sparkdelta.protocol.log_segment import readable_commits
-from sparkdelta.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
-from sparkdelta.storage.catalog_log import has_catalog
-from sparkdelta.storage.log_store import LogStore
-from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.listing.catalog_log import has_catalog
+from sparkdelta.table.listing.listing import list_log_files, open_log
+from sparkdelta.table.listing.log_segment_rules import readable_commits
 from sparkdelta.table.log.commit_times import (
     commit_timestamp,
     file_times,
     in_commit_timestamp,
 )
-from sparkdelta.table.log.listing import list_log_files, open_log
+from sparkdelta.table.log.commit_timestamp_rules import (
+    strictly_increasing,
+    utc_datetime,
+    version_at_or_before,
+)
+from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.loading import load_log
 
 _TIMESTAMP = re.compile(

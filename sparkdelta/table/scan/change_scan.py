@@ -10,27 +10,27 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from sparkdelta.engine.local_frames import arrow_frame, local_frame
-from sparkdelta.frames.log.changes import derived_changes, recorded_changes
-from sparkdelta.frames.log.file_keys import absolute_path
-from sparkdelta.protocol.change_types import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
-from sparkdelta.schema.column_mapping import PHYSICAL_NAME
-from sparkdelta.schema.table_schema import quoted
-from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.base.protocol.change_types import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
+from sparkdelta.base.schema.column_mapping import PHYSICAL_NAME
+from sparkdelta.base.schema.file_key_frames import absolute_path
+from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.spark.local_data import arrow_frame, local_frame
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import COMMIT_TIMES
+from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import NUM_RECORDS, num_records
-from sparkdelta.table.scan.listing_rules import Listing
+from sparkdelta.table.scan.change_file_frames import derived_changes, recorded_changes
+from sparkdelta.table.scan.file_listing_modes import Listing
 from sparkdelta.table.scan.native_scan import has_large_bitmaps
-from sparkdelta.table.scan.request import (
+from sparkdelta.table.scan.scan import Scan, partition_texts
+from sparkdelta.table.scan.scan_request import (
     CHANGE_KIND,
     MetadataColumn,
     RowCondition,
     ScanRequest,
     row_id_columns,
 )
-from sparkdelta.table.scan.scan import Scan, partition_texts
-from sparkdelta.workers.split_rows import ONLY
+from sparkdelta.table.scan.split_workers import ONLY
 
 _OF_COMMIT = (COMMIT_VERSION, COMMIT_TIMESTAMP)
 
@@ -87,8 +87,8 @@ class EntryScan(Scan):
         return Listing.CHANGES
 
     def _changes(self) -> DataFrame:
-        """The files to read, see `frames.log.changes.derived_changes`; values that all rows of a
-        file share are among its partition values.
+        """The files to read, see `table.scan.change_file_frames.derived_changes`; values that all
+        rows of a file share are among its partition values.
         """
         raise NotImplementedError
 

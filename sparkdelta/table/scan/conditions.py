@@ -8,10 +8,17 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.engine.error_log import unlogged_errors
-from sparkdelta.engine.local_frames import empty_frame
-from sparkdelta.engine.sessions import session_time_zone
-from sparkdelta.engine.spark_engine import engine_of
+from sparkdelta.base.predicates.analyzed_text import qualifier_of
+from sparkdelta.base.predicates.generated_columns import generated_columns, with_implied
+from sparkdelta.base.predicates.predicate_rules import Predicate, is_usable, without_not
+from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
+from sparkdelta.base.predicates.value_lists import with_value_lists
+from sparkdelta.base.protocol.table_features import TableFeature, is_supported
+from sparkdelta.base.schema.table_schema import as_nullable, quoted
+from sparkdelta.base.spark.error_log import unlogged_errors
+from sparkdelta.base.spark.library_sessions import session_time_zone
+from sparkdelta.base.spark.local_data import empty_frame
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
     AggregateInConditionError,
     ColumnNotFoundError,
@@ -20,14 +27,7 @@ from sparkdelta.exceptions import (
     NondeterministicConditionError,
     SubqueryInConditionError,
 )
-from sparkdelta.predicates.analyzed_text import qualifier_of
-from sparkdelta.predicates.generated_columns import generated_columns, with_implied
-from sparkdelta.predicates.names import UnusableError, name_parts
-from sparkdelta.predicates.value_lists import with_value_lists
-from sparkdelta.protocol.predicates import Predicate, is_usable, without_not
-from sparkdelta.protocol.table_features import TableFeature, is_supported
-from sparkdelta.schema.table_schema import as_nullable, quoted
-from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 
 

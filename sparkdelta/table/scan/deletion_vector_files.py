@@ -9,19 +9,19 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta.engine.driver import delta_errors
-from sparkdelta.engine.local_frames import arrow_frame, empty_frame
-from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.engine.worker_python import worker_python
-from sparkdelta.engine.worker_storage import driver_files
+from sparkdelta.base.parquet.parquet_options import is_hidden
+from sparkdelta.base.protocol.deletion_vectors import DeletionVectorDescriptor
+from sparkdelta.base.protocol.file_paths import plain_path
+from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.protocol.roaring_bitmaps import Chunks
+from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.spark.driver import delta_errors
+from sparkdelta.base.spark.local_data import arrow_frame, empty_frame
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.worker_python import worker_python
+from sparkdelta.base.spark.worker_storage import driver_files
 from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError
-from sparkdelta.protocol.deletion_vectors import DeletionVectorDescriptor
-from sparkdelta.protocol.file_paths import plain_path
-from sparkdelta.protocol.log_files import Version
-from sparkdelta.protocol.roaring_bitmaps import Chunks
-from sparkdelta.schema.table_schema import quoted
-from sparkdelta.storage.parquet import is_hidden
-from sparkdelta.workers.deletion_vectors import (
+from sparkdelta.table.vectors.deletion_vector_workers import (
     BITMAPS,
     decode_deletion_vectors,
     read_deletion_vector,

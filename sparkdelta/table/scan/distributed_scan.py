@@ -8,16 +8,23 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructField
 
-from sparkdelta.engine.driver import read_rows
-from sparkdelta.engine.worker_python import worker_python
-from sparkdelta.engine.worker_storage import worker_files
+from sparkdelta.base.parquet.legacy_calendar_workers import NotConvertibleError
+from sparkdelta.base.parquet.parquet_value_workers import arrow_type
+from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.worker_python import worker_python
+from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.exceptions import UnsupportedDataTypeError
-from sparkdelta.schema.table_schema import quoted
-from sparkdelta.table.scan.request import CHANGE_KIND, ROW_ID_FIELDS, ScanRequest
-from sparkdelta.workers.file_splits import file_splits, scan_cost, task_count
-from sparkdelta.workers.legacy_calendar import NotConvertibleError
-from sparkdelta.workers.parquet_values import arrow_type
-from sparkdelta.workers.split_rows import FILE, ONLY, VECTOR, RowColumn, SplitReader, split_rows
+from sparkdelta.table.scan.file_split_workers import file_splits, scan_cost, task_count
+from sparkdelta.table.scan.scan_request import CHANGE_KIND, ROW_ID_FIELDS, ScanRequest
+from sparkdelta.table.scan.split_workers import (
+    FILE,
+    ONLY,
+    VECTOR,
+    RowColumn,
+    SplitReader,
+    split_rows,
+)
 
 _NOTHING = StructField("sparkdelta:nothing", BooleanType())
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from sparkdelta.protocol.file_actions import AddFile
-from sparkdelta.protocol.file_paths import resolve
-from sparkdelta.protocol.wide_statistics import num_records
-from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.scan.request import (
+from sparkdelta.base.protocol.file_actions import AddFile
+from sparkdelta.base.protocol.file_paths import resolve
+from sparkdelta.base.protocol.wide_statistics import num_records
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.scan.scan_request import (
     BASE_ROW_ID,
     DEFAULT_ROW_COMMIT_VERSION,
     partition_column,
 )
-from sparkdelta.workers.deletion_vector_writer import VECTOR_ARROW
+from sparkdelta.table.vectors.deletion_vector_writing_workers import VECTOR_ARROW
 
 
 def known_files(

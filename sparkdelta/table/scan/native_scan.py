@@ -13,14 +13,24 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
-from sparkdelta.engine.driver import read_rows
-from sparkdelta.engine.local_frames import arrow_frame
-from sparkdelta.engine.parquet_scan import DataFiles, scan_data_files
-from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.engine.worker_python import worker_python
-from sparkdelta.engine.worker_storage import worker_files
+from sparkdelta.base.parquet.parquet_options import PartitionDirectories, is_hidden
+from sparkdelta.base.protocol.table_properties import ColumnMappingMode
+from sparkdelta.base.schema.column_mapping import named_by_file
+from sparkdelta.base.schema.table_schema import as_nullable, quoted
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.local_data import arrow_frame
+from sparkdelta.base.spark.parquet_scan import DataFiles, scan_data_files
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.worker_python import worker_python
+from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.exceptions import ColumnMappingError, DataFileNotReadError
-from sparkdelta.frames.rows.file_rows import (
+from sparkdelta.table.scan.deletion_vector_files import (
+    decoded_bytes,
+    known_bitmaps,
+    read_bitmaps,
+)
+from sparkdelta.table.scan.field_name_workers import field_names
+from sparkdelta.table.scan.file_row_frames import (
     CHUNKS,
     FILE_KEY,
     FILE_URI,
@@ -35,24 +45,14 @@ from sparkdelta.frames.rows.file_rows import (
     with_file,
     without_deleted_rows,
 )
-from sparkdelta.protocol.table_properties import ColumnMappingMode
-from sparkdelta.schema.column_mapping import named_by_file
-from sparkdelta.schema.table_schema import as_nullable, quoted
-from sparkdelta.storage.parquet import PartitionDirectories, is_hidden
-from sparkdelta.table.scan.deletion_vector_files import (
-    decoded_bytes,
-    known_bitmaps,
-    read_bitmaps,
-)
-from sparkdelta.table.scan.request import (
+from sparkdelta.table.scan.scan_request import (
     CHANGE_KIND,
     ROW_ID_FIELDS,
     MetadataColumn,
     ScanRequest,
     default_value,
 )
-from sparkdelta.workers.field_names import field_names
-from sparkdelta.workers.split_rows import ONLY
+from sparkdelta.table.scan.split_workers import ONLY
 
 DELETION_VECTOR_BROADCAST_BYTES = 64 * 1024 * 1024
 """Decoded bitmaps up to this size, estimated before decoding, are sent to every executor; larger

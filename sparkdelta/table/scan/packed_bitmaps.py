@@ -12,9 +12,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.protocol.roaring_bitmaps import PACKED_BITS, Chunks, last_row, packed
 from sparkdelta.exceptions import DriverReadTooLargeError
-from sparkdelta.protocol.log_files import Version
-from sparkdelta.protocol.roaring_bitmaps import PACKED_BITS, Chunks, last_row, packed
 from sparkdelta.table.scan.deletion_vector_files import vectors_of_driver
 
 MAX_PACKED_VECTORS = 100

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.protocol.log_files import Version
+from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.spark.spark_engine import engine_of
 
 _MARK = "sparkdelta.read"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.predicates.analyzed_text import qualifier_of
-from sparkdelta.schema.table_schema import as_nullable
+from sparkdelta.base.predicates.analyzed_text import qualifier_of
+from sparkdelta.base.schema.table_schema import as_nullable
+from sparkdelta.base.spark.spark_engine import engine_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,27 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.engine.driver import read_rows, read_table
-from sparkdelta.engine.job_names import jobs_of
-from sparkdelta.engine.local_frames import arrow_frame
-from sparkdelta.engine.progress import progress
-from sparkdelta.engine.sessions import session_time_zone
-from sparkdelta.engine.spark_engine import engine_of
-from sparkdelta.engine.worker_storage import worker_files
+from sparkdelta.base.predicates.predicate_rules import And, Predicate, is_usable
+from sparkdelta.base.predicates.predicate_rules import columns as columns_of
+from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
+from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.protocol.file_paths import plain_path
+from sparkdelta.base.protocol.log_files import version_checksum_name
+from sparkdelta.base.protocol.table_features import TableFeature, is_supported
+from sparkdelta.base.schema.file_key_frames import absolute_path
+from sparkdelta.base.schema.sql_text import text_literal
+from sparkdelta.base.schema.table_schema import known_path, quoted, quoted_path, type_of_path
+from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
+from sparkdelta.base.skipping.failing_values import infallible_terms, is_infallible
+from sparkdelta.base.skipping.predicate_value_frames import truth
+from sparkdelta.base.skipping.row_group_bounds import row_group_bounds
+from sparkdelta.base.spark.driver import read_rows, read_table
+from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.spark.library_sessions import session_time_zone
+from sparkdelta.base.spark.local_data import arrow_frame
+from sparkdelta.base.spark.progress import progress
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
     DataFileNotReadError,
@@ -29,34 +43,21 @@ from sparkdelta.exceptions import (
     MalformedLogFileError,
     StorageError,
 )
-from sparkdelta.frames.log.file_keys import absolute_path
-from sparkdelta.frames.skipping.data_skipping import DataSkipping
-from sparkdelta.frames.skipping.failing_values import infallible_terms, is_infallible
-from sparkdelta.frames.skipping.predicate_values import truth
-from sparkdelta.frames.skipping.row_group_bounds import row_group_bounds
-from sparkdelta.predicates.names import UnusableError, name_parts
-from sparkdelta.protocol.column_names import name_key
-from sparkdelta.protocol.file_paths import plain_path
-from sparkdelta.protocol.log_files import version_checksum_name
-from sparkdelta.protocol.predicates import And, Predicate, is_usable
-from sparkdelta.protocol.predicates import columns as columns_of
-from sparkdelta.protocol.table_features import TableFeature, is_supported
-from sparkdelta.protocol.version_checksum import VersionChecksum
-from sparkdelta.schema.sql_text import text_literal
-from sparkdelta.schema.table_schema import known_path, quoted, quoted_path, type_of_path
-from sparkdelta.table.configuration import TableConfiguration
-from sparkdelta.table.log.known_adds import KnownAdds, keyed_adds
+from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
+from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.loading import load_without_checkpoint
+from sparkdelta.table.log.local_add_files import KnownAdds, keyed_adds
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
 from sparkdelta.table.scan.conditions import parse_where
+from sparkdelta.table.scan.deferred_scan import LateScan, columns_with_bitmaps
 from sparkdelta.table.scan.distributed_scan import DistributedScan
+from sparkdelta.table.scan.file_listing_modes import Listing
 from sparkdelta.table.scan.known_files import known_files
-from sparkdelta.table.scan.late_scan import LateScan, columns_with_bitmaps
-from sparkdelta.table.scan.listing_rules import Listing
 from sparkdelta.table.scan.native_scan import NativeScan, has_large_bitmaps
 from sparkdelta.table.scan.packed_bitmaps import MAX_PACKED_VECTORS
-from sparkdelta.table.scan.report import ScanReport, counted_report, full_report
-from sparkdelta.table.scan.request import (
+from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
+from sparkdelta.table.scan.scan_report import ScanReport, counted_report, full_report
+from sparkdelta.table.scan.scan_request import (
     ROW_ID_FIELDS,
     MetadataColumn,
     RowCondition,
@@ -64,7 +65,6 @@ from sparkdelta.table.scan.request import (
     partition_column,
     row_id_columns,
 )
-from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.scan.unpushed_types import unpushed_types
 
 MAX_DRIVER_FILES = 100_000

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import DateType, DecimalType, StructField, StructType, TimestampType
 
-from sparkdelta.protocol.calendar_gap import has_day_of_gap
-from sparkdelta.protocol.column_names import ColumnPath
-from sparkdelta.protocol.predicates import Predicate, columns, unusable_parts
-from sparkdelta.schema.column_mapping import physical_path
-from sparkdelta.schema.type_widening import TYPE_CHANGES
-from sparkdelta.storage.parquet import UnpushedType
-from sparkdelta.table.configuration import TableConfiguration
+from sparkdelta.base.parquet.parquet_options import UnpushedType
+from sparkdelta.base.predicates.calendar_gap_rules import has_day_of_gap
+from sparkdelta.base.predicates.predicate_rules import Predicate, columns, unusable_parts
+from sparkdelta.base.protocol.column_names import ColumnPath
+from sparkdelta.base.schema.column_mapping import physical_path
+from sparkdelta.base.schema.type_widening import TYPE_CHANGES
+from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.log_reader import LogReader
 
 MAX_SEARCHED_BYTES = 256 * 1024
@@ -36,8 +36,8 @@ def unpushed_types(
     """Return the types whose comparisons Spark's Parquet reader may get wrong in a scan.
 
     DECIMAL: Spark cuts a constant to the digits of a file that was written before the column was
-    widened. DATE and TIMESTAMP: see `protocol.calendar_gap`. Only old dates are concerned, so these
-    types are pushed where statistics show that there are none.
+    widened. DATE and TIMESTAMP: see `base.predicates.calendar_gap_rules`. Only old dates are
+    concerned, so these types are pushed where statistics show that there are none.
 
     Parameters
     ----------

@@ -1,0 +1,1 @@
+"""The public functions, `DeltaTable` and its builders, and the command line."""

@@ -1,0 +1,52 @@
+"""Public: tables whose commits a catalog ratifies."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.table.listing.catalog_log import (
+    Catalog,
+    RatifiedCommits,
+    StagedCommit,
+    set_catalog,
+)
+from sparkdelta.table.listing.listing import open_log
+
+__all__ = ["Catalog", "RatifiedCommits", "StagedCommit", "use_catalog"]
+
+
+def use_catalog(spark: SparkSession, path: str, catalog: Catalog | None) -> None:
+    """Access the table at a path through the catalog that manages it, from now on.
+
+    Reads see the commits that the catalog has ratified, and no others. A commit is staged below
+    ``_delta_log/_staged_commits``, ratified by the catalog, and then published. A new table is
+    managed by the catalog if it is created with the property ``delta.feature.catalogManaged`` as
+    ``supported``. Without a catalog, such tables can be neither read nor written.
+
+    Parameters
+    ----------
+    path
+        The root of a table, or of one to be created.
+    catalog
+        None to access the table without a catalog again.
+
+    Notes
+    -----
+    Inline commits, whose content the catalog stores itself, are not supported. Log cleanup, vacuum,
+    optimize, reorg and repair are left to the catalog.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The session is a Spark Connect client, which cannot read staged commits.
+
+    References
+    ----------
+    PROTOCOL.md#catalog-managed-tables
+    """
+    if not engine_of(spark).reads_hidden_names:
+        problem = "a Spark Connect client cannot read staged commits; use a classic session"
+        raise InvalidArgumentError(argument="catalog", problem=problem)
+    set_catalog(open_log(spark, path).table_root, catalog)

@@ -1,0 +1,629 @@
+"""`DeltaTable` with the method names of delta-spark's `delta.tables.DeltaTable`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sparkdelta.api.merge_builder import DeltaMergeBuilder
+from sparkdelta.api.optimize_builder import DeltaOptimizeBuilder
+from sparkdelta.api.table_builder import DeltaTableBuilder, IdentityGenerator
+from sparkdelta.base.protocol.arguments import checked_flag, checked_number, checked_version
+from sparkdelta.base.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
+from sparkdelta.base.spark.enabled_sessions import conversion_time_zone
+from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError, TableNotFoundError
+from sparkdelta.operations.alter.alter_table import alter
+from sparkdelta.operations.alter.altered_properties import set_properties
+from sparkdelta.operations.alter.drop_feature import drop_feature
+from sparkdelta.operations.changes.describe import table_detail, table_history
+from sparkdelta.operations.compaction.optimization import OptimizeRequest, OptimizeResult
+from sparkdelta.operations.copy.clone import CloneOptions, clone
+from sparkdelta.operations.copy.convert import convert, parquet_path
+from sparkdelta.operations.copy.converted_table import ConvertOptions, checked_partition_schema
+from sparkdelta.operations.copy.restore import restore, restore_metrics
+from sparkdelta.operations.merge.merge import MergeRequest, merge
+from sparkdelta.operations.optimize.optimize import optimize
+from sparkdelta.operations.upkeep.generate_manifests import generate
+from sparkdelta.operations.vacuum.retention_setting import checks_retention
+from sparkdelta.operations.vacuum.vacuum import VacuumOptions, vacuum
+from sparkdelta.operations.write.create_table import Creation
+from sparkdelta.operations.write.delete import delete
+from sparkdelta.operations.write.ignored_settings import warn_of_evolution_setting
+from sparkdelta.operations.write.update import update
+from sparkdelta.table.listing.listing import find_log_segment, open_log
+from sparkdelta.table.listing.missing_tables import advised
+from sparkdelta.table.listing.table_names import name_not_found, table_name, table_path
+from sparkdelta.table.log.time_travel import version_at_timestamp
+from sparkdelta.table.rows.expression_arguments import checked_condition, checked_values
+from sparkdelta.table.rows.row_changes import ChangeResult
+from sparkdelta.table.scan.row_names import RowNames, columns_frame
+from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
+
+__all__ = [
+    "DeltaMergeBuilder",
+    "DeltaOptimizeBuilder",
+    "DeltaTable",
+    "DeltaTableBuilder",
+    "IdentityGenerator",
+]
+
+
+class DeltaTable:
+    """A Delta table identified by its path; every method reads the latest version when it is
+    called.
+
+    Created by `DeltaTable.forPath` or the builders of `DeltaTable.create` and similar methods.
+    """
+
+    def __init__(self, spark: SparkSession, path: str, hadoopConf: Mapping[str, str]) -> None:
+        self._spark = spark
+        self._path = path
+        self._options = dict(hadoopConf)
+        self._alias: str | None = None
+        self._frames: list[DataFrame] = []
+        self._time_zone: str | None = None
+
+    @classmethod
+    def forPath(
+        cls, sparkSession: SparkSession, path: str, hadoopConf: Mapping[str, str] | None = None
+    ) -> DeltaTable:
+        """Return the table at a path.
+
+        Parameters
+        ----------
+        hadoopConf
+            File system options, added to those of the session.
+
+        Raises
+        ------
+        TableNotFoundError
+            There is no Delta table at the path.
+        """
+        table = cls(sparkSession, path, hadoopConf or {})
+        with advised(sparkSession, path):
+            find_log_segment(open_log(sparkSession, path, table._options))
+        return table
+
+    @classmethod
+    def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
+        """Return the table of a name in the session catalog, or of ``delta.`/path` ``.
+
+        Raises
+        ------
+        TableNotFoundError
+            There is no Delta table of this name.
+        """
+        path = table_path(sparkSession, table_name(tableOrViewName))
+        if path is None:
+            raise name_not_found(tableOrViewName)
+        return cls.forPath(sparkSession, path)
+
+    @classmethod
+    def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
+        """True if there is a Delta log at a path."""
+        try:
+            find_log_segment(open_log(sparkSession, identifier))
+        except TableNotFoundError:
+            return False
+        return True
+
+    @classmethod
+    def convertToDelta(
+        cls,
+        sparkSession: SparkSession,
+        identifier: str,
+        partitionSchema: str | StructType | None = None,
+    ) -> DeltaTable:
+        """Convert a directory of Parquet files, see `sparkdelta.convert_to_delta`, and return the
+        table.
+
+        Parameters
+        ----------
+        identifier
+            ``parquet.`/path/to/directory```.
+        partitionSchema
+            The columns whose values the names of directories tell; none by default.
+
+        Raises
+        ------
+        MissingProviderError, ConvertNonParquetError
+            The identifier does not name a directory of Parquet files.
+        """
+        path = parquet_path(identifier)
+        schema = checked_partition_schema(partitionSchema, "partitionSchema")
+        result = convert(sparkSession, path, ConvertOptions(partition_schema=schema))
+        return cls(sparkSession, result.path, {})
+
+    @classmethod
+    def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
+        """Return a builder of a new table."""
+        return cls._builder(sparkSession, Creation.CREATE)
+
+    @classmethod
+    def createIfNotExists(
+        cls, sparkSession: SparkSession | None = None
+    ) -> DeltaTableBuilder[DeltaTable]:
+        """Return a builder of a table that is only created if it does not exist."""
+        return cls._builder(sparkSession, Creation.CREATE_IF_NOT_EXISTS)
+
+    @classmethod
+    def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
+        """Return a builder of a table that replaces an existing one and its rows."""
+        return cls._builder(sparkSession, Creation.REPLACE)
+
+    @classmethod
+    def createOrReplace(
+        cls, sparkSession: SparkSession | None = None
+    ) -> DeltaTableBuilder[DeltaTable]:
+        """Return a builder of a table that is created or replaces an existing one."""
+        return cls._builder(sparkSession, Creation.CREATE_OR_REPLACE)
+
+    @classmethod
+    def _builder(
+        cls, spark: SparkSession | None, creation: Creation
+    ) -> DeltaTableBuilder[DeltaTable]:
+        spark = spark or SparkSession.getActiveSession()
+        if spark is None:
+            problem = "it is not given, and there is no active session"
+            raise InvalidArgumentError(argument="sparkSession", problem=problem)
+        return DeltaTableBuilder(spark, creation, cls.forPath)
+
+    def __repr__(self) -> str:
+        return f"DeltaTable({self._path!r})"
+
+    def toDF(self) -> DataFrame:
+        """Return the rows of the latest version, see `sparkdelta.read_delta`.
+
+        Its columns, such as ``table.toDF()["id"]``, can be used in conditions and values of
+        `delete`, `update` and `merge`.
+        """
+        rows = self._snapshot().scan().to_df()
+        self._frames[:] = [columns_frame(rows, *self._frames)]
+        return self._names.given_to(rows)
+
+    def alias(self, aliasName: str) -> DeltaTable:
+        """Return the same table with an alias for its rows."""
+        table = DeltaTable(self._spark, self._path, self._options)
+        table._alias, table._frames = aliasName, self._frames
+        table._time_zone = self._time_zone
+        return table
+
+    def _converting_in(self, time_zone: str) -> DeltaTable:
+        """Return the same table; values are converted to the types of its columns in a time zone,
+        by default the `conversion_time_zone` of the session.
+        """
+        table = DeltaTable(self._spark, self._path, self._options)
+        table._alias, table._frames, table._time_zone = self._alias, self._frames, time_zone
+        return table
+
+    @property
+    def _conversion_zone(self) -> str:
+        return self._time_zone or conversion_time_zone(self._spark)
+
+    @property
+    def _names(self) -> RowNames:
+        """The names of the rows in conditions and values."""
+        return RowNames(self._alias, *self._frames)
+
+    def delete(self, condition: str | Column | None = None) -> ChangeResult:
+        """Delete the rows that a condition is true of, all rows without one.
+
+        Rows for which it is null stay. Rows that match rows of another DataFrame are deleted by a
+        merge with one clause, ``merge(other, condition).whenMatchedDelete().execute()``.
+
+        Parameters
+        ----------
+        condition
+            SQL text or a Column; deterministic, without subqueries and aggregates.
+
+        Raises
+        ------
+        AppendOnlyTableError
+            The table is append-only.
+        NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+            The condition depends on more than the row.
+        ColumnNotFoundError, InvalidConditionError
+            The condition is not valid.
+        DeltaConcurrentModificationException
+            Another commit changed the same rows.
+
+        References
+        ----------
+        PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+        """
+        where = checked_condition(condition, "condition")
+        with advised(self._spark, self._path):
+            return delete(self._spark, self._path, where, names=self._names, options=self._options)
+
+    def update(
+        self,
+        condition: str | Column | None = None,
+        set: Mapping[str, str | Column] | None = None,  # noqa: A002 - delta-spark's name
+    ) -> ChangeResult:
+        """Assign new values to columns of the rows that a condition is true of, of all rows
+        without one.
+
+        Parameters
+        ----------
+        condition
+            SQL text or a Column; deterministic, without subqueries and aggregates.
+        set
+            Expressions on the row as it was, as SQL text or Columns, by the names of columns or of
+            fields of struct columns. They are converted to the column's type; one that does not
+            fit fails the update.
+
+        Raises
+        ------
+        AppendOnlyTableError
+            The table is append-only.
+        ColumnNotFoundError, MissingSetColumnError, ConflictingSetColumnsError, IdentityUpdateError
+            A name in `set` is not that of a column that can be assigned.
+        NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+            The condition depends on more than the row.
+        ConstraintError
+            A new row breaks a rule of the table.
+        DeltaConcurrentModificationException
+            Another commit changed the same rows.
+
+        References
+        ----------
+        PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+        """
+        if set is None:
+            raise InvalidArgumentError(argument="set", problem="it must not be None")
+        where, values = checked_condition(condition, "condition"), checked_values(set, "set")
+        with advised(self._spark, self._path):
+            return update(
+                self._spark,
+                self._path,
+                where,
+                values,
+                names=self._names,
+                options=self._options,
+                time_zone=self._conversion_zone,
+            )
+
+    def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
+        """Return a builder of a merge of a source into the table; nothing happens before its
+        `execute`.
+
+        Parameters
+        ----------
+        source
+            The rows to merge, which are computed once. Give it and the table an `alias` if they
+            share names of columns.
+        condition
+            SQL text or a Column on columns of both that tells what rows match; deterministic,
+            without subqueries and aggregates.
+        """
+        if not isinstance(source, DataFrame):
+            problem = f"it must be a DataFrame, and is a {type(source).__name__}"
+            raise ArgumentTypeError(argument="source", problem=problem)
+        on = checked_condition(condition, "condition")
+        if on is None:
+            raise InvalidArgumentError(argument="condition", problem="it must not be None")
+        request = MergeRequest(
+            source=source,
+            condition=on,
+            clauses=(),
+            names=self._names,
+            time_zone=self._conversion_zone,
+        )
+        return DeltaMergeBuilder(request, self._merge)
+
+    def optimize(self) -> DeltaOptimizeBuilder:
+        """Return a builder that rewrites small files as larger ones, or rows in Z-order; nothing
+        happens before its `executeCompaction` or `executeZOrderBy`.
+        """
+        return DeltaOptimizeBuilder(self._spark, self._optimize)
+
+    def restoreToVersion(self, version: int) -> DataFrame:
+        """Restore an earlier version, as a new commit that any concurrent change of the table
+        fails.
+
+        Rows, schema, properties and metadata domains are those of then. The protocol keeps its
+        features, and identity values, column ids and row ids that were given since are not given
+        again. In-commit timestamps stay enabled or disabled as they are.
+
+        Returns
+        -------
+        DataFrame
+            One row, or none if this is the latest version: table_size_after_restore LONG (bytes),
+            num_of_files_after_restore LONG, num_removed_files LONG, num_restored_files LONG,
+            removed_files_size LONG (bytes), restored_files_size LONG (bytes).
+
+        Raises
+        ------
+        RestoreVersionError
+            The version is not there, or can no longer be read.
+        RestoredFilesError
+            Files of it were deleted or are damaged.
+        AppendOnlyTableError
+            The table is append-only.
+        DeltaConcurrentModificationException
+            Another commit changed the table.
+
+        References
+        ----------
+        PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata
+        """
+        if version is None:
+            raise InvalidArgumentError(argument="version", problem="it must not be None")
+        return self._restore(version=checked_version(version))
+
+    def restoreToTimestamp(self, timestamp: str) -> DataFrame:
+        """Restore the version that was the latest at a time; see `restoreToVersion`.
+
+        Parameters
+        ----------
+        timestamp
+            ``2026-01-31`` or ``2026-01-31 12:00:00.5+01:00``; UTC without a zone.
+
+        Raises
+        ------
+        RestoreTimestampEarlierError, RestoreTimestampGreaterError, InvalidTimestampError
+            There is no version of that time.
+        """
+        if timestamp is None:
+            raise InvalidArgumentError(argument="timestamp", problem="it must not be None")
+        return self._restore(timestamp=timestamp)
+
+    def generate(self, mode: str) -> None:
+        """Write the symlink manifests of the latest version: lists of its data files, with which
+        Presto, Athena and others read it as a Hive table.
+
+        A partitioned table has one in each partition directory below
+        ``_symlink_format_manifest``; those of partitions without files are deleted. With the table
+        property ``delta.compatibility.symlinkFormatManifest.enabled``, every commit writes those
+        that it changes.
+
+        Parameters
+        ----------
+        mode
+            ``symlink_format_manifest``.
+
+        Raises
+        ------
+        ManifestModeError
+            There is no such mode.
+        ManifestOfVectorsError, ManifestMappingError
+            The table has deletion vectors or maps its columns.
+        """
+        with advised(self._spark, self._path):
+            generate(self._spark, self._path, mode, self._options)
+
+    def clone(
+        self,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Clone the latest version to another path, see `sparkdelta.clone`, and return the clone.
+
+        Parameters
+        ----------
+        isShallow
+            True to share the files, False to copy them.
+        """
+        return self._clone(None, target, isShallow, replace, properties)
+
+    def cloneAtVersion(
+        self,
+        version: int,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Clone a version; otherwise as `clone`."""
+        if version is None:
+            raise InvalidArgumentError(argument="version", problem="it must not be None")
+        return self._clone(checked_version(version), target, isShallow, replace, properties)
+
+    def cloneAtTimestamp(
+        self,
+        timestamp: str,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Clone the version that was the latest at a time; otherwise as `clone`.
+
+        Parameters
+        ----------
+        timestamp
+            ``2026-01-31`` or ``2026-01-31 12:00:00.5+01:00``; UTC without a zone.
+        """
+        if timestamp is None:
+            raise InvalidArgumentError(argument="timestamp", problem="it must not be None")
+        with advised(self._spark, self._path):
+            version = version_at_timestamp(self._spark, self._path, timestamp)
+        return self._clone(version, target, isShallow, replace, properties)
+
+    def vacuum(self, retentionHours: float | None = None) -> DataFrame:
+        """Delete the files that no version within the retention period needs.
+
+        See `sparkdelta.vacuum`, which takes more arguments and tells what it did.
+
+        Parameters
+        ----------
+        retentionHours
+            By default the table's `delta.deletedFileRetentionDuration`, or a week; not less,
+            unless delta-spark's setting `retentionDurationCheck.enabled` is false.
+
+        Returns
+        -------
+        DataFrame
+            Empty, without columns.
+
+        Raises
+        ------
+        VacuumRetentionTooShortError, VacuumRetentionNegativeError
+            The retention period is shorter than the table's, or negative.
+        StorageError
+            Files could not be listed, and nothing was deleted; or some could not be deleted.
+
+        References
+        ----------
+        PROTOCOL.md#data-files, PROTOCOL.md#vacuum-protocol-check
+        """
+        wanted = VacuumOptions(
+            retention_hours=checked_number(retentionHours, "retentionHours"),
+            check_retention=checks_retention(self._spark),
+        )
+        with advised(self._spark, self._path):
+            vacuum(self._spark, self._path, wanted, options=self._options)
+        return self._spark.createDataFrame([], StructType())
+
+    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
+        """Add the table features that versions of the protocol imply, in the lowest versions for
+        all features of the table.
+
+        Versions with lists of features, 3 and 7, imply none, and change nothing.
+
+        Raises
+        ------
+        InvalidArgumentError
+            There are no such versions, or reader version 3 without writer version 7.
+        ProtocolChangedException, MetadataChangedException
+            Another commit altered the table.
+
+        References
+        ----------
+        PROTOCOL.md#protocol-evolution
+        """
+        versions = {MIN_READER_VERSION: readerVersion, MIN_WRITER_VERSION: writerVersion}
+        self._set_properties({name: str(version) for name, version in versions.items()})
+
+    def addFeatureSupport(self, featureName: str) -> None:
+        """Add a table feature, and those that it needs, to the protocol.
+
+        Raises
+        ------
+        UnknownConfigurationError, ClusteringFeatureError, WriteNotImplementedError
+            The feature is unknown, needs clustering columns, or is not implemented.
+        ProtocolChangedException, MetadataChangedException
+            Another commit altered the table.
+
+        References
+        ----------
+        PROTOCOL.md#table-features
+        """
+        self._set_properties({f"{FEATURE}{_feature_name(featureName)}": "supported"})
+
+    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
+        """Drop a table feature from the protocol, with what the table has of it.
+
+        Files that need the feature are written again, in as many commits as needed. If earlier
+        versions can only be read with the feature, they are hidden behind checkpoints, which the
+        feature `checkpointProtection` protects; with `truncateHistory`, they must have expired
+        first, and are deleted. A drop that stopped half-way goes on when it is repeated.
+
+        Parameters
+        ----------
+        truncateHistory
+            True to delete earlier versions, a day after none of them uses the feature. The first
+            call then raises `DropWaitsForRetentionError`.
+
+        Raises
+        ------
+        UnknownFeatureDropError, DropPropertyError, FeatureNotPresentError
+            There is no such feature, or the table does not have it.
+        DropFeatureError, TruncateHistoryError, CheckpointProtectionDropError
+            It cannot be dropped, or not in this way.
+        DependentFeatureError, ConstraintsOfFeatureError, InvalidNamesError
+            The table depends on it.
+        DropWaitsForRetentionError, HistoryUsesFeatureError, ProtectedHistoryError
+            Earlier versions have not expired.
+        DropConflictError, DeltaConcurrentModificationException
+            Other writers altered the table.
+        DropCheckpointError
+            A checkpoint could not be written.
+
+        References
+        ----------
+        PROTOCOL.md#supported-features
+        """
+        drop_feature(
+            self._spark,
+            self._path,
+            _feature_name(featureName),
+            truncates_history=truncateHistory is not None
+            and checked_flag(truncateHistory, "truncateHistory"),
+            options=self._options,
+        )
+
+    def _set_properties(self, properties: Mapping[str, str]) -> None:
+        statement = partial(set_properties, properties=properties)
+        alter(self._spark, self._path, statement, self._options)
+
+    def history(self, limit: int | None = None) -> DataFrame:
+        """Return the commits, newest first; columns as in
+        `sparkdelta.operations.changes.describe.table_history`.
+
+        To read the table as of a commit, pass its `version`. Spark displays `timestamp` in the
+        session time zone and collects it as a naive local datetime, while `read_delta` interprets
+        times without a time zone as UTC: pass ``row.timestamp.astimezone()``.
+        """
+        return table_history(self._spark, self._snapshot(), limit)
+
+    def detail(self) -> DataFrame:
+        """Return one row about the table; columns as in
+        `sparkdelta.operations.changes.describe.table_detail`.
+        """
+        return table_detail(self._spark, self._snapshot())
+
+    def _merge(self, request: MergeRequest) -> DataFrame:
+        if not request.evolves:
+            warn_of_evolution_setting(self._spark)
+        with advised(self._spark, self._path):
+            return merge(self._spark, self._path, request, self._options)
+
+    def _optimize(self, where: str | None, request: OptimizeRequest) -> OptimizeResult:
+        with advised(self._spark, self._path):
+            return optimize(self._spark, self._path, where, request, options=self._options)
+
+    def _restore(self, *, version: int | None = None, timestamp: str | None = None) -> DataFrame:
+        with advised(self._spark, self._path):
+            result = restore(
+                self._spark,
+                self._path,
+                version=version,
+                timestamp=timestamp,
+                options=self._options,
+            )
+        return restore_metrics(self._spark, result)
+
+    def _clone(
+        self,
+        version: int | None,
+        target: str,
+        is_shallow: bool,
+        replace: bool,
+        properties: Mapping[str, str] | None,
+    ) -> DeltaTable:
+        options = CloneOptions(
+            version=version,
+            deep=not checked_flag(is_shallow, "isShallow"),
+            replace=checked_flag(replace, "replace"),
+            properties=properties or {},
+        )
+        with advised(self._spark, self._path):
+            result = clone(self._spark, self._path, target, options, self._options)
+        return DeltaTable(self._spark, result.target, self._options)
+
+    def _snapshot(self) -> Snapshot:
+        with advised(self._spark, self._path):
+            return open_snapshot(self._spark, self._path, options=self._options)
+
+
+def _feature_name(given: str) -> str:
+    if not isinstance(given, str):
+        problem = f"it needs to be a string, not {given!r}"
+        raise InvalidArgumentError(argument="featureName", problem=problem)
+    return given

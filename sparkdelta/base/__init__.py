@@ -1,0 +1,1 @@
+"""The foundations of the rooms above: Spark, storage, Parquet, conditions, schemas, the protocol."""

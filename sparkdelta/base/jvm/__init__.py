@@ -1,0 +1,1 @@
+"""Access to the JVM of classic Spark; the only room that uses py4j."""

@@ -1,0 +1,347 @@
+"""Paths, sessions and plans of classic Spark, through its JVM.
+
+Only this module and those named `hadoop_*` may access `spark._jvm`. They never change a setting of
+the user's session.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyspark
+from py4j.java_gateway import JavaClass, JVMView
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import IllegalArgumentException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from sparkdelta.base.jvm.spark_internals import purpose_of
+from sparkdelta.base.parquet.parquet_options import (
+    WRITE_OPTIONS,
+    WRITE_SETTINGS,
+    committer_settings,
+)
+from sparkdelta.exceptions import (
+    FileSystemNotFoundError,
+    SparkMemberNotFoundError,
+    StorageError,
+)
+
+
+class JavaNames:
+    """Packages of a JVM, whose attributes are its classes and other packages.
+
+    py4j asks the JVM for each part of ``org.apache.spark``, and the JVM searches all JARs for a
+    class of that name. Here the case of a name tells what it is.
+    """
+
+    def __init__(self, view: JVMView, package: str = "") -> None:
+        self._view = view
+        self._package = package
+
+    def __getattr__(self, name: str) -> Any:
+        if not name[0].isupper():
+            return JavaNames(self._view, f"{self._package}{name}.")
+        if not self._package:
+            return getattr(self._view, name)  # a class that PySpark has imported
+        return SparkClass(f"{self._package}{name}", self._view._gateway_client)
+
+
+class SparkClass(JavaClass):  # type: ignore[misc]  # py4j has no types
+    """A class of the JVM that is reached by its name: an error names what this Spark lacks."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except Py4JJavaError:
+            raise
+        except Py4JError:
+            raise self._not_found(f"{self._fqn}.{name}") from None
+
+    def __call__(self, *arguments: Any) -> Any:
+        try:
+            return super().__call__(*arguments)
+        except Py4JJavaError:
+            raise
+        except Py4JError:
+            constructor = f"{self._fqn} with {len(arguments)} arguments"
+            raise self._not_found(constructor) from None
+
+    def _not_found(self, member: str) -> SparkMemberNotFoundError:
+        return SparkMemberNotFoundError(
+            member=member, version=pyspark.__version__, purpose=purpose_of(self._fqn)
+        )
+
+
+def jvm_of(spark: SparkSession) -> Any:
+    """Return the packages of a session's JVM."""
+    return JavaNames(spark._jvm)
+
+
+def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> str:
+    """Return a path as Spark qualifies it: with scheme and authority, decoded, without a trailing
+    slash.
+
+    Raises
+    ------
+    FileSystemNotFoundError
+        Spark has no file system for the path's scheme.
+    StorageError
+        The path is malformed, or its file system cannot be initialized.
+    """
+    jvm = jvm_of(spark)
+    with storage_errors(path):
+        try:
+            here = hadoop_path(spark, path)
+            return str(file_system(spark, here, hadoop_conf).makeQualified(here).toString())
+        except Py4JJavaError as error:
+            if not re.search(_NO_FILE_SYSTEM, str(error.java_exception)):
+                raise
+            scheme = path.partition(":")[0]
+            version = jvm.org.apache.hadoop.util.VersionInfo.getVersion()
+            raise FileSystemNotFoundError(
+                path=path, scheme=scheme, remedy=_remedy(scheme.lower(), str(version))
+            ) from None
+
+
+_NO_FILE_SYSTEM = "UnsupportedFileSystemException|ClassNotFoundException"
+_PACKAGES = {
+    "s3a": "org.apache.hadoop:hadoop-aws:{version}",
+    "abfs": "org.apache.hadoop:hadoop-azure:{version}",
+    "abfss": "org.apache.hadoop:hadoop-azure:{version}",
+    "gs": "com.google.cloud.bigdataoss:gcs-connector",
+}
+
+
+def _remedy(scheme: str, version: str) -> str:
+    supported = "s3a" if scheme in ("s3", "s3n") else scheme
+    if supported not in _PACKAGES:
+        return "Use a scheme that Spark has a file system for, such as file:, hdfs: or s3a:"
+    package = f"the package {_PACKAGES[supported].format(version=version)} (spark.jars.packages)"
+    if supported == scheme:
+        return f"Start Spark with {package}"
+    return f"Use {supported}:// instead, which takes {package}"
+
+
+@contextmanager
+def storage_errors(path: str) -> Iterator[None]:
+    """Raise JVM errors about a file as `StorageError`, without the stack trace.
+
+    Raises
+    ------
+    FileNotFoundError
+        The file does not exist; `filename` is the path.
+    StorageError
+    """
+    try:
+        yield
+    except Py4JJavaError as error:
+        if is_not_found(error):
+            raise FileNotFoundError(errno.ENOENT, "no such file", path) from None
+        raise StorageError(path=path, problem=_problem(error.java_exception)) from None
+    except IllegalArgumentException as error:
+        raise StorageError(path=path, problem=_problem(error)) from None
+
+
+def _problem(error: object) -> str:
+    """Return the first line of a Java error, without the package of its class."""
+    first = str(error).partition("\n")[0]
+    return re.sub(r"\b(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error))", "", first).rstrip(". ")
+
+
+def hadoop_path(spark: SparkSession, path: str) -> Any:
+    """Return Hadoop's `Path` of a decoded path."""
+    jvm = jvm_of(spark)
+    return jvm.org.apache.hadoop.fs.Path(path)
+
+
+def file_system(spark: SparkSession, path: Any, hadoop_conf: Mapping[str, str]) -> Any:
+    """Return the file system of a Hadoop `Path`."""
+    return path.getFileSystem(hadoop_configuration(spark, hadoop_conf))
+
+
+def hadoop_configuration(spark: SparkSession, hadoop_conf: Mapping[str, str]) -> Any:
+    """Return the session's Hadoop configuration with additional settings."""
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    for key, value in hadoop_conf.items():
+        configuration.set(key, value)
+    return configuration
+
+
+def settings(
+    spark: SparkSession, names: Sequence[str], hadoop_conf: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the values of the named Hadoop settings that are set."""
+    configuration = hadoop_configuration(spark, hadoop_conf)
+    values = {name: configuration.get(name) for name in names}
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def is_not_found(error: Py4JJavaError) -> bool:
+    """True if the cause of the error is a missing file."""
+    return "FileNotFoundException" in str(error.java_exception.getClass().getName())
+
+
+def write_parquet(
+    rows: DataFrame,
+    directory: str,
+    *,
+    partition_by: Sequence[str],
+    options: Mapping[str, str],
+    settings: Mapping[str, str],
+) -> None:
+    """Write rows to a new directory with Spark's Parquet writer.
+
+    The write runs in a clone of the user's session with `WRITE_SETTINGS`; all other settings are
+    kept, since the plan of the rows was created with them.
+
+    Parameters
+    ----------
+    partition_by
+        The columns whose values are in directory names and not in the files.
+    options
+        Options of Spark's Parquet source.
+    settings
+        Settings of this write only.
+    """
+    spark = rows.sparkSession
+    jvm = jvm_of(spark)
+    gateway: Any = spark.sparkContext._gateway
+    sibling = spark._jsparkSession.cloneSession()
+    sibling_conf = sibling.conf()
+    committers = committer_settings(sibling_conf.get)
+    for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
+        sibling_conf.set(key, value)
+    plan = rows._jdf.queryExecution().analyzed()
+    writer = jvm.org.apache.spark.sql.classic.Dataset.ofRows(sibling, plan).write()
+    names = gateway.new_array(jvm.java.lang.String, len(partition_by))
+    for index, name in enumerate(partition_by):
+        names[index] = name
+    for key, value in {**options, **WRITE_OPTIONS}.items():
+        writer = writer.option(key, value)
+    writer.format("parquet").mode("errorifexists").partitionBy(names).save(directory)
+
+
+@contextmanager
+def rows_in(rows: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
+    """Yield the same rows in another session of the application, which is the active session
+    meanwhile.
+    """
+    jvm = jvm_of(session)
+    with same_active_session(session):
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+        yield moved_rows(rows, session)
+
+
+@contextmanager
+def same_active_session(spark: SparkSession) -> Iterator[None]:
+    """Restore the active session of the thread after a block."""
+    jvm = jvm_of(spark)
+    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
+
+
+def clear_active_session(spark: SparkSession) -> None:
+    """Clear the active session of the thread."""
+    jvm = jvm_of(spark)
+    jvm.org.apache.spark.sql.classic.SparkSession.clearActiveSession()
+
+
+def scala_items(sequence: Any) -> list[Any]:
+    """Return the items of a Scala sequence."""
+    return [sequence.apply(number) for number in range(sequence.size())]
+
+
+def read_options_named(rows: DataFrame, name: str) -> set[str]:
+    """Return the values of a read option in the file relations of a plan and its subqueries."""
+    plan = rows._jdf.queryExecution().analyzed()
+    values = set()
+    for each in (plan, *scala_items(plan.subqueriesAll())):
+        for leaf in scala_items(each.collectLeaves()):
+            if leaf.getClass().getSimpleName() != "LogicalRelation":
+                continue
+            relation = leaf.relation()
+            if relation.getClass().getSimpleName() == "HadoopFsRelation":
+                value = relation.options().get(name)
+                values |= {str(value.get())} if value.isDefined() else set()
+    return values
+
+
+def calls_sql_functions(filtered: DataFrame) -> bool:
+    """True if a filter's condition calls SQL functions of the user, which Spark replaces by their
+    bodies and further operators.
+    """
+    return str(filtered._jdf.queryExecution().analyzed().nodeName()) != "Filter"
+
+
+def filter_condition(filtered: DataFrame) -> tuple[str, str | None]:
+    """Return the SQL text of a filter's analyzed condition, and the time zone in which its
+    timestamps are formatted, or None if it has none.
+    """
+    plan = filtered._jdf.queryExecution().analyzed()
+    while plan.nodeName() != "Filter":
+        plan = plan.child()
+    text, zone = str(plan.condition().sql()), None
+    if "TIMESTAMP '" in text:  # formatted in the time zone of the thread's active session
+        zone = str(plan.conf().sessionLocalTimeZone())
+    return text, zone
+
+
+def plan_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
+    """Return True if a plan is deterministic, and the class names of its operators and
+    expressions; of a filter, those of its condition alone.
+    """
+    plan = frame._jdf.queryExecution().analyzed()
+    tree = plan.condition() if plan.nodeName() == "Filter" else plan
+    return bool(plan.deterministic()), node_classes(tree)
+
+
+def node_classes(tree: Any) -> frozenset[str]:
+    """Return the class names of the nodes of a plan or an expression."""
+    return frozenset(_CLASS.findall(str(tree.toJSON())))
+
+
+_CLASS = re.compile(r'"class":"([^"]+)"')
+
+
+def have_user_functions(classes: Collection[str]) -> bool:
+    """True if nodes of these classes call functions that are not Spark's own."""
+    return not _USER_FUNCTIONS.isdisjoint(name.rpartition(".")[2] for name in classes)
+
+
+_USER_FUNCTIONS = frozenset(
+    (
+        "ApplyFunctionExpression", "HiveGenericUDF", "HiveSimpleUDF", "PythonUDF", "ScalaUDF",
+        "SQLScalarFunction",
+    )
+)  # fmt: skip
+
+
+def moved_rows(rows: DataFrame, session: SparkSession) -> DataFrame:
+    """Return the same rows as a DataFrame of another session of the application."""
+    jvm = jvm_of(session)
+    plan = rows._jdf.queryExecution().analyzed()
+    moved = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    return ClassicDataFrame(moved, session)
+
+
+def texts(jvm: Any, array: Any) -> str:
+    """Return the string forms of an array's elements, one per line, with a single JVM call."""
+    return str(sequence(jvm, array).mkString("\n"))
+
+
+def sequence(jvm: Any, array: Any) -> Any:
+    """Return an array as an immutable Scala sequence."""
+    wrapper = getattr(getattr(jvm.scala.collection.immutable, "ArraySeq$"), "MODULE$")
+    return wrapper.unsafeWrapArray(array)

@@ -1,0 +1,393 @@
+"""Scans whose files are chosen when a query runs, by all its filters; classic Spark only.
+
+Spark asks the `FileIndex` of a scan for files once the query is planned, and hands over the filters
+of the scan, wherever they were written. The index is a Python object that the JVM calls back. These
+interfaces of Spark are private: `problem_of_callbacks` checks them.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from itertools import accumulate
+from typing import Any, TypeVar, cast
+
+from py4j.clientserver import ClientServer
+from py4j.java_gateway import JavaObject, is_instance_of
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors.exceptions.captured import CapturedException
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.jvm.jvm import (
+    hadoop_path,
+    have_user_functions,
+    jvm_of,
+    node_classes,
+    same_active_session,
+    scala_items,
+    storage_errors,
+    texts,
+)
+from sparkdelta.base.jvm.jvm_callbacks import complete_interfaces
+from sparkdelta.base.jvm.jvm_plans import joined, rows_matching
+from sparkdelta.base.jvm.jvm_scans import (
+    copy_hadoop_settings,
+    empty_files,
+    file_index,
+    has_field_ids,
+    java_schema_of,
+    java_texts,
+    scan_session,
+)
+from sparkdelta.base.parquet.parquet_options import LateRelation, ListedFiles, is_hidden
+from sparkdelta.exceptions import DeltaError, SparkMemberNotFoundError
+
+_INTERFACE = "org.apache.spark.sql.execution.datasources.FileIndex"
+_KEPT_LISTINGS = 4
+"""Listings that an index keeps: a query may scan a table several times."""
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def late_rows(spark: SparkSession, listing: SparkSession, wanted: LateRelation) -> DataFrame:
+    """Return the rows of a scan, which does not depend on the settings of the user's session.
+
+    Parameters
+    ----------
+    listing
+        The session of the lister's frames, whose time zone is UTC.
+    """
+    copy_hadoop_settings(spark, listing._jsparkSession)
+    relation = _relation(spark, listing, wanted)
+    return ClassicDataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+
+
+def problem_of_callbacks(spark: SparkSession, listing: SparkSession) -> str | None:
+    """Return the reason why Spark cannot ask Python for files; None if it can."""
+    jvm = jvm_of(spark)
+    if not isinstance(spark.sparkContext._gateway, ClientServer):
+        return (
+            "with PYSPARK_PIN_THREAD=false, a thread of Python has no thread of the JVM to itself"
+        )
+    try:
+        complete_interfaces(spark, _FileIndex)
+        nothing = LateRelation(_NothingListed(), StructType(), StructType(), {}, "/")
+        none = jvm.PythonUtils.toSeq([])
+        listed = _relation(spark, listing, nothing).location().listFiles(none, none)
+        return None if not listed.size() else "its FileIndex answers otherwise"
+    except (
+        Py4JError, TypeError, AttributeError, OSError, CapturedException, DeltaError
+    ) as error:  # fmt: skip
+        exception = _java_exception(error)
+        return str(error if exception is None else exception.toString()).partition("\n")[0]
+
+
+def reads_batches(spark: SparkSession, schema: StructType) -> bool:
+    """Return True if Spark's Parquet reader gives batches of columns, not rows, of this schema.
+    False if Spark does not tell.
+    """
+    jvm, session = jvm_of(spark), spark._jsparkSession
+    execution, conf = jvm.org.apache.spark.sql.execution, session.sessionState().conf()
+    java_schema = java_schema_of(jvm, schema)
+    try:
+        if execution.WholeStageCodegenExec.isTooManyFields(conf, java_schema):
+            return False
+        parquet = execution.datasources.parquet.ParquetFileFormat()
+        return bool(parquet.supportBatch(session, java_schema))
+    except (Py4JError, TypeError, CapturedException, SparkMemberNotFoundError):
+        return False
+
+
+def _relation(spark: SparkSession, listing: SparkSession, wanted: LateRelation) -> Any:
+    jvm = jvm_of(spark)
+    gateway: Any = spark.sparkContext._gateway
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # PySpark's
+    _let_errors_pass(gateway)
+    datasources = jvm.org.apache.spark.sql.execution.datasources
+    index = _FileIndex(spark, listing, wanted)
+    return datasources.HadoopFsRelation(
+        index,
+        index.partitions,
+        index.schema,
+        jvm.scala.Option.empty(),
+        datasources.parquet.ParquetFileFormat(),
+        index.options,
+        index.sibling,
+    )
+
+
+class _CallbackError(Py4JJavaError):  # type: ignore[misc]  # py4j has no types
+    """The error with which a callback raises an exception in the JVM."""
+
+
+class _ErrorsOfListings:
+    """A setting of py4j that is true while a `_CallbackError` is handled, and otherwise as it was:
+    the JVM gets the exception itself, and callbacks of the user end as they did.
+    """
+
+    def __init__(self, before: object) -> None:
+        self.before = before
+
+    def __bool__(self) -> bool:
+        return isinstance(sys.exc_info()[1], _CallbackError) or bool(self.before)
+
+
+def _let_errors_pass(gateway: Any) -> None:
+    parameters = gateway.python_parameters
+    before = parameters.propagate_java_exceptions
+    if not isinstance(before, _ErrorsOfListings):
+        parameters.propagate_java_exceptions = _ErrorsOfListings(before)
+
+
+_last = threading.local()
+
+
+def _answer(method: _Method) -> _Method:
+    """Decorate a callback so that it always answers: if it ended with a KeyboardInterrupt, the JVM
+    would wait for ever.
+    """
+
+    @wraps(method)
+    def answered(self: _FileIndex, *arguments: Any) -> Any:
+        try:
+            answer = method(self, *arguments)
+        except BaseException as error:  # noqa: BLE001 - as above
+            answer = _to_raise(self.listing, error)
+        # The JVM looks up what it is told the name of: Python must not let go of it before.
+        _last.answer = answer
+        if isinstance(answer, _CallbackError):
+            raise answer from None
+        return answer
+
+    return cast(_Method, answered)
+
+
+def _to_raise(spark: SparkSession, error: BaseException) -> _CallbackError:
+    """Return an error as an unchecked exception of the JVM, whose text is the error's."""
+    jvm = jvm_of(spark)
+    gateway: Any = spark.sparkContext._gateway
+    cause = _java_exception(error)
+    if cause is not None and any(is_instance_of(gateway, cause, kind) for kind in _UNCHECKED):
+        return _CallbackError("", cause)
+    text = str(error) if cause is None else _text(cause)
+    if cause is None and not isinstance(error, DeltaError):
+        text = f"{type(error).__name__}: {text}"
+    try:
+        exception = jvm.org.apache.spark.SparkRuntimeException(
+            "USER_RAISED_EXCEPTION",
+            jvm.PythonUtils.toScalaMap({"errorMessage": text}),
+            cause,
+            gateway.new_array(jvm.org.apache.spark.QueryContext, 0),
+            "",
+        )
+    except SparkMemberNotFoundError:
+        exception = jvm.java.lang.IllegalArgumentException(text, cause)
+    return _CallbackError(text, exception)
+
+
+_UNCHECKED = ("java.lang.RuntimeException", "java.lang.Error")
+
+
+def _java_exception(error: BaseException) -> Any:
+    if isinstance(error, Py4JJavaError):
+        return error.java_exception
+    return error._origin if isinstance(error, CapturedException) else None
+
+
+def _text(exception: Any) -> str:
+    """Return the message of the first Spark error among an exception and its causes; without one,
+    the text of the exception.
+    """
+    cause = exception
+    while cause is not None:
+        if str(cause.getMessage()).startswith("["):
+            return str(cause.getMessage())
+        cause = cause.getCause()
+    return str(exception.toString())
+
+
+class _FileIndex:
+    """Spark's `FileIndex`. It has no way to a plan that it is part of: the two heaps would keep
+    each other.
+    """
+
+    class Java:
+        implements = (_INTERFACE,)
+
+    def __init__(self, spark: SparkSession, listing: SparkSession, wanted: LateRelation) -> None:
+        jvm = jvm_of(listing)
+        self.jvm = jvm
+        self.listing = listing
+        self.sibling = scan_session(
+            spark, by_id=has_field_ids(wanted.schema), unpushed=wanted.unpushed
+        )
+        self.schema = java_schema_of(jvm, wanted.schema)
+        self.partitions = java_schema_of(jvm, wanted.partitions)
+        self.options = jvm.PythonUtils.toScalaMap(dict(wanted.options))
+        self._lister = wanted.lister
+        self._user = weakref.ref(spark)
+        self._datasources = jvm.org.apache.spark.sql.execution.datasources
+        self._root = jvm.PythonUtils.toSeq([hadoop_path(listing, wanted.root)])
+        self._listings: OrderedDict[tuple[ListedFiles, tuple[int, ...]], Any] = OrderedDict()
+
+    @_answer
+    def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802
+        """The files that may match filters; Spark does not evaluate the partition filters again."""
+        with self._in_listing_session() as user:  # it formats timestamps of texts in UTC
+            of_partitions = scala_items(partition_filters)
+            filters = [*of_partitions, *scala_items(data_filters)]
+            text, condition = None, None
+            if filters:
+                condition = joined(self.jvm, filters)
+                text = str(condition.sql())
+            listed = self._lister.listed(text, lambda: have_user_functions(node_classes(condition)))
+            session = user or self.listing._jsparkSession
+            return self._directories(listed, of_partitions, session)
+
+    @_answer
+    def inputFiles(self) -> Any:  # noqa: N802
+        """The URIs of all files."""
+        with self._in_listing_session():
+            files = self._lister.listed(None, lambda: False).files
+            _, uris = self._statuses([file for file in files if not is_hidden(file)])
+            uris += (self._uri(hadoop_path(self.listing, f)) for f in files if is_hidden(f))
+            return java_texts(self.jvm, uris)
+
+    @_answer
+    def sizeInBytes(self) -> int:  # noqa: N802
+        size = self._lister.size_bytes
+        if size is None:
+            return int(self.sibling.sessionState().conf().defaultSizeInBytes())
+        return size
+
+    @_answer
+    def rootPaths(self) -> Any:  # noqa: N802
+        return self._root
+
+    @_answer
+    def partitionSchema(self) -> Any:  # noqa: N802
+        return self.partitions
+
+    @_answer
+    def refresh(self) -> None:
+        """Files of a version never change."""
+
+    @_answer
+    def metadataOpsTimeNs(self) -> Any:  # noqa: N802
+        return self.jvm.scala.Option.empty()
+
+    @_answer
+    def toString(self) -> str:  # noqa: N802
+        return self._lister.identity
+
+    @_answer
+    def hashCode(self) -> int:  # noqa: N802
+        return hash(self._lister.identity) & 0x7FFFFFFF
+
+    @_answer
+    def equals(self, other: Any) -> bool:
+        """True if the other object is the JVM's proxy of an index of the same files."""
+        is_proxy = isinstance(other, JavaObject)
+        return is_proxy and str(other.toString()) == self._lister.identity
+
+    @contextmanager
+    def _in_listing_session(self) -> Iterator[Any]:
+        """Make the listing session the active one in a block; yield the JVM's session that it was
+        before, or None.
+        """
+        before = SparkSession._activeSession  # of all threads
+        try:
+            with same_active_session(self.listing):
+                sessions = self.jvm.org.apache.spark.sql.classic.SparkSession
+                active = sessions.getActiveSession()
+                sessions.setActiveSession(self.listing._jsparkSession)
+                yield active.get() if active.isDefined() else None
+        finally:
+            if SparkSession._activeSession is self.listing:
+                SparkSession._activeSession = self._user() if before is self.listing else before
+
+    def _directories(self, listed: ListedFiles, filters: list[Any], session: Any) -> Any:
+        """Return Spark's `PartitionDirectory` of each row of partition values that filters are true
+        of.
+        """
+        rows, numbers = None, list(range(len(listed.counts)))
+        if listed.values is not None:
+            rows, numbers = rows_matching(listed.values, filters, session)
+        key = (listed, tuple(numbers))
+        found = self._listings.get(key)
+        if found is None:
+            found = self._listings[key] = self._found(listed, rows, numbers)
+            while len(self._listings) > _KEPT_LISTINGS:
+                self._listings.popitem(last=False)
+        return found
+
+    def _found(self, listed: ListedFiles, rows: list[Any] | None, numbers: list[int]) -> Any:
+        ends = [0, *accumulate(listed.counts)]
+        groups = [listed.files[ends[number] : ends[number + 1]] for number in numbers]
+        visible = [[file for file in group if not is_hidden(file)] for group in groups]
+        statuses, _ = self._statuses([file for group in visible for file in group])
+        directory = self._datasources.PartitionDirectory.apply
+        nothing = self.jvm.org.apache.spark.sql.catalyst.InternalRow.empty()
+        directories, start = self.jvm.java.util.ArrayList(), 0
+        for index, group in enumerate(groups):
+            row = nothing if rows is None else rows[index]
+            end = start + len(visible[index])
+            if end > start:
+                directories.add(directory(row, statuses.slice(start, end)))
+            for file in (file for file in group if is_hidden(file)):
+                directories.add(directory(row, self._hidden_status(file)))
+            start = end
+        return self.jvm.PythonUtils.toSeq(directories)
+
+    def _statuses(self, files: list[str]) -> tuple[Any, list[str]]:
+        """Return a Scala sequence of what the storage tells about each file, and the URIs."""
+        jvm: Any = self.jvm
+        nothing = jvm.PythonUtils.toSeq([])
+        if not files:
+            return nothing, []
+        specification = self._datasources.PartitionSpec(java_schema_of(jvm, StructType()), nothing)
+        partitions = jvm.scala.Option.apply(specification)
+        index = file_index(jvm, self.sibling, files, self.schema, self.options, partitions)
+        found = index.listFiles(nothing, nothing).apply(0).files()
+        uris = texts(jvm, index.inputFiles()).splitlines()
+        empty = [] if int(found.size()) == len(files) else empty_files(index)
+        self._lister.check(files, uris, empty)
+        return found, uris
+
+    def _hidden_status(self, file: str) -> Any:
+        """Return a Scala sequence with the status of a file whose name Spark's index ignores."""
+        path = hadoop_path(self.listing, file)
+        configuration = self.sibling.sessionState().newHadoopConfWithOptions(self.options)
+        try:
+            with storage_errors(file):
+                status = path.getFileSystem(configuration).getFileStatus(path)
+        except FileNotFoundError:
+            self._lister.check([file], [], [])
+            raise
+        self._lister.check([file], [self._uri(path)], [] if status.getLen() else [file])
+        nothing = self.jvm.PythonUtils.toScalaMap({})
+        status = self._datasources.FileStatusWithMetadata(status, nothing)
+        return self.jvm.PythonUtils.toSeq([status])
+
+    def _uri(self, path: Any) -> str:
+        return str(self.jvm.org.apache.spark.paths.SparkPath.fromPath(path).urlEncoded())
+
+
+class _NothingListed:
+    """A `FileLister` without files."""
+
+    identity, size_bytes = "nothing", 0
+
+    def listed(self, filters: str | None, has_user_functions: Callable[[], bool]) -> ListedFiles:  # noqa: ARG002
+        return ListedFiles([], [], None)
+
+    def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
+        """Do nothing: there are no files to check."""

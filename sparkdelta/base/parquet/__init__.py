@@ -1,0 +1,1 @@
+"""Parquet files as Arrow reads them: schemas, columns, values, row groups."""

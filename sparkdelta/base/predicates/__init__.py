@@ -1,0 +1,1 @@
+"""Predicates: parsers of conditions, as SQL text or Columns, into trees."""

@@ -1,0 +1,70 @@
+"""Resolution of column names in a condition against the table's schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.predicates.predicate_rules import Column, Expression
+from sparkdelta.base.schema.table_schema import known_path
+
+
+class UnusableError(Exception):
+    """Raised inside a parser for a part of a condition that the predicate tree cannot represent."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+_NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
+
+
+def name_parts(name: str) -> list[str]:
+    """Split a column name at dots that are not in backticks, as Spark's API does.
+
+    Raises
+    ------
+    UnusableError
+        The name is not valid; Spark reports the error to the user.
+
+    Examples
+    --------
+    >>> name_parts("a.`b.c`"), name_parts("2024")
+    (['a', 'b.c'], ['2024'])
+    """
+    parts, end = [], 0
+    for found in _NAME_PART.finditer(name):
+        if found.start() != end:
+            break
+        quoted, plain = found.groups()
+        parts.append(plain if quoted is None else quoted.replace("``", "`"))
+        end = found.end() + 1
+        if name[found.end() : end] not in ("", "."):
+            break
+    if end != len(name) + 1:
+        raise UnusableError(f"{name} is not the name of a column")
+    return parts
+
+
+def find_column(schema: StructType, names: Sequence[str]) -> Column:
+    """Return the column of a name, spelled as in the schema, which it matches case-insensitively.
+
+    Raises
+    ------
+    UnusableError
+        There is no such column; Spark's analyzer reports the error to the user.
+    """
+    path = known_path(schema, names)
+    if len(path) < len(names):
+        raise UnusableError(f"{'.'.join(names)} is not a column or struct field of the table")
+    return Column(path)
+
+
+def extract_field(schema: StructType, child: Expression, name: str) -> Column:
+    """Return a field of a struct column."""
+    if not isinstance(child, Column):
+        raise UnusableError("a field of something other than a column")
+    return find_column(schema, [*child.path, name])

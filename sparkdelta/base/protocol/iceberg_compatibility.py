@@ -1,0 +1,257 @@
+"""Requirements of Iceberg compatibility on protocol, properties and type changes.
+
+References
+----------
+PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+PROTOCOL.md#writer-requirements-for-icebergcompatv2, protocol_rfcs/iceberg-compat-v3.md
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from sparkdelta.base.protocol.actions import Protocol
+from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.protocol.table_features import FEATURES, TableFeature, is_supported
+from sparkdelta.base.protocol.table_properties import (
+    COLUMN_MAPPING_MODE,
+    ENABLE_ROW_TRACKING,
+    ColumnMappingMode,
+    RowTracking,
+    column_mapping_mode,
+    is_on,
+    row_tracking,
+)
+from sparkdelta.base.protocol.type_changes import is_supported_type_change
+from sparkdelta.exceptions import IcebergCompatError
+
+ENABLE_ICEBERG = {
+    1: "delta.enableIcebergCompatV1",
+    2: "delta.enableIcebergCompatV2",
+    3: "delta.enableIcebergCompatV3",
+}
+"""The property that enables each version of Iceberg compatibility."""
+
+ROW_TRACKING_VERSION = 3
+"""The version that requires row tracking, and cannot be disabled."""
+
+_FIRST_WITH_NESTED_IDS = 2
+_ROW_ID, _ROW_COMMIT_VERSION = 2_147_483_540, 2_147_483_539
+_ENABLE_DELETION_VECTORS = "delta.enableDeletionVectors"
+_INTEGERS = frozenset(("byte", "short", "integer", "long"))
+_SCALE = re.compile(r"decimal\(\s*\d+\s*,\s*(\d+)\s*\)")
+
+
+def is_for_iceberg(configuration: Mapping[str, str]) -> bool:
+    """True if the properties enable a version of Iceberg compatibility."""
+    return any(is_on(configuration, name) for name in ENABLE_ICEBERG.values())
+
+
+def needed_properties(configuration: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties that Iceberg compatibility requires and the given ones do not have."""
+    needed: dict[str, str] = {}
+    if is_for_iceberg(configuration):
+        needed[COLUMN_MAPPING_MODE] = ColumnMappingMode.NAME.value
+    if is_on(configuration, ENABLE_ICEBERG[ROW_TRACKING_VERSION]):
+        needed[ENABLE_ROW_TRACKING] = "true"
+    return {name: value for name, value in needed.items() if name not in configuration}
+
+
+def has_nested_ids(version: int | None) -> bool:
+    """True if array elements, map keys and map values need field ids.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-icebergcompatv2, protocol_rfcs/iceberg-compat-v3.md
+    """
+    return version is not None and version >= _FIRST_WITH_NESTED_IDS
+
+
+def row_tracking_ids(version: int | None, tracking: RowTracking) -> dict[str, int]:
+    """Return the field ids that columns with row ids and row commit versions must have in files.
+
+    References
+    ----------
+    protocol_rfcs/iceberg-compat-v3.md
+    """
+    if version is None or version < ROW_TRACKING_VERSION:
+        return {}
+    ids = (
+        (tracking.row_id_column, _ROW_ID),
+        (tracking.row_commit_version_column, _ROW_COMMIT_VERSION),
+    )
+    return {name: number for name, number in ids if name is not None}
+
+
+def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int | None:
+    """Return the active version of Iceberg compatibility, or None.
+
+    Raises
+    ------
+    IcebergCompatError
+        If two versions are active, or the table violates the requirements of the active one.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+    PROTOCOL.md#writer-requirements-for-icebergcompatv2, protocol_rfcs/iceberg-compat-v3.md
+    """
+    active = {
+        TableFeature(f"icebergCompatV{version}"): version
+        for version, name in ENABLE_ICEBERG.items()
+        if is_on(configuration, name)
+        and is_supported(protocol, TableFeature(f"icebergCompatV{version}"))
+    }
+    if not active:
+        return None
+    feature, version = next(iter(active.items()))
+    forbidden = FEATURES[feature].forbids
+    if active.keys() & set(forbidden):
+        problem = "another version is active as well; set its property to false"
+        raise _violation(version, "VERSION_MUTUAL_EXCLUSIVE", problem)
+    if column_mapping_mode(protocol, configuration) is ColumnMappingMode.NONE:
+        problem = f"{COLUMN_MAPPING_MODE} must be set to name or id"
+        raise _violation(version, "WRONG_REQUIRED_TABLE_PROPERTY", problem)
+    if version == ROW_TRACKING_VERSION and not row_tracking(protocol, configuration).enabled:
+        problem = f"{ENABLE_ROW_TRACKING} must be true"
+        raise _violation(version, "WRONG_REQUIRED_TABLE_PROPERTY", problem)
+    vectors = TableFeature.DELETION_VECTORS
+    if vectors in forbidden and is_supported(protocol, vectors):
+        if version == 1:
+            problem = "the table supports deletion vectors; drop the feature first"
+            raise _violation(version, "INCOMPATIBLE_TABLE_FEATURE", problem)
+        if is_on(configuration, _ENABLE_DELETION_VECTORS):
+            problem = f"deletion vectors are enabled; set {_ENABLE_DELETION_VECTORS} to false first"
+            raise _violation(version, "DELETION_VECTORS_SHOULD_BE_DISABLED", problem)
+    return version
+
+
+def check_iceberg_partitioning(
+    version: int | None, before: Sequence[str], after: Sequence[str]
+) -> None:
+    """Raise if a replaced table with Iceberg compatibility gets other partition columns.
+
+    Parameters
+    ----------
+    version
+        The active version of Iceberg compatibility, or None.
+    before, after
+        The partition columns of the replaced table and of the new one.
+
+    Raises
+    ------
+    IcebergCompatError
+        If the replaced table is partitioned and the new one is partitioned differently.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+    PROTOCOL.md#writer-requirements-for-icebergcompatv2
+    """
+    names = [[name_key(name) for name in columns] for columns in (before, after)]
+    if version is not None and before and names[0] != names[1]:
+        problem = f"the table is partitioned by ({', '.join(before)}), not by ({', '.join(after)})"
+        raise _violation(version, "REPLACE_TABLE_CHANGE_PARTITION_NAMES", problem)
+
+
+def check_still_compatible(before: int | None, after: int | None) -> None:
+    """Raise if a table loses an Iceberg compatibility that cannot be disabled.
+
+    Raises
+    ------
+    IcebergCompatError
+    """
+    if before == ROW_TRACKING_VERSION != after:
+        problem = f"{ENABLE_ICEBERG[ROW_TRACKING_VERSION]} cannot be disabled"
+        raise _violation(ROW_TRACKING_VERSION, "CANNOT_BE_DISABLED", problem)
+
+
+def check_enabled_later(version: int, *, tracks_rows: bool) -> None:
+    """Raise if Iceberg compatibility cannot be enabled on a table that exists, whatever its files.
+
+    Parameters
+    ----------
+    version
+        The version that the table does not have yet.
+    tracks_rows
+        True if the table has row ids, perhaps in columns without field ids.
+
+    Raises
+    ------
+    IcebergCompatError
+
+    References
+    ----------
+    protocol_rfcs/iceberg-compat-v3.md
+    """
+    if version == ROW_TRACKING_VERSION and tracks_rows:
+        problem = (
+            "files may have row ids in columns without field ids; set "
+            f"{ENABLE_ROW_TRACKING} to false first"
+        )
+        raise _violation(version, "CHANGE_VERSION_NEED_REWRITE", problem)
+
+
+def check_same_version(before: int | None, after: int | None) -> None:
+    """Raise if the files of one table would become those of another with Iceberg compatibility.
+
+    Raises
+    ------
+    IcebergCompatError
+    """
+    if after is not None and after != before:
+        problem = "the cloned files are those of a table without it; set its property afterwards"
+        raise _violation(after, "CHANGE_VERSION_NEED_REWRITE", problem)
+
+
+def check_files(version: int, *, has_vectors: bool, lacks_partition_columns: bool) -> None:
+    """Raise if files that were written before do not allow Iceberg compatibility.
+
+    Raises
+    ------
+    IcebergCompatError
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+    PROTOCOL.md#writer-requirements-for-icebergcompatv2
+    """
+    if version < ROW_TRACKING_VERSION and has_vectors:
+        problem = "files have deletion vectors; run REORG TABLE ... APPLY (PURGE) first"
+        raise _violation(version, "DELETION_VECTORS_NOT_PURGED", problem)
+    if version == 1 and lacks_partition_columns:
+        problem = f"files lack the partition columns; set {ENABLE_ICEBERG[2]} instead"
+        raise _violation(version, "CHANGE_VERSION_NEED_REWRITE", problem)
+
+
+def is_iceberg_type_change(from_type: str, to_type: str) -> bool:
+    """True if Iceberg also supports the type change.
+
+    Examples
+    --------
+    >>> is_iceberg_type_change("byte", "long"), is_iceberg_type_change("integer", "double")
+    (True, False)
+    >>> is_iceberg_type_change("decimal(4,2)", "decimal(6,2)")
+    True
+    >>> is_iceberg_type_change("decimal(4,2)", "decimal(6,3)")
+    False
+
+    References
+    ----------
+    PROTOCOL.md#type-widening
+    """
+    if from_type == to_type:
+        return True
+    if not is_supported_type_change(from_type, to_type):
+        return False
+    if from_type in _INTEGERS:
+        return to_type in _INTEGERS
+    source, target = _SCALE.fullmatch(from_type), _SCALE.fullmatch(to_type)
+    if source is not None and target is not None:
+        return source[1] == target[1]
+    return (from_type, to_type) == ("float", "double")
+
+
+def _violation(version: int, violation: str, problem: str) -> IcebergCompatError:
+    return IcebergCompatError(version=version, violation=violation, problem=problem)

@@ -1,0 +1,169 @@
+"""Validation of the columns that a user declares when creating a table.
+
+References
+----------
+PROTOCOL.md#identity-columns, PROTOCOL.md#generated-columns, PROTOCOL.md#clustered-table
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql.types import (
+    AtomicType,
+    BinaryType,
+    BooleanType,
+    CharType,
+    DataType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    VarcharType,
+    VariantType,
+)
+
+from sparkdelta.base.protocol.column_lists import column_list
+from sparkdelta.base.protocol.column_names import ColumnPath
+from sparkdelta.base.protocol.protocol_upgrades import GENERATION_EXPRESSION, IDENTITY_START
+from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
+from sparkdelta.base.schema.statistics_columns import found_column
+from sparkdelta.base.schema.table_schema import type_of_path
+from sparkdelta.exceptions import InvalidArgumentError
+
+IDENTITY_STEP = "delta.identity.step"
+ALLOW_EXPLICIT_INSERT = "delta.identity.allowExplicitInsert"
+MAX_CLUSTERING_COLUMNS = 4
+
+
+def declared_type(given: str | DataType) -> DataType:
+    """Return a type, given as such or by its SQL name.
+
+    Raises
+    ------
+    ParseException
+        The text is not that of a type.
+    InvalidArgumentError
+        It is that of a column.
+    """
+    if isinstance(given, DataType):
+        return given
+    data_type = DataType.fromDDL(given)
+    if isinstance(data_type, StructType) and not given.strip().lower().startswith("struct"):
+        raise _invalid("dataType", f"{given} is a column, not a type")
+    return data_type
+
+
+def identity_metadata(start: int, step: int, *, allows_explicit_values: bool) -> dict[str, object]:
+    """Return the field metadata that defines an identity column.
+
+    References
+    ----------
+    PROTOCOL.md#identity-columns
+    """
+    return {
+        IDENTITY_START: start,
+        IDENTITY_STEP: step,
+        ALLOW_EXPLICIT_INSERT: allows_explicit_values,
+    }
+
+
+def bounded_text(field: StructField) -> StructField:
+    """Return a CHAR or VARCHAR column as a table's schema stores it: a STRING with the declared
+    type in its metadata.
+
+    References
+    ----------
+    PROTOCOL.md#column-metadata
+    """
+    if not isinstance(field.dataType, CharType | VarcharType):
+        return field
+    metadata = {**(field.metadata or {}), CHAR_OR_VARCHAR: field.dataType.simpleString()}
+    return StructField(field.name, StringType(), field.nullable, metadata)
+
+
+def check_declared(schema: StructType, partition_columns: Sequence[str]) -> None:
+    """Raise if an identity or generated column is declared incorrectly.
+
+    Raises
+    ------
+    InvalidArgumentError
+        An identity column is not a LONG, has a step of 0 or is a partition column; a column is both
+        generated and an identity column; or every column is generated.
+
+    References
+    ----------
+    PROTOCOL.md#identity-columns, PROTOCOL.md#generated-columns
+    """
+    for field in schema.fields:
+        metadata = field.metadata or {}
+        if IDENTITY_START in metadata:
+            _check_identity(field, is_partition=field.name in partition_columns)
+            if GENERATION_EXPRESSION in metadata:
+                raise _invalid(
+                    "generatedAlwaysAs", f"{field.name} is both a generated and an identity column"
+                )
+    if all(GENERATION_EXPRESSION in (field.metadata or {}) for field in schema.fields):
+        raise _invalid("generatedAlwaysAs", "at least one column must not be generated")
+
+
+def check_clustering_columns(
+    schema: StructType, names: Sequence[str], partition_columns: Sequence[str]
+) -> tuple[ColumnPath, ...]:
+    """Return the clustering columns, spelled as in the schema.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There are too many columns, a duplicate, or a column whose type has no min/max values; or
+        the table is partitioned.
+    ColumnNotFoundError
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-clustered-table
+    """
+    paths = [
+        found_column(schema, path) for name in names for path in column_list(_CLUSTER_BY, name)
+    ]
+    if paths and partition_columns:
+        raise _invalid(_CLUSTER_BY, "a table cannot be both clustered and partitioned")
+    if len(paths) > MAX_CLUSTERING_COLUMNS:
+        raise _invalid(
+            _CLUSTER_BY, f"there may be at most {MAX_CLUSTERING_COLUMNS} clustering columns"
+        )
+    for path in paths:
+        data_type = type_of_path(schema, path)
+        if paths.count(path) > 1:
+            raise _invalid(_CLUSTER_BY, f"{'.'.join(path)} is listed more than once")
+        if not _has_bounds(data_type):
+            raise _invalid(
+                _CLUSTER_BY,
+                f"{'.'.join(path)} is {data_type.simpleString()}, a type without min/max values",
+            )
+    return tuple(paths)
+
+
+_CLUSTER_BY = "clusterBy"
+
+
+def _has_bounds(data_type: DataType) -> bool:
+    without = BinaryType | BooleanType | VariantType
+    return isinstance(data_type, AtomicType) and not isinstance(data_type, without)
+
+
+def _check_identity(field: StructField, *, is_partition: bool) -> None:
+    argument = "generatedAlwaysAs"
+    if field.dataType != LongType():
+        problem = (
+            f"identity column {field.name} must be BIGINT, not {field.dataType.simpleString()}"
+        )
+        raise _invalid(argument, problem)
+    if field.metadata.get(IDENTITY_STEP) == 0:
+        raise _invalid(argument, f"the step of {field.name} must not be 0")
+    if is_partition:
+        raise _invalid(argument, f"identity column {field.name} cannot be a partition column")
+
+
+def _invalid(argument: str, problem: str) -> InvalidArgumentError:
+    return InvalidArgumentError(argument=argument, problem=problem)

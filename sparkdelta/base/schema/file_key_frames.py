@@ -1,0 +1,109 @@
+"""SQL for the identity of a logical file: canonical path and unique id of the deletion vector.
+
+`base.protocol.file_paths` implements the same rules in Python;
+`tests/base/protocol/test_path_contracts.py` compares the two.
+"""
+
+from __future__ import annotations
+
+from sparkdelta.base.protocol.file_paths import scheme_and_authority
+from sparkdelta.base.schema.sql_text import text_literal
+
+
+def canonical_path(path: str, *, table_root: str) -> str:
+    """Return SQL for a path that is equal for all spellings of one path in the log.
+
+    See `base.protocol.file_paths.canonical_path`.
+
+    Parameters
+    ----------
+    path
+        SQL expression of type STRING; so is the result.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    decoded = decoded_path(path)
+    root = text_literal(f"{scheme_and_authority(table_root)}/")
+    return (
+        f"CASE WHEN startswith({path}, '/') "
+        f"THEN concat({root}, trim(LEADING '/' FROM {decoded})) "
+        f"WHEN startswith({path}, 'file:/') THEN regexp_replace({decoded}, '^file:/+', 'file:/') "
+        f"ELSE {decoded} END"
+    )
+
+
+def decoded_path(path: str) -> str:
+    """Return SQL for the decoded path of a URI in the log; see
+    `base.protocol.file_paths.decode_path`.
+
+    Parameters
+    ----------
+    path
+        SQL expression of type STRING; so is the result.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    # url_decode decodes "+" to a space, as in forms. A path with a malformed escape is unchanged.
+    return (
+        f"CASE WHEN contains({path}, '%') "
+        f"THEN coalesce(try_url_decode(replace({path}, '+', '%2B')), {path}) ELSE {path} END"
+    )
+
+
+def deletion_vector_id(deletion_vector: str) -> str:
+    """Return SQL for `deletionVector.uniqueId` (STRING); empty without a deletion vector.
+
+    Parameters
+    ----------
+    deletion_vector
+        SQL expression of type STRUCT.
+
+    References
+    ----------
+    PROTOCOL.md#derived-fields
+    """
+    vector = f"({deletion_vector})"
+    offset = f"CAST({vector}.`offset` AS string)"
+    unique_id = (
+        f"concat({vector}.storageType, {vector}.pathOrInlineDv, "
+        f"coalesce(concat('@', {offset}), ''))"
+    )
+    return f"CASE WHEN {vector}.storageType IS NULL THEN '' ELSE coalesce({unique_id}, '') END"
+
+
+def absolute_path(path: str, *, table_root: str) -> str:
+    """Return SQL for the absolute, decoded path of a file; relative paths are below the table root.
+
+    Parameters
+    ----------
+    path
+        SQL expression of type STRING; so is the result.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    canonical = canonical_path(path, table_root=table_root)
+    return (
+        f"CASE WHEN regexp_like({path}, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)') THEN {canonical} "
+        f"ELSE concat({text_literal(f'{table_root}/')}, {canonical}) END"
+    )
+
+
+def plain_path(path: str) -> str:
+    """Return SQL for an absolute path with single slashes; see
+    `base.protocol.file_paths.plain_path`.
+
+    Parameters
+    ----------
+    path
+        SQL expression of type STRING; so is the result.
+    """
+    # Two slashes after the scheme begin an authority, three or more do not.
+    without_authority = f"regexp_replace({path}, '^([^:/]*:)/{{3,}}', '$1/')"
+    single = f"regexp_replace({without_authority}, '(?<!^[^:/]{{0,40}}:)/+', '/')"
+    return f"CASE WHEN contains({path}, '//') THEN {single} ELSE {path} END"

@@ -1,0 +1,74 @@
+"""Compatibility of the schema that rows were written with and the one they are read with."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.protocol.table_properties import ColumnMappingMode
+from sparkdelta.base.protocol.type_changes import is_supported_type_change
+from sparkdelta.base.schema.column_mapping import PHYSICAL_NAME
+
+
+def is_read_compatible(
+    written: DataType,
+    read: DataType,
+    written_mode: ColumnMappingMode = ColumnMappingMode.NONE,
+    read_mode: ColumnMappingMode = ColumnMappingMode.NONE,
+) -> bool:
+    """True if all rows written with one schema can be read with another: columns may only be added,
+    types widened, and `NOT NULL` dropped.
+
+    Parameters
+    ----------
+    written_mode, read_mode
+        The column mapping mode of each schema: columns of one name must have one name in data
+        files, too, and field ids in both or in none.
+
+    Examples
+    --------
+    >>> from pyspark.sql.types import StructType
+    >>> a, b = (StructType.fromDDL(ddl) for ddl in ("x INT", "x INT, y INT"))
+    >>> is_read_compatible(a, b), is_read_compatible(b, a)
+    (True, False)
+
+    References
+    ----------
+    PROTOCOL.md#reader-requirements-for-type-widening,
+    PROTOCOL.md#reader-requirements-for-column-mapping
+    """
+    modes = written_mode, read_mode
+    if ColumnMappingMode.ID in modes and written_mode is not read_mode:
+        return False
+    if isinstance(written, StructType) and isinstance(read, StructType):
+        by_name = {name_key(field.name): field for field in read.fields}
+        return all(
+            (new := by_name.get(name_key(old.name))) is not None
+            and old.name == new.name
+            and (new.nullable or not old.nullable)
+            and _stored_name(old, written_mode) == _stored_name(new, read_mode)
+            and is_read_compatible(old.dataType, new.dataType, *modes)
+            for old in written.fields
+        )
+    if isinstance(written, ArrayType) and isinstance(read, ArrayType):
+        return (read.containsNull or not written.containsNull) and is_read_compatible(
+            written.elementType, read.elementType, *modes
+        )
+    if isinstance(written, MapType) and isinstance(read, MapType):
+        return (
+            (read.valueContainsNull or not written.valueContainsNull)
+            and is_read_compatible(written.keyType, read.keyType, *modes)
+            and is_read_compatible(written.valueType, read.valueType, *modes)
+        )
+    return written == read or is_supported_type_change(
+        str(written.jsonValue()), str(read.jsonValue())
+    )
+
+
+def _stored_name(field: StructField, mode: ColumnMappingMode) -> str:
+    """The name of a column in data files. Where mapping by name is enabled on a table that has
+    files, it is the name of the column.
+    """
+    if mode is ColumnMappingMode.NONE:
+        return field.name
+    return str((field.metadata or {}).get(PHYSICAL_NAME, field.name))

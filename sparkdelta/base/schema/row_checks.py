@@ -1,0 +1,166 @@
+"""SQL conditions for values that the column types forbid, at every level.
+
+References
+----------
+PROTOCOL.md#schema-serialization-format
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.errors import ParseException
+from pyspark.sql.types import (
+    ArrayType,
+    CharType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    VarcharType,
+)
+
+from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.exceptions import (
+    ConstraintError,
+    NotNullViolatedError,
+    TextTooLongError,
+    WriteNotImplementedError,
+)
+
+CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's metadata key for the declared type
+_NESTED = (ArrayType, MapType, StructType)
+_BOUNDED = re.compile(r"(?:var)?char\((?P<length>\d+)\)", re.IGNORECASE)
+
+
+def is_longer_text(before: str | None, after: str | None) -> bool:
+    """True if every text of one declared type is a value of another; None is STRING.
+
+    Examples
+    --------
+    >>> is_longer_text("char(3)", "varchar(3)"), is_longer_text("varchar(3)", "char(9)")
+    (True, False)
+    >>> is_longer_text("varchar(3)", None), is_longer_text(None, "varchar(3)")
+    (True, False)
+    """
+    if after is None:
+        return True
+    old, new = (_BOUNDED.fullmatch(text or "") for text in (before, after))
+    if old is None or new is None or not after.lower().startswith("varchar"):
+        return False
+    return int(old["length"]) <= int(new["length"])
+
+
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    """A condition that no row may meet, and the error to raise if one does.
+
+    Attributes
+    ----------
+    condition
+        A SQL expression that is true for an invalid row.
+    """
+
+    condition: str
+    error: ConstraintError
+
+
+def forbidden_values(schema: StructType, *, path: str) -> list[Forbidden]:
+    """Return checks for nulls in non-nullable columns, fields, elements and values, and for strings
+    longer than their CHAR or VARCHAR length.
+
+    The fields of a null struct are not checked.
+
+    Raises
+    ------
+    WriteNotImplementedError
+        The declared type of a column cannot be parsed, or is no longer that of the column.
+    """
+    return [
+        check
+        for field in schema.fields
+        for check in _field_checks(quoted(field.name), field, field.name, 0, path)
+    ]
+
+
+def _field_checks(
+    value: str, field: StructField, name: str, depth: int, path: str
+) -> Iterator[Forbidden]:
+    if not field.nullable:
+        yield Forbidden(f"{value} IS NULL", NotNullViolatedError(column=name))
+    data_type, declared = field.dataType, (field.metadata or {}).get(CHAR_OR_VARCHAR)
+    if declared is not None:
+        try:
+            data_type = _with_lengths(data_type, _declared_type(str(declared)))
+        except (ParseException, _OtherTypeError) as cause:
+            missing = (f"{declared} ({name})",)
+            raise WriteNotImplementedError(path=path, missing=missing) from cause
+    if isinstance(data_type, CharType | VarcharType):
+        error = TextTooLongError(column=name, data_type=data_type.simpleString())
+        yield Forbidden(f"char_length({value}) > {data_type.length}", error)
+    yield from _nested_checks(value, data_type, name, depth, path)
+
+
+class _OtherTypeError(Exception):
+    """A declared type has other fields than the type of a column."""
+
+
+def _declared_type(text: str) -> DataType:
+    bounded = _BOUNDED.fullmatch(text)
+    if bounded is None:
+        return DataType.fromDDL(text)
+    kind = VarcharType if text.lower().startswith("varchar") else CharType
+    return kind(int(bounded["length"]))
+
+
+def _with_lengths(stored: DataType, declared: DataType) -> DataType:
+    """Return a type with the CHAR and VARCHAR types that were declared for its texts.
+
+    Raises
+    ------
+    _OtherTypeError
+    """
+    if isinstance(stored, StringType) and isinstance(declared, CharType | VarcharType):
+        return declared
+    if isinstance(stored, ArrayType) and isinstance(declared, ArrayType):
+        element = _with_lengths(stored.elementType, declared.elementType)
+        return ArrayType(element, stored.containsNull)
+    if isinstance(stored, MapType) and isinstance(declared, MapType):
+        key = _with_lengths(stored.keyType, declared.keyType)
+        value = _with_lengths(stored.valueType, declared.valueType)
+        return MapType(key, value, stored.valueContainsNull)
+    if isinstance(stored, StructType) and isinstance(declared, StructType):
+        if stored.names != declared.names:
+            raise _OtherTypeError
+        types = map(_with_lengths, *([f.dataType for f in t.fields] for t in (stored, declared)))
+        pairs = zip(stored.fields, types, strict=True)
+        return StructType([StructField(f.name, t, f.nullable, f.metadata) for f, t in pairs])
+    if isinstance(stored, _NESTED) or isinstance(declared, _NESTED):
+        raise _OtherTypeError
+    return stored
+
+
+def _nested_checks(
+    value: str, data_type: DataType, name: str, depth: int, path: str
+) -> Iterator[Forbidden]:
+    if isinstance(data_type, StructType):
+        for field in data_type.fields:
+            inner, inner_name = f"{value}.{quoted(field.name)}", f"{name}.{field.name}"
+            for check in _field_checks(inner, field, inner_name, depth, path):
+                yield Forbidden(f"{value} IS NOT NULL AND {check.condition}", check.error)
+    elif isinstance(data_type, ArrayType):
+        element = StructField(f"{name}.element", data_type.elementType, data_type.containsNull)
+        yield from _element_checks(value, element, depth, path)
+    elif isinstance(data_type, MapType):
+        key = StructField(f"{name}.key", data_type.keyType)
+        item = StructField(f"{name}.value", data_type.valueType, data_type.valueContainsNull)
+        yield from _element_checks(f"map_keys({value})", key, depth, path)
+        yield from _element_checks(f"map_values({value})", item, depth, path)
+
+
+def _element_checks(array: str, element: StructField, depth: int, path: str) -> Iterator[Forbidden]:
+    for check in _field_checks(f"x{depth}", element, element.name, depth + 1, path):
+        yield Forbidden(f"exists({array}, x{depth} -> {check.condition})", check.error)

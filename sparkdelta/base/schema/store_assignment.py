@@ -1,0 +1,265 @@
+"""Conversion of values to column types by Spark's ANSI store assignment policy.
+
+Structs are matched by field name. A value that does not fit raises an error and is never replaced
+by null or another value. Nothing depends on session settings.
+
+References
+----------
+PROTOCOL.md#schema-serialization-format
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    AtomicType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    MapType,
+    NullType,
+    NumericType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.schema.moment_texts import date_text
+from sparkdelta.base.schema.sql_text import text_literal, type_text
+from sparkdelta.base.schema.table_schema import as_nullable, field_named, quoted
+from sparkdelta.base.schema.type_folds import parts_together
+from sparkdelta.exceptions import CastOverflowError, InvalidCastInputError
+
+_DATETIME_TYPES = (DateType, TimestampType, TimestampNTZType)
+
+
+def can_assign(given: DataType, wanted: DataType) -> bool:
+    """True if values of one type may be stored in a column of another, subject to overflow checks.
+
+    Numeric types can be assigned to each other, and so can dates and timestamps. Every atomic type
+    can be assigned to STRING, but STRING to no other type. A struct may lack fields, but must not
+    have extra ones.
+
+    Examples
+    --------
+    >>> from pyspark.sql.types import IntegerType, LongType
+    >>> can_assign(LongType(), IntegerType()), can_assign(StringType(), IntegerType())
+    (True, False)
+    """
+    if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
+        return True
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        wanted_fields = {name_key(field.name): field for field in wanted.fields}
+        return all(
+            name_key(field.name) in wanted_fields
+            and can_assign(field.dataType, wanted_fields[name_key(field.name)].dataType)
+            for field in given.fields
+        )
+    if inner := parts_together(given, wanted):
+        return all(can_assign(source, target) for _, source, target in inner)
+    if isinstance(wanted, StringType):
+        return isinstance(given, AtomicType)
+    return any(
+        isinstance(given, kind) and isinstance(wanted, kind)
+        for kind in (NumericType, _DATETIME_TYPES)
+    )
+
+
+def is_exact(given: DataType, wanted: DataType) -> bool:
+    """True if numbers of a type that `can_assign` allows are stored as they are, or raise an error,
+    but are never rounded or cut off. Days of timestamps are not rounded: they are converted.
+
+    Examples
+    --------
+    >>> from pyspark.sql.types import DoubleType, IntegerType, LongType
+    >>> is_exact(LongType(), IntegerType()), is_exact(DoubleType(), IntegerType())
+    (True, False)
+    """
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        wanted_fields = {name_key(field.name): field for field in wanted.fields}
+        return all(
+            is_exact(field.dataType, wanted_fields[name_key(field.name)].dataType)
+            for field in given.fields
+        )
+    if inner := parts_together(given, wanted):
+        return all(is_exact(source, target) for _, source, target in inner)
+    if not isinstance(given, NumericType) or not isinstance(wanted, NumericType):
+        return True
+    if type(given) is type(wanted) and not isinstance(given, DecimalType):
+        return True
+    if isinstance(wanted, FloatType | DoubleType):
+        return isinstance(given, _EXACT_IN_FLOAT) or (
+            isinstance(wanted, DoubleType) and isinstance(given, IntegerType | FloatType)
+        )
+    return not isinstance(given, FloatType | DoubleType) and _scale(given) <= _scale(wanted)
+
+
+_EXACT_IN_FLOAT = (ByteType, ShortType)
+
+
+def _scale(data_type: DataType) -> int:
+    return data_type.scale if isinstance(data_type, DecimalType) else 0
+
+
+def can_convert(given: DataType, wanted: DataType, *, adds_fields: bool = False) -> bool:
+    """True if UPDATE and MERGE may set a column of one type to a value of another.
+
+    They allow every conversion of atomic types that ANSI SQL has, such as STRING to INT, which
+    fails for a value that does not fit.
+
+    Parameters
+    ----------
+    adds_fields
+        True if the table's schema evolves, so that a struct may lack fields of the column; else it
+        must have the same.
+
+    Examples
+    --------
+    >>> from pyspark.sql.types import IntegerType
+    >>> can_convert(StringType(), IntegerType()), can_convert(DateType(), IntegerType())
+    (True, False)
+    """
+    if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
+        return True
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        wanted_fields = {name_key(field.name): field for field in wanted.fields}
+        return (adds_fields or len(given) == len(wanted)) and all(
+            name_key(field.name) in wanted_fields
+            and can_convert(
+                field.dataType,
+                wanted_fields[name_key(field.name)].dataType,
+                adds_fields=adds_fields,
+            )
+            for field in given.fields
+        )
+    if inner := parts_together(given, wanted):
+        return all(can_convert(one, other, adds_fields=adds_fields) for _, one, other in inner)
+    if can_assign(given, wanted):
+        return True
+    return any(isinstance(given, ones) and isinstance(wanted, others) for ones, others in _EXPLICIT)
+
+
+_EXPLICIT: tuple[tuple[tuple[type[DataType], ...], tuple[type[DataType], ...]], ...] = (
+    ((StringType,), (NumericType, *_DATETIME_TYPES, BooleanType, BinaryType)),
+    ((BooleanType,), (NumericType,)),
+    ((NumericType,), (BooleanType,)),
+    ((NumericType,), (TimestampType,)),
+    ((TimestampType,), (NumericType,)),
+)
+"""Conversions of ANSI SQL that store assignment does not have."""
+
+
+def assigned(
+    value: str,
+    given: DataType,
+    wanted: DataType,
+    *,
+    column: str,
+    kept: tuple[str, DataType] | None = None,
+    depth: int = 0,
+) -> str:
+    """Return a SQL expression that converts a value to the column's type, or raises if it does not
+    fit.
+
+    Parameters
+    ----------
+    value
+        A SQL expression of type `given`.
+    wanted
+        A type that `can_assign` or `can_convert` allows.
+    column
+        The column's name, for the error.
+    kept
+        The column's old value, as a SQL expression, and its type: the fields of structs that only
+        it has are kept. By default they become null.
+    """
+    if as_nullable(given) == as_nullable(wanted):
+        return value
+    inner = depth + 1
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        members = []
+        for field in wanted.fields:
+            source, old = field_of(value, given, field.name), None
+            if kept is not None:
+                old = field_of(*kept, field.name)
+            if source is None:
+                source, old = old, None
+            member = f"CAST(NULL AS {type_text(field.dataType)})"
+            if source is not None:
+                name = f"{column}.{field.name}"
+                member = assigned(*source, field.dataType, column=name, kept=old, depth=inner)
+            members += [text_literal(field.name), member]
+        is_null = f"{value} IS NULL"
+        if kept is not None and _has_more_fields(wanted, given):
+            is_null = f"{is_null} AND {kept[0]} IS NULL"
+        return f"IF({is_null}, NULL, named_struct({', '.join(members)}))"
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        return _each(value, given.elementType, wanted.elementType, column=column, depth=inner)
+    if isinstance(given, MapType) and isinstance(wanted, MapType):
+        keys, values = (
+            _each(f"{part}({value})", has, wants, column=column, depth=inner)
+            for part, has, wants in (
+                ("map_keys", given.keyType, wanted.keyType),
+                ("map_values", given.valueType, wanted.valueType),
+            )
+        )
+        converted = f"map_from_arrays({keys}, {values})"
+        if keys == f"map_keys({value})":
+            return converted
+        # Spark itself raises an error unless the session that runs this has policy LAST_WIN.
+        key_type = wanted.keyType.simpleString()
+        problem = f"[DUPLICATED_MAP_KEY] Keys of a map in {column} are equal as {key_type}"
+        return (
+            f"IF(size({converted}) < size({value}), raise_error({text_literal(problem)}), "
+            f"{converted})"
+        )
+    name = type_text(wanted)
+    if isinstance(given, NullType):
+        return f"CAST({value} AS {name})"
+    if isinstance(given, DateType) and isinstance(wanted, StringType):
+        value = date_text(value)
+    # CAST depends on the session: without ANSI mode it wraps around on overflow, for instance.
+    tried = f"TRY_CAST({value} AS {name})"
+    if isinstance(wanted, StringType):
+        return tried
+    failure = CastOverflowError if can_assign(given, wanted) else InvalidCastInputError
+    error = failure(column=column, row_type=given.simpleString(), table_type=wanted.simpleString())
+    return (
+        f"IF({value} IS NOT NULL AND {tried} IS NULL, raise_error({text_literal(str(error))}), "
+        f"{tried})"
+    )
+
+
+def field_of(value: str, data_type: DataType, name: str) -> tuple[str, DataType] | None:
+    """Return the field of a struct, found by name ignoring case, as a SQL expression, and its
+    type.
+    """
+    field = field_named(data_type, name)
+    return None if field is None else (f"{value}.{quoted(field.name)}", field.dataType)
+
+
+def _has_more_fields(data_type: DataType, other: DataType) -> bool:
+    """True if a struct, or a struct directly inside it, has a field that another lacks."""
+    if not isinstance(data_type, StructType) or not isinstance(other, StructType):
+        return False
+    fields = {name_key(field.name): field.dataType for field in other.fields}
+    return any(
+        name_key(field.name) not in fields
+        or _has_more_fields(field.dataType, fields[name_key(field.name)])
+        for field in data_type.fields
+    )
+
+
+def _each(array: str, given: DataType, wanted: DataType, *, column: str, depth: int) -> str:
+    element = f"x{depth}"
+    value = assigned(element, given, wanted, column=column, depth=depth)
+    return array if value == element else f"transform({array}, {element} -> {value})"

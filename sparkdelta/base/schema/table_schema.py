@@ -1,0 +1,252 @@
+"""Conversion of a table's `schemaString` to a Spark StructType."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.schema.type_folds import transformed, types_within
+from sparkdelta.exceptions import (
+    EmptySchemaWriteError,
+    InvalidSchemaError,
+    NestedVoidError,
+    PartitionColumnNotFoundError,
+    ReservedColumnNameError,
+    SchemaNotSetError,
+    UnsupportedDataTypeError,
+)
+
+RESERVED_PREFIX = "sparkdelta:"
+"""The names of sparkdelta's own columns begin with it."""
+
+_RESERVED_PREFIXES = (RESERVED_PREFIX, "__sparkdelta_")
+_RESERVED_NAMES = ("_tmp_metadata_row_index",)
+"""Spark's Parquet reader fills columns of these names with values of its own."""
+
+_UNREADABLE_TYPES = ("geometry", "geography", "interval", "timestamp_nanos", "timestampNanos")
+_MALFORMED = (
+    ValueError, KeyError, TypeError, AttributeError, RecursionError, PySparkException,
+)  # fmt: skip
+
+
+def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
+    """Return the table's schema with nullability and metadata as declared at every level.
+
+    Parameters
+    ----------
+    schema_string
+        `metaData.schemaString`.
+    path
+        The table's root, for error messages.
+
+    Raises
+    ------
+    SchemaNotSetError
+        The table has no schema.
+    InvalidSchemaError
+        The schema is not a JSON struct type, or two columns have the same name, ignoring case.
+    UnsupportedDataTypeError
+        A column has an unsupported type.
+
+    References
+    ----------
+    PROTOCOL.md#schema-serialization-format
+    """
+    if not schema_string:
+        raise SchemaNotSetError(path=path)
+    try:
+        document = json.loads(schema_string)
+        _reject_unreadable(document, "")
+        schema = StructType.fromJson(document)
+    except _MALFORMED as error:
+        raise InvalidSchemaError(
+            problem=f"schemaString of {path} cannot be parsed: {error}"
+        ) from error
+    _reject_ambiguous_names(schema)
+    return schema
+
+
+def check_not_reserved(name: str) -> None:
+    """Refuse the name of a user's column if sparkdelta or Spark may have a column of that name in
+    the same rows.
+    """
+    key = name_key(name)
+    for prefix in _RESERVED_PREFIXES:
+        if key.startswith(prefix):
+            raise ReservedColumnNameError(column=name, prefix=prefix)
+    if key in _RESERVED_NAMES:
+        raise ReservedColumnNameError(column=name, prefix=key)
+
+
+def _reject_unreadable(document: Any, column: str) -> None:
+    """Raise for the column of an unsupported type, which Spark's parser would not name."""
+    if isinstance(document, str):
+        if document.startswith(_UNREADABLE_TYPES):
+            raise UnsupportedDataTypeError(column=column, data_type=document)
+        return
+    for field in document.get("fields", ()):
+        _reject_unreadable(field["type"], f"{column}.{field['name']}".lstrip("."))
+    for part in ("elementType", "keyType", "valueType"):
+        if part in document:
+            _reject_unreadable(document[part], column)
+
+
+def _reject_ambiguous_names(schema: StructType) -> None:
+    for path, data_type in types_within(schema):
+        seen: dict[str, str] = {}
+        for name in data_type.names if isinstance(data_type, StructType) else ():
+            twin = seen.get(name_key(name))
+            if twin is not None:
+                raise InvalidSchemaError(
+                    problem=f"columns {twin!r} and {name!r} of {'.'.join(path) or 'the table'} "
+                    "have the same name, ignoring case"
+                )
+            seen[name_key(name)] = name
+
+
+def partition_fields(schema: StructType, partition_columns: Sequence[str]) -> list[StructField]:
+    """Return the fields of `metaData.partitionColumns` in that order, matched
+    case-insensitively.
+    """
+    by_name = {name_key(field.name): field for field in schema.fields}
+    fields = []
+    for name in partition_columns:
+        if name_key(name) not in by_name:
+            raise PartitionColumnNotFoundError(column=name, available=schema.names)
+        fields.append(by_name[name_key(name)])
+    return fields
+
+
+def type_of_path(schema: StructType, path: tuple[str, ...]) -> DataType:
+    """Return the type of a column or nested field, given by names spelled as in the schema."""
+    data_type: DataType = schema
+    for name in path:
+        assert isinstance(data_type, StructType)
+        data_type = data_type[name].dataType
+    return data_type
+
+
+def field_named(data_type: DataType, name: str) -> StructField | None:
+    """Return the field of a struct by its name in any case; None if there is none."""
+    fields = data_type.fields if isinstance(data_type, StructType) else ()
+    return next((field for field in fields if name_key(field.name) == name_key(name)), None)
+
+
+def known_path(schema: StructType, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the longest beginning of a path that leads through structs of the schema, spelled as
+    there; its names match in any case.
+    """
+    path: list[str] = []
+    data_type: DataType = schema
+    for name in names:
+        field = field_named(data_type, name)
+        if field is None:
+            break
+        path.append(field.name)
+        data_type = field.dataType
+    return tuple(path)
+
+
+def quoted(name: str) -> str:
+    """Return a name in backticks."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def quoted_path(names: Iterable[str]) -> str:
+    """Return the name of a nested field, or of a table in its database, each part in backticks."""
+    return ".".join(map(quoted, names))
+
+
+def as_nullable(data_type: DataType) -> DataType:
+    """Return the type nullable at every level and without field metadata, as a Parquet scan returns
+    it.
+    """
+    return transformed(data_type, field=plain_field, leaf=_plain_leaf, nullable=True)
+
+
+def without_collations(data_type: DataType) -> DataType:
+    """Return the type with plain strings at every level."""
+    return transformed(data_type, leaf=_plain_leaf)
+
+
+def has_collations(data_type: DataType) -> bool:
+    """True if a string at any level has a collation."""
+    return without_collations(data_type) != data_type
+
+
+def plain_field(field: StructField) -> StructField:
+    """Return a field as nullable and without metadata."""
+    return StructField(field.name, field.dataType)
+
+
+def _plain_leaf(data_type: DataType) -> DataType:
+    # A collation affects comparisons but not the stored values.
+    return StringType() if isinstance(data_type, StringType) else data_type
+
+
+def stored_schema(schema: StructType) -> StructType:
+    """Return the part of a table's schema that new data files hold.
+
+    Raises
+    ------
+    NestedVoidError, EmptySchemaWriteError
+        `void` is where writers must refuse it.
+
+    References
+    ----------
+    PROTOCOL.md#void-type
+    """
+    for path, data_type in types_within(schema):
+        column = ".".join(path) or "the table"
+        error: type[UnsupportedDataTypeError] | None = None
+        if isinstance(data_type, ArrayType | MapType):
+            if any(isinstance(inner, NullType) for _, inner in types_within(data_type)):
+                error = NestedVoidError
+        elif isinstance(data_type, StructType) and without_void(data_type) is None:
+            error = EmptySchemaWriteError
+        if error is not None:
+            raise error(column=column, data_type=data_type.simpleString())
+    stored = without_void(without_collations(schema))
+    assert isinstance(stored, StructType)
+    return stored
+
+
+def without_void(data_type: DataType) -> DataType | None:
+    """Return the part of a type that is stored in data files: without `void` fields, and without
+    structs that consist of them. None if nothing is left.
+
+    References
+    ----------
+    PROTOCOL.md#void-type
+    """
+    if isinstance(data_type, NullType):
+        return None
+    if isinstance(data_type, StructType):
+        fields = [
+            StructField(field.name, stored, field.nullable, field.metadata)
+            for field in data_type.fields
+            if (stored := without_void(field.dataType)) is not None
+        ]
+        return StructType(fields) if fields else None
+    if isinstance(data_type, ArrayType):
+        element = without_void(data_type.elementType)
+        return None if element is None else ArrayType(element, data_type.containsNull)
+    if isinstance(data_type, MapType):
+        key, value = without_void(data_type.keyType), without_void(data_type.valueType)
+        if key is None or value is None:
+            return None
+        return MapType(key, value, data_type.valueContainsNull)
+    return data_type

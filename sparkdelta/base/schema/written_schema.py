@@ -1,0 +1,236 @@
+"""Schema of the rows of a write, for a new table or matched with an existing one.
+
+References
+----------
+PROTOCOL.md#schema-serialization-format, PROTOCOL.md#column-mapping
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql.types import (
+    AtomicType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    CharType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    NullType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VarcharType,
+    VariantType,
+)
+
+from sparkdelta.base.protocol.actions import Protocol
+from sparkdelta.base.protocol.column_names import ColumnPath, name_key
+from sparkdelta.base.protocol.table_features import TableFeature, is_supported
+from sparkdelta.base.schema.store_assignment import can_assign, is_exact
+from sparkdelta.base.schema.table_schema import check_not_reserved, has_collations, plain_field
+from sparkdelta.base.schema.type_folds import parts, transformed, types_within
+from sparkdelta.exceptions import (
+    DuplicateColumnsError,
+    InvalidColumnNameError,
+    InvalidPartitionColumnError,
+    MergeFieldsError,
+    MetadataMismatchError,
+    NoDataColumnError,
+    UnsupportedDataTypeError,
+)
+
+_INVALID_CHARACTERS = set(" ,;{}()\n\t=")
+_WRITABLE = (
+    BinaryType, BooleanType, ByteType, DateType, DecimalType, DoubleType, FloatType, IntegerType,
+    LongType, NullType, ShortType, StringType, TimestampNTZType, TimestampType,
+    VariantType,
+)  # fmt: skip
+
+
+def new_table_schema(schema: StructType, *, any_names: bool = False) -> StructType:
+    """Return the schema of a new table: all columns nullable, with their comments but no other
+    metadata.
+
+    Parameters
+    ----------
+    any_names
+        True if columns are mapped to physical names, so that their names may contain any character.
+
+    Raises
+    ------
+    DuplicateColumnsError, InvalidColumnNameError, ReservedColumnNameError, UnsupportedDataTypeError
+
+    References
+    ----------
+    PROTOCOL.md#schema-serialization-format
+    """
+    check_columns(schema, any_names=any_names)
+    return StructType([clean_field(field) for field in schema.fields])
+
+
+def check_columns(schema: StructType, *, any_names: bool = False) -> None:
+    """Raise if names differ only in case, a name is invalid in Parquet, or a type cannot be
+    written.
+
+    `void` is written by leaving it out, see `stored_schema`.
+    """
+    for path, data_type in types_within(schema):
+        if isinstance(data_type, StructType):
+            _check_names(data_type, path, any_names=any_names)
+        elif not (parts(data_type) or _is_writable(data_type)):
+            raise UnsupportedDataTypeError(
+                column=".".join(path), data_type=data_type.simpleString()
+            )
+
+
+def check_collations(schema: StructType, protocol: Protocol) -> None:
+    """Raise if a column has a collation, and the table does not support them.
+
+    Raises
+    ------
+    UnsupportedDataTypeError
+
+    References
+    ----------
+    protocol_rfcs/collated-string-type.md
+    """
+    if is_supported(protocol, TableFeature.COLLATIONS):
+        return
+    for field in schema.fields:
+        if has_collations(field.dataType):
+            raise UnsupportedDataTypeError(
+                column=field.name,
+                data_type=f"{field.dataType.simpleString()} (without the table feature collations)",
+            )
+
+
+def _check_names(struct: StructType, path: ColumnPath, *, any_names: bool) -> None:
+    if not struct.fields:
+        column = ".".join(path) or "the rows"
+        raise UnsupportedDataTypeError(column=column, data_type="struct<>")
+    seen: set[str] = set()
+    for name in struct.names:
+        column = ".".join((*path, name))
+        if name_key(name) in seen:
+            raise DuplicateColumnsError(columns=(column,))
+        if not (any_names or _INVALID_CHARACTERS.isdisjoint(name)) or not name:
+            raise InvalidColumnNameError(column=column)
+        if not path:
+            check_not_reserved(name)
+        seen.add(name_key(name))
+
+
+def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the partition columns, spelled as in the schema.
+
+    Raises
+    ------
+    InvalidPartitionColumnError
+        A column does not exist, is listed twice or has a type without string representation, or no
+        data column is left.
+
+    References
+    ----------
+    PROTOCOL.md#partition-value-serialization
+    """
+    by_name = {name_key(field.name): field for field in schema.fields}
+    spelled: list[str] = []
+    for name in names:
+        field = by_name.get(name_key(name))
+        if field is None:
+            raise InvalidPartitionColumnError(column=name, problem="the data has no such column")
+        if field.name in spelled:
+            raise InvalidPartitionColumnError(column=name, problem="it is listed more than once")
+        if not isinstance(field.dataType, AtomicType) or isinstance(
+            field.dataType, BinaryType | VariantType
+        ):
+            problem = (
+                f"its type {field.dataType.simpleString()} is not allowed for partition columns"
+            )
+            raise InvalidPartitionColumnError(column=name, problem=problem)
+        spelled.append(field.name)
+    if spelled and len(spelled) == len(schema.fields):
+        raise NoDataColumnError(
+            column=", ".join(spelled), problem="these are all the columns of the table"
+        )
+    return tuple(spelled)
+
+
+def matched_columns(
+    table: StructType, rows: StructType, *, path: str, any_names: bool = False, rounds: bool = False
+) -> list[tuple[StructField, str | None]]:
+    """Pair each column of the table with the name of the row column that it is filled from.
+
+    Names match case-insensitively; None means that the rows lack the column, which is then null.
+
+    Parameters
+    ----------
+    rounds
+        True if values may be rounded or cut off to the column's type, as SQL does.
+
+    Raises
+    ------
+    MetadataMismatchError
+        The rows have a column that is not in the table.
+    MergeFieldsError
+        A column of the rows cannot be assigned to the type of the table's column, or only rounded.
+
+    References
+    ----------
+    PROTOCOL.md#schema-serialization-format
+    """
+    check_columns(rows, any_names=any_names)
+    row_fields = {name_key(field.name): field for field in rows.fields}
+    table_names = {name_key(field.name) for field in table.fields}
+    unknown = [field.name for name, field in row_fields.items() if name not in table_names]
+    if unknown:
+        problem = f"the table has no column {', '.join(unknown)}"
+        raise MetadataMismatchError(path=path, problem=problem)
+    matched: list[tuple[StructField, str | None]] = []
+    for field in table.fields:
+        source = row_fields.get(name_key(field.name))
+        if source is not None and not (
+            can_assign(source.dataType, field.dataType)
+            and (rounds or is_exact(source.dataType, field.dataType))
+        ):
+            raise MergeFieldsError(
+                column=field.name,
+                table_type=field.dataType.simpleString(),
+                row_type=source.dataType.simpleString(),
+            )
+        matched.append((field, None if source is None else source.name))
+    return matched
+
+
+def _is_writable(data_type: DataType) -> bool:
+    if isinstance(data_type, StringType):
+        return not isinstance(data_type, CharType | VarcharType)
+    return type(data_type) in _WRITABLE
+
+
+def clean_field(field: StructField) -> StructField:
+    """Return a field as a new column of a table: nullable at every level, with its comment as the
+    only metadata.
+
+    References
+    ----------
+    PROTOCOL.md#struct-field
+    """
+    metadata = {k: v for k, v in (field.metadata or {}).items() if k == "comment"}
+    return StructField(field.name, _clean_type(field.dataType), True, metadata)
+
+
+def _clean_type(data_type: DataType) -> DataType:
+    if isinstance(data_type, StructType):
+        return StructType([clean_field(field) for field in data_type.fields])
+    return transformed(data_type, field=plain_field, nullable=True)

@@ -1,0 +1,61 @@
+"""The readers and writers of classic Spark, which keep what they were told in the JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pyspark.sql import SparkSession, readwriter
+from pyspark.sql.catalog import Catalog
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.streaming import readwriter as streaming
+
+from sparkdelta.base.jvm import jvm_builders
+from sparkdelta.base.spark.spark_builders import (
+    Builder,
+    ReaderState,
+    StreamWriterState,
+    WriterState,
+    names_delta_spark,
+)
+
+
+class ClassicBuilders:
+    """`Builders` of classic sessions."""
+
+    classes: ClassVar[Mapping[str, type]] = {
+        "Catalog": Catalog,
+        "DataFrame": ClassicDataFrame,
+        "DataFrameReader": readwriter.DataFrameReader,
+        "DataFrameWriter": readwriter.DataFrameWriter,
+        "DataFrameWriterV2": readwriter.DataFrameWriterV2,
+        "DataStreamReader": streaming.DataStreamReader,
+        "DataStreamWriter": streaming.DataStreamWriter,
+        "SparkSession": SparkSession,
+    }
+
+    def session_of(self, builder: Builder) -> SparkSession:
+        spark: SparkSession = builder._spark
+        return spark
+
+    def reader(self, builder: Builder) -> ReaderState:
+        return ReaderState(**jvm_builders.reader_state(builder))
+
+    def writer(self, builder: Builder) -> WriterState:
+        state = jvm_builders.writer_state(builder)
+        return WriterState(rows=builder._df, properties={}, **state)
+
+    def table_writer(self, builder: Builder) -> WriterState:
+        return WriterState(rows=builder._df, **jvm_builders.table_writer_state(builder))
+
+    def stream_writer(self, builder: Builder) -> StreamWriterState:
+        return StreamWriterState(rows=builder._df, **jvm_builders.stream_writer_state(builder))
+
+    def is_clone(self, spark: SparkSession, of: SparkSession) -> bool:
+        return jvm_builders.is_clone(spark, of)
+
+    def has_delta_spark(self, spark: SparkSession) -> bool:
+        return names_delta_spark(spark) or jvm_builders.has_class(spark, _EXTENSION)
+
+
+_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"

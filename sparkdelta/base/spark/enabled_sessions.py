@@ -1,0 +1,97 @@
+"""Enabled sessions, in which PySpark's own methods support Delta tables, and the replaced methods.
+
+A method is replaced in its class once the first session asks for it, and put back after the last
+one. It leaves everything to PySpark's method unless its session asked, and the call is about a
+Delta table.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.base.spark.library_sessions import UTC, session_time_zone
+from sparkdelta.base.spark.spark_builders import builders_of
+from sparkdelta.exceptions import DeltaSparkPresentError
+
+Original = Callable[..., Any]
+Replacement = Callable[..., Any]
+"""A function of the original method and its arguments."""
+
+_sessions: weakref.WeakSet[SparkSession] = weakref.WeakSet()
+_originals: dict[tuple[type, str], Original] = {}
+_lock = threading.Lock()
+
+
+def is_enabled(spark: SparkSession) -> bool:
+    """True if a session is enabled, or was cloned from an enabled one."""
+    if spark in _sessions:
+        return True
+    builders = builders_of(spark)
+    return any(builders.is_clone(spark, other) for other in _sessions)
+
+
+def conversion_time_zone(spark: SparkSession) -> str:
+    """Return the time zone in which delta-spark's interfaces convert values: that of an enabled
+    session, as with delta-spark, else UTC.
+    """
+    return session_time_zone(spark) if is_enabled(spark) else UTC
+
+
+def enable_session(spark: SparkSession, methods: Mapping[str, Replacement]) -> None:
+    """Add a session, and replace the methods of its kind of session.
+
+    Parameters
+    ----------
+    methods
+        Replacements by ``Class.method``.
+
+    Raises
+    ------
+    DeltaSparkPresentError
+        delta-spark is there.
+    """
+    builders = builders_of(spark)
+    if builders.has_delta_spark(spark):
+        raise DeltaSparkPresentError()
+    with _lock:
+        for qualified, replacement in methods.items():
+            owner, _, name = qualified.partition(".")
+            _replace(builders.classes[owner], name, replacement)
+        _sessions.add(spark)
+
+
+def disable_session(spark: SparkSession) -> None:
+    """Remove a session, and after the last one put all methods back."""
+    with _lock:
+        builders = builders_of(spark)
+        for other in [other for other in _sessions if builders.is_clone(spark, other)]:
+            _sessions.discard(other)
+        if _sessions:
+            return
+        for (owner, name), original in _originals.items():
+            setattr(owner, name, original)
+        _originals.clear()
+
+
+def sparks_own(owner: type, name: str) -> Original:
+    """Return PySpark's method of a class, replaced or not."""
+    return _originals.get((owner, name)) or getattr(owner, name)
+
+
+def _replace(owner: type, name: str, replacement: Replacement) -> None:
+    if (owner, name) in _originals or not hasattr(owner, name):  # a method of later versions
+        return
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return replacement(original, self, *args, **kwargs)
+
+    setattr(owner, name, method)
+    _originals[owner, name] = original

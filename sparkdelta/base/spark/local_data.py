@@ -1,0 +1,34 @@
+"""DataFrames of local data, which take no Spark job.
+
+`createDataFrame` of an empty list would create an RDD, which takes a job.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.schema.sql_text import type_text
+from sparkdelta.base.schema.table_schema import quoted
+
+
+def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
+    """Return an empty DataFrame of a schema."""
+    columns = (f"CAST(NULL AS {type_text(f.dataType)}) AS {quoted(f.name)}" for f in schema.fields)
+    return spark.sql(f"SELECT {', '.join(columns)} WHERE FALSE")
+
+
+def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """Return a DataFrame of an Arrow table that has rows.
+
+    Spark Connect 4.0.0 keeps only the first chunk of a table, without an error.
+    """
+    return spark.createDataFrame(table.combine_chunks())
+
+
+def local_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+    """Return a DataFrame of an Arrow table with the given columns. Spark Connect does not accept an
+    Arrow table without rows.
+    """
+    return arrow_frame(spark, table) if table.num_rows else empty_frame(spark, schema)

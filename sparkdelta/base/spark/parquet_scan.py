@@ -1,0 +1,162 @@
+"""Parquet scans that read every given data file or fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.parquet.parquet_options import (
+    PARQUET_OPTIONS,
+    ParquetRelation,
+    PartitionDirectories,
+    UnpushedType,
+    is_hidden,
+)
+from sparkdelta.base.protocol.file_paths import plain_path
+from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.spark.driver import delta_errors
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError, StorageError
+
+
+@dataclass(frozen=True, slots=True)
+class DataFiles:
+    """A scan of data files.
+
+    Attributes
+    ----------
+    rows
+        The stored columns, then the partition columns.
+    metadata
+        STRUCT<file_path STRING, row_index LONG, ...> for each row.
+    uris
+        The URI of each file as in `_metadata.file_path`.
+    stamps
+        The size in bytes and modification time in milliseconds of each file, as in `metadata`; None
+        if they are not known.
+    """
+
+    rows: DataFrame
+    metadata: Column
+    uris: Mapping[str, str]
+    stamps: Mapping[str, tuple[int, int]] | None
+
+
+def scan_data_files(
+    spark: SparkSession,
+    files: Sequence[str],
+    schema: StructType,
+    partitions: PartitionDirectories | None,
+    *,
+    size_bytes: int,
+    options: Mapping[str, str],
+    version: Version,
+    is_streaming: bool = False,
+    unpushed: frozenset[UnpushedType] = frozenset(),
+) -> DataFiles:
+    """Return a scan of exactly the given files.
+
+    Parameters
+    ----------
+    files
+        Absolute, decoded paths; Spark's file sources must ignore the names of all of them or of
+        none.
+    schema
+        The columns to read, with physical names.
+    partitions
+        Partition values by directory; classic Spark only.
+    size_bytes
+        The sum of the files' sizes in the log.
+    version
+        The table's version, for error messages.
+    is_streaming
+        True if the rows are a batch of a stream.
+    unpushed
+        The types on which row groups are not filtered; classic Spark only.
+
+    Raises
+    ------
+    DataFileNotFoundError
+        A file does not exist.
+    StorageError
+        A file is empty.
+    DataFileNotReadError
+        File names begin with ``_`` or ``.``, which Spark Connect cannot read.
+    """
+    try:
+        with delta_errors(version):
+            relation = _relation(
+                spark,
+                files,
+                schema,
+                partitions,
+                size_bytes,
+                {**options, **PARQUET_OPTIONS},
+                version,
+                is_streaming=is_streaming,
+                unpushed=unpushed,
+            )
+    except FileNotFoundError as error:
+        raise DataFileNotFoundError(file=str(error.filename), version=version) from error
+    found_uris = uris_of(files, relation.input_files, relation.empty, version)
+    stamps = None
+    if relation.stamps is not None:
+        by_uri = dict(zip(map(plain_path, relation.input_files), relation.stamps, strict=True))
+        stamps = {file: by_uri[uri] for file, uri in found_uris.items()}
+    return DataFiles(relation.rows, relation.metadata, found_uris, stamps)
+
+
+def uris_of(
+    files: Sequence[str], found: Sequence[str], empty: Sequence[str], version: Version
+) -> dict[str, str]:
+    """Return the URI of each file, where the storage has all of them.
+
+    Parameters
+    ----------
+    found
+        The URIs of the files that the storage has.
+    empty
+        Those of 0 bytes.
+
+    Raises
+    ------
+    DataFileNotFoundError, StorageError
+    """
+    if empty:
+        raise StorageError(path=empty[0], problem="the data file is empty (0 bytes)")
+    uri_by_path = {plain_path(unquote(uri)): plain_path(uri) for uri in found}
+    uris = {file: uri_by_path.get(plain_path(file)) for file in files}
+    missing = [file for file, uri in uris.items() if uri is None]
+    if missing:
+        raise DataFileNotFoundError(file=missing[0], version=version)
+    return {file: uri for file, uri in uris.items() if uri is not None}
+
+
+def _relation(
+    spark: SparkSession,
+    files: Sequence[str],
+    schema: StructType,
+    partitions: PartitionDirectories | None,
+    size_bytes: int,
+    options: Mapping[str, str],
+    version: Version,
+    *,
+    is_streaming: bool,
+    unpushed: frozenset[UnpushedType],
+) -> ParquetRelation:
+    engine = engine_of(spark)
+    if is_hidden(files[0]) and not engine.reads_hidden_names:
+        raise DataFileNotReadError(files=files, version=version)
+    return engine.parquet_relation(
+        files,
+        schema,
+        options,
+        partitions,
+        size_bytes,
+        is_streaming=is_streaming,
+        unpushed=unpushed,
+    )

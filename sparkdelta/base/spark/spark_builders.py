@@ -1,0 +1,137 @@
+"""The state of Spark's readers and writers, of either kind of session.
+
+Spark keeps format, options and columns of a reader or writer itself, in whatever order they were
+given; nothing is kept a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+Builder = Any
+"""A reader or writer of a session, such as ``spark.read`` and ``df.write``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderState:
+    """The state of a ``DataFrameReader``.
+
+    Attributes
+    ----------
+    source
+        The format; None if none was given.
+    options
+        With names as they were written.
+    has_schema
+        True if columns were given.
+    """
+
+    source: str | None
+    options: Mapping[str, str]
+    has_schema: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterState:
+    """The state of a ``DataFrameWriter`` or, with a table, of a ``DataFrameWriterV2``.
+
+    Attributes
+    ----------
+    mode
+        Of a ``DataFrameWriter`` only.
+    partition_by, cluster_by
+        Names of columns, or the text of another transform such as ``years(at)``; None if not
+        given.
+    other_layout
+        The name of another method that was called and arranges rows, such as ``bucketBy``.
+    table, properties
+        Of a ``DataFrameWriterV2`` only.
+    """
+
+    rows: DataFrame
+    source: str | None
+    options: Mapping[str, str]
+    mode: str | None = None
+    partition_by: tuple[str, ...] | None = None
+    cluster_by: tuple[str, ...] | None = None
+    other_layout: str | None = None
+    table: str = ""
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamWriterState:
+    """The state of a ``DataStreamWriter``.
+
+    Attributes
+    ----------
+    trigger
+        The arguments of its ``trigger``; None if there is none.
+    """
+
+    rows: DataFrame
+    source: str | None
+    options: Mapping[str, str]
+    output_mode: str
+    partition_by: tuple[str, ...] | None
+    trigger: Mapping[str, str | bool] | None
+
+
+class Builders(Protocol):
+    """The readers and writers of one kind of session.
+
+    Attributes
+    ----------
+    classes
+        The classes ``SparkSession``, ``Catalog``, ``DataFrame``, ``DataFrameReader``,
+        ``DataFrameWriter``, ``DataFrameWriterV2``, ``DataStreamReader`` and ``DataStreamWriter`` by
+        these names.
+    """
+
+    classes: ClassVar[Mapping[str, type]]
+
+    def session_of(self, builder: Builder) -> SparkSession: ...
+
+    def reader(self, builder: Builder) -> ReaderState:
+        """Return the state of a ``DataFrameReader`` or ``DataStreamReader``."""
+
+    def writer(self, builder: Builder) -> WriterState: ...
+
+    def table_writer(self, builder: Builder) -> WriterState:
+        """Return the state of a ``DataFrameWriterV2``."""
+
+    def stream_writer(self, builder: Builder) -> StreamWriterState:
+        """Return the state of a ``DataStreamWriter``."""
+
+    def is_clone(self, spark: SparkSession, of: SparkSession) -> bool:
+        """True if the sessions are the same for Spark, or the first one was cloned from the other,
+        as that of ``foreachBatch`` is.
+        """
+
+    def has_delta_spark(self, spark: SparkSession) -> bool:
+        """True if delta-spark's JAR can be found in the session."""
+
+
+def builders_of(owner: Builder | SparkSession) -> Builders:
+    """Return the access to the readers and writers of the kind of a session, reader or writer."""
+    if type(owner).__module__.startswith("pyspark.sql.connect"):
+        from sparkdelta.base.spark.connect_builders import ConnectBuilders
+
+        return ConnectBuilders()
+    from sparkdelta.base.spark.classic_builders import ClassicBuilders  # needs py4j
+
+    return ClassicBuilders()
+
+
+DELTA_SETTINGS = ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")
+"""Settings that name classes of delta-spark where it is in use."""
+
+
+def names_delta_spark(spark: SparkSession) -> bool:
+    """True if a setting of the session names a class of delta-spark."""
+    values = (str(spark.conf.get(name, "")) for name in DELTA_SETTINGS)
+    return any("io.delta." in value or ".sql.delta." in value for value in values)

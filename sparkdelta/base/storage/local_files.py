@@ -1,0 +1,158 @@
+"""The files of a table on a local file system, without the JVM."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import wraps
+from stat import S_ISREG
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
+from sparkdelta.base.storage.log_store import FileEntry
+from sparkdelta.base.storage.table_files import relative_directory, relative_path
+from sparkdelta.exceptions import StorageError
+
+_NO_FILE = (FileNotFoundError, NotADirectoryError)
+
+
+class _Rooted(Protocol):
+    @property
+    def table_root(self) -> str: ...
+
+
+_Self = TypeVar("_Self", bound=_Rooted)
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def storage_errors(
+    verb: Callable[Concatenate[_Self, _Arguments], _Result],
+) -> Callable[Concatenate[_Self, _Arguments], _Result]:
+    """Decorate a method to raise file system errors as `StorageError`, except for those of missing
+    and existing files.
+    """
+
+    @wraps(verb)
+    def translated(store: _Self, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        try:
+            return verb(store, *args, **kwargs)
+        except (FileNotFoundError, FileExistsError):
+            raise
+        except OSError as error:
+            problem = error.strerror or str(error)
+            raise StorageError(path=error.filename or store.table_root, problem=problem) from None
+
+    return translated
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTableFiles:
+    """`TableFiles` on ``file:`` paths.
+
+    Nothing is deleted, created or listed in directories that symbolic links place outside the
+    table's root or in the log. Hadoop's checksum file of a file is deleted together with it.
+    """
+
+    table_root: str
+
+    def list_files(self, directory: str = "") -> Iterator[FileEntry]:
+        relative = relative_directory(self.table_root, directory)
+        pending = [self._checked(relative)]
+        while pending:
+            files, directories = self._scan(pending.pop())
+            yield from files
+            pending += directories
+
+    @storage_errors
+    def stat(self, path: str) -> FileEntry | None:
+        relative = relative_path(self.table_root, path)
+        with suppress(*_NO_FILE):
+            status = os.stat(self._path(relative))
+            return file_entry(relative, status) if S_ISREG(status.st_mode) else None
+        return None
+
+    @storage_errors
+    def delete(self, paths: Sequence[str]) -> None:
+        for path in [self._path_in_directory(path) for path in paths]:
+            delete_file(path)
+
+    @storage_errors
+    def delete_directory(self, directory: str) -> None:
+        path = self._checked(relative_path(self.table_root, directory))
+        while os.path.lexists(path):
+            with suppress(FileNotFoundError):  # of a file that another process deleted
+                shutil.rmtree(path)
+
+    @storage_errors
+    def copy(self, source: str, target: str) -> None:
+        source_path = self._path(relative_path(self.table_root, source))
+        target_path = self._path_in_directory(target)
+        if not os.path.isfile(source_path):
+            raise FileNotFoundError(errno.ENOENT, "no such file", source)
+        os.makedirs(os.path.dirname(target_path), exist_ok=True)
+        try:
+            written = open(target_path, "xb")  # noqa: SIM115 - closed below
+        except FileExistsError:
+            raise FileExistsError(errno.EEXIST, "the file exists", target) from None
+        try:
+            with written, open(source_path, "rb") as read:
+                delete_checksum(target_path)
+                shutil.copyfileobj(read, written)
+        except BaseException:
+            delete_file(target_path)
+            raise
+
+    def _path(self, relative: str) -> str:
+        return os.path.join(self.table_root.removeprefix("file:"), relative)
+
+    def _checked(self, relative: str) -> str:
+        """Return a local path; raise if symbolic links lead out of the root or into the log."""
+        path = self._path(relative)
+        real, root = os.path.realpath(path), os.path.realpath(self._path(""))
+        if real != root:
+            relative_path(f"file:{root}", real)
+        return path
+
+    def _path_in_directory(self, path: str) -> str:
+        """Return a local path; raise if symbolic links put its directory elsewhere."""
+        directory, _, name = relative_path(self.table_root, path).rpartition("/")
+        return os.path.join(self._checked(directory), name)
+
+    @storage_errors
+    def _scan(self, directory: str) -> tuple[list[FileEntry], list[str]]:
+        """Return the files and the subdirectories of a directory."""
+        files, directories = [], []
+        root = self._path("")
+        with suppress(*_NO_FILE), os.scandir(directory) as entries:
+            for entry in entries:
+                name = entry.path.removeprefix(root)
+                with suppress(FileNotFoundError):  # deleted since it was listed
+                    if entry.is_dir(follow_symlinks=False):
+                        directories += [entry.path] if name != LOG_DIRECTORY else []
+                    elif entry.is_file():
+                        files.append(file_entry(name, entry.stat()))
+        return files, directories
+
+
+def file_entry(name: str, stat: os.stat_result) -> FileEntry:
+    """Return the entry of a file from its status."""
+    return FileEntry(name, stat.st_size, stat.st_mtime_ns // 1_000_000)
+
+
+def delete_file(path: str) -> None:
+    """Delete a file, if it exists, and Hadoop's checksum file of it."""
+    with suppress(*_NO_FILE):
+        os.unlink(path)
+    delete_checksum(path)
+
+
+def delete_checksum(path: str) -> None:
+    """Delete Hadoop's checksum file of a file, if it exists."""
+    directory, name = os.path.split(path)
+    with suppress(*_NO_FILE):
+        os.unlink(os.path.join(directory, f".{name}.crc"))

@@ -1,0 +1,123 @@
+"""The files of a table on an object store, through its own client (``sparkdelta[objects]``)."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
+from sparkdelta.base.storage.log_store import FileEntry, in_parallel
+from sparkdelta.base.storage.table_files import relative_directory, relative_path
+from sparkdelta.exceptions import StorageError
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import ObjectStore
+
+_BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectTableFiles:
+    """`TableFiles` on GCS, S3 and stores with the S3 protocol.
+
+    A directory is the prefix of the names of its files. A copy stays within the store.
+
+    Attributes
+    ----------
+    objects
+        The client; its paths are relative to the table's root.
+    """
+
+    table_root: str
+    objects: ObjectStore
+
+    def list_files(self, directory: str = "") -> Iterator[FileEntry]:
+        import obstore
+
+        prefix = relative_directory(self.table_root, directory)
+        log = f"{LOG_DIRECTORY}/"
+        with object_errors(self.table_root):
+            for batch in obstore.list(self.objects, prefix or None, chunk_size=_BATCH):
+                for found in batch:
+                    if not found["path"].startswith(log):
+                        yield object_entry(found, found["path"])
+
+    def stat(self, path: str) -> FileEntry | None:
+        from obstore import head
+
+        relative = relative_path(self.table_root, path)
+        try:
+            with object_errors(self.table_root):
+                return object_entry(head(self.objects, relative), relative)
+        except FileNotFoundError:
+            return None
+
+    def delete(self, paths: Sequence[str]) -> None:
+        found = [relative_path(self.table_root, path) for path in paths]
+        delete_objects(self.objects, found, self.table_root)
+
+    def delete_directory(self, directory: str) -> None:
+        prefix = relative_path(self.table_root, directory)
+        delete_objects_below(self.objects, prefix, self.table_root)
+
+    def copy(self, source: str, target: str) -> None:
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        found, name = (relative_path(self.table_root, path) for path in (source, target))
+        try:
+            with object_errors(self.table_root):
+                obstore.copy(self.objects, found, name, overwrite=False)
+        except FileNotFoundError:
+            raise FileNotFoundError(errno.ENOENT, "no such file", source) from None
+        except (AlreadyExistsError, PreconditionError):
+            raise FileExistsError(errno.EEXIST, "the file exists", target) from None
+
+
+def delete_objects(objects: ObjectStore, paths: Sequence[str], table_root: str) -> None:
+    """Delete objects, ignoring those that do not exist."""
+    import obstore
+
+    def delete(path: str) -> None:
+        with suppress(FileNotFoundError), object_errors(table_root):
+            obstore.delete(objects, path)
+
+    try:
+        with object_errors(table_root):
+            obstore.delete(objects, paths)
+    except FileNotFoundError:  # S3 ignores missing objects, GCS does not
+        in_parallel(delete, paths)
+
+
+def delete_objects_below(objects: ObjectStore, prefix: str, table_root: str) -> None:
+    """Delete all objects below a prefix."""
+    import obstore
+
+    with object_errors(table_root):
+        for batch in obstore.list(objects, prefix, chunk_size=_BATCH):
+            delete_objects(objects, [found["path"] for found in batch], table_root)
+
+
+@contextmanager
+def object_errors(table_root: str) -> Iterator[None]:
+    """Raise errors of the client as `StorageError`, except for those of missing and existing
+    objects.
+    """
+    from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+
+    try:
+        yield
+    except (FileNotFoundError, AlreadyExistsError, PreconditionError):
+        raise
+    except BaseError as error:
+        problem = str(error).partition("\n")[0]
+        raise StorageError(path=table_root, problem=problem.rstrip(".")) from None
+
+
+def object_entry(found: ObjectMeta, name: str) -> FileEntry:
+    """Return the entry of an object from its status."""
+    return FileEntry(name, found["size"], int(found["last_modified"].timestamp() * 1000))

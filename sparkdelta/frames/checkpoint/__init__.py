@@ -1,1 +1,0 @@
-"""The rows of checkpoints: their contents, their layout, and the ranges of sidecars."""

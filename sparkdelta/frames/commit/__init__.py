@@ -1,1 +1,0 @@
-"""Actions of a commit: log lines, fresh row ids, and conflicts with other commits."""

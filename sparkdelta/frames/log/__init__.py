@@ -1,1 +1,0 @@
-"""Actions of the log: parsing, reconciliation, file keys, typed values, checksums."""

@@ -1,1 +1,0 @@
-"""Rows of a table: conversion between data files and logical rows."""

@@ -1,0 +1,1 @@
+"""The operations on a table, a room each."""

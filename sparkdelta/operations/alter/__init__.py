@@ -1,0 +1,1 @@
+"""ALTER TABLE, and the removal of table features."""

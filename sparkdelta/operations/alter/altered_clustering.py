@@ -1,0 +1,65 @@
+"""The statement that changes the clustering columns of a table.
+
+References
+----------
+PROTOCOL.md#clustered-table
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from sparkdelta.base.protocol.column_names import ColumnPath
+from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol
+from sparkdelta.base.protocol.table_features import TableFeature
+from sparkdelta.base.schema.column_alterations import path_text
+from sparkdelta.base.schema.column_mapping import physical_path
+from sparkdelta.base.schema.declared_columns import check_clustering_columns
+from sparkdelta.exceptions import ClusterPartitionedTableError
+from sparkdelta.table.definition.alteration import Alteration, alteration
+from sparkdelta.table.definition.clustering import (
+    clustering_columns,
+    clustering_domain,
+    logical_columns,
+)
+from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.snapshot.snapshot import Snapshot
+
+
+def cluster_by(snapshot: Snapshot, names: Sequence[str]) -> Alteration:
+    """The table clustered by other columns, or by none; existing files stay as they are.
+
+    Raises
+    ------
+    ClusterPartitionedTableError
+        The table is partitioned.
+    ColumnNotFoundError, InvalidArgumentError
+        The table cannot be clustered by these columns.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-clustered-table
+    """
+    table = snapshot.configuration
+    if table.partition_columns:
+        raise ClusterPartitionedTableError(path=snapshot.path, columns=table.partition_columns)
+    before = clustering_columns(snapshot)
+    paths = check_clustering_columns(table.schema, names, ())
+    physical = tuple(physical_path(table.schema, path, table.column_mapping) for path in paths)
+    change = TableChange(table, table)
+    if physical != (before or ()):
+        features = (TableFeature.CLUSTERING.value,)
+        after = replace(table, protocol=upgraded_protocol(table.protocol, features))
+        change = TableChange(table, after, (clustering_domain(physical),), physical)
+    shown = {
+        "oldClusteringColumns": _shown(table, before or ()),
+        "newClusteringColumns": _shown(table, physical),
+    }
+    return alteration(change, "CLUSTER BY", shown)
+
+
+def _shown(table: TableConfiguration, physical: Collection[ColumnPath]) -> str:
+    """The logical names of columns, as history has them."""
+    return ",".join(map(path_text, logical_columns(table, physical)))

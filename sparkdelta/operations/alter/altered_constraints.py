@@ -1,0 +1,128 @@
+"""Statements that add and drop CHECK constraints.
+
+References
+----------
+PROTOCOL.md#check-constraints
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.base.protocol.property_rules import CONSTRAINT
+from sparkdelta.base.schema.table_constraints import Constraint, RowRules
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import (
+    ConstraintExistsError,
+    ConstraintNotFoundError,
+    InvalidArgumentError,
+    NewConstraintViolatedError,
+)
+from sparkdelta.table.commit.conflict_rules import ReadSet
+from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
+from sparkdelta.table.definition.rule_expressions import check_expressions
+from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.rows.conformed_row_frames import is_not_true
+from sparkdelta.table.snapshot.snapshot import Snapshot
+
+MAX_SHOWN_ROWS = 3
+"""Up to this many rows that violate a new constraint are shown."""
+
+_MAX_ROW_LENGTH = 500
+
+
+def add_constraint(snapshot: Snapshot, name: str, expression: str) -> Alteration:
+    """The table with another constraint, which all its rows satisfy.
+
+    Raises
+    ------
+    ConstraintExistsError
+        There is a constraint of this name, in any case.
+    NewConstraintViolatedError
+        It is false or null for existing rows.
+    ConstraintDependentColumnError, NonBooleanConstraintError, NondeterministicConstraintError,
+    AggregateInConstraintError, UnsupportedConstraintError, UserFunctionInConstraintError
+        The expression is no condition on a row of the table.
+
+    References
+    ----------
+    PROTOCOL.md#check-constraints
+    """
+    table, spark = snapshot.configuration, snapshot.log.spark
+    if not name:
+        raise InvalidArgumentError(argument="name", problem="it is empty")
+    own = _own_key(table, name)
+    if own is not None:
+        raise ConstraintExistsError(name=name, expression=table.properties[own])
+    if not engine_of(spark).sees_plans:
+        problem = (
+            "a Spark Connect client cannot check that it depends only on the row; add it from a "
+            "classic session"
+        )
+        raise InvalidArgumentError(argument="expression", problem=problem)
+    check_expressions(spark, table.schema, RowRules((Constraint(name, expression),)))
+    _check_rows(snapshot, expression)
+    properties = {**table.properties, f"{CONSTRAINT}{name.lower()}": expression}
+    after = with_schema(table, table.schema, properties=properties)
+    shown = {"name": name, "expr": expression}
+    read = ReadSet(whole_table=True)
+    return alteration(TableChange(table, after), "ADD CONSTRAINT", shown, read)
+
+
+def drop_constraint(snapshot: Snapshot, name: str, *, if_exists: bool = False) -> Alteration:
+    """The table without a constraint.
+
+    Raises
+    ------
+    ConstraintNotFoundError
+        There is no such constraint, and `if_exists` is False.
+
+    References
+    ----------
+    PROTOCOL.md#check-constraints
+    """
+    table = snapshot.configuration
+    own = _own_key(table, name)
+    if own is None:
+        if not if_exists:
+            raise ConstraintNotFoundError(name=name, path=snapshot.path)
+        return alteration(TableChange(table, table), "DROP CONSTRAINT", {"name": name})
+    properties = {key: value for key, value in table.properties.items() if key != own}
+    after = with_schema(table, table.schema, properties=properties)
+    shown = {"name": name, "expr": table.properties[own], "existed": "true"}
+    return alteration(TableChange(table, after), "DROP CONSTRAINT", shown)
+
+
+def _own_key(table: TableConfiguration, name: str) -> str | None:
+    """The property that holds the constraint of a name, in any case."""
+    wanted = f"{CONSTRAINT}{name}".lower()
+    return next((key for key in table.properties if key.lower() == wanted), None)
+
+
+def _check_rows(snapshot: Snapshot, expression: str) -> None:
+    """Count the rows that violate a condition on executors; read some only if there are any."""
+    violating = _violating_rows(snapshot, expression)
+    counted = violating.agg(F.count("*").alias("number"))
+    [found] = read_rows(counted, what="number of rows that violate a constraint", bound=1)
+    if not found["number"]:
+        return
+    row = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
+    some = violating.select(F.left(row, F.lit(_MAX_ROW_LENGTH)).alias("row")).limit(MAX_SHOWN_ROWS)
+    rows = read_rows(some, what="rows that violate a constraint", bound=MAX_SHOWN_ROWS)
+    raise NewConstraintViolatedError(
+        path=snapshot.path,
+        expression=expression,
+        num_rows=found["number"],
+        rows=tuple(row["row"] for row in rows),
+    )
+
+
+def _violating_rows(snapshot: Snapshot, expression: str) -> DataFrame:
+    rows = snapshot.scan().rows_with()
+    engine = engine_of(rows.sparkSession)
+    with engine.in_table_session(rows) as ours:
+        violating = ours.filter(is_not_true(F.expr(expression)))
+    return engine.moved_here(violating)

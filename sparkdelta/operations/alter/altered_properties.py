@@ -1,0 +1,258 @@
+"""Statements that set and unset table properties, and with them table features.
+
+References
+----------
+PROTOCOL.md#table-features-for-new-and-existing-tables, PROTOCOL.md#active-features
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.base.protocol.iceberg_compatibility import (
+    ENABLE_ICEBERG,
+    ROW_TRACKING_VERSION,
+    check_enabled_later,
+    check_files,
+    check_still_compatible,
+    iceberg_version,
+)
+from sparkdelta.base.protocol.manifest_rules import check_manifest_properties
+from sparkdelta.base.protocol.property_rules import (
+    COMMENT,
+    CONSTRAINT,
+    PREFIX,
+    RequestedProperties,
+    changed_properties,
+    check_retention,
+    check_row_tracking,
+    without_comment,
+)
+from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol, with_versions
+from sparkdelta.base.protocol.table_features import TableFeature
+from sparkdelta.base.protocol.table_properties import (
+    APPEND_ONLY,
+    COLUMN_MAPPING_MODE,
+    ENABLE_ROW_TRACKING,
+    IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
+    IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
+    ROW_COMMIT_VERSION_COLUMN,
+    ROW_ID_COLUMN,
+    ColumnMappingMode,
+    assigns_row_ids,
+    column_mapping_mode,
+    is_on,
+)
+from sparkdelta.base.schema.column_ids import MAX_COLUMN_ID, with_own_names, without_ids
+from sparkdelta.base.schema.needed_features import needed_features
+from sparkdelta.base.schema.statistics_columns import check_statistics_columns
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.exceptions import (
+    AddConstraintsError,
+    ClusteringFeatureError,
+    ColumnMappingModeChangeError,
+    InvalidArgumentError,
+    UnsetPropertyError,
+)
+from sparkdelta.operations.alter.unmapped_columns import unmapped_table
+from sparkdelta.table.commit.conflict_rules import ReadSet
+from sparkdelta.table.definition.alteration import (
+    Alteration,
+    Preparation,
+    alteration,
+    with_schema,
+)
+from sparkdelta.table.definition.table_change import TableChange, with_row_id_columns
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.snapshot.snapshot import Snapshot
+
+_OF_ENGINES = frozenset(
+    (
+        MAX_COLUMN_ID, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN,
+        IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION, IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
+        "delta.requireCheckpointProtectionBeforeVersion",
+    )
+)  # fmt: skip
+"""Properties that tell engines what files of the table contain."""
+
+
+def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alteration:
+    """The table with other values of properties, and with the features that these ask for.
+
+    Raises
+    ------
+    UnknownConfigurationError, InvalidArgumentError, AddConstraintsError, ClusteringFeatureError
+        A property cannot be set, or not to this value.
+    RowTrackingCombinationError, ColumnMappingModeChangeError, InvalidNamesError,
+    IcebergCompatError, ChangeDataColumnsError
+        The table as it is does not allow it.
+
+    References
+    ----------
+    PROTOCOL.md#table-features-for-new-and-existing-tables
+    """
+    if not properties:
+        raise InvalidArgumentError(argument="properties", problem="there are none")
+    others, comment = without_comment(properties)
+    requested = changed_properties(others)
+    for name in requested.configuration:
+        if name.startswith(CONSTRAINT):
+            raise AddConstraintsError(name=name.removeprefix(CONSTRAINT))
+    if TableFeature.CLUSTERING.value in requested.features:
+        raise ClusteringFeatureError(path=snapshot.path)
+    table, preparation = snapshot.configuration, None
+    features = requested.features
+    if requested.configuration.get(COLUMN_MAPPING_MODE, "").lower() == "none" and table.is_mapped:
+        table, preparation = unmapped_table(snapshot).after, Preparation.NO_MAPPING
+    if is_on(requested.configuration, APPEND_ONLY):
+        features |= {TableFeature.APPEND_ONLY.value}
+    configuration = {**table.properties, **requested.configuration}
+    if is_on(requested.configuration, ENABLE_ICEBERG[ROW_TRACKING_VERSION]):
+        tracking = requested.configuration.get(ENABLE_ROW_TRACKING, "true")
+        configuration[ENABLE_ROW_TRACKING] = tracking
+    after = with_properties(
+        table, replace(requested, configuration=configuration, features=features)
+    )
+    read = None
+    if after.row_tracking.enabled and not table.row_tracking.enabled:
+        if _has_files_without_row_ids(snapshot):
+            preparation = preparation or Preparation.ROW_IDS
+        elif not assigns_row_ids(table.protocol, table.properties):
+            read = ReadSet(whole_table=True)  # others write files without ids until this commit
+    if after.iceberg_version not in (None, table.iceberg_version):
+        _check_files(snapshot, after)
+        read = ReadSet(whole_table=True)
+    if after.row_tracking.enabled:
+        configuration = with_row_id_columns(after.properties)
+        after = with_schema(after, after.schema, properties=configuration)
+    if comment is not None:
+        after = replace(after, metadata=replace(after.metadata, description=comment))
+    shown = {"properties": dict(properties)}
+    found = alteration(TableChange(table, after), "SET TBLPROPERTIES", shown, read)
+    return replace(found, preparation=preparation)
+
+
+def unset_properties(
+    snapshot: Snapshot, names: Collection[str], *, if_exists: bool = False
+) -> Alteration:
+    """The table without some properties; its features stay.
+
+    Raises
+    ------
+    UnsetPropertyError
+        The table does not have a property, and `if_exists` is False.
+    InvalidArgumentError
+        A property tells engines what is in the files of the table.
+    InvalidNamesError
+        Columns have names that need column mapping.
+
+    References
+    ----------
+    PROTOCOL.md#change-metadata
+    """
+    if not names or isinstance(names, str):
+        raise InvalidArgumentError(argument="names", problem="it must be a list of properties")
+    table = snapshot.configuration
+    spelled = {_own_spelling(table, name) for name in names}
+    missing = sorted(spelled - table.properties.keys() - {COLUMN_MAPPING_MODE, COMMENT})
+    if missing and not if_exists:
+        raise UnsetPropertyError(property=missing[0], path=snapshot.path)
+    for name in sorted(spelled & _OF_ENGINES):
+        problem = "engines need it to read the table, and it cannot be unset"
+        raise InvalidArgumentError(argument=name, problem=problem)
+    preparation = None
+    if COLUMN_MAPPING_MODE in spelled and table.is_mapped:
+        table, preparation = unmapped_table(snapshot).after, Preparation.NO_MAPPING_PROPERTY
+    rest = {name: value for name, value in table.properties.items() if name not in spelled}
+    after = with_properties(table, RequestedProperties(rest))
+    if COMMENT in spelled:
+        after = replace(after, metadata=replace(after.metadata, description=None))
+    shown = {"properties": list(names), "ifExists": if_exists}
+    found = alteration(TableChange(table, after), "UNSET TBLPROPERTIES", shown)
+    return replace(found, preparation=preparation)
+
+
+def _own_spelling(table: TableConfiguration, name: str) -> str:
+    """The name of a property as the table spells it; names of the protocol match in any case."""
+    own = {key.lower(): key for key in table.properties if key.lower().startswith(PREFIX)}
+    return own.get(name.lower(), name)
+
+
+def with_properties(
+    table: TableConfiguration, requested: RequestedProperties
+) -> TableConfiguration:
+    """The table with all of these properties in the place of its own, and the features that they
+    ask for.
+
+    Raises
+    ------
+    ColumnMappingModeChangeError, IcebergCompatError, InvalidArgumentError, ManifestVectorsError
+        The table as it is does not allow it.
+    """
+    configuration = requested.configuration
+    check_retention(configuration)
+    check_row_tracking(configuration)
+    check_statistics_columns(table.schema, configuration)
+    protocol = with_versions(
+        table.protocol,
+        reader_version=requested.reader_version,
+        writer_version=requested.writer_version,
+    )
+    needed = {feature.value for feature in needed_features(table.schema, configuration)}
+    protocol = upgraded_protocol(protocol, needed | requested.features)
+    mode, schema = column_mapping_mode(protocol, configuration), table.schema
+    if mode is not table.column_mapping:
+        if mode is not ColumnMappingMode.NAME or table.is_mapped:
+            raise ColumnMappingModeChangeError(before=table.column_mapping.value, after=mode.value)
+        schema = with_own_names(without_ids(schema))
+    version = iceberg_version(protocol, configuration)
+    check_still_compatible(table.iceberg_version, version)
+    if version is not None and version != table.iceberg_version:
+        check_enabled_later(version, tracks_rows=table.row_tracking.enabled)
+    check_manifest_properties(protocol, configuration)
+    return with_schema(
+        TableConfiguration.of(
+            protocol, replace(table.metadata, configuration=configuration), schema
+        ),
+        schema,
+    )
+
+
+def _check_files(snapshot: Snapshot, after: TableConfiguration) -> None:
+    """Raise if files do not allow the Iceberg compatibility that the table gets.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+    PROTOCOL.md#writer-requirements-for-icebergcompatv2
+    """
+    has_vector = F.col("deletionVector.storageType").isNotNull()
+    rows = read_rows(
+        snapshot.add_files().agg(F.max(has_vector)), what="file with a deletion vector", bound=1
+    )
+    [has_vectors] = rows[0]  # null of a table without files
+    check_files(
+        after.iceberg_version or 0,
+        has_vectors=bool(has_vectors),
+        lacks_partition_columns=has_vectors is not None and bool(after.partition_columns),
+    )
+
+
+def _has_files_without_row_ids(snapshot: Snapshot) -> bool:
+    """True if files have to get row ids before row tracking is enabled.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-row-tracking
+    """
+    files = files_without_row_ids(snapshot).select("path").limit(1)
+    return bool(read_rows(files, what="file without row ids", bound=1))
+
+
+def files_without_row_ids(snapshot: Snapshot) -> DataFrame:
+    """The live files without row ids, as `Snapshot.add_files` gives them."""
+    return snapshot.add_files().filter(F.col("baseRowId").isNull())

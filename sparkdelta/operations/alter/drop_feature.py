@@ -1,0 +1,222 @@
+"""Drop a table feature: remove its traces, hide or delete the history that needs it, and take it
+from the protocol.
+
+References
+----------
+PROTOCOL.md#supported-features, PROTOCOL.md#metadata-cleanup
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.base.protocol.feature_rules import FEATURES, TableFeature
+from sparkdelta.base.protocol.log_files import LogFileKind, Version
+from sparkdelta.base.protocol.retention import (
+    log_retention,
+    truncated_history_retention,
+    truncated_history_retention_ms,
+)
+from sparkdelta.base.protocol.table_features import Writing, check_writable
+from sparkdelta.base.protocol.table_properties import protected_version
+from sparkdelta.base.protocol.write_support import check_data_writable
+from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import (
+    DeltaConcurrentModificationException,
+    DeltaError,
+    DropCheckpointError,
+    DropConflictError,
+    DropWaitsForRetentionError,
+    HistoryUsesFeatureError,
+    MaxCommitRetriesExceededError,
+    ProtectedHistoryError,
+)
+from sparkdelta.operations.alter.alteration_commits import commit_alteration
+from sparkdelta.operations.alter.dropped_features import checked_drop, dropped_feature, has_traces
+from sparkdelta.operations.alter.feature_history import history_has_traces
+from sparkdelta.operations.alter.feature_removal import remove_traces
+from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
+from sparkdelta.operations.checkpoint.checkpoint_writing import write_checkpoint
+from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
+from sparkdelta.operations.upkeep.metadata_cleanup import clean_metadata
+from sparkdelta.table.commit.committer import Committer
+from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
+from sparkdelta.table.listing.listing import list_log_files, open_log_for_writing
+from sparkdelta.table.listing.missing_tables import advised
+from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
+
+NUM_BARRIERS = 3
+"""Checkpoints without traces of a feature, behind which readers need not look: delta-spark tries
+two more if it cannot read one."""
+
+MAX_ATTEMPTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Drop:
+    """A feature that is being dropped.
+
+    Attributes
+    ----------
+    name
+        As the caller spells it.
+    """
+
+    name: str
+    feature: TableFeature
+    truncates_history: bool
+    now_ms: int
+
+    @property
+    def hides_history(self) -> bool:
+        drop = FEATURES[self.feature].drop
+        return drop is not None and drop.hides_history
+
+    def run(self, snapshot: Snapshot) -> Version:
+        had_traces = False
+        for done in remove_traces(snapshot, self.feature):
+            run_commit_hooks(done)
+            snapshot, had_traces = done.snapshot, True
+        snapshot = snapshot.refresh()
+        if self.feature is TableFeature.CHECKPOINT_PROTECTION:
+            snapshot = self._with_truncated_history(snapshot)
+        elif self.hides_history and self.truncates_history:
+            snapshot = self._with_clean_history(snapshot, had_traces=had_traces)
+        elif self.hides_history:
+            for _ in range(NUM_BARRIERS):
+                snapshot = self._with_barrier(snapshot)
+        done = self._dropped(snapshot)
+        run_commit_hooks(done)
+        if self.hides_history:
+            self._checkpoint(done.snapshot)
+        return done.version
+
+    def _with_barrier(self, snapshot: Snapshot) -> Snapshot:
+        """The table after an empty commit, which has a checkpoint."""
+        done = Transaction.of(snapshot, Operation("Empty Commit", changes_data=False)).commit()
+        run_commit_hooks(done)
+        self._checkpoint(done.snapshot)
+        log = snapshot.log  # the log from the checkpoint on: what is before it may be deleted
+        return open_snapshot(log.spark, snapshot.path, store=log.store, options=log.options)
+
+    def _checkpoint(self, snapshot: Snapshot) -> None:
+        path = snapshot.path
+        try:
+            with engine_of(snapshot.log.spark).log_session() as session:
+                ours = snapshot.in_session(session)
+                options = CheckpointOptions()
+                write_checkpoint(session, path, options, now_ms=self.now_ms, snapshot=ours)
+        except (OSError, DeltaError) as error:
+            problem = str(error)
+            raise DropCheckpointError(feature=self.name, path=path, problem=problem) from error
+
+    def _with_clean_history(self, snapshot: Snapshot, *, had_traces: bool) -> Snapshot:
+        """The table, if no version in its log has traces of the feature.
+
+        Raises
+        ------
+        DropWaitsForRetentionError, HistoryUsesFeatureError
+            Some has.
+        """
+        snapshot = self._with_barrier(snapshot)
+        waits = {
+            "feature": self.name,
+            "path": snapshot.path,
+            "retention": log_retention(snapshot.properties),
+            "short_retention": truncated_history_retention(snapshot.properties),
+        }
+        if had_traces:
+            raise DropWaitsForRetentionError(**waits)
+        self._truncate(snapshot)
+        if history_has_traces(snapshot, self.feature):
+            raise HistoryUsesFeatureError(**waits)
+        return snapshot
+
+    def _with_truncated_history(self, snapshot: Snapshot) -> Snapshot:
+        """The table, if its log has no version that `checkpointProtection` is for.
+
+        Raises
+        ------
+        ProtectedHistoryError
+            It has.
+        """
+        version = protected_version(snapshot.protocol, snapshot.properties)
+        if _is_truncated(snapshot, version):
+            return snapshot
+        snapshot = self._with_barrier(snapshot)
+        self._truncate(snapshot)
+        if not _is_truncated(snapshot, version):
+            retention = truncated_history_retention(snapshot.properties)
+            raise ProtectedHistoryError(path=snapshot.path, version=version, retention=retention)
+        return snapshot
+
+    def _truncate(self, snapshot: Snapshot) -> None:
+        retention = truncated_history_retention_ms(snapshot.properties)
+        clean_metadata(snapshot, now_ms=self.now_ms, retention_ms=retention)
+
+    def _dropped(self, snapshot: Snapshot) -> CommittedTransaction:
+        """The commit that takes the feature from the protocol, of a version without traces.
+
+        Raises
+        ------
+        DropConflictError
+            Other writers used the feature again.
+        """
+        # It names its own version: another commit means another look at the table.
+        committer = Committer(snapshot.log.store, max_attempts=1)
+        for _ in range(MAX_ATTEMPTS):
+            checked_drop(snapshot, self.name, truncates_history=self.truncates_history)
+            if has_traces(snapshot, self.feature):
+                break
+            alteration = dropped_feature(
+                snapshot, self.name, self.feature, truncates_history=self.truncates_history
+            )
+            try:
+                return commit_alteration(snapshot, alteration, committer)
+            except (DeltaConcurrentModificationException, MaxCommitRetriesExceededError):
+                snapshot = snapshot.refresh()
+        raise DropConflictError(feature=self.name, path=snapshot.path)
+
+
+def drop_feature(
+    spark: SparkSession,
+    path: str,
+    name: str,
+    *,
+    truncates_history: bool = False,
+    options: Mapping[str, str] | None = None,
+    now_ms: int | None = None,
+) -> Version:
+    """Drop a table feature, see `sparkdelta.api.delta_table.DeltaTable.dropFeatureSupport`.
+
+    Each step looks for what is still to be done: a drop that died half-way goes on when it is
+    repeated.
+
+    Parameters
+    ----------
+    now_ms
+        The time by which versions have expired.
+    """
+    with advised(spark, path):
+        store = open_log_for_writing(spark, path, options)
+        snapshot = open_snapshot(spark, path, store=store, options=options or {})
+    check_data_writable(snapshot.protocol, path=snapshot.path)
+    if truncates_history:
+        check_writable(snapshot.protocol, path=snapshot.path, writing=Writing.CLEANUP)
+    feature = checked_drop(snapshot, name, truncates_history=truncates_history)
+    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    with jobs_of(snapshot.path, snapshot.version):
+        return _Drop(name, feature, truncates_history, now).run(snapshot)
+
+
+def _is_truncated(snapshot: Snapshot, version: Version) -> bool:
+    """True if the log begins with a checkpoint of this version or a later one."""
+    files = list_log_files(snapshot.log.store)
+    needed = [f for f in files if f.kind.is_checkpoint or f.kind is LogFileKind.COMMIT]
+    return version == 0 or min((file.version for file in needed), default=0) >= version

@@ -1,0 +1,215 @@
+"""The statement that drops a table feature, and the traces of features in a table.
+
+References
+----------
+PROTOCOL.md#supported-features
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.base.protocol.actions import DomainMetadata
+from sparkdelta.base.protocol.feature_rules import FEATURES, Drop, TableFeature, known_feature
+from sparkdelta.base.protocol.property_rules import CONSTRAINT, PREFIX
+from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol, without_feature
+from sparkdelta.base.protocol.row_ids import ROW_TRACKING_DOMAIN
+from sparkdelta.base.protocol.table_features import is_supported, supported_features
+from sparkdelta.base.protocol.table_properties import PROTECTED_VERSION
+from sparkdelta.base.schema.column_mapping import COLUMN_ID
+from sparkdelta.base.schema.type_folds import fields_within
+from sparkdelta.base.schema.type_widening import TYPE_CHANGES
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.exceptions import (
+    CheckpointProtectionDropError,
+    ConstraintsOfFeatureError,
+    DependentFeatureError,
+    DropFeatureError,
+    DropPropertyError,
+    FeatureNotPresentError,
+    TruncateHistoryError,
+    UnknownFeatureDropError,
+)
+from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
+from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.snapshot.snapshot import Snapshot
+
+DROPPABLE = {feature: rules.drop for feature, rules in FEATURES.items() if rules.drop is not None}
+"""The features that can be dropped."""
+
+_COLUMN_KEYS = {
+    TableFeature.COLUMN_MAPPING: COLUMN_ID,
+    TableFeature.TYPE_WIDENING: TYPE_CHANGES,
+}
+"""The keys that a feature leaves in the metadata of columns."""
+
+
+def checked_drop(snapshot: Snapshot, name: str, *, truncates_history: bool) -> TableFeature:
+    """The feature of this name, if it can be dropped from the table.
+
+    Raises
+    ------
+    DropPropertyError, UnknownFeatureDropError, FeatureNotPresentError
+        There is no such feature, or the table does not have it.
+    DropFeatureError, TruncateHistoryError, CheckpointProtectionDropError
+        It cannot be dropped, or not in this way.
+    DependentFeatureError, ConstraintsOfFeatureError
+        Other features of the table need it, or the table has constraints.
+
+    References
+    ----------
+    PROTOCOL.md#supported-features
+    """
+    table, feature = snapshot.configuration, known_feature(name)
+    if feature is None and name.lower().startswith(PREFIX):
+        raise DropPropertyError(property=name)
+    if feature is None:
+        raise UnknownFeatureDropError(feature=name)
+    if not is_supported(table.protocol, feature):
+        raise FeatureNotPresentError(feature=name, path=snapshot.path)
+    drop = FEATURES[feature].drop
+    if drop is None:
+        droppable = tuple(each.value for each in DROPPABLE)
+        raise DropFeatureError(feature=name, droppable=droppable)
+    is_protection = feature is TableFeature.CHECKPOINT_PROTECTION
+    if truncates_history and not (drop.hides_history or is_protection):
+        raise TruncateHistoryError(feature=name)
+    if is_protection and not truncates_history:
+        raise CheckpointProtectionDropError(path=snapshot.path)
+    dependents = [
+        other.value
+        for other in sorted(supported_features(table.protocol), key=lambda each: each.value)
+        if feature in FEATURES[other].needs
+    ]
+    if dependents:
+        raise DependentFeatureError(feature=name, dependents=tuple(dependents))
+    constraints = tuple(
+        key.removeprefix(CONSTRAINT) for key in table.properties if key.startswith(CONSTRAINT)
+    )
+    if feature is TableFeature.CHECK_CONSTRAINTS and constraints:
+        raise ConstraintsOfFeatureError(constraints=constraints)
+    return feature
+
+
+def stopped_use(snapshot: Snapshot, feature: TableFeature) -> Alteration | None:
+    """The table with the properties that keep writers from using a feature; None if it has them, or
+    there are none.
+
+    References
+    ----------
+    PROTOCOL.md#active-features
+    """
+    table, stops = snapshot.configuration, _drop(feature).stops
+    if not stops or not _is_enabled(table, feature):
+        return None
+    wanted = {name: value for name, value in stops.items() if value is not None}
+    rest = {name: value for name, value in table.properties.items() if name not in stops}
+    after = with_schema(table, table.schema, properties={**rest, **wanted})
+    change = TableChange(table, after)
+    if wanted:
+        return alteration(change, "SET TBLPROPERTIES", {"properties": wanted})
+    shown = {"properties": list(stops), "ifExists": True}
+    return alteration(change, "UNSET TBLPROPERTIES", shown)
+
+
+def uses(table: TableConfiguration, feature: TableFeature) -> bool:
+    """True if the properties or the columns of a table use a feature that is to be dropped.
+
+    Properties do not count that go with the feature.
+
+    References
+    ----------
+    PROTOCOL.md#active-features
+    """
+    key = _COLUMN_KEYS.get(feature)
+    if key is not None and any(
+        key in (f.metadata or {}) for _, f, _ in fields_within(table.schema)
+    ):
+        return True
+    lasts = bool(_drop(feature).stops) or feature is TableFeature.COLUMN_MAPPING
+    return lasts and _is_enabled(table, feature)
+
+
+def _is_enabled(table: TableConfiguration, feature: TableFeature) -> bool:
+    properties, stops = table.properties, _drop(feature).stops
+    if feature is TableFeature.ROW_TRACKING:  # writers use it unless it is suspended
+        return any(properties.get(name) != value for name, value in stops.items())
+    return any(
+        properties.get(name, "").lower() == value for name, value in FEATURES[feature].enabled_by
+    )
+
+
+def files_with_traces(snapshot: Snapshot, feature: TableFeature) -> DataFrame | None:
+    """The live files that use a feature, as `Snapshot.add_files` gives them; None where actions do
+    not tell.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    condition = {
+        TableFeature.DELETION_VECTORS: "deletionVector.storageType IS NOT NULL",
+        TableFeature.ROW_TRACKING: "baseRowId IS NOT NULL OR defaultRowCommitVersion IS NOT NULL",
+    }.get(feature)
+    return None if condition is None else snapshot.add_files().filter(condition)
+
+
+def has_traces(snapshot: Snapshot, feature: TableFeature) -> bool:
+    """True if the version uses a feature, by its properties, columns or files."""
+    if uses(snapshot.configuration, feature):
+        return True
+    files = files_with_traces(snapshot, feature)
+    if files is None:
+        return False
+    found = files.select(F.lit(1)).limit(1)
+    return bool(
+        read_rows(found, what="file that uses a feature", bound=1, version=snapshot.version)
+    )
+
+
+def dropped_feature(
+    snapshot: Snapshot, name: str, feature: TableFeature, *, truncates_history: bool
+) -> Alteration:
+    """The table without a feature of which it has no traces.
+
+    If earlier versions need the feature and stay, they are hidden behind checkpoints that other
+    writers must not delete; the commit must follow `snapshot` immediately.
+
+    References
+    ----------
+    PROTOCOL.md#supported-features
+    """
+    table, drop = snapshot.configuration, _drop(feature)
+    properties = {k: v for k, v in table.properties.items() if k not in drop.unsets}
+    protocol = table.protocol
+    if drop.hides_history and not truncates_history:
+        protection = TableFeature.CHECKPOINT_PROTECTION.value
+        protocol = upgraded_protocol(protocol, (protection,))
+        properties[PROTECTED_VERSION] = str(snapshot.version + 1)
+    unused = with_schema(replace(table, protocol=protocol), table.schema, properties=properties)
+    after = replace(unused, protocol=without_feature(unused.protocol, feature))
+    domains = _removed_domain(snapshot) if feature is TableFeature.ROW_TRACKING else ()
+    shown = {"featureName": name, "truncateHistory": truncates_history}
+    found = alteration(TableChange(table, after, domains), "DROP FEATURE", shown)
+    return replace(found, dropped_features=frozenset((feature.value,)))
+
+
+def _removed_domain(snapshot: Snapshot) -> tuple[DomainMetadata, ...]:
+    """The removal of the domain of row tracking, if the table has it."""
+    rows = read_rows(
+        snapshot.domain_metadata().filter(f"domain = '{ROW_TRACKING_DOMAIN}'"),
+        what="row id high-water mark",
+        bound=1,
+        version=snapshot.version,
+    )
+    return tuple(DomainMetadata(row["domain"], row["configuration"], removed=True) for row in rows)
+
+
+def _drop(feature: TableFeature) -> Drop:
+    drop = FEATURES[feature].drop
+    assert drop is not None
+    return drop

@@ -1,0 +1,206 @@
+"""Removal of the traces of a table feature, before the feature is dropped.
+
+References
+----------
+PROTOCOL.md#supported-features, PROTOCOL.md#deletion-vectors, PROTOCOL.md#type-widening,
+PROTOCOL.md#writer-requirements-for-row-tracking
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.base.protocol.feature_rules import TableFeature
+from sparkdelta.base.protocol.retention import deleted_file_retention_ms
+from sparkdelta.base.protocol.table_properties import declared_file_size
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.worker_python import worker_python
+from sparkdelta.base.spark.worker_storage import worker_files
+from sparkdelta.exceptions import DeltaConcurrentModificationException
+from sparkdelta.operations.alter.alteration_commits import commit_alteration
+from sparkdelta.operations.alter.dropped_features import files_with_traces, stopped_use
+from sparkdelta.operations.alter.recommits import MAX_ROUNDS, recommit
+from sparkdelta.operations.alter.stored_type_workers import TypeChecker, files_of_other_types
+from sparkdelta.operations.alter.unmapped_table import remove_mapping
+from sparkdelta.operations.alter.widened_columns import stored_columns, without_type_changes
+from sparkdelta.operations.compaction.compaction import (
+    described_files,
+    in_packing_order,
+    plan_batches,
+)
+from sparkdelta.operations.compaction.compaction_commits import commit_batch
+from sparkdelta.table.commit.conflict_rules import UNBACKFILL
+from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
+from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
+from sparkdelta.table.definition.metadata_domains import live_domains
+from sparkdelta.table.log.vector_path_frames import vector_uri
+from sparkdelta.table.rows.new_files import NewFiles
+from sparkdelta.table.rows.row_changes import unchanged_table
+from sparkdelta.table.snapshot.snapshot import Snapshot
+
+Commits = Iterator[CommittedTransaction]
+
+_FILE_SIZE = 1 << 30
+_BATCH_BYTES = 100 << 30
+_FILES_PER_TASK = 1_000
+
+
+def remove_traces(snapshot: Snapshot, feature: TableFeature) -> Commits:
+    """Remove the traces of a feature from the latest version, in one or several commits.
+
+    The first keeps writers from using it again. If this stops half-way, the next call goes on.
+
+    Yields
+    ------
+    CommittedTransaction
+        Each commit.
+
+    Raises
+    ------
+    InvalidNamesError
+        The feature is `columnMapping`, and columns have names that need it.
+    DeltaConcurrentModificationException
+        Another commit altered the table, or others changed files again and again.
+
+    References
+    ----------
+    PROTOCOL.md#supported-features
+    """
+    alteration = stopped_use(snapshot, feature)
+    if alteration is not None:
+        done = commit_alteration(snapshot, alteration)
+        snapshot = done.snapshot
+        yield done
+    steps: dict[TableFeature, Callable[[Snapshot], Commits]] = {
+        TableFeature.COLUMN_MAPPING: _without_mapping,
+        TableFeature.DELETION_VECTORS: _without_vectors,
+        TableFeature.DOMAIN_METADATA: _without_domains,
+        TableFeature.ROW_TRACKING: _without_row_ids,
+        TableFeature.TYPE_WIDENING: _without_type_changes,
+    }
+    if feature in steps:
+        yield from steps[feature](snapshot)
+
+
+def _without_mapping(snapshot: Snapshot) -> Commits:
+    if snapshot.configuration.is_mapped:
+        yield remove_mapping(snapshot, keeps_property=False)
+
+
+def _without_vectors(snapshot: Snapshot) -> Commits:
+    def with_vectors(of: Snapshot) -> DataFrame:
+        files = files_with_traces(of, TableFeature.DELETION_VECTORS)
+        assert files is not None
+        return described_files(of, files)
+
+    for done in _rewritten(snapshot, with_vectors):
+        yield done
+        snapshot = done.snapshot
+    yield from _tombstones(snapshot)
+
+
+def _tombstones(snapshot: Snapshot) -> Commits:
+    """Commit tombstones for the files of deletion vectors, which writers without the feature would
+    delete while earlier versions that can be restored need them.
+    """
+    now = time.time_ns() // 1_000_000
+    with engine_of(snapshot.log.spark).log_session() as session:
+        read = snapshot.in_session(session)
+        kept = now - deleted_file_retention_ms(snapshot.properties)
+        tombstones = read.remove_files().filter(f"deletionTimestamp > {kept}L")
+        vectors = tombstones.selectExpr(f"{vector_uri('deletionVector')} AS path").distinct()
+        others = tombstones.filter("deletionVector.storageType IS NULL").select("path")
+        new = vectors.filter("path IS NOT NULL").join(others, "path", "left_anti")
+        removes = new.select(
+            F.struct(
+                "path", F.lit(now).alias("deletionTimestamp"), F.lit(False).alias("dataChange")
+            ).alias("remove")
+        )
+        found = read_rows(removes.limit(1), what="file that uses a feature", bound=1)
+        if found:
+            operation = Operation("Deletion Vector Tombstones", {}, changes_data=False)
+            yield Transaction.of(snapshot, operation, file_actions=removes).commit()
+
+
+def _without_row_ids(snapshot: Snapshot) -> Commits:
+    def with_row_ids(of: Snapshot) -> DataFrame:
+        files = files_with_traces(of, TableFeature.ROW_TRACKING)
+        assert files is not None
+        return files
+
+    none = "CAST(NULL AS BIGINT)"
+    facts = {"baseRowId": none, "defaultRowCommitVersion": none}
+    yield from recommit(snapshot, with_row_ids, facts, UNBACKFILL)
+
+
+def _without_domains(snapshot: Snapshot) -> Commits:
+    domains = live_domains(snapshot).values()
+    if domains:
+        removed = [replace(domain, removed=True) for domain in domains]
+        yield Transaction.of(
+            snapshot,
+            Operation("DOMAIN METADATA CLEANUP", {"domainMetadataRemovedCount": len(removed)}),
+            staged=StagedActions(domains=tuple(removed)),
+        ).commit()
+
+
+def _without_type_changes(snapshot: Snapshot) -> Commits:
+    columns = stored_columns(snapshot.configuration)
+
+    def of_other_types(of: Snapshot) -> DataFrame:
+        store, spark = of.log.store, of.log.spark
+        checker = TypeChecker(worker_files(spark, store.table_root, of.log.options), columns)
+        files = described_files(of, of.add_files())
+        with worker_python(spark):
+            tasks = max((of.state.num_files or 0) // _FILES_PER_TASK, 1)
+            found = files_of_other_types(files.repartition(tasks), checker)
+        return in_packing_order(of, found)
+
+    if columns:
+        for done in _rewritten(snapshot, of_other_types):
+            yield done
+            snapshot = done.snapshot
+    alteration = without_type_changes(snapshot)
+    if alteration is not None:
+        yield commit_alteration(snapshot, alteration)
+
+
+def _rewritten(snapshot: Snapshot, wanted: Callable[[Snapshot], DataFrame]) -> Commits:
+    """Rewrite the files that `wanted` returns, as `described_files` gives them, until there are
+    none.
+    """
+    size = declared_file_size(snapshot.properties) or _FILE_SIZE
+    for round_ in range(1, MAX_ROUNDS + 1):
+        failure = None
+        with engine_of(snapshot.log.spark).write_session() as session:
+            batches = plan_batches(
+                snapshot,
+                wanted(snapshot),
+                target_file_size=size,
+                max_bytes=_BATCH_BYTES,
+                takes_all=True,
+            )
+            change = unchanged_table(snapshot)
+            for batch in batches:
+                try:
+                    _, done = commit_batch(batch, session, change, _reorg)
+                except DeltaConcurrentModificationException as error:
+                    failure = error
+                    break
+                yield done
+                snapshot = done.snapshot
+        if failure is None:
+            return
+        before, snapshot = snapshot, snapshot.refresh()
+        if snapshot.is_altered_since(before) or round_ == MAX_ROUNDS:
+            raise failure
+
+
+def _reorg(_new: NewFiles) -> Operation:
+    return Operation("REORG", {"predicate": "[]", "applyPurge": True}, changes_data=False)

@@ -1,0 +1,113 @@
+"""Commits that add live files again with other facts about them, a bounded number at a time.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#writer-requirements-for-row-tracking
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import DeltaConcurrentModificationException
+from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
+from sparkdelta.table.log.commit_line_frames import add_fields
+from sparkdelta.table.snapshot.snapshot import Snapshot
+from sparkdelta.table.snapshot.staging import staging
+
+MAX_BATCH_FILES = 100_000
+"""A commit has at most about so many files."""
+
+MAX_ROUNDS = 20
+"""Rounds that may fail because another commit removed files."""
+
+_BATCH = "batch"
+
+
+def recommit(
+    snapshot: Snapshot,
+    wanted: Callable[[Snapshot], DataFrame],
+    facts: Mapping[str, str],
+    operation: str,
+) -> Iterator[CommittedTransaction]:
+    """Commit files again with other facts about them, until `wanted` returns none.
+
+    A commit has adds alone, without `dataChange`. It conflicts with no other commit that only adds
+    files; where one removed a file, what is left is looked up anew.
+
+    Parameters
+    ----------
+    wanted
+        Returns the files of a version, as `Snapshot.add_files` gives them.
+    facts
+        SQL of the fields of an add that are to differ, by their names.
+    operation
+        As history shows it.
+
+    Raises
+    ------
+    DeltaConcurrentModificationException
+        Another commit altered the table, or others removed files again and again.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    number = rounds = 0
+    while True:
+        failure = None
+        with (
+            engine_of(snapshot.log.spark).log_session() as session,
+            staging(session, snapshot.log.store) as stage,
+        ):
+            looked_up = wanted(snapshot.in_session(session))
+            count = _count(looked_up)
+            if not count:
+                return
+            batches = -(-count // MAX_BATCH_FILES)
+            add = add_fields(snapshot.configuration.statistics, dataChange="false", **facts)
+            actions = looked_up.selectExpr(
+                f"pmod(xxhash64(path), {batches}L) AS {_BATCH}", f"{add} AS add"
+            )
+            if batches > 1:  # each commit then reads the files of its own batch
+                actions = actions.repartitionByRange(batches, _BATCH)
+            stage.write_parquet(actions, "files", {})
+            staged, _ = stage.read_parquet("files", actions.schema)
+            read = snapshot  # files removed after it conflict, and are not added again
+            for batch in range(batches):
+                files = staged.filter(F.col(_BATCH) == batch).select("add")
+                try:
+                    done = _commit(read, files, Operation(operation, {"batchId": str(number)}))
+                except DeltaConcurrentModificationException as error:
+                    failure = error
+                    break
+                number += 1
+                yield done
+                snapshot = done.snapshot
+                if snapshot.version == read.version + 1:  # no other writer committed in between
+                    read = snapshot
+        if failure is not None:
+            rounds += 1
+            if rounds == MAX_ROUNDS:
+                raise failure
+            before, snapshot = snapshot, snapshot.refresh()
+            if snapshot.is_altered_since(before):
+                raise failure
+
+
+def _count(files: DataFrame) -> int:
+    (row,) = read_rows(
+        files.selectExpr("count(*)"), what="number of files to commit again", bound=1
+    )
+    return int(row[0])
+
+
+def _commit(snapshot: Snapshot, files: DataFrame, operation: Operation) -> CommittedTransaction:
+    read = files.select("add.path")
+    return Transaction.of(snapshot, operation, file_actions=files, read_files=read).commit()

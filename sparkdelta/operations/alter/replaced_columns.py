@@ -1,0 +1,172 @@
+"""The statement that replaces the columns of a table.
+
+References
+----------
+PROTOCOL.md#change-metadata, PROTOCOL.md#column-mapping, PROTOCOL.md#type-widening
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from sparkdelta.base.protocol.column_names import ColumnPath, name_key
+from sparkdelta.base.protocol.protocol_upgrades import (
+    CURRENT_DEFAULT,
+    FIELD_FEATURES,
+    IDENTITY_START,
+)
+from sparkdelta.base.schema.column_alterations import path_text
+from sparkdelta.base.schema.declared_columns import bounded_text, declared_type
+from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
+from sparkdelta.base.schema.type_folds import parts_together, with_parts
+from sparkdelta.base.schema.written_schema import check_columns
+from sparkdelta.exceptions import (
+    DuplicateColumnsError,
+    ReplaceColumnsError,
+    ReplaceIdentityColumnsError,
+    UnsupportedColumnChangeError,
+)
+from sparkdelta.operations.alter.altered_columns import (
+    ColumnChange,
+    altered,
+    changed_field,
+    checked_drop,
+    new_field,
+    shown_field,
+)
+from sparkdelta.operations.alter.retyped_columns import retyped
+from sparkdelta.table.definition.alteration import Alteration
+from sparkdelta.table.definition.rule_expressions import check_default
+from sparkdelta.table.snapshot.snapshot import Snapshot
+
+_GENERATION = FIELD_FEATURES.keys() - {CURRENT_DEFAULT}
+
+
+def replace_columns(snapshot: Snapshot, columns: Sequence[StructField]) -> Alteration:
+    """The table with these columns and nested fields, in this order; no data file is written.
+
+    See `sparkdelta.api.alter.AlterTable.replace_columns`, which raises the same errors.
+
+    References
+    ----------
+    PROTOCOL.md#change-metadata, PROTOCOL.md#column-mapping, PROTOCOL.md#type-widening
+    """
+    table = snapshot.configuration
+    if any(IDENTITY_START in (column.metadata or {}) for column in table.schema.fields):
+        raise ReplaceIdentityColumnsError(path=snapshot.path)
+    replacement = _Replacement(any_names=table.is_mapped)
+    schema = replacement.struct(table.schema, StructType(list(columns)), ())
+    for given, column in zip(columns, schema.fields, strict=True):
+        if CURRENT_DEFAULT in (given.metadata or {}):
+            check_default(snapshot.log.spark, column)
+    if replacement.dropped and not table.is_mapped:
+        names = ", ".join(map(path_text, replacement.dropped))
+        raise ReplaceColumnsError(
+            problem=f"{names} would be dropped, which needs column mapping; enable it first, "
+            "set_properties({'delta.columnMapping.mode': 'name'})"
+        )
+    properties = checked_drop(snapshot, replacement.dropped)
+    for path, data_type in replacement.retyped:
+        try:
+            schema = retyped(snapshot, schema, path, data_type)
+        except UnsupportedColumnChangeError as error:
+            raise ReplaceColumnsError(
+                problem=f"{error.column} is {error.before} and would be {error.after}; "
+                f"{error.problem}"
+            ) from error
+    shown = {"columns": [shown_field((column.name,), column) for column in columns]}
+    return altered(snapshot, schema, "REPLACE COLUMNS", shown, None, properties)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Replacement:
+    """Collects the columns that are dropped, and those that get other types.
+
+    Attributes
+    ----------
+    any_names
+        True if new columns may have any characters in their names.
+    retyped
+        The paths of columns with their declared types.
+    """
+
+    any_names: bool
+    dropped: list[ColumnPath] = field(default_factory=list)
+    retyped: list[tuple[ColumnPath, DataType]] = field(default_factory=list)
+
+    def struct(self, before: StructType, after: StructType, path: ColumnPath) -> StructType:
+        """The fields of a struct in another one's order, of the types that they had."""
+        names = [name_key(name) for name in after.names]
+        if repeated := tuple(n for n in after.names if names.count(name_key(n)) > 1):
+            raise DuplicateColumnsError(columns=repeated)
+        rest = {name_key(each.name): each for each in before.fields}
+        fields, new = [], []
+        for wanted in map(bounded_text, after.fields):
+            own = rest.pop(name_key(wanted.name), None)
+            if own is None:
+                new.append(path_text((*path, wanted.name)))
+                fields.append(self._new(wanted, new[-1]))
+            else:
+                fields.append(self._field(own, wanted, (*path, own.name)))
+        dropped = [(*path, each.name) for each in rest.values()]
+        if new and dropped:
+            raise ReplaceColumnsError(
+                problem=f"{', '.join(map(path_text, dropped))} would be dropped and "
+                f"{', '.join(new)} added, which could be meant as a renaming; rename columns, or "
+                "drop some and add others in a statement each"
+            )
+        self.dropped.extend(dropped)
+        return StructType(fields)
+
+    def _new(self, wanted: StructField, shown: str) -> StructField:
+        if not wanted.nullable:
+            raise ReplaceColumnsError(
+                problem=f"{shown} is NOT NULL, but existing rows have no value for a new column"
+            )
+        new = new_field(wanted)
+        check_columns(StructType([new]), any_names=self.any_names)
+        return new
+
+    def _field(self, own: StructField, wanted: StructField, path: ColumnPath) -> StructField:
+        if own.nullable and not wanted.nullable:
+            raise _may_be_null(path)
+        metadata, given = own.metadata or {}, wanted.metadata or {}
+        if any(given[key] != metadata.get(key) for key in _GENERATION & given.keys()):
+            raise ReplaceColumnsError(problem=f"{path_text(path)} would be generated otherwise")
+        bound = given.get(CHAR_OR_VARCHAR)
+        if wanted.dataType == own.dataType and bound != metadata.get(CHAR_OR_VARCHAR):
+            self.retyped.append((path, wanted.dataType if bound is None else declared_type(bound)))
+        data_type = self._type(own.dataType, wanted.dataType, path)
+        change = ColumnChange(
+            comment=given.get("comment"),
+            default=given.get(CURRENT_DEFAULT),
+            drop_not_null=wanted.nullable,
+        )
+        return changed_field(StructField(own.name, data_type, own.nullable, own.metadata), change)
+
+    def _type(self, before: DataType, after: DataType, path: ColumnPath) -> DataType:
+        if isinstance(before, StructType) and isinstance(after, StructType):
+            return self.struct(before, after, path)
+        pairs = parts_together(before, after)
+        if pairs:
+            if _holds_null(before) and not _holds_null(after):
+                raise _may_be_null(path)
+            return with_parts(before, [self._type(o, a, (*path, n)) for n, o, a in pairs])
+        if before != after:
+            self.retyped.append((path, after))
+        return before
+
+
+def _holds_null(data_type: DataType) -> bool:
+    return (isinstance(data_type, ArrayType) and data_type.containsNull) or (
+        isinstance(data_type, MapType) and data_type.valueContainsNull
+    )
+
+
+def _may_be_null(path: ColumnPath) -> ReplaceColumnsError:
+    return ReplaceColumnsError(
+        problem=f"{path_text(path)} would be NOT NULL, but existing rows may have nulls in it"
+    )

@@ -1,0 +1,1 @@
+"""The changes between versions, and the history of a table."""

@@ -1,0 +1,165 @@
+"""Net changes: the rows in which two versions differ, computed from rows of files that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    FloatType,
+    MapType,
+    StructField,
+    StructType,
+    VariantType,
+)
+
+from sparkdelta.base.protocol.change_types import CHANGE_TYPE, ChangeType
+from sparkdelta.base.schema.table_schema import quoted
+
+KIND = "sparkdelta:kind"
+"""`ChangeType.INSERT` of the rows of the later version, `ChangeType.DELETE` of those of the other.
+"""
+
+ROW_ID = "sparkdelta:row_id"
+COMPARED_BY = "sparkdelta.comparedBy"
+"""The key in the metadata of CHANGE_TYPE that tells how rows were compared: `row_id`, or `values`
+of whole rows."""
+
+_BEFORE, _AFTER, _COUNT = "sparkdelta:before", "sparkdelta:after", "sparkdelta:count"
+
+
+def changed_by_row_id(rows: DataFrame, fields: Iterable[StructField]) -> DataFrame:
+    """The rows that changed, where each row has an id that it keeps.
+
+    Parameters
+    ----------
+    rows
+        The fields, KIND and ROW_ID: no id twice with one kind.
+
+    Returns
+    -------
+    DataFrame
+        The fields and CHANGE_TYPE, with a pre- and a postimage of each row whose values differ.
+
+    References
+    ----------
+    PROTOCOL.md#row-tracking
+    """
+    fields = [*fields]
+    row = f"struct({', '.join(quoted(field.name) for field in fields)})"
+    sides = rows.groupBy(ROW_ID).agg(
+        _side(ChangeType.DELETE, row, _BEFORE), _side(ChangeType.INSERT, row, _AFTER)
+    )
+    before, after = quoted(_BEFORE), quoted(_AFTER)
+    images = [
+        f"struct({side} AS row, '{kind.value}' AS kind)"
+        for side, kind in (
+            (after, ChangeType.INSERT), (before, ChangeType.DELETE),
+            (before, ChangeType.UPDATE_PREIMAGE), (after, ChangeType.UPDATE_POSTIMAGE),
+        )
+    ]  # fmt: skip
+    row_type = StructType(fields)
+    is_same = f"{_comparable(before, row_type)} <=> {_comparable(after, row_type)}"
+    changes = (
+        f"CASE WHEN {before} IS NULL THEN array({images[0]}) "
+        f"WHEN {after} IS NULL THEN array({images[1]}) "
+        f"WHEN {is_same} THEN NULL ELSE array({images[2]}, {images[3]}) END"
+    )
+    found = sides.selectExpr(f"inline({changes})")
+    return _named(found, fields, compared_by="row_id")
+
+
+def changed_by_values(rows: DataFrame, fields: Iterable[StructField]) -> DataFrame:
+    """The rows that occur more often in one version than in the other, repeated by the difference.
+
+    Parameters
+    ----------
+    rows
+        The fields and KIND.
+
+    Returns
+    -------
+    DataFrame
+        The fields and CHANGE_TYPE, which is an insert or a delete.
+    """
+    fields = [*fields]
+    row = f"struct({', '.join(quoted(field.name) for field in fields)})"
+    keys = [
+        F.expr(_comparable(quoted(field.name), field.dataType)).alias(f"sparkdelta:{index}")
+        for index, field in enumerate(fields)
+    ]
+    sign = F.when(F.col(KIND) == ChangeType.INSERT.value, 1).otherwise(-1)
+    # The rows themselves, as keys have maps as arrays, and neither NaNs nor zeros as they were.
+    is_kept = any(_has(field.dataType, (MapType, FloatType, DoubleType)) for field in fields)
+    kept = [_side(ChangeType.DELETE, row, _BEFORE), _side(ChangeType.INSERT, row, _AFTER)]
+    counted = rows.groupBy(*keys).agg(F.sum(sign).alias(_COUNT), *(kept if is_kept else ()))
+    names = ", ".join(
+        f"{quoted(f'sparkdelta:{index}')} AS {quoted(field.name)}"
+        for index, field in enumerate(fields)
+    )
+    count = quoted(_COUNT)
+    value = (
+        f"IF({count} > 0, {quoted(_AFTER)}, {quoted(_BEFORE)})" if is_kept else f"struct({names})"
+    )
+    kind = f"IF({count} > 0, '{ChangeType.INSERT.value}', '{ChangeType.DELETE.value}')"
+    times = f"CAST(abs({count}) AS INT)"
+    entry = f"struct({value} AS row, {kind} AS kind)"
+    found = counted.filter(f"{count} != 0").selectExpr(f"inline(array_repeat({entry}, {times}))")
+    return _named(found, fields, compared_by="values")
+
+
+def incomparable_columns(fields: Iterable[StructField]) -> list[str]:
+    """The columns whose values cannot be compared: VARIANT has several forms of one value."""
+    return [field.name for field in fields if _has(field.dataType, (VariantType,))]
+
+
+def _named(found: DataFrame, fields: list[StructField], *, compared_by: str) -> DataFrame:
+    """The fields of `row`, and `kind` with the way in which the rows were compared."""
+    row = F.col("row")
+    columns = (row[field.name].alias(field.name, metadata=field.metadata) for field in fields)
+    kind = F.col("kind").alias(CHANGE_TYPE, metadata={COMPARED_BY: compared_by})
+    return found.select(*columns, kind)
+
+
+def _side(kind: ChangeType, row: str, name: str) -> Column:
+    of_kind = F.when(F.col(KIND) == kind.value, F.expr(row))
+    return F.any_value(of_kind, ignoreNulls=True).alias(name)
+
+
+def _has(data_type: DataType, kinds: tuple[type[DataType], ...]) -> bool:
+    if isinstance(data_type, kinds):
+        return True
+    if isinstance(data_type, StructType):
+        return any(_has(field.dataType, kinds) for field in data_type)
+    if isinstance(data_type, ArrayType):
+        return _has(data_type.elementType, kinds)
+    if isinstance(data_type, MapType):
+        return _has(data_type.keyType, kinds) or _has(data_type.valueType, kinds)
+    return False
+
+
+def _comparable(value: str, data_type: DataType, depth: int = 0) -> str:
+    """SQL for a value that is equal for equal values and can be grouped: a map, whose entries have
+    no order, is the array of its entries by key.
+    """
+    if not _has(data_type, (MapType,)):
+        return value
+    one = f"e{depth}"
+    if isinstance(data_type, StructType):
+        fields = (
+            f"{_comparable(f'{value}.{quoted(field.name)}', field.dataType, depth)} AS f{index}"
+            for index, field in enumerate(data_type)
+        )
+        return f"CASE WHEN {value} IS NOT NULL THEN struct({', '.join(fields)}) END"
+    if isinstance(data_type, ArrayType):
+        inner = _comparable(one, data_type.elementType, depth + 1)
+        return f"transform({value}, {one} -> {inner})"
+    assert isinstance(data_type, MapType)
+    inner = _comparable(f"{one}.value", data_type.valueType, depth + 1)
+    order = "CASE WHEN a.key < b.key THEN -1 WHEN a.key > b.key THEN 1 ELSE 0 END"
+    entries = f"array_sort(map_entries({value}), (a, b) -> {order})"
+    return f"transform({entries}, {one} -> struct({one}.key AS key, {inner} AS value))"

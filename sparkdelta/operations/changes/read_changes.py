@@ -1,0 +1,237 @@
+"""The rows that a range of commits changed: commit by commit, or all taken together.
+
+References
+----------
+PROTOCOL.md#change-data-files, PROTOCOL.md#row-tracking
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from sparkdelta.base.protocol.actions import Metadata
+from sparkdelta.base.protocol.change_types import CHANGE_COLUMNS, CHANGE_TYPE
+from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.protocol.table_properties import ENABLE_CHANGE_DATA_FEED, is_on
+from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.local_data import empty_frame
+from sparkdelta.exceptions import (
+    ChangeDataColumnsError,
+    IncompatibleChangeDataError,
+    IncompatibleChangeSchemaError,
+    InvalidArgumentError,
+    MissingChangeDataError,
+    VersionNotFoundError,
+)
+from sparkdelta.operations.changes.net_row_frames import (
+    KIND,
+    ROW_ID,
+    changed_by_row_id,
+    changed_by_values,
+    incomparable_columns,
+)
+from sparkdelta.operations.changes.net_scan import NetScan, with_kind
+from sparkdelta.table.listing.listing import list_log_files, open_log
+from sparkdelta.table.listing.log_segment_rules import commits_between, readable_commits
+from sparkdelta.table.log.change_range import ChangeBounds
+from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.commit_times import commit_times
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.scan.change_scan import ChangeScan, with_change_columns
+from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOptions:
+    """The arguments of `sparkdelta.read_changes` besides the bounds."""
+
+    where: str | Column | None
+    columns: tuple[str, ...] | None
+    partition_time_zone: str
+    max_driver_files: int
+    shows_progress: bool
+    net: bool = False
+
+
+def read_changes(
+    spark: SparkSession, path: str, bounds: ChangeBounds, options: ChangeOptions
+) -> DataFrame:
+    """Return the changed rows of a range of commits with `CHANGE_COLUMNS`, of net changes with
+    CHANGE_TYPE alone; see `sparkdelta.read_changes`.
+    """
+    store = open_log(spark, path)
+    latest = open_snapshot(
+        spark,
+        path,
+        partition_time_zone=options.partition_time_zone,
+        shows_progress=options.shows_progress,
+        store=store,
+    )
+    listing = [file for file in list_log_files(store) if file.version <= latest.version]
+    commits = readable_commits(listing, path=latest.path)
+    in_commit = latest.configuration.in_commit_timestamps
+    versions = bounds.versions(spark, store, commits, in_commit)
+    if options.net:
+        return _net_changes(latest, versions, options)
+    if versions is None:
+        schema = with_change_columns(latest.configuration).schema
+        return empty_frame(spark, schema)
+    start, end = versions
+    before = latest if start == latest.version else open_snapshot(spark, path, version=start)
+    if start < commits[0].version:
+        earliest = commits[0].version
+        raise VersionNotFoundError(
+            version=start, earliest=earliest, latest=latest.version, path=latest.path
+        )
+    wanted = CommitRange.read(
+        latest.log.reader, commits_between(listing, start, end, path=latest.path)
+    )
+    chosen = _Range(latest, before, wanted, start, end)
+    configuration = chosen.checked_configuration(spark)
+    state = replace(latest.state, configuration=with_change_columns(configuration), cached=None)
+    times = commit_times(commits, in_commit).slice(start - commits[0].version, end - start + 1)
+    return ChangeScan(
+        state, options.where, options.columns, options.max_driver_files, commits=wanted, times=times
+    ).to_df()
+
+
+def _net_changes(
+    latest: Snapshot, versions: tuple[Version, Version] | None, options: ChangeOptions
+) -> DataFrame:
+    """The rows that differ before and after a range of versions; none of an empty range."""
+    start, end = versions or (latest.version + 1, latest.version)
+    if start < 0:
+        raise VersionNotFoundError(
+            version=start, earliest=0, latest=latest.version, path=latest.path
+        )
+    before, after = (_as_of(latest, version, options) for version in (start - 1, end))
+    assert after is not None
+    configuration = after.configuration
+    if CHANGE_TYPE in {name_key(name) for name in after.schema.names}:
+        raise ChangeDataColumnsError(columns=(CHANGE_TYPE,))
+    if before is not None and not configuration.reads_rows_of(before.metadata, path=after.path):
+        raise IncompatibleChangeDataError(
+            path=after.path, start=start, end=end, version=start - 1, schema_version=end
+        )
+    scan = NetScan(
+        replace(after.state, configuration=with_kind(configuration), cached=None),
+        options.where,
+        None,
+        options.max_driver_files,
+        before=None if before is None else before.state,
+        after=after.state,
+    )
+    names = options.columns or tuple(map(quoted, after.schema.names))
+    if any(name_key(name).startswith("_metadata.") for name in names):
+        problem = "net changes have no metadata columns"
+        raise InvalidArgumentError(argument="columns", problem=problem)
+    is_tracked = configuration.row_tracking.enabled and (
+        before is None or before.configuration.row_tracking.enabled
+    )
+    scan = scan.with_files() if is_tracked else scan
+    by_row_id = is_tracked and not scan.has_rows_without_id()
+    tracking = ("_metadata.row_id",) if by_row_id else ()
+    rows = replace(scan, columns=(*names, KIND, *tracking)).to_df()
+    fields = rows.schema.fields[: len(names)]
+    incomparable = incomparable_columns(fields)
+    if incomparable:
+        problem = f"values of type VARIANT cannot be compared ({', '.join(incomparable)}); name "
+        problem += "the other columns in columns"
+        raise InvalidArgumentError(argument="net", problem=problem)
+    if by_row_id:
+        return changed_by_row_id(rows.withColumnRenamed("row_id", ROW_ID), fields)
+    return changed_by_values(rows, fields)
+
+
+def _as_of(latest: Snapshot, version: Version, options: ChangeOptions) -> Snapshot | None:
+    """The snapshot of a version; None before the first."""
+    if version < 0:
+        return None
+    if version == latest.version:
+        return latest
+    return open_snapshot(
+        latest.log.spark,
+        latest.path,
+        version=version,
+        store=latest.log.store,
+        partition_time_zone=options.partition_time_zone,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """A range of versions of which not all may be readable with one schema.
+
+    Attributes
+    ----------
+    opening
+        The snapshot of the first version.
+    """
+
+    latest: Snapshot
+    opening: Snapshot
+    commits: CommitRange
+    start: Version
+    end: Version
+
+    def checked_configuration(self, spark: SparkSession) -> TableConfiguration:
+        """The configuration of the version whose schema the changes are read with: the latest, or
+        the last of the range where columns are mapped, as names may have changed since.
+
+        Raises
+        ------
+        MissingChangeDataError, ChangeDataColumnsError, IncompatibleChangeSchemaError,
+        IncompatibleChangeDataError
+        """
+        path = self.latest.path
+        metadata = self._metadata()
+        for version, one in metadata:
+            if not is_on(one.configuration, ENABLE_CHANGE_DATA_FEED):
+                raise MissingChangeDataError(
+                    path=path, start=self.start, end=self.end, version=version
+                )
+        read = self.latest
+        if self.end < read.version and (
+            read.configuration.is_mapped or self.opening.configuration.is_mapped
+        ):
+            read = open_snapshot(
+                spark, path, version=self.end, partition_time_zone=read.state.partition_time_zone
+            )
+        configuration = read.configuration
+        taken = {name_key(name) for name in configuration.schema.names}
+        doubled = tuple(name for name in CHANGE_COLUMNS if name in taken)
+        if doubled:
+            raise ChangeDataColumnsError(columns=doubled)
+        for version, one in metadata:
+            if not configuration.reads_rows_of(one, path=path):
+                error = (
+                    IncompatibleChangeDataError
+                    if version == self.start
+                    else IncompatibleChangeSchemaError
+                )
+                raise error(
+                    path=path,
+                    start=self.start,
+                    end=self.end,
+                    version=version,
+                    schema_version=read.version,
+                )
+        return configuration
+
+    def _metadata(self) -> list[tuple[Version, Metadata]]:
+        """The version and the metaData of the first version, and of those that changed it."""
+        rows = read_rows(
+            self.commits.table_actions().filter("metaData IS NOT NULL"),
+            what="protocol and metaData",
+            bound=len(self.commits.files),
+            version=self.end,
+        )
+        found = {
+            row["version"]: Metadata.from_dict(row["metaData"].asDict(recursive=True))
+            for row in rows
+        }
+        return sorted({**found, self.start: self.opening.metadata}.items())

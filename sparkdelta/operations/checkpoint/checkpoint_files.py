@@ -1,0 +1,226 @@
+"""The top-level file of a checkpoint, written to a staging directory.
+
+References
+----------
+PROTOCOL.md#v1-spec, PROTOCOL.md#v2-spec
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from pyspark.sql import Column, Observation, Row
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.storage.log_store import FileEntry
+from sparkdelta.operations.checkpoint.checkpoint_contents import CheckpointContents
+from sparkdelta.operations.checkpoint.checkpoint_hint import (
+    MAX_EMBEDDED,
+    MAX_EMBEDDED_BYTES,
+    MAX_SCHEMA_CHARACTERS,
+    embedded,
+)
+from sparkdelta.operations.checkpoint.checkpoint_row_frames import checkpoint_rows
+from sparkdelta.operations.checkpoint.sidecar_files import Sidecars, verify
+from sparkdelta.table.checkpoint.checkpoint_kind_rules import CheckpointKind
+from sparkdelta.table.checkpoint.checkpoint_layout_frames import in_one_file
+from sparkdelta.table.checkpoint.sidecar_summary_frames import counted_type, counts
+from sparkdelta.table.snapshot.staging import Staging
+
+_PART = "checkpoint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedCheckpoint:
+    """A checkpoint that has no name in the log yet.
+
+    Attributes
+    ----------
+    file
+        In the staging directory.
+    name
+        That it will have.
+    num_rows
+        Of the file.
+    num_adds, num_removes
+        Of the checkpoint.
+    more
+        The fields of `_last_checkpoint` that only this kind has.
+    """
+
+    kind: CheckpointKind
+    file: FileEntry
+    name: str
+    num_rows: int
+    num_adds: int
+    num_removes: int
+    sidecars: Sidecars = field(default_factory=Sidecars)
+    more: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def num_actions(self) -> int:
+        """The number of rows in the top-level file and all sidecars."""
+        return self.num_rows + sum(self.sidecars.totals)
+
+    @property
+    def size_in_bytes(self) -> int:
+        return self.file.size_bytes + sum(one.size_in_bytes for one in self.sidecars.all)
+
+    @property
+    def bytes_written(self) -> int:
+        return self.size_in_bytes - sum(one.size_in_bytes for one in self.sidecars.reused)
+
+    def publish(self, stage: Staging) -> None:
+        """Give the top-level file its name in the log."""
+        is_new_name = not self.kind.has_classic_name
+        stage.publish(_PART, self.file.name, self.name, is_new_name=is_new_name)
+
+    def hint(self, version: Version) -> dict[str, object]:
+        """The contents of `_last_checkpoint` for this checkpoint.
+
+        References
+        ----------
+        PROTOCOL.md#last-checkpoint-file-schema
+        """
+        return {
+            "version": version,
+            "size": self.num_actions,
+            "sizeInBytes": self.size_in_bytes,
+            "numOfAddFiles": self.num_adds,
+            **self.more,
+        }
+
+
+def stage_classic(
+    stage: Staging, contents: CheckpointContents, compression: str
+) -> StagedCheckpoint:
+    """Write all actions to one Parquet file.
+
+    References
+    ----------
+    PROTOCOL.md#v1-spec
+    """
+    state = contents.snapshot.state
+    columns = contents.schema.classic_file
+    rows = checkpoint_rows(
+        contents.table_actions(columns),
+        contents.adds(state),
+        contents.removes(state),
+        columns=columns,
+    )
+    options = contents.parquet_options(compression)
+    order = contents.order if contents.layout == "clustered" else None
+    rows = in_one_file(rows, order, is_small=state.log.is_small)
+    given = Observation()
+    (file,) = stage.write_parquet(rows.observe(given, *counts()), _PART, options)
+    found = _counts(stage, contents)
+    verify(contents, contents.known_num_adds, given, found.num_adds, found.num_removes)
+    return StagedCheckpoint(
+        kind=CheckpointKind.CLASSIC,
+        file=file,
+        name=CheckpointKind.CLASSIC.file_name(contents.snapshot.version, ""),
+        num_rows=found.num_rows,
+        num_adds=found.num_adds,
+        num_removes=found.num_removes,
+        more=_schema(columns),
+    )
+
+
+def stage_top_level(
+    stage: Staging,
+    contents: CheckpointContents,
+    kind: CheckpointKind,
+    sidecars: Sidecars,
+    compression: str,
+) -> StagedCheckpoint:
+    """Write the file that names the sidecars and has all other actions.
+
+    References
+    ----------
+    PROTOCOL.md#v2-spec, PROTOCOL.md#checkpoint-metadata-tags
+    """
+    version, columns = contents.snapshot.version, contents.schema.v2_file
+    num_adds, num_removes = sidecars.totals
+    tags = {
+        "sidecarNumActions": str(num_adds + num_removes),
+        "sidecarSizeInBytes": str(sum(one.size_in_bytes for one in sidecars.all)),
+        "numOfAddFiles": str(num_adds),
+        "sidecarFileSchema": contents.schema.sidecar_file.json(),
+    }
+    opening = [{"checkpointMetadata": {"version": version, "tags": tags}}]
+    rows = contents.table_actions(
+        columns, [*opening, *({"sidecar": one.to_dict()} for one in sidecars.all)]
+    ).coalesce(1)
+    given = Observation()
+    rows = rows.observe(given, F.count("*").alias("num_rows"))
+    if kind.is_json:
+        (file,) = stage.write_lines(rows.select(_as_text(columns)), _PART)
+    else:
+        (file,) = stage.write_parquet(rows, _PART, {"compression": compression})
+    num_rows = given.get["num_rows"]
+    name = kind.file_name(version, str(uuid4()))
+    own = {"path": name, "sizeInBytes": file.size_bytes}
+    modified = {"modificationTime": file.modification_time_ms}
+    repeated = _repeated(stage, contents, file, num_rows, is_json=kind.is_json)
+    return StagedCheckpoint(
+        kind=kind,
+        file=file,
+        name=name,
+        num_rows=num_rows,
+        num_adds=num_adds,
+        num_removes=num_removes,
+        sidecars=sidecars,
+        more={
+            "v2Checkpoint": {**own, **modified, **repeated},
+            **({} if kind.is_json else _schema(columns)),
+        },
+    )
+
+
+def _repeated(
+    stage: Staging, contents: CheckpointContents, file: FileEntry, num_rows: int, *, is_json: bool
+) -> dict[str, object]:
+    """The actions of a V2 checkpoint's top-level file that `_last_checkpoint` repeats."""
+    if num_rows > 2 * MAX_EMBEDDED or file.size_bytes > MAX_EMBEDDED_BYTES:
+        return {}
+    if is_json:
+        # Not by splitlines, which takes more for the end of a line than JSON does.
+        return embedded(stage.read(_PART, file.name).decode().rstrip("\n").split("\n"))
+    columns = contents.schema.v2_file
+    rows, _ = stage.read_parquet(_PART, columns)
+    lines = read_rows(
+        rows.select(_as_text(columns)),
+        what="checkpoint actions repeated in _last_checkpoint",
+        bound=num_rows,
+        version=contents.snapshot.version,
+    )
+    return embedded([line["value"] for line in lines])
+
+
+def _as_text(columns: StructType) -> Column:
+    """The column `value`: the action of a row, other than a file action, as JSON."""
+    names = [name for name in columns.names if name not in ("add", "remove")]
+    return F.to_json(F.struct(*names), {"ignoreNullFields": "true"}).alias("value")
+
+
+def _schema(columns: StructType) -> dict[str, object]:
+    """The field `checkpointSchema` of `_last_checkpoint`; nothing if the schema is too long."""
+    text = columns.json()
+    return {"checkpointSchema": json.loads(text)} if len(text) <= MAX_SCHEMA_CHARACTERS else {}
+
+
+def _counts(stage: Staging, contents: CheckpointContents) -> Row:
+    rows, _ = stage.read_parquet(_PART, counted_type())
+    (row,) = read_rows(
+        rows.coalesce(1).agg(*counts()),  # one file: nothing to bring together
+        what="totals of a written checkpoint",
+        bound=1,
+        version=contents.snapshot.version,
+    )
+    return row

@@ -1,0 +1,110 @@
+"""Finds the sidecars that commits have touched, by tags and then by key columns alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from sparkdelta.base.protocol.actions import Sidecar
+from sparkdelta.base.protocol.log_files import listing_prefix
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.local_data import arrow_frame
+from sparkdelta.operations.checkpoint.checkpoint_contents import (
+    REMOVES_PER_SIDECAR,
+    CheckpointContents,
+)
+from sparkdelta.operations.checkpoint.sidecar_reuse_rules import KnownSidecars, Reuse
+from sparkdelta.operations.checkpoint.sidecar_touch_frames import sidecars_in_range
+from sparkdelta.table.checkpoint.sidecar_tag_rules import parse_sidecar_tags
+from sparkdelta.table.listing.listing import list_log_files
+from sparkdelta.table.log.reconciliation_frames import (
+    newest_adds,
+    newest_file_actions,
+    superseded_actions,
+    superseding_keys,
+)
+
+_NOT_WORTH_A_LOOK = 2
+"""Up to this many sidecars of a small checkpoint (one of adds and one of removes) are rewritten
+without looking up which ones commits have touched: the rewrite takes less time."""
+
+
+def plan_reuse(contents: CheckpointContents) -> Reuse | None:
+    """The sidecars that a new checkpoint reuses; None where a full one is to be written."""
+    log = contents.snapshot.log
+    if not log.sidecars or log.broken or not _is_newest(contents):
+        return None
+    if log.has_commits and log.is_small and len(log.sidecars) <= _NOT_WORTH_A_LOOK:
+        return None
+    known = KnownSidecars.of(
+        log.sidecars, fingerprint=contents.fingerprint, expired_at_ms=contents.expired_at_ms
+    )
+    touched, more_live = _touched(contents, known) if log.has_commits else (set(), 0)
+    return known.reuse(
+        touched,
+        adds_per_sidecar=contents.adds_per_sidecar,
+        removes_per_sidecar=REMOVES_PER_SIDECAR,
+        more_live=more_live,
+    )
+
+
+def _is_newest(contents: CheckpointContents) -> bool:
+    """True if no checkpoint is newer: the sidecars of an older one may be about to be deleted."""
+    version = contents.snapshot.version
+    later = list_log_files(contents.snapshot.log.store, listing_prefix(version + 1))
+    return not any(file.kind.is_checkpoint for file in later)
+
+
+def _touched(contents: CheckpointContents, known: KnownSidecars) -> tuple[set[str], int]:
+    """The names of the sidecars with actions that later commits supersede, and the change in the
+    number of live files since the checkpoint.
+    """
+    log, checkpoint = contents.snapshot.log, contents.snapshot.log.checkpoint
+    assert checkpoint is not None
+    keyed = contents.snapshot.state.keyed_commits
+    near = _near(contents, known.adds, keyed) if known.adds else set()
+    candidates = {"add": [one for one in known.adds if one.path in near], "remove": known.removes}
+    keys = superseding_keys(keyed)
+    added = newest_adds(newest_file_actions(keyed)).selectExpr("'' AS file", "1L AS more_live")
+    changes = [
+        superseded_actions(
+            checkpoint.sidecar_keys(action, sidecars),
+            keys,
+            are_adds=action == "add",
+            table_root=log.store.table_root,
+            broadcast_keys=log.commits.broadcasts_keys,
+        ).selectExpr("file", f"{-1 if action == 'add' else 0}L AS more_live")
+        for action, sidecars in candidates.items()
+        if sidecars
+    ]
+    found = reduce(DataFrame.unionAll, changes, added).groupBy("file").agg(F.sum("more_live"))
+    rows = _read(contents, found)
+    return {file for file, _ in rows if file}, sum(more_live for _, more_live in rows)
+
+
+def _near(contents: CheckpointContents, adds: Sequence[Sidecar], keyed: DataFrame) -> set[str]:
+    """The names of the sidecars whose ranges include a file action of the commits."""
+    tags = [parse_sidecar_tags(one.tags) for one in adds]
+    ranges = [None if one is None else one.partition_values for one in tags]
+    table = pa.table(
+        {
+            "name": pa.array([one.path for one in adds], pa.string()),
+            "partition_values": pa.array(ranges, pa.string()),
+        }
+    )
+    sidecars = arrow_frame(contents.snapshot.log.spark, table)
+    rows = _read(contents, sidecars_in_range(sidecars, keyed, contents.order))
+    return {row["name"] for row in rows}
+
+
+def _read(contents: CheckpointContents, by_sidecar: DataFrame) -> list[Row]:
+    return read_rows(
+        by_sidecar,
+        what="sidecars that commits may touch",
+        bound=len(contents.snapshot.log.sidecars) + 1,
+        version=contents.snapshot.version,
+    )

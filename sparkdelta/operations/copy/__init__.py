@@ -1,0 +1,1 @@
+"""CLONE, CONVERT and RESTORE: tables made of other tables or of their earlier versions."""

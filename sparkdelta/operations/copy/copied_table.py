@@ -1,0 +1,209 @@
+"""The files of a deep clone: what is copied, what an earlier clone has already, what is removed.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
+
+from sparkdelta.base.protocol.log_files import data_directory
+from sparkdelta.base.schema.action_schemas import ADD as ADD_TYPE
+from sparkdelta.base.schema.file_key_frames import absolute_path, deletion_vector_id, plain_path
+from sparkdelta.base.schema.sql_text import from_json_text
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.worker_python import worker_python
+from sparkdelta.base.spark.worker_storage import worker_files
+from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.base.storage.worker_files import WorkerFiles
+from sparkdelta.operations.copy.cloned_table import NO_ROW_IDS
+from sparkdelta.operations.copy.cloning_workers import (
+    ADD,
+    CLONED,
+    COPY,
+    FILE_TAG,
+    VECTOR_TAG,
+    CloneWriter,
+    write_clone,
+)
+from sparkdelta.table.log.commit_line_frames import add_fields
+from sparkdelta.table.rows.orphans import report_orphans
+from sparkdelta.table.rows.rewriting import remove_actions
+from sparkdelta.table.snapshot.snapshot import Snapshot
+from sparkdelta.table.snapshot.staging import Staging
+
+_TASK_BYTES = 256 << 20  # of data files that one task copies
+_FILE, _VECTOR, _SIZE, _IS_KEPT = "file", "vector", "size", "is_kept"
+_PLAN = StructType(
+    [
+        StructField(ADD, StringType()),
+        StructField(_SIZE, LongType()),
+        StructField(COPY, StringType()),
+        StructField("copy_vector", StringType()),
+        StructField(_IS_KEPT, BooleanType()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedFiles:
+    """Files of a deep clone that are copied and not committed.
+
+    Attributes
+    ----------
+    actions
+        The actions of the commit in columns `add` and `remove`, one of them in each row.
+    num_files, num_bytes
+        The copied data files.
+    directory
+        The absolute path of the directory that holds the copies; None if nothing was written.
+    """
+
+    actions: DataFrame
+    num_files: int
+    num_bytes: int
+    directory: str | None
+
+
+def copy_files(
+    source: Snapshot, target: Snapshot | None, store: LogStore, stage: Staging
+) -> CopiedFiles:
+    """Copy the data files of the source that the target has no copy of, and new deletion vectors.
+
+    Parameters
+    ----------
+    source, target
+        In the session of `stage`.
+    store
+        Of the target.
+    stage
+        A directory for what is of use until the commit.
+
+    Raises
+    ------
+    DataFileNotFoundError, StorageError, DeletionVectorError
+        A file of the source is missing or not as the log describes it, or cannot be copied.
+
+    References
+    ----------
+    PROTOCOL.md#data-files
+    """
+    stage.write_parquet(_plan(source, target), "plan", {})
+    plan, _ = stage.read_parquet("plan", _PLAN)
+    copied = plan.filter(f"NOT {_IS_KEPT}")
+    (totals,) = read_rows(
+        copied.agg(
+            F.count("*").alias("files"),
+            F.count_if(F.isnull(COPY)).alias("new_files"),
+            F.coalesce(F.sum(F.when(F.isnull(COPY), F.col(_SIZE))), F.lit(0)).alias("bytes"),
+        ),
+        what="totals of files to copy",
+        bound=1,
+    )
+    directory = data_directory(str(uuid4()))
+    place = f"{store.table_root}/{directory}"
+    with report_orphans(store.table_root, [place], store.table_files().delete_directory):
+        adds = _copied(source, store, stage, copied, directory, totals["files"], totals["bytes"])
+    actions = adds
+    if target is not None:
+        kept = plan.filter(_IS_KEPT).select(COPY, "copy_vector")
+        live = target.add_files().withColumn(
+            "live_vector", F.expr(deletion_vector_id("deletionVector"))
+        )
+        is_kept = (F.col("path") == F.col(COPY)) & (F.col("live_vector") == F.col("copy_vector"))
+        removed = remove_actions(live.join(kept, is_kept, "left_anti"))
+        actions = adds.unionByName(removed, allowMissingColumns=True)
+    return CopiedFiles(
+        actions=actions,
+        num_files=totals["new_files"],
+        num_bytes=totals["bytes"],
+        directory=place if totals["files"] else None,
+    )
+
+
+def _plan(source: Snapshot, target: Snapshot | None) -> DataFrame:
+    """`_PLAN`: each file of the source, and the copy of it that the target has.
+
+    The copy is kept as it is if neither file nor copy has got another deletion vector since.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-row-tracking
+    """
+    files = source.add_files().selectExpr(
+        "*",
+        f"{plain_path(absolute_path('path', table_root=source.path))} AS {_FILE}",
+        f"{deletion_vector_id('deletionVector')} AS {_VECTOR}",
+    )
+    if target is None:
+        nothing = F.lit(None).cast("string")
+        return files.selectExpr(f"{_add_text(source)} AS {ADD}", _SIZE).select(
+            "*", nothing.alias(COPY), nothing.alias("copy_vector"), F.lit(False).alias(_IS_KEPT)
+        )
+    is_own = "NOT regexp_like(path, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')"
+    own_vector = deletion_vector_id("deletionVector")
+    copies = (
+        target.add_files()
+        .filter(is_own)
+        .selectExpr(
+            f"tags['{FILE_TAG}'] AS copied_file",
+            f"struct(path AS {COPY}, {own_vector} AS vector, size, "
+            f"tags['{VECTOR_TAG}'] AS vectors, baseRowId, defaultRowCommitVersion) AS found",
+        )
+        .filter("copied_file IS NOT NULL")
+        .groupBy("copied_file")
+        .agg(F.min("found").alias("found"))
+    )
+    is_copy = (F.col("copied_file") == F.col(_FILE)) & (F.col("found.size") == F.col(_SIZE))
+    joined = files.join(copies, is_copy, "left")
+    is_same = (
+        f"found.vectors = concat({_VECTOR}, ' ', found.vector) "
+        f"OR {_VECTOR} = found.vector AND ({_VECTOR} = '' OR startswith({_VECTOR}, 'i'))"
+    )
+    # A copy that is committed again keeps its row ids.
+    own_ids = {name: f"found.{name}" for name in ("baseRowId", "defaultRowCommitVersion")}
+    return joined.selectExpr(
+        f"{_add_text(source, **own_ids)} AS {ADD}", _SIZE,
+        f"found.{COPY} AS {COPY}", "found.vector AS copy_vector",
+        f"coalesce({is_same}, false) AS {_IS_KEPT}",
+    )  # fmt: skip
+
+
+def _add_text(source: Snapshot, **facts: str) -> str:
+    """SQL of the JSON of a source file's add action, with other row ids than the source's."""
+    return f"to_json({add_fields(source.configuration.statistics, **{**NO_ROW_IDS, **facts})})"
+
+
+def _copied(
+    source: Snapshot,
+    store: LogStore,
+    stage: Staging,
+    files: DataFrame,
+    directory: str,
+    num_files: int,
+    num_bytes: int,
+) -> DataFrame:
+    spark, root = stage.spark, store.table_root
+    tasks = max(num_bytes // _TASK_BYTES + 1, engine_of(spark).parallelism)
+    places = (worker_files(spark, path, source.log.options) for path in (source.path, root))
+    settings = {name: value for place in places for name, value in place.settings.items()}
+    writer = CloneWriter(
+        files=WorkerFiles(settings),
+        source_root=source.path,
+        target_root=root,
+        directory=directory,
+        version=source.version,
+    )
+    with worker_python(spark):
+        written = write_clone(files.repartition(max(min(tasks, num_files), 1)), writer)
+    stage.write_parquet(written, "copied", {})
+    rows, _ = stage.read_parquet("copied", CLONED)
+    return rows.select(F.expr(from_json_text(ADD, ADD_TYPE)).alias(ADD))

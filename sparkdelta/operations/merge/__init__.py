@@ -1,0 +1,1 @@
+"""MERGE: rows of a source matched with those of a table."""

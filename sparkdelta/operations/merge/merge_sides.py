@@ -1,0 +1,190 @@
+"""Rows of the target and the source of a MERGE, with the names that its expressions use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import NullType, StructField, StructType
+
+from sparkdelta.base.predicates.analyzed_text import qualifier_of
+from sparkdelta.base.protocol.table_features import TableFeature, is_supported
+from sparkdelta.base.schema.table_schema import as_nullable, quoted
+from sparkdelta.base.spark.local_data import empty_frame
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.operations.merge.merge_clauses import SOURCE
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.scan.row_names import RowNames
+from sparkdelta.table.scan.scan_request import MetadataColumn
+from sparkdelta.table.snapshot.staging import Staging
+from sparkdelta.table.vectors.row_position_frames import file_key
+
+TARGET = "sparkdelta:target:"
+"""Prefix of the target's columns, so that they differ from the source's."""
+
+FILE, POSITION = "sparkdelta:merged_file", MetadataColumn.ROW_POSITION.value
+"""The `file_key` of a row of the target, and its position in the file."""
+
+SOURCE_ROW = "sparkdelta:source_row"
+"""The column with a number that identifies a row of the source."""
+
+MAX_BROADCAST_BYTES = 64 << 20
+"""A source of up to this size is sent to every executor."""
+
+_PART = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeFrames:
+    """Rows of the target and of the source, with the names that expressions of a MERGE may use.
+
+    Attributes
+    ----------
+    target
+        For WHEN NOT MATCHED BY SOURCE: the columns of the table under its alias, and again as
+        `TARGET`.
+    source
+        For WHEN NOT MATCHED: the columns of the source, and again as `SOURCE`.
+    both
+        For WHEN MATCHED and the condition of the merge: pairs of a row of each.
+    """
+
+    target: DataFrame
+    source: DataFrame
+    both: DataFrame
+
+
+def empty_frames(
+    spark: SparkSession, table: StructType, source: DataFrame, *, names: RowNames
+) -> MergeFrames:
+    """The frames without rows, to check expressions on."""
+    fields = [StructField(f.name, as_nullable(f.dataType)) for f in table.fields]
+    target = with_target_names(
+        empty_frame(spark, StructType(fields)), table.names, target_names(table, names)
+    )
+    of_source = _with_source_names(spark.createDataFrame([], _numbered(source)), source)
+    return MergeFrames(target, of_source, target.crossJoin(of_source))
+
+
+def with_target_names(rows: DataFrame, columns: Sequence[str], names: RowNames) -> DataFrame:
+    """Rows of a table with the names that expressions may use for these of its columns."""
+    copies = (f"{quoted(name)} AS {quoted(TARGET + name)}" for name in columns)
+    return names.given_to(rows.selectExpr("*", *copies))
+
+
+def target_names(table: StructType, names: RowNames) -> RowNames:
+    """The names of the target's rows, with an alias even if the user gives none."""
+    return names if names.alias is not None else replace(names, alias=qualifier_of(table))
+
+
+def positioned(rows: DataFrame, table: TableConfiguration, columns: Sequence[str]) -> DataFrame:
+    """Rows of a scan with `MetadataColumn.FILE` and `MetadataColumn.ROW_POSITION`.
+
+    Parameters
+    ----------
+    columns
+        Those to keep.
+
+    Returns
+    -------
+    DataFrame
+        The columns, `POSITION` and `FILE`.
+    """
+    path = quoted(MetadataColumn.FILE.value)
+    kept = (quoted(name) for name in (*columns, POSITION))
+    keyed = rows.selectExpr(*kept, f"{file_key(path)} AS {quoted(FILE)}")
+    if not is_supported(table.protocol, TableFeature.DELETION_VECTORS):
+        return keyed
+    # Not deterministic, so that Spark evaluates no condition that may fail on deleted rows.
+    return keyed.filter("spark_partition_id() >= 0")
+
+
+@dataclass(frozen=True, slots=True)
+class StagedSource:
+    """The rows of the source, which were computed once.
+
+    Attributes
+    ----------
+    rows
+        As `MergeFrames.source`, with `SOURCE_ROW`.
+    stage
+        Where their files are.
+    columns
+        The names of the source's columns in these files.
+    size_bytes
+        Of the files.
+    """
+
+    rows: DataFrame
+    stage: Staging
+    columns: tuple[str, ...]
+    size_bytes: int
+
+    @property
+    def is_broadcast(self) -> bool:
+        """True if the rows are few enough for every executor."""
+        return self.size_bytes <= MAX_BROADCAST_BYTES
+
+    @property
+    def broadcast(self) -> DataFrame:
+        """The rows, sent to every executor if they are few enough."""
+        return F.broadcast(self.rows) if self.is_broadcast else self.rows
+
+    def read_keys(self, numbers: Sequence[int], *, bound: int) -> pa.Table:
+        """Columns of `MergeFrames.source` by their numbers, and `SOURCE_ROW`, of a small source.
+
+        The driver reads them without a Spark job.
+        """
+        names = [self.columns[number % len(self.columns)] for number in numbers]
+        names.append(SOURCE_ROW)
+        keys = self.stage.read_table(_PART, names, what="keys of a source", bound=bound)
+        return keys.select(names)
+
+
+def stage_source(source: DataFrame, stage: Staging) -> StagedSource:
+    """Compute the rows of the source and number them."""
+    columns = _numbered(source)
+    rows = source.toDF(*columns.names).selectExpr(
+        *map(_storable, columns.fields), f"monotonically_increasing_id() AS {quoted(SOURCE_ROW)}"
+    )
+    staged, voids = stage.stage_rows(rows, _PART), _voids(columns)
+    restored = staged.withColumns({name: F.lit(None) for name in voids}) if voids else staged
+    named = _with_source_names(restored, source, SOURCE_ROW)
+    return StagedSource(named, stage, tuple(columns.names), stage.size_bytes(_PART))
+
+
+def _numbered(source: DataFrame) -> StructType:
+    """The columns of the source under new names, which also differ if case is ignored."""
+    return StructType(
+        [
+            StructField(f"c{number}", as_nullable(field.dataType))
+            for number, field in enumerate(source.schema.fields)
+        ]
+    )
+
+
+def _voids(columns: StructType) -> list[str]:
+    return [field.name for field in columns.fields if isinstance(field.dataType, NullType)]
+
+
+def _storable(field: StructField) -> str:
+    """SQL of the column as Parquet can store it."""
+    is_void = isinstance(field.dataType, NullType)
+    return f"CAST({field.name} AS STRING) AS {field.name}" if is_void else field.name
+
+
+def _with_source_names(numbered: DataFrame, source: DataFrame, *more: str) -> DataFrame:
+    names = numbered.columns[: len(source.columns)]
+    copies = (
+        f"{name} AS {quoted(SOURCE + own)}" for name, own in zip(names, source.columns, strict=True)
+    )
+    rows = numbered.selectExpr(*names, *map(quoted, more), *copies)
+    return engine_of(numbered.sparkSession).with_attributes_of(rows, source)
+
+
+def expression(given: str | Column) -> Column:
+    """An expression of the user's as a Column."""
+    return F.expr(given) if isinstance(given, str) else given

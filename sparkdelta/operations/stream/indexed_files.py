@@ -1,0 +1,136 @@
+"""The files of one version in the order in which a stream reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.base.protocol.log_files import LogFile, Version
+from sparkdelta.base.schema.action_schemas import actions
+from sparkdelta.base.schema.sql_text import text_literal
+from sparkdelta.base.spark.driver import read_table
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import DriverReadTooLargeError
+from sparkdelta.operations.stream.stream_offset_rules import BEFORE_FILES
+from sparkdelta.table.listing.file_reader import LINE_PLACE, LogFileReader
+from sparkdelta.table.listing.log_line_frames import parse_log_lines
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.state import NUM_RECORDS, num_records
+from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, file_columns
+from sparkdelta.table.snapshot.snapshot import Snapshot
+
+VERSION, INDEX, EXCLUDED = "version", "index", "is_excluded"
+_PATH = "path"
+
+
+@dataclass(frozen=True, slots=True)
+class FileList:
+    """The columns of the files that a stream reads: what scans need, see `NativeScan.rows`, and
+    EXCLUDED.
+
+    Attributes
+    ----------
+    exclude_regex
+        A regular expression of Java; files with a match of it in their path are excluded.
+    """
+
+    configuration: TableConfiguration
+    table_root: str
+    exclude_regex: str | None
+
+    def columns(self) -> list[str]:
+        """Return SQL of the columns, of rows with the fields of add actions and NUM_RECORDS."""
+        excluded = "FALSE"
+        if self.exclude_regex is not None:
+            excluded = f"path RLIKE {text_literal(self.exclude_regex)}"
+        columns = file_columns(self.configuration, self.table_root, has_vectors=True)
+        return [*columns, f"{excluded} AS {EXCLUDED}"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFiles:
+    """The files of one version with their place among them.
+
+    The driver holds the list of up to `MAX_DRIVER_FILES`; Spark keeps a longer one, of which each
+    batch takes its part.
+    """
+
+    version: Version
+    _files: pa.Table | DataFrame
+
+    @classmethod
+    def of_snapshot(cls, snapshot: Snapshot, listed: FileList) -> IndexedFiles:
+        """Return all the files of a table, by modification time and path."""
+        if not snapshot.state.has_few_files(MAX_DRIVER_FILES):
+            return cls._of_state(snapshot, listed, is_short=False)
+        log, key = snapshot.log, ("in order", *listed.columns())
+        kept = log.file_lists.find(key)
+        if kept is not None:
+            return cls(snapshot.version, kept)
+        engine = engine_of(log.spark)
+        with engine.in_listing_session(compiles=not log.is_small) as session:
+            found = cls._of_state(snapshot.in_session(session), listed, is_short=True)
+        if isinstance(found._files, pa.Table):
+            log.file_lists.keep(key, found._files)
+        return found
+
+    @classmethod
+    def _of_state(cls, snapshot: Snapshot, listed: FileList, *, is_short: bool) -> IndexedFiles:
+        order = ("modificationTime", _PATH)
+        fields = (_PATH, "partitionValues", "size", "modificationTime", "deletionVector")
+        files = snapshot.state.scan_files(*fields).selectExpr(*listed.columns(), *order)
+        return cls._of(files, order, snapshot.version, is_short=is_short)
+
+    @classmethod
+    def of_commit(cls, reader: LogFileReader, commit: LogFile, listed: FileList) -> IndexedFiles:
+        """Return the files that a commit adds with `dataChange`, in the order of its lines."""
+        lines = reader.executor_lines([commit], with_places=True)
+        adds = parse_log_lines(lines, actions=actions("add"), keep=LINE_PLACE)
+        adds = adds.filter("add.dataChange").select("add.*", *LINE_PLACE)
+        files = adds.selectExpr("*", f"{num_records()} AS {NUM_RECORDS}")
+        files = files.selectExpr(*listed.columns(), *LINE_PLACE)
+        return cls._of(files, LINE_PLACE, commit.version, is_short=False)
+
+    @classmethod
+    def _of(
+        cls, files: DataFrame, order: Sequence[str], version: Version, *, is_short: bool
+    ) -> IndexedFiles:
+        try:
+            table = read_table(
+                files if is_short else files.limit(MAX_DRIVER_FILES + 1),
+                what="files of a version that a stream reads",
+                bound=MAX_DRIVER_FILES,
+                version=version,
+            )
+        except DriverReadTooLargeError:
+            in_order = files.repartition(1).sortWithinPartitions(*order)
+            indexed = in_order.withColumn(INDEX, F.monotonically_increasing_id()).drop(*order)
+            return cls(version, indexed.persist(StorageLevel.MEMORY_AND_DISK))
+        table = table.sort_by([(name, "ascending") for name in order]).drop_columns(list(order))
+        indexes = pa.array(range(table.num_rows), pa.int64())
+        return cls(version, table.append_column(INDEX, indexes))
+
+    def after(self, index: int, count: int) -> pa.Table:
+        """Return up to `count` files after one of them, with VERSION and INDEX."""
+        first = max(index, BEFORE_FILES) + 1
+        if isinstance(self._files, pa.Table):
+            files = self._files.slice(first, count)
+        else:
+            files = read_table(
+                self._files.filter(F.col(INDEX).between(first, first + count - 1)),
+                what="files of a batch",
+                bound=count,
+                version=self.version,
+            ).sort_by(INDEX)
+        versions = pa.repeat(pa.scalar(self.version, pa.int64()), files.num_rows)
+        return files.append_column(VERSION, versions)
+
+    def release(self) -> None:
+        """Give back what Spark keeps."""
+        if not isinstance(self._files, pa.Table):
+            self._files.unpersist()

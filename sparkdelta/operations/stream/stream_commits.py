@@ -1,0 +1,192 @@
+"""The files of commits that a stream comes to.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.protocol.actions import Metadata, Protocol
+from sparkdelta.base.protocol.log_files import LogFile, Version
+from sparkdelta.base.schema.action_schemas import CHANGES
+from sparkdelta.base.spark.driver import read_rows, read_table
+from sparkdelta.operations.stream.indexed_files import INDEX, VERSION, FileList
+from sparkdelta.operations.stream.stream_offset_rules import StreamOffset
+from sparkdelta.table.listing.line_reader import DRIVER_LOG_BYTES
+from sparkdelta.table.listing.log_line_frames import parse_log_lines
+from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.state import NUM_RECORDS, num_records
+
+REMOVED = "removed"
+
+
+def windows(commits: Sequence[LogFile], most: int) -> Iterator[list[LogFile]]:
+    """Yield commits in order, in parts of at most `most` that the driver may read; a commit that it
+    may not read is alone.
+    """
+    window: list[LogFile] = []
+    size = 0
+    for commit in commits:
+        if window and (len(window) >= most or size + commit.size_bytes > DRIVER_LOG_BYTES):
+            yield window
+            window, size = [], 0
+        window.append(commit)
+        size += commit.size_bytes
+    if window:
+        yield window
+
+
+def added_files(commits: CommitRange, listed: FileList) -> pa.Table:
+    """Return the files that commits in the driver's memory add or remove with `dataChange`, in the
+    order of their lines.
+
+    Returns
+    -------
+    pa.Table
+        VERSION, the columns of `listed`, INDEX (null for a removed file) and REMOVED STRING (the
+        path of a removed file).
+    """
+    assert commits.local_lines is not None
+    schema = StructType([CHANGES["add"], CHANGES["remove"]])
+    # Projections and filters of local data alone: they take no job and keep the order.
+    rows = parse_log_lines(commits.lines, actions=schema, few=True)
+    rows = rows.filter("coalesce(add.dataChange, remove.dataChange, FALSE)")
+    rows = rows.select(VERSION, "add.*", F.col("remove.path").alias(REMOVED))
+    rows = rows.selectExpr("*", f"{num_records()} AS {NUM_RECORDS}")
+    table = read_table(
+        rows.selectExpr(VERSION, *listed.columns(), REMOVED),
+        what="files of commits that a stream reads",
+        bound=commits.local_lines.num_rows,
+        version=commits.last_version,
+    )
+    return table.append_column(
+        INDEX, _indexes(table[VERSION], pc.is_null(table[REMOVED]).to_numpy())
+    )
+
+
+def _indexes(versions: pa.ChunkedArray, is_counted: np.ndarray) -> pa.Array:
+    """The index of each counted row among those of its version, from 0; null for other rows."""
+    counted = versions.to_numpy()[is_counted]
+    indexes = np.zeros(len(versions), np.int64)
+    indexes[is_counted] = np.arange(len(counted)) - np.searchsorted(counted, counted)
+    return pa.array(indexes, mask=~is_counted)
+
+
+def between(files: pa.Table, begin: StreamOffset, finish: StreamOffset | None) -> pa.Array:
+    """Return True for files of commits that are after an offset and not after another."""
+    version, index = files[VERSION], files[INDEX]
+
+    def is_after(offset: StreamOffset) -> pa.Array:
+        is_same = pc.equal(version, offset.version)
+        beyond = pc.and_(is_same, pc.greater(index, offset.index))
+        return pc.or_(pc.greater(version, offset.version), beyond)
+
+    if finish is None:
+        return is_after(begin)
+    return pc.and_(is_after(begin), pc.invert(is_after(finish)))
+
+
+def between_offsets(commits: CommitRange, begin: StreamOffset, finish: StreamOffset) -> CommitRange:
+    """Return commits in the driver's memory without the changes of files that are not between two
+    offsets.
+
+    The files of a commit are its change data files, if it has some, else those that it adds or
+    removes with `dataChange`, in the order of their lines.
+    """
+    lines = commits.local_lines
+    assert lines is not None
+    lines = lines.filter(pc.not_equal(pc.utf8_trim_whitespace(lines["line"]), ""))
+    kinds = read_table(
+        _kinds(commits, few=True).select("is_cdc"),
+        what="kinds of actions of commits",
+        bound=lines.num_rows,
+        version=commits.last_version,
+    )["is_cdc"]
+    with_cdc = pc.unique(lines[VERSION].filter(pc.fill_null(kinds, False)))
+    is_file = pc.equal(kinds, pc.is_in(lines[VERSION], with_cdc))
+    indexes = _indexes(lines[VERSION], pc.fill_null(is_file, False).to_numpy())
+    is_wanted = between(lines.append_column(INDEX, indexes), begin, finish)
+    wanted = lines.filter(pc.or_(pc.invert(pc.is_valid(indexes)), is_wanted))
+    return replace(commits, _lines=wanted)
+
+
+def kinds_of_files(commits: CommitRange) -> tuple[bool, str | None]:
+    """Return True if a commit adds files with `dataChange`, and the path of one that it removes."""
+    rows = read_rows(
+        commits.changes("add", "remove").agg(
+            F.coalesce(F.bool_or("add.dataChange"), F.lit(False)).alias("adds"),
+            F.min(F.when(F.col("remove.dataChange"), F.col("remove.path"))).alias(REMOVED),
+        ),
+        what="kinds of files of a large commit",
+        bound=1,
+        version=commits.last_version,
+    )
+    return bool(rows[0]["adds"]), rows[0][REMOVED]
+
+
+def table_changes(commits: CommitRange) -> list[tuple[Version, Metadata | None, Protocol | None]]:
+    """Return the metaData and protocol actions of commits."""
+    rows = read_rows(
+        commits.table_actions(),
+        what="protocol and metaData",
+        bound=2 * len(commits.files),
+        version=commits.last_version,
+    )
+    root = commits.reader.store.table_root
+    return [
+        (
+            row["version"],
+            None if row["metaData"] is None else Metadata.from_dict(_fields(row["metaData"])),
+            None
+            if row["protocol"] is None
+            else Protocol.from_dict(_fields(row["protocol"]), path=root),
+        )
+        for row in rows
+    ]
+
+
+def _fields(row: object) -> dict[str, object]:
+    return row.asDict(recursive=True)  # type: ignore[attr-defined, no-any-return]
+
+
+def changed_files(commits: CommitRange) -> pa.Table:
+    """Return version LONG, files LONG, size LONG of the files that hold the changes of each commit
+    that has some, in order.
+    """
+    rows = _kinds(commits, few=commits.is_local)
+    counted = (
+        rows.filter("is_cdc IS NOT NULL")
+        .groupBy(VERSION, "is_cdc")
+        .agg(F.count("*").alias("files"), F.sum("size").alias("size"))
+        .groupBy(VERSION)
+        .agg(F.expr("max_by(struct(files, size), is_cdc) AS counts"))
+        .select(VERSION, "counts.*")
+    )
+    table = read_table(
+        counted, what="changed files of commits", bound=len(commits.files),
+        version=commits.last_version,
+    )  # fmt: skip
+    return table.sort_by(VERSION)
+
+
+def _kinds(commits: CommitRange, *, few: bool) -> DataFrame:
+    """Return version LONG, is_cdc BOOLEAN (null for an action that changes no rows), size LONG: a
+    row for each action.
+    """
+    schema = StructType([CHANGES[name] for name in ("add", "remove", "cdc")])
+    rows = parse_log_lines(commits.lines, actions=schema, few=few)
+    kind = F.when(F.col("cdc.path").isNotNull(), F.lit(True))
+    kind = kind.when(F.expr("coalesce(add.dataChange, remove.dataChange)"), F.lit(False))
+    size = F.coalesce("cdc.size", "add.size", "remove.size", F.lit(0))
+    return rows.select(VERSION, kind.alias("is_cdc"), size.alias("size"))

@@ -1,0 +1,1 @@
+"""The log's upkeep after a commit: checksums, compaction, cleanup, manifests."""

@@ -1,0 +1,95 @@
+"""The version checksum of a new commit, from the newest one before it and the commits since: a few
+small files, and no Spark.
+"""
+
+from __future__ import annotations
+
+from sparkdelta.base.protocol.commit_info import parse_commit_info
+from sparkdelta.base.protocol.log_files import LogFile, LogFileKind, Version, listing_prefix
+from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.operations.upkeep.checksum_files import delete_foreign_checksum, put_checksum
+from sparkdelta.operations.upkeep.checksum_step_rules import BEFORE_THE_FIRST, checksum_after
+from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
+from sparkdelta.table.commit.conflict_detection import parse_commit
+from sparkdelta.table.listing.line_reader import fits_on_driver
+from sparkdelta.table.listing.listing import list_log_files
+from sparkdelta.table.log.checksums import checksum_of_commit
+
+MAX_COMMITS = 100
+"""The most commits between a checksum and the next one that is derived from it: writers that commit
+at the same time do not wait for each other's checksums."""
+
+
+def add_checksum_of_commit(
+    store: LogStore, version: Version, lines: bytes, before: VersionChecksum | None
+) -> bool:
+    """Write the checksum of a version that was committed just now.
+
+    Parameters
+    ----------
+    lines
+        The commit.
+    before
+        The checksum of the version before, if it is known; else it is looked for.
+
+    Returns
+    -------
+    bool
+        Whether there is one now; False where what is known does not tell it exactly.
+
+    References
+    ----------
+    PROTOCOL.md#version-checksum-file
+    """
+    known = before if version else BEFORE_THE_FIRST
+    checksum = _step(store, known, version, lines)
+    if checksum is None:
+        checksum = _step(store, _looked_up(store, version), version, lines)
+    if checksum is None:
+        info = parse_commit_info(lines.decode("utf-8").split("\n"))
+        delete_foreign_checksum(store, version, info, is_own=True)
+        return False
+    put_checksum(store, version, checksum, is_own=True)
+    return True
+
+
+def _looked_up(store: LogStore, version: Version) -> VersionChecksum | None:
+    """The checksum of the previous version, derived from an older one; None if it cannot be."""
+    first = max(0, version - MAX_COMMITS)
+    files = list_log_files(store, listing_prefix(first))
+    commits = {f.version: f for f in files if f.kind is LogFileKind.COMMIT}
+    known, start = _newest(store, files, version)
+    if known is None and first == 0:
+        known, start = BEFORE_THE_FIRST, -1
+    between = [commits[v] for v in range(start + 1, version) if v in commits]
+    if known is None or len(between) != version - start - 1 or not fits_on_driver(between):
+        return None
+    for file, lines in zip(between, store.read([f.name for f in between]), strict=True):
+        known = _step(store, known, file.version, lines)
+    return known
+
+
+def _newest(
+    store: LogStore, files: list[LogFile], version: Version
+) -> tuple[VersionChecksum | None, Version]:
+    checksums = [
+        file
+        for file in files
+        if file.kind is LogFileKind.VERSION_CHECKSUM and file.version < version
+    ]
+    commits = {file.version: file for file in files if file.kind is LogFileKind.COMMIT}
+    for file in reversed(checksums):
+        commit = commits.get(file.version)
+        checksum = None if commit is None else checksum_of_commit(store, commit)
+        if checksum is not None and checksum.totals is not None:
+            return checksum, file.version
+    return None, -1
+
+
+def _step(
+    store: LogStore, before: VersionChecksum | None, version: Version, lines: bytes
+) -> VersionChecksum | None:
+    if before is None:
+        return None
+    commit = parse_commit(lines, version, with_files=True, path=store.table_root)
+    return checksum_after(before, commit, table_root=store.table_root)

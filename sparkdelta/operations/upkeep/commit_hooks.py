@@ -1,0 +1,112 @@
+"""Maintenance that follows a commit: its version checksum, and as the table's properties say
+symlink manifests, a log compaction, a checkpoint, a cleanup of the log, a compaction of files.
+
+None of it is part of the commit, and no failure in it undoes the commit.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from sparkdelta.base.protocol.manifest_rules import ENABLE_MANIFESTS, touched_partitions
+from sparkdelta.base.protocol.table_features import Writing, allows
+from sparkdelta.base.protocol.table_properties import (
+    checkpoint_interval,
+    compaction_interval,
+    is_off,
+    is_on,
+)
+from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
+from sparkdelta.operations.checkpoint.checkpoint_writing import write_checkpoint
+from sparkdelta.operations.upkeep.auto_compaction import auto_compact
+from sparkdelta.operations.upkeep.checksum_chain import add_checksum_of_commit
+from sparkdelta.operations.upkeep.checksum_writing import add_version_checksum
+from sparkdelta.operations.upkeep.log_compaction import compact
+from sparkdelta.operations.upkeep.metadata_cleanup import ENABLED, clean_metadata
+from sparkdelta.operations.upkeep.symlink_manifests import generate_manifests
+from sparkdelta.table.commit.transaction import CommittedTransaction
+
+MAX_TOUCHED_PARTITIONS = 100
+"""The most partitions of a commit whose manifests are written; if it touches more, the manifests of
+all partitions are."""
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def run_commit_hooks(done: CommittedTransaction, *, compacts: bool = False) -> None:
+    """Run the maintenance that is due after a commit; a failing step is logged, and the next runs.
+
+    Parameters
+    ----------
+    compacts
+        True if small files are compacted, too, where the table asks for it.
+
+    References
+    ----------
+    PROTOCOL.md#version-checksum-file, PROTOCOL.md#checkpoints, PROTOCOL.md#metadata-cleanup
+    """
+    steps = {
+        "version checksum": _write_checksum,
+        "symlink manifests": _write_manifests,
+        "log compaction": _compact_log,
+        "checkpoint": _write_checkpoint,
+        **({"auto compaction": _compact_files} if compacts else {}),
+    }
+    for what, step in steps.items():
+        try:
+            with jobs_of(done.store.table_root, done.version):
+                step(done)
+        except BaseException as error:
+            _LOGGER.warning(
+                "Version %s of %s was committed, but its %s failed: %s",
+                done.version, done.store.table_root, what, error,
+            )  # fmt: skip
+            if not isinstance(error, Exception):
+                raise
+
+
+def _compact_files(done: CommittedTransaction) -> None:
+    auto_compact(done, run_commit_hooks)
+
+
+def _write_checksum(done: CommittedTransaction) -> None:
+    if done.lines is not None:
+        add_checksum_of_commit(done.store, done.version, done.lines, done.checksum_before)
+    elif done.before is not None:  # else no checksum tells of the files
+        add_version_checksum(done.snapshot, from_state=False)
+
+
+def _write_manifests(done: CommittedTransaction) -> None:
+    if not is_on(done.properties, ENABLE_MANIFESTS):
+        return
+    with engine_of(done.spark).log_session() as session:
+        snapshot = done.snapshot.in_session(session)
+        names = snapshot.configuration.partition_columns
+        touched = None
+        if done.lines is not None:
+            touched = touched_partitions(done.lines, names, MAX_TOUCHED_PARTITIONS)
+        generate_manifests(snapshot, touched)
+
+
+def _compact_log(done: CommittedTransaction) -> None:
+    interval = compaction_interval(done.properties)
+    if interval is None or interval < 2 or (done.version + 1) % interval:
+        return
+    with engine_of(done.spark).log_session() as session:
+        compact(done.snapshot.in_session(session), done.version - interval + 1, done.version)
+
+
+def _write_checkpoint(done: CommittedTransaction) -> None:
+    if not done.version or done.version % checkpoint_interval(done.properties):
+        return
+    path, now = done.store.table_root, time.time_ns() // 1_000_000
+    with engine_of(done.spark).log_session() as session:
+        snapshot = done.snapshot.in_session(session)
+        write_checkpoint(session, path, CheckpointOptions(), now_ms=now, snapshot=snapshot)
+        # Where no commit told the checksum; the state is at hand now.
+        add_version_checksum(snapshot)
+    if not is_off(done.properties, ENABLED) and allows(done.snapshot.protocol, Writing.CLEANUP):
+        clean_metadata(done.snapshot, now_ms=now)

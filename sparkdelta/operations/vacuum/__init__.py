@@ -1,0 +1,1 @@
+"""VACUUM: deletion of the files that no version within the retention period needs."""

@@ -1,0 +1,187 @@
+"""The files that VACUUM may delete, and why it keeps the others.
+
+References
+----------
+PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-data-files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.base.protocol import file_paths
+from sparkdelta.base.protocol.log_files import DATA_DIRECTORY, LOG_DIRECTORY
+from sparkdelta.base.schema.file_key_frames import plain_path
+from sparkdelta.base.schema.sql_text import text_literal
+from sparkdelta.operations.vacuum.file_reference_frames import (
+    LIVE,
+    REMOVED,
+    VECTOR,
+    files_of,
+    relative_path,
+)
+from sparkdelta.operations.vacuum.vacuum_rules import KNOWN_HIDDEN, UNFINISHED, UNIFORM_METADATA
+
+UNNEEDED, YOUNG, DIRECTORY = "unneeded", "young", "directory"
+"""Outcomes besides the reasons of `file_references`: to be deleted; younger than the retention
+period; a directory that has contents or is young."""
+TO_RESOLVE = "to resolve"
+"""Not an outcome: the row is the local path of a needed file, which may lead through symbolic links
+to a file below the root."""
+
+MAX_OUTCOMES = 20
+"""An upper bound of the outcomes of files and those of directories together."""
+
+_REASONS = (VECTOR, LIVE, REMOVED)
+"""The reasons in order of precedence, for a file that is needed several times."""
+
+_REASON_NAMES = f"array({', '.join(map(text_literal, _REASONS))})"
+
+
+def outcomes(
+    entries: DataFrame, needed: DataFrame, *, before_ms: int, root: str | None = None
+) -> DataFrame:
+    """Return the outcome of each file and directory: that it is not needed, or why it is kept.
+
+    Parameters
+    ----------
+    entries
+        path STRING (relative to the root, decoded), length LONG, isDir BOOLEAN, modificationTime
+        LONG (null if unknown), isEmpty BOOLEAN (of a directory). Of several rows of a path the
+        newest counts.
+    needed
+        path STRING, reason STRING; or, of a file elsewhere on the local disk, place STRING: its
+        absolute path.
+    before_ms
+        The begin of the retention period: only what is older can be deleted.
+    root
+        The path of the table on the local disk, if its needed files are to be resolved, too.
+
+    Returns
+    -------
+    DataFrame
+        path, length, isDir, and outcome STRING; also the absolute paths `TO_RESOLVE`.
+    """
+    time = "coalesce(modificationTime, 9223372036854775807) AS time"
+    found = entries.selectExpr("path", "length", "isDir", time, "isEmpty")
+    # Numbers, as Spark would sort all rows for the least of texts.
+    known = needed.selectExpr("path", "place", f"array_position({_REASON_NAMES}, reason) AS reason")
+    grouped = (  # a union, as a join would shuffle both
+        found.unionByName(known, allowMissingColumns=True)
+        .groupBy("path", "place")
+        .agg(
+            F.min("reason").alias("reason"),
+            F.expr("max(length) FILTER (WHERE NOT isDir) AS length"),
+            F.expr("max(time) FILTER (WHERE NOT isDir) AS file_time"),
+            F.expr("max(time) FILTER (WHERE isDir) AS directory_time"),
+            F.expr("bool_and(isEmpty) FILTER (WHERE isDir) AS isEmpty"),
+        )
+    )
+    kept = f"WHEN reason IS NOT NULL THEN element_at({_REASON_NAMES}, CAST(reason AS INT))"
+    old, directory = text_literal(UNNEEDED), text_literal(DIRECTORY)
+    of_file = f"CASE {kept} WHEN file_time < {before_ms}L THEN {old} ELSE {text_literal(YOUNG)} END"
+    of_directory = (
+        f"CASE {kept} WHEN isEmpty AND directory_time < {before_ms}L THEN {old} "
+        f"ELSE {directory} END"
+    )
+    inside = "NULL"
+    if root is not None:
+        inside = f"IF(reason IS NOT NULL, concat({text_literal(root)}, '/', path), NULL)"
+    rows = (
+        f"IF(file_time IS NOT NULL, {_row('path', 'length', 'FALSE', of_file)}, NULL)",
+        f"IF(directory_time IS NOT NULL, {_row('path', '0L', 'TRUE', of_directory)}, NULL)",
+        _row(f"coalesce(place, {inside})", "0L", "FALSE", text_literal(TO_RESOLVE)),
+    )
+    return grouped.selectExpr(f"inline(filter(array({', '.join(rows)}), r -> r.path IS NOT NULL))")
+
+
+def _row(path: str, length: str, is_directory: str, outcome: str) -> str:
+    return (
+        f"struct({path} AS path, {length} AS length, {is_directory} AS isDir, {outcome} AS outcome)"
+    )
+
+
+def removed_files(removes: DataFrame, *, table_root: str) -> DataFrame:
+    """The files below the table's root that remove actions and their deletion vectors name, as
+    `entries` of `outcomes`; as old as the action.
+
+    Parameters
+    ----------
+    removes
+        path STRING, size LONG, deletionTimestamp LONG, deletionVector STRUCT.
+    """
+    files = files_of(removes, "coalesce(deletionTimestamp, 0L) AS modificationTime")
+    return _entries(files, table_root)
+
+
+def change_files(changes: DataFrame, *, table_root: str) -> DataFrame:
+    """The change data files of cdc actions, as `entries` of `outcomes`.
+
+    Parameters
+    ----------
+    changes
+        path STRING, size LONG; of commits before the retention period.
+    """
+    files = changes.selectExpr("0L AS modificationTime", "path AS uri", "size AS length")
+    return _entries(files, table_root)
+
+
+def inventory_entries(
+    inventory: DataFrame,
+    *,
+    table_root: str,
+    partition_columns: Collection[str],
+    is_uniform: bool,
+) -> DataFrame:
+    """The files of an inventory below the table's root, as `entries` of `outcomes`.
+
+    Parameters
+    ----------
+    inventory
+        path STRING (absolute, not encoded), length LONG, isDir BOOLEAN, modificationTime LONG.
+    partition_columns, is_uniform
+        See `is_passed_over`.
+    """
+    root = f"{file_paths.plain_path(table_root).rstrip('/')}/"
+    directories = "slice(split(path, '/'), 1, n)"
+    hidden = passed_over("name", partition_columns, is_uniform=is_uniform, directories=directories)
+    return (
+        inventory.withColumn("path", F.expr(plain_path("path")))
+        .filter(f"startswith(path, {text_literal(root)}) AND NOT isDir")
+        .withColumn("path", F.expr(f"substring(path, {len(root) + 1})"))
+        .filter(f"path != '' AND size(filter(split(path, '/'), (name, n) -> {hidden})) = 0")
+        .selectExpr("path", "length", "isDir", "modificationTime", "FALSE AS isEmpty")
+    )
+
+
+def passed_over(
+    name: str, partition_columns: Collection[str], *, is_uniform: bool, directories: str
+) -> str:
+    """Return SQL (BOOLEAN) for `operations.vacuum.vacuum_rules.is_passed_over`.
+
+    Parameters
+    ----------
+    directories
+        SQL (ARRAY<STRING>) for the names of the directories above.
+    """
+    starts = [*KNOWN_HIDDEN, *(f"{column}=" for column in partition_columns)]
+    known = " OR ".join(f"startswith({name}, {text_literal(start)})" for start in starts)
+    is_metadata = f"{name} = {text_literal(UNIFORM_METADATA)}"
+    is_unfinished = (
+        f"{name} = {text_literal(UNFINISHED)} AND exists({directories}, "
+        f"directory -> directory RLIKE {text_literal(f'^{DATA_DIRECTORY}$')})"
+    )
+    return (
+        f"(CASE WHEN {is_unfinished} THEN false WHEN {is_metadata} THEN {str(is_uniform).lower()} "
+        f"ELSE left({name}, 1) IN ('_', '.') AND NOT ({known}) END)"
+    )
+
+
+def _entries(files: DataFrame, table_root: str) -> DataFrame:
+    path = relative_path("uri", table_root=table_root)
+    return files.selectExpr(
+        f"{path} AS path", "length", "FALSE AS isDir", "modificationTime", "FALSE AS isEmpty"
+    ).filter(f"path != '' AND substring_index(path, '/', 1) != {text_literal(LOG_DIRECTORY)}")

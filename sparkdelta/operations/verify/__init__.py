@@ -1,0 +1,1 @@
+"""Verification of a table against its log, and its repair."""

@@ -1,0 +1,340 @@
+"""Verification of a table against its log: checks, findings and the report."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.base.protocol.log_files import (
+    LAST_CHECKPOINT,
+    LogFile,
+    LogFileKind,
+    Version,
+    commit_name,
+)
+from sparkdelta.base.protocol.results import Result
+from sparkdelta.base.schema.file_key_frames import absolute_path
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.exceptions import DeltaError
+from sparkdelta.operations.upkeep.checksum_writing import checksum_differences
+from sparkdelta.operations.verify.file_check_workers import (
+    FINDINGS,
+    FileChecker,
+    Finding,
+    bounded_columns,
+    logged_bounds,
+)
+from sparkdelta.operations.verify.file_checks import check_files, file_checker
+from sparkdelta.operations.verify.log_checks import (
+    CHECKPOINT,
+    COMPACTION,
+    LOG,
+    STATE,
+    LogChecks,
+)
+from sparkdelta.table.listing.listing import list_log_files, read_checksum, read_hint
+from sparkdelta.table.listing.log_segment_rules import missing_commits
+from sparkdelta.table.snapshot.snapshot import Snapshot
+
+_LOGGER = logging.getLogger(__name__)
+
+MAX_FINDINGS = 1000
+"""Maximum number of findings per check that are collected on the driver; of further ones, only the
+number is.
+"""
+
+CHECKSUM, FILES = "version checksum", "files"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of one check of a verification.
+
+    Attributes
+    ----------
+    num_checked
+        The number of checked items: commits, fields, checkpoints or files.
+    num_findings
+        The number of findings.
+    shown
+        The findings as (check, path, problem), at most `MAX_FINDINGS`.
+    """
+
+    name: str
+    num_checked: int
+    num_findings: int = 0
+    shown: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verification(Result):
+    """The result of `sparkdelta.verify`; its string form is a report.
+
+    Attributes
+    ----------
+    version
+        The verified version; None if it cannot be reconstructed.
+    findings
+        check STRING, path STRING, problem STRING: a DataFrame of all findings, from local data
+        unless a check has more than `MAX_FINDINGS`.
+    broken_checkpoints
+        The names of all files of checkpoints with findings.
+    """
+
+    path: str
+    version: Version | None
+    checks: tuple[Check, ...]
+    findings: DataFrame = field(repr=False)
+    broken_checkpoints: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def is_clean(self) -> bool:
+        """True if there are no findings."""
+        return not any(check.num_findings for check in self.checks)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the result as plain values for JSON."""
+        return {
+            "path": self.path,
+            "version": self.version,
+            "clean": self.is_clean,
+            "checks": {
+                c.name: {"checked": c.num_checked, "findings": c.num_findings} for c in self.checks
+            },
+            "findings": [
+                dict(zip(FINDINGS.names, finding, strict=True))
+                for check in self.checks
+                for finding in check.shown
+            ],
+        }
+
+    def __str__(self) -> str:
+        version = "no version" if self.version is None else f"version {self.version}"
+        lines = [f"{self.path}, {version}: {'clean' if self.is_clean else 'not clean'}"]
+        for check in self.checks:
+            lines.append(
+                f"  {check.name}: {check.num_checked} checked, {check.num_findings} findings"
+            )
+            lines += [f"    {what} {path}: {problem}" for what, path, problem in check.shown]
+            if check.num_findings > len(check.shown):
+                lines.append(f"    and {check.num_findings - len(check.shown)} more")
+        return "\n".join(lines)
+
+
+def verified(
+    spark: SparkSession,
+    store: LogStore,
+    *,
+    version: Version | None = None,
+    footers: bool = False,
+) -> Verification:
+    """Verify a table, see `sparkdelta.verify`.
+
+    References
+    ----------
+    PROTOCOL.md#state-validation
+    """
+    path = store.table_root
+    hint = read_hint(store)
+    listing = list_log_files(store)
+    files = [f for f in listing if version is None or f.version <= version]
+    now_ms = time.time_ns() // 1_000_000
+    checks = LogChecks(spark, store, files, now_ms=now_ms, max_problems=MAX_FINDINGS)
+    run = _Run(spark, checks)
+    findings = _log_findings(files)
+    if version is None:
+        findings += _lost_tail(files, hint)
+    run.local(LOG, sum(f.kind is LogFileKind.COMMIT for f in files), findings)
+    with jobs_of(store.table_root, version):
+        run.check_checkpoints()
+        run.check_compactions()
+    try:
+        snapshot = checks.state(version)
+    except DeltaError as error:
+        if not files:
+            raise
+        run.local(STATE, 1, [(STATE, path, error.message)])
+        return run.result(path, None)
+    with jobs_of(snapshot.path, snapshot.version):
+        run.check_checksum(snapshot)
+        run.check_files(snapshot, footers=footers)
+    return run.result(snapshot.path, snapshot.version)
+
+
+@dataclass(slots=True)
+class _Run:
+    """The state of a verification: the results of the checks so far."""
+
+    spark: SparkSession
+    log: LogChecks
+    checks: list[Check] = field(default_factory=list)
+    unbounded: list[DataFrame] = field(default_factory=list)
+
+    def local(self, name: str, num_checked: int, findings: Sequence[Finding]) -> None:
+        self._add(Check(name, num_checked, len(findings), tuple(findings)))
+
+    def _add(self, check: Check) -> None:
+        _LOGGER.info(
+            "%s: %d checked, %d findings", check.name, check.num_checked, check.num_findings
+        )
+        self.checks.append(check)
+
+    def check_checksum(self, snapshot: Snapshot) -> None:
+        """PROTOCOL.md#state-validation"""
+        checksum_files = [
+            f
+            for f in self.log.files
+            if f.kind is LogFileKind.VERSION_CHECKSUM and f.version == snapshot.version
+        ]
+        if not checksum_files:
+            return self.local(CHECKSUM, 0, [])
+        name = checksum_files[0].name
+        recorded = read_checksum(snapshot.log.store, snapshot.version)
+        if recorded is None:
+            return self.local(CHECKSUM, 1, [(CHECKSUM, name, "is not one JSON object")])
+        required = {
+            "protocol": recorded.protocol,
+            "metadata": recorded.metadata,
+            "numFiles": recorded.num_files,
+            "tableSizeBytes": recorded.table_size_bytes,
+        }
+        incomplete = [
+            (CHECKSUM, name, f"{field} is missing or violates the protocol")
+            for field, value in required.items()
+            if value is None
+        ]
+        try:
+            wrong = checksum_differences(recorded, snapshot)
+        except DeltaError as error:
+            return self.local(CHECKSUM, 1, [(STATE, snapshot.path, error.message)])
+        return self.local(
+            CHECKSUM,
+            1,
+            incomplete
+            + [
+                (CHECKSUM, name, f"{field} is {_short(value)}, but the log gives {_short(actual)}")
+                for field, (value, actual) in wrong.items()
+            ],
+        )
+
+    def check_checkpoints(self) -> None:
+        """PROTOCOL.md#checkpoints"""
+        found = [self.log.of_checkpoint(checkpoint) for checkpoint in self.log.checkpoints()]
+        replayed = [findings for findings in found if findings is not None]
+        self._of_log(CHECKPOINT, replayed)
+
+    def check_compactions(self) -> None:
+        """PROTOCOL.md#log-compaction-files"""
+        self._of_log(COMPACTION, [self.log.of_compaction(file) for file in self.log.compactions()])
+
+    def _of_log(self, name: str, found: Sequence[Sequence[Finding]]) -> None:
+        """Report the findings of each file, without commits that earlier findings are about."""
+        known = {path for check in self.checks for what, path, _ in check.shown if what == LOG}
+        findings = dict.fromkeys(finding for findings in found for finding in findings)
+        new = [finding for finding in findings if finding[0] != LOG or finding[1] not in known]
+        self.local(name, len(found), new)
+
+    def check_files(self, snapshot: Snapshot, *, footers: bool) -> None:
+        """PROTOCOL.md#data-files"""
+        columns = bounded_columns(snapshot.configuration.statistics) if footers else ()
+        checker = file_checker(self.spark, snapshot.path, with_footers=footers, columns=columns)
+        try:
+            totals = snapshot.live_file_totals()
+            [row] = read_rows(totals, what="totals of the live files", bound=1)
+            count = row["num_files"]
+            files = _files_to_check(snapshot, checker)
+            findings = check_files(self.spark, files, count, checker)
+            if isinstance(findings, list):
+                self.local(FILES, count, findings)
+            else:
+                self._distributed(FILES, count, findings)
+        except DeltaError as error:
+            self.local(FILES, 0, [(STATE, snapshot.path, error.message)])
+
+    def _distributed(self, name: str, num_checked: int, findings: DataFrame) -> None:
+        rows = read_rows(
+            findings.limit(MAX_FINDINGS + 1),
+            what="verification findings",
+            bound=MAX_FINDINGS + 1,
+        )
+        shown = tuple(sorted((r["check"], r["path"], r["problem"]) for r in rows[:MAX_FINDINGS]))
+        count = len(rows)
+        if count > MAX_FINDINGS:
+            self.unbounded.append(findings)
+            total = findings.agg(F.count("*").alias("n"))
+            count = read_rows(total, what="number of verification findings", bound=1)[0]["n"]
+        self._add(Check(name, num_checked, count, shown))
+
+    def result(self, path: str, version: Version | None) -> Verification:
+        complete = [f for c in self.checks if c.num_findings == len(c.shown) for f in c.shown]
+        collected = self.spark.createDataFrame(complete, FINDINGS)
+        frames = [collected, *self.unbounded]
+        return Verification(
+            path,
+            version,
+            tuple(self.checks),
+            reduce(DataFrame.unionByName, frames),
+            tuple(self.log.broken),
+        )
+
+
+def _log_findings(files: Sequence[LogFile]) -> list[Finding]:
+    """PROTOCOL.md#delta-log-entries-1"""
+    empty = [
+        (LOG, file.name, "has no bytes")
+        for file in files
+        # The compaction of commits that only contain commitInfo is empty.
+        if file.is_empty and file.kind is not LogFileKind.COMPACTION
+    ]
+    return empty + [
+        (
+            LOG,
+            commit_name(first),
+            "is missing" if first == last else f"and all versions up to {last} are missing",
+        )
+        for first, last in missing_commits(files)
+    ]
+
+
+def _lost_tail(files: Sequence[LogFile], hint: Version | None) -> list[Finding]:
+    """Return findings for files of versions after the end of the log, as when its newest commits
+    are lost.
+    """
+    latest = max(
+        (f.version for f in files if f.kind is LogFileKind.COMMIT or f.kind.is_checkpoint),
+        default=-1,
+    )
+    newer = [
+        (LOG, f.name, f"has a version after {latest}, the latest in the log")
+        for f in files
+        if (f.version if f.end_version is None else f.end_version) > latest
+    ]
+    if hint is not None and hint > latest:
+        problem = f"points to version {hint}, but the log ends with version {latest}"
+        newer.append((LOG, LAST_CHECKPOINT, problem))
+    return newer
+
+
+def _files_to_check(snapshot: Snapshot, checker: FileChecker) -> DataFrame:
+    file = F.expr(absolute_path("path", table_root=snapshot.path))
+    bounds = logged_bounds("stats_parsed", snapshot.configuration.statistics)
+    return snapshot.add_files().select(
+        file.alias("file"),
+        "size",
+        "stats_parsed.numRecords",
+        "deletionVector",
+        *([F.expr(bounds).alias("bounds")] if checker.columns else []),
+    )
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."

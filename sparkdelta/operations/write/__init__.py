@@ -1,0 +1,1 @@
+"""CREATE, INSERT, UPDATE, DELETE and TRUNCATE: new rows, changed rows, removed rows."""

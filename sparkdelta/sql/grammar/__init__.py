@@ -1,0 +1,1 @@
+"""The grammar of Delta's statements; expressions and queries stay the user's text."""

@@ -1,0 +1,301 @@
+"""PySpark's methods that read and write, as they are in enabled sessions.
+
+Each takes the original method first, and leaves to it what is not about a Delta table. Only methods
+that do something are replaced: what came before them is read from the reader or writer.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_enabled
+from sparkdelta.base.spark.library_sessions import session_time_zone
+from sparkdelta.base.spark.spark_builders import Builder, WriterState, builders_of
+from sparkdelta.exceptions import InvalidArgumentError, StatementNotSupportedError
+from sparkdelta.sql.grammar.statement_values import Insert
+from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_writing
+from sparkdelta.sql.pyspark.pyspark_merging import MergeWriter
+from sparkdelta.sql.statements.inserted_rows import inserted_rows
+from sparkdelta.sql.statements.options import check_no_schema, given_location, is_delta, one_path
+from sparkdelta.sql.statements.reading import read
+from sparkdelta.sql.statements.statement_text import run_sql
+from sparkdelta.table.listing.table_names import NewTable, table_name, table_path, with_database
+
+
+def load(
+    original: Original,
+    reader: Builder,
+    path: Any = None,
+    format: str | None = None,  # noqa: A002 - PySpark's name
+    schema: Any = None,
+    **options: Any,
+) -> DataFrame:
+    """``DataFrameReader.load``."""
+    builders = builders_of(reader)
+    spark = builders.session_of(reader)
+    if not is_enabled(spark) or not is_delta(format or builders.reader(reader).source):
+        rows: DataFrame = original(reader, path, format, schema, **options)
+        return rows
+    state = builders.reader(reader.options(**options))
+    check_no_schema(given=schema is not None or state.has_schema)
+    return read(spark, one_path(path, state.options), state.options)
+
+
+def save(
+    original: Original,
+    writer: Builder,
+    path: str | None = None,
+    format: str | None = None,  # noqa: A002 - PySpark's name
+    mode: str | None = None,
+    partitionBy: Any = None,
+    **options: Any,
+) -> None:
+    """``DataFrameWriter.save``."""
+    builders = builders_of(writer)
+    is_ours = is_enabled(builders.session_of(writer))
+    if not is_ours or not is_delta(format or builders.writer(writer).source):
+        original(writer, path, format, mode, partitionBy, **options)
+        return
+    writer.mode(mode).options(**options)
+    if partitionBy is not None:
+        writer.partitionBy(partitionBy)
+    state = builders.writer(writer)
+    pyspark_writing.save(state, one_path(path, state.options))
+
+
+def save_as_table(
+    original: Original,
+    writer: Builder,
+    name: str,
+    format: str | None = None,  # noqa: A002 - PySpark's name
+    mode: str | None = None,
+    partitionBy: Any = None,
+    **options: Any,
+) -> None:
+    """``DataFrameWriter.saveAsTable``."""
+    builders = builders_of(writer)
+    spark = builders.session_of(writer)
+    if not is_enabled(spark) or not is_delta(format or builders.writer(writer).source):
+        original(writer, name, format, mode, partitionBy, **options)
+        return
+    writer.mode(mode).options(**options)
+    if partitionBy is not None:
+        writer.partitionBy(partitionBy)
+    state = builders.writer(writer)
+    table = NewTable.of(spark, table_name(name), given_location(state.options))
+    rounds = (state.mode or "").lower() == "append"  # as delta-spark does, and in no other mode
+    with table.named(spark):
+        pyspark_writing.save(
+            state, table.path, defines_table=True, is_managed=table.is_managed, rounds=rounds
+        )
+
+
+def insert_into(
+    original: Original, writer: Builder, tableName: str, overwrite: bool | None = None
+) -> None:
+    """``DataFrameWriter.insertInto``: columns are matched by position."""
+    builders = builders_of(writer)
+    spark = builders.session_of(writer)
+    path = _named_path(spark, tableName)
+    if path is None:
+        original(writer, tableName, overwrite)
+        return
+    state = builders.writer(writer)
+    overwrites = state.mode is not None and state.mode.lower() == "overwrite"
+    if overwrite is not None:
+        overwrites = overwrite
+    rows = inserted_rows(
+        state.rows, path, Insert(target=(), query=""), time_zone=session_time_zone(spark)
+    )
+    mode = "overwrite" if overwrites else "append"
+    pyspark_writing.save(replace(state, rows=rows, mode=mode), path, rounds=True)
+
+
+def _create(mode: str, *, requires_table: bool = False) -> Replacement:
+    def create(original: Original, writer: Builder) -> None:
+        found = _creating_writer(writer)
+        if found is None:
+            original(writer)
+            return
+        state, table = found
+        with table.named(state.rows.sparkSession):
+            pyspark_writing.create_as(
+                state,
+                table.path,
+                mode=mode,
+                requires_table=requires_table,
+                is_managed=table.is_managed,
+            )
+
+    return create
+
+
+def append(original: Original, writer: Builder) -> None:
+    """``DataFrameWriterV2.append``."""
+    found = _table_writer(writer)
+    if found is None:
+        original(writer)
+    else:
+        pyspark_writing.write_into(*found)
+
+
+def overwrite(original: Original, writer: Builder, condition: str | Column) -> None:
+    """``DataFrameWriterV2.overwrite``."""
+    found = _table_writer(writer)
+    if found is None:
+        original(writer, condition)
+    else:
+        where = F.col(condition) if isinstance(condition, str) else condition
+        pyspark_writing.write_into(*found, replace_where=where)
+
+
+def overwrite_partitions(original: Original, writer: Builder) -> None:
+    """``DataFrameWriterV2.overwritePartitions``."""
+    found = _table_writer(writer)
+    if found is None:
+        original(writer)
+    else:
+        pyspark_writing.write_into(*found, overwrites_partitions=True)
+
+
+def _creating_writer(writer: Builder) -> tuple[WriterState, NewTable] | None:
+    """The state of a ``DataFrameWriterV2`` and the table that it creates or replaces; None for
+    tables of other formats.
+    """
+    builders = builders_of(writer)
+    spark = builders.session_of(writer)
+    if not is_enabled(spark):
+        return None
+    state = builders.table_writer(writer)
+    name = table_name(state.table)
+    if not is_delta(state.source) and table_path(spark, with_database(spark, name)) is None:
+        return None
+    properties = dict(state.properties)
+    location = properties.pop("location", None)
+    return replace(state, properties=properties), NewTable.of(spark, name, location)
+
+
+def _table_writer(writer: Builder) -> tuple[WriterState, str] | None:
+    """The state of a ``DataFrameWriterV2`` and the path of its table; None for tables of other
+    formats.
+    """
+    builders = builders_of(writer)
+    spark = builders.session_of(writer)
+    if not is_enabled(spark):
+        return None
+    state = builders.table_writer(writer)
+    path = table_path(spark, table_name(state.table))
+    return None if path is None else (state, path)
+
+
+def _named_path(spark: SparkSession, name: str) -> str | None:
+    """The path of a Delta table by its name, in an enabled session; None for other tables."""
+    if not is_enabled(spark):
+        return None
+    try:
+        return table_path(spark, table_name(name))
+    except InvalidArgumentError:  # Spark tells what is wrong with the name
+        return None
+
+
+def sql(
+    original: Original, spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any
+) -> DataFrame:
+    """``SparkSession.sql``."""
+    run: Callable[..., DataFrame] = functools.partial(original, spark)
+    if is_enabled(spark):
+        return run_sql(spark, run, sqlQuery, args, kwargs, time_zone=session_time_zone(spark))
+    return run(sqlQuery, **kwargs) if args is None else run(sqlQuery, args, **kwargs)
+
+
+def table_of_reader(original: Original, reader: Builder, tableName: str) -> DataFrame:
+    """``DataFrameReader.table``."""
+    builders = builders_of(reader)
+    spark = builders.session_of(reader)
+    path = _named_path(spark, tableName)
+    if path is None:
+        rows: DataFrame = original(reader, tableName)
+        return rows
+    state = builders.reader(reader)
+    check_no_schema(given=state.has_schema)
+    return read(spark, path, state.options)
+
+
+def table_of_session(original: Original, spark: SparkSession, tableName: str) -> DataFrame:
+    """``SparkSession.table``."""
+    path = _named_path(spark, tableName)
+    if path is None:
+        rows: DataFrame = original(spark, tableName)
+        return rows
+    return read(spark, path, {})
+
+
+def changes(original: Original, reader: Builder, tableName: str) -> DataFrame:
+    """``DataFrameReader.changes`` and ``DataStreamReader.changes``.
+
+    Raises
+    ------
+    StatementNotSupportedError
+        It is a Delta table, whose changes delta-spark gives by an option, too.
+    """
+    if _named_path(builders_of(reader).session_of(reader), tableName) is None:
+        rows: DataFrame = original(reader, tableName)
+        return rows
+    method = f'{type(reader).__name__}.changes (use option("readChangeFeed", "true").table)'
+    raise StatementNotSupportedError(statement=method)
+
+
+def merge_into(original: Original, rows: DataFrame, table: str, condition: Column) -> Any:
+    """``DataFrame.mergeInto``."""
+    path = _named_path(rows.sparkSession, table)
+    return (
+        original(rows, table, condition)
+        if path is None
+        else MergeWriter(rows, path, table, condition)
+    )
+
+
+METHODS: Mapping[str, Callable[..., Any]] = {
+    "Catalog.analyzeTable": pyspark_catalog.analyze_table,
+    "Catalog.cacheTable": pyspark_catalog.cache,
+    "Catalog.createTable": pyspark_catalog.create_table,
+    "Catalog.dropTable": pyspark_catalog.drop_table,
+    "Catalog.getCreateTableString": pyspark_catalog.get_create_table_string,
+    "Catalog.getTable": pyspark_catalog.get_table,
+    "Catalog.getTableProperties": pyspark_catalog.get_table_properties,
+    "Catalog.isCached": pyspark_catalog.is_in_cache,
+    "Catalog.listColumns": pyspark_catalog.list_columns,
+    "Catalog.listPartitions": pyspark_catalog.list_partitions,
+    "Catalog.recoverPartitions": pyspark_catalog.recover_partitions,
+    "Catalog.refreshTable": pyspark_catalog.refresh_table,
+    "Catalog.tableExists": pyspark_catalog.table_exists,
+    "Catalog.truncateTable": pyspark_catalog.truncate_table,
+    "Catalog.uncacheTable": pyspark_catalog.uncache,
+    "DataFrame.mergeInto": merge_into,
+    "DataFrameReader.changes": changes,
+    "DataFrameReader.load": load,
+    "DataFrameReader.table": table_of_reader,
+    "DataFrameWriter.save": save,
+    "DataFrameWriter.saveAsTable": save_as_table,
+    "DataFrameWriter.insertInto": insert_into,
+    "DataFrameWriterV2.create": _create("error"),
+    "DataFrameWriterV2.replace": _create("overwrite", requires_table=True),
+    "DataFrameWriterV2.createOrReplace": _create("overwrite"),
+    "DataFrameWriterV2.append": append,
+    "DataFrameWriterV2.overwrite": overwrite,
+    "DataFrameWriterV2.overwritePartitions": overwrite_partitions,
+    "DataStreamReader.changes": changes,
+    "DataStreamReader.load": pyspark_streaming.load,
+    "DataStreamReader.table": pyspark_streaming.table,
+    "DataStreamWriter.start": pyspark_streaming.start,
+    "DataStreamWriter.toTable": pyspark_streaming.to_table,
+    "SparkSession.sql": sql,
+    "SparkSession.table": table_of_session,
+}
+"""The methods of an enabled session."""

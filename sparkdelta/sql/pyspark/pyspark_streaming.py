@@ -1,0 +1,151 @@
+"""``readStream`` and ``writeStream`` of enabled sessions.
+
+Each function takes PySpark's method first, and leaves to it what is not about a Delta table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sparkdelta.api.streams import read_stream, start_stream
+from sparkdelta.base.schema.sql_text import text_literal
+from sparkdelta.base.spark.enabled_sessions import Original, is_enabled
+from sparkdelta.base.spark.library_sessions import session_time_zone
+from sparkdelta.base.spark.spark_builders import Builder, StreamWriterState, builders_of
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.sql.statements.options import (
+    READ_STREAM,
+    WRITE_STREAM,
+    arguments,
+    check_no_schema,
+    given_location,
+    is_delta,
+    one_path,
+    table_properties,
+)
+from sparkdelta.table.listing.table_names import NewTable, table_name, table_path, with_database
+from sparkdelta.table.log.session_times import session_time
+
+_FUNCTION = 'readStream.format("delta")'
+
+
+def load(
+    original: Original,
+    reader: Builder,
+    path: str | None = None,
+    format: str | None = None,  # noqa: A002 - PySpark's name
+    schema: Any = None,
+    **options: Any,
+) -> DataFrame:
+    """``DataStreamReader.load``."""
+    builders = builders_of(reader)
+    spark = builders.session_of(reader)
+    if not is_enabled(spark) or not is_delta(format or builders.reader(reader).source):
+        rows: DataFrame = original(reader, path, format, schema, **options)
+        return rows
+    state = builders.reader(reader.options(**options))
+    check_no_schema(given=schema is not None or state.has_schema)
+    return _read(spark, one_path(path, state.options), dict(state.options))
+
+
+def table(original: Original, reader: Builder, tableName: str) -> DataFrame:
+    """``DataStreamReader.table``."""
+    builders = builders_of(reader)
+    spark = builders.session_of(reader)
+    path = table_path(spark, table_name(tableName)) if is_enabled(spark) else None
+    if path is None:
+        rows: DataFrame = original(reader, tableName)
+        return rows
+    return _read(spark, path, dict(builders.reader(reader).options))
+
+
+def _read(spark: SparkSession, path: str, options: dict[str, str]) -> DataFrame:
+    found = arguments(options, READ_STREAM, function=_FUNCTION)
+    if "starting_timestamp" in found:
+        text = text_literal(found["starting_timestamp"])
+        found["starting_timestamp"] = session_time(spark, text)
+    return read_stream(spark, path, **found)
+
+
+def start(
+    original: Original,
+    writer: Builder,
+    path: str | None = None,
+    format: str | None = None,  # noqa: A002 - PySpark's name
+    outputMode: str | None = None,
+    partitionBy: Any = None,
+    queryName: str | None = None,
+    **options: Any,
+) -> StreamingQuery:
+    """``DataStreamWriter.start``."""
+    builders = builders_of(writer)
+    is_ours = is_enabled(builders.session_of(writer))
+    if not is_ours or not is_delta(format or builders.stream_writer(writer).source):
+        query: StreamingQuery = original(
+            writer, path, format, outputMode, partitionBy, queryName, **options
+        )
+        return query
+    state = _told(writer, outputMode, partitionBy, queryName, options)
+    return _write(state, one_path(path, state.options))
+
+
+def to_table(
+    original: Original,
+    writer: Builder,
+    tableName: str,
+    format: str | None = None,  # noqa: A002 - PySpark's name
+    outputMode: str | None = None,
+    partitionBy: Any = None,
+    queryName: str | None = None,
+    **options: Any,
+) -> StreamingQuery:
+    """``DataStreamWriter.toTable``."""
+    builders = builders_of(writer)
+    spark = builders.session_of(writer)
+    if is_enabled(spark):
+        name = table_name(tableName)
+        is_ours = is_delta(format or builders.stream_writer(writer).source)
+        if is_ours or table_path(spark, with_database(spark, name)) is not None:
+            state = _told(writer, outputMode, partitionBy, queryName, options)
+            place = NewTable.of(spark, name, given_location(state.options))
+            with place.named(spark):
+                return _write(state, place.path)
+    passed: StreamingQuery = original(
+        writer, tableName, format, outputMode, partitionBy, queryName, **options
+    )
+    return passed
+
+
+def _told(
+    writer: Builder, output_mode: Any, partition_by: Any, query_name: Any, options: dict[str, Any]
+) -> StreamWriterState:
+    """Apply the arguments of ``start`` or ``toTable`` to a writer, and return its state."""
+    writer.options(**options)
+    if output_mode is not None:
+        writer.outputMode(output_mode)
+    if partition_by is not None:
+        writer.partitionBy(partition_by)
+    if query_name is not None:
+        writer.queryName(query_name)
+    return builders_of(writer).stream_writer(writer)
+
+
+def _write(state: StreamWriterState, path: str) -> StreamingQuery:
+    options, properties = table_properties(state.options)
+    found = arguments(options, WRITE_STREAM, function='writeStream.format("delta")')
+    if "checkpoint_location" not in found:
+        problem = "it is required, and identifies the query"
+        raise InvalidArgumentError(argument="checkpointLocation", problem=problem)
+    return start_stream(
+        state.rows,
+        path,
+        time_zone=session_time_zone(state.rows.sparkSession),
+        output_mode=state.output_mode,
+        trigger=state.trigger,
+        partition_by=state.partition_by,
+        properties=properties,
+        **found,
+    )

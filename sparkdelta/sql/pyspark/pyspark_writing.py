@@ -1,0 +1,141 @@
+"""Writing with delta-spark's options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+
+from sparkdelta.api.delta_table import DeltaTable
+from sparkdelta.base.spark.library_sessions import session_time_zone
+from sparkdelta.base.spark.spark_builders import WriterState
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.operations.write.ignored_settings import (
+    check_commit_settings,
+    check_evolution_setting,
+    check_overwrite_setting,
+    check_property_settings,
+)
+from sparkdelta.operations.write.write import write
+from sparkdelta.sql.pyspark.pyspark_replacing import replace_rows, replaces_rows, without_replacing
+from sparkdelta.sql.statements.options import WRITE, arguments, table_properties
+from sparkdelta.table.definition.write_options import WriteOptions
+
+_FUNCTION = 'df.write.format("delta")'
+
+
+def save(state: WriterState, path: str, **more: Any) -> None:
+    """Write the rows of a ``DataFrameWriter`` to a table.
+
+    Parameters
+    ----------
+    more
+        Members of `WriteOptions`.
+
+    Raises
+    ------
+    UnknownArgumentError, InvalidArgumentError
+        An option is unknown, or its value.
+    DeltaError
+        Nothing was committed; see `sparkdelta.write_delta`.
+    """
+    if state.other_layout is not None:
+        problem = "a Delta table has no buckets; use partitionBy or clusterBy"
+        raise InvalidArgumentError(argument=state.other_layout, problem=problem)
+    mode = state.mode or "error"
+    spark = state.rows.sparkSession
+    exists = DeltaTable.isDeltaTable(spark, path)
+    if replaces_rows(state.options):
+        if exists:
+            replace_rows(state, path)
+            return
+        state = replace(state, options=without_replacing(state.options))
+    found = _arguments(state, mode=mode)
+    if exists:
+        found["properties"] = {}  # they count when the table is created
+        _check_evolution(spark, found)
+    else:
+        check_property_settings(spark)
+    options = WriteOptions.spelled(
+        mode=mode,
+        partition_by=state.partition_by,
+        cluster_by=state.cluster_by,
+        **found,
+        **more,
+    )
+    check_overwrite_setting(spark, options)
+    write(state.rows, path, options)
+
+
+def _arguments(state: WriterState, *, mode: str) -> dict[str, Any]:
+    """Return the options of a writer. Other modes than overwrite ignore ``overwriteSchema`` and
+    dynamic partition overwrite, which many programs set for all of their writes.
+    """
+    spark = state.rows.sparkSession
+    options, properties = table_properties(state.options)
+    defaults = {"partition_overwrite_mode": "static", "compression": None}
+    found = arguments(options, WRITE, function=_FUNCTION)
+    if mode.lower() != "overwrite":
+        found.pop("overwrite_schema", None)
+        if found.get("partition_overwrite_mode", "").lower() == "dynamic":
+            del found["partition_overwrite_mode"]
+    if not {"txn_app_id", "user_metadata"} & found.keys():
+        check_commit_settings(spark)
+    return {
+        **defaults,
+        **found,
+        "properties": {**properties, **state.properties},
+        "time_zone": session_time_zone(spark),
+    }
+
+
+def _check_evolution(spark: SparkSession, found: dict[str, Any]) -> None:
+    if not {"merge_schema", "overwrite_schema"} & found.keys():
+        check_evolution_setting(spark)
+
+
+def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> None:
+    """Create or replace a table with the rows of a ``DataFrameWriterV2``.
+
+    Parameters
+    ----------
+    mode
+        As of `sparkdelta.write_delta`; ``overwrite`` defines the table anew.
+    more
+        Members of `WriteOptions`.
+    """
+    check_property_settings(state.rows.sparkSession)
+    options = WriteOptions.spelled(
+        **{
+            **_arguments(state, mode=mode),
+            "mode": mode,
+            "partition_overwrite_mode": "static",
+            "partition_by": state.partition_by,
+            "cluster_by": state.cluster_by,
+            "defines_table": True,
+            "replaces_table": mode == "overwrite",
+            **more,
+        }
+    )
+    write(state.rows, path, options)
+
+
+def write_into(
+    state: WriterState,
+    path: str,
+    *,
+    replace_where: Column | None = None,
+    overwrites_partitions: bool = False,
+) -> None:
+    """Append the rows of a ``DataFrameWriterV2`` to a table, or overwrite rows of it."""
+    overwrites = overwrites_partitions or replace_where is not None
+    mode = "overwrite" if overwrites else "append"
+    found = _arguments(state, mode=mode)
+    _check_evolution(state.rows.sparkSession, found)
+    if overwrites_partitions:
+        found["partition_overwrite_mode"] = "dynamic"
+    if replace_where is not None:
+        found["replace_where"] = replace_where
+    found.update(mode=mode, requires_table=True, properties={}, rounds=True)
+    write(state.rows, path, WriteOptions.spelled(**found))

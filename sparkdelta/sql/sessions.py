@@ -1,0 +1,110 @@
+"""Public: PySpark's own methods for Delta tables, in sessions that ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkdelta.base.spark.enabled_sessions import disable_session, enable_session, sparks_own
+from sparkdelta.base.spark.library_sessions import UTC
+from sparkdelta.base.spark.spark_builders import builders_of
+from sparkdelta.sql.pyspark.pyspark_methods import METHODS
+from sparkdelta.sql.statements.statement_text import run_sql
+
+
+def enable(spark: SparkSession) -> SparkSession:
+    """Make PySpark's readers, writers and SQL of a session work with Delta tables.
+
+    ``spark.read.format("delta")``, ``df.write.format("delta")`` and ``df.writeTo`` take
+    delta-spark's options, and ``spark.sql`` does what `sql` does. Other formats and sessions are
+    left to PySpark; so are programs outside this Python process. Enabling a session again
+    changes nothing.
+
+    Parameters
+    ----------
+    spark
+        A classic or Spark Connect session.
+
+    Returns
+    -------
+    SparkSession
+        The same session.
+
+    Raises
+    ------
+    DeltaSparkPresentError
+        delta-spark's JAR is there.
+
+    Examples
+    --------
+    >>> sparkdelta.enable(spark)  # doctest: +SKIP
+    >>> spark.read.format("delta").option("versionAsOf", 3).load("/data/people")  # doctest: +SKIP
+    """
+    enable_session(spark, METHODS)
+    return spark
+
+
+def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """Make a session builder enable the session that it creates, see `enable`.
+
+    It takes the place of delta-spark's ``configure_spark_with_delta_pip``, and sets nothing: there
+    are no JARs, extensions or catalogs to configure.
+
+    Examples
+    --------
+    >>> spark = configure(SparkSession.builder.appName("a")).getOrCreate()  # doctest: +SKIP
+    """
+    create = builder.getOrCreate
+    vars(builder)["getOrCreate"] = lambda: enable(create())
+    return builder
+
+
+def disable(spark: SparkSession) -> None:
+    """Undo `enable`: the session's readers and writers are PySpark's again."""
+    disable_session(spark)
+
+
+def sql(
+    spark: SparkSession,
+    text: str,
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
+    **kwargs: Any,
+) -> DataFrame:
+    """Run a SQL statement that may read or change Delta tables, on any session.
+
+    Tables are ``delta.`/path` ``, with a version after VERSION AS OF or in the name (``@v3``), or
+    names of the session catalog. Queries are Spark's own, with a DataFrame in the place of each
+    Delta table. What is not about a Delta table is passed on to Spark unchanged.
+
+    Parameters
+    ----------
+    args
+        Values of parameters, by name (``:name``) or in order (``?``).
+    kwargs
+        DataFrames and values for names in braces, as of ``spark.sql``.
+
+    Returns
+    -------
+    DataFrame
+        The rows of a query; of a statement, what delta-spark returns.
+
+    Raises
+    ------
+    StatementSyntaxError
+        A statement of Delta is not understood; nothing was done.
+    StatementNotSupportedError
+        A statement of Delta is not implemented.
+    DeltaError
+        As of the function that does the same.
+
+    Examples
+    --------
+    >>> sql(spark, "DELETE FROM delta.`/people` WHERE age > :age", {"age": 40})  # doctest: +SKIP
+    """
+    owner = builders_of(spark).classes["SparkSession"]
+    return run_sql(
+        spark, partial(sparks_own(owner, "sql"), spark), text, args, kwargs, time_zone=UTC
+    )

@@ -1,0 +1,1 @@
+"""Delta's statements carried out, and queries in which DataFrames stand for tables."""

@@ -1,0 +1,197 @@
+"""delta-spark's options of reads and writes, as arguments of this library's functions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from sparkdelta.base.protocol.arguments import checked_path
+from sparkdelta.base.protocol.table_properties import DEFAULT_TARGET_FILE_SIZE
+from sparkdelta.exceptions import InvalidArgumentError, UnknownArgumentError
+
+_TRUTHS = {"true": True, "false": False}
+
+
+def _truth(name: str, text: str) -> bool:
+    truth = _TRUTHS.get(text.strip().lower())
+    if truth is None:
+        problem = f"{text!r} is neither true nor false"
+        raise InvalidArgumentError(argument=name, problem=problem)
+    return truth
+
+
+def _number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidArgumentError(argument=name, problem=f"{text!r} is no number") from None
+
+
+def _version(name: str, text: str) -> int | str:
+    return "latest" if text.strip().lower() == "latest" else _number(name, text)
+
+
+def _file_size(name: str, text: str) -> int | None:
+    return DEFAULT_TARGET_FILE_SIZE if _truth(name, text) else None
+
+
+def _text(name: str, text: str) -> str:  # noqa: ARG001 - one of several kinds of values
+    return text
+
+
+_Value = Callable[[str, str], Any]
+
+READ: Mapping[str, tuple[str, _Value]] = {
+    "versionAsOf": ("version", _number),
+    "timestampAsOf": ("timestamp", _text),
+}
+"""Argument of `sparkdelta.read_delta` and kind of value, by the option's name."""
+
+CHANGES: Mapping[str, tuple[str, _Value]] = {
+    "startingVersion": ("start_version", _number),
+    "endingVersion": ("end_version", _number),
+    "startingTimestamp": ("start_timestamp", _text),
+    "endingTimestamp": ("end_timestamp", _text),
+}
+"""Argument of `sparkdelta.read_changes` and kind of value, by the option's name."""
+
+READS_CHANGES = ("readChangeFeed", "readChangeData")
+"""The options that ask for changes."""
+
+WRITE: Mapping[str, tuple[str, _Value]] = {
+    "mergeSchema": ("merge_schema", _truth),
+    "overwriteSchema": ("overwrite_schema", _truth),
+    "replaceWhere": ("replace_where", _text),
+    "partitionOverwriteMode": ("partition_overwrite_mode", _text),
+    "txnAppId": ("txn_app_id", _text),
+    "txnVersion": ("txn_version", _number),
+    "userMetadata": ("user_metadata", _text),
+    "dataChange": ("data_change", _truth),
+    "maxRecordsPerFile": ("max_records_per_file", _number),
+    "compression": ("compression", _text),
+    "optimizeWrite": ("target_file_size", _file_size),
+}
+"""Argument of `sparkdelta.write_delta` and kind of value, by the option's name."""
+
+READ_STREAM: Mapping[str, tuple[str, _Value]] = {
+    "startingVersion": ("starting_version", _version),
+    "startingTimestamp": ("starting_timestamp", _text),
+    "maxFilesPerTrigger": ("max_files_per_trigger", _number),
+    "maxBytesPerTrigger": ("max_bytes_per_trigger", _number),
+    "ignoreDeletes": ("ignore_deletes", _truth),
+    "ignoreChanges": ("ignore_changes", _truth),
+    "skipChangeCommits": ("skip_change_commits", _truth),
+    "excludeRegex": ("exclude_regex", _text),
+    "readChangeFeed": ("read_change_feed", _truth),
+    "readChangeData": ("read_change_feed", _truth),
+    "failOnDataLoss": ("fail_on_data_loss", _truth),
+}
+"""Argument of `sparkdelta.read_stream` and kind of value, by the option's name."""
+
+WRITE_STREAM: Mapping[str, tuple[str, _Value]] = {
+    "checkpointLocation": ("checkpoint_location", _text),
+    "queryName": ("query_name", _text),
+    "mergeSchema": ("merge_schema", _truth),
+    "overwriteSchema": ("overwrite_schema", _truth),
+    "userMetadata": ("user_metadata", _text),
+    "maxRecordsPerFile": ("max_records_per_file", _number),
+    "optimizeWrite": ("target_file_size", _file_size),
+    "compression": ("compression", _text),
+}
+"""Argument of `sparkdelta.write_stream` and kind of value, by the option's name."""
+
+
+def is_delta(source: str | None) -> bool:
+    """True if a format is that of Delta tables."""
+    return source is not None and source.lower() == "delta"
+
+
+def table_properties(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Split options into options of the call and table properties (``delta.*``)."""
+    properties = {name: text for name, text in options.items() if name.startswith("delta.")}
+    return {n: text for n, text in options.items() if n not in properties}, properties
+
+
+def check_no_schema(*, given: bool) -> None:
+    """Refuse a schema that is given for a read."""
+    if given:
+        problem = "a Delta table has its own schema; remove it, and select the columns"
+        raise InvalidArgumentError(argument="schema", problem=problem)
+
+
+def one_path(path: Any, options: Mapping[str, str]) -> str:
+    """Return the path of a read or write: an argument, or an option.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is none, or more than one.
+    """
+    if isinstance(path, list | tuple) and len(path) == 1:
+        path = path[0]
+    if path is None:
+        path = given_location(options)
+    if path is None or isinstance(path, list | tuple):
+        problem = "exactly one path of a Delta table is required"
+        raise InvalidArgumentError(argument="path", problem=problem)
+    return checked_path(path)
+
+
+def given_location(options: Mapping[str, str]) -> str | None:
+    """Return the path among the options of a read or write; None if there is none."""
+    return next((text for name, text in options.items() if name.lower() == "path"), None)
+
+
+def asks_for_changes(options: Mapping[str, str]) -> bool:
+    """True if the options of a read ask for changes."""
+    wanted = {name.lower() for name in READS_CHANGES}
+    return any(_truth(n, text) for n, text in options.items() if n.lower() in wanted)
+
+
+def arguments(
+    options: Mapping[str, str],
+    known: Mapping[str, tuple[str, _Value]],
+    *,
+    function: str,
+    others: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return options as arguments of a function.
+
+    Parameters
+    ----------
+    options
+        Texts by names in any case.
+    function
+        Named in errors.
+    others
+        Options that the caller looks at itself, beside ``path``.
+
+    Raises
+    ------
+    UnknownArgumentError
+        There is no such option.
+    InvalidArgumentError
+        A value is not of the option's kind.
+    """
+    by_lower_case = {name.lower(): name for name in known}
+    ignored = {"path", *(name.lower() for name in others)}
+    found: dict[str, Any] = {}
+    for given, text in options.items():
+        name = by_lower_case.get(given.lower())
+        if name is not None:
+            argument, value = known[name]
+            found[argument] = value(name, text)
+        elif given.lower() not in ignored:
+            raise UnknownArgumentError(
+                function=function,
+                argument=given,
+                suggestion=_suggestion(given, [*known, *others]),
+            )
+    return found
+
+
+def _suggestion(given: str, known: Collection[str]) -> str:
+    lower = {name.lower(): name for name in known}
+    nearest = difflib.get_close_matches(given.lower(), lower, n=1)
+    return f"Use {lower[nearest[0]]}" if nearest else f"Its options are {', '.join(known)}"

@@ -1,0 +1,62 @@
+"""Reading with delta-spark's options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkdelta.api.reading_and_writing import read_changes, read_delta
+from sparkdelta.base.schema.sql_text import text_literal
+from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.sql.statements.cached_tables import cached_rows
+from sparkdelta.sql.statements.options import (
+    CHANGES,
+    READ,
+    READS_CHANGES,
+    arguments,
+    asks_for_changes,
+)
+from sparkdelta.table.log.path_versions import split_path
+from sparkdelta.table.log.session_times import session_time
+
+_FUNCTION = 'spark.read.format("delta")'
+
+
+def read(
+    spark: SparkSession, path: str, options: Mapping[str, str], *, function: str = _FUNCTION
+) -> DataFrame:
+    """Return the rows of a table, or its changes, as options ask for.
+
+    Times are those of the session's time zone, as in delta-spark.
+
+    Raises
+    ------
+    UnknownArgumentError, InvalidArgumentError
+        An option is unknown, or its value.
+    DeltaError
+        The table cannot be read; see `sparkdelta.read_delta`.
+    """
+    path, version, time = split_path(spark, path)
+    if asks_for_changes(options):
+        found = arguments(options, CHANGES, function=function, others=READS_CHANGES)
+        verb: Callable[..., DataFrame] = read_changes
+    else:
+        found = arguments(options, READ, function=function, others=READS_CHANGES)
+        verb = read_delta
+    for name, text in found.items():
+        if name.endswith("timestamp"):
+            found[name] = session_time(spark, text_literal(text))
+    named = {"version": version} if version is not None else {"timestamp": time} if time else {}
+    if named and found:
+        problem = "it ends with the version to read, and an option gives one, too"
+        raise InvalidArgumentError(argument="path", problem=problem)
+    if verb is read_delta and not found and not named:
+        return latest_rows(spark, path)
+    return verb(spark, path, **found, **named)
+
+
+def latest_rows(spark: SparkSession, path: str) -> DataFrame:
+    """Return the rows of the latest version of a table, by Spark's cache if it has them."""
+    rows = cached_rows(spark, path)
+    return read_delta(spark, path) if rows is None else rows

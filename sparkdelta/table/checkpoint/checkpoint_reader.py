@@ -1,0 +1,245 @@
+"""A checkpoint as DataFrames: its own files and its sidecars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from sparkdelta.base.protocol.actions import Sidecar
+from sparkdelta.base.protocol.column_names import stored_name_key
+from sparkdelta.base.protocol.log_files import Version, sidecar_name
+from sparkdelta.base.schema.action_schemas import ADD
+from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.local_data import arrow_frame
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.table.checkpoint.checkpoint_footers import (
+    CheckpointFooters,
+    RecentFooters,
+    read_footers,
+)
+from sparkdelta.table.checkpoint.sidecar_skipping_frames import SidecarSkipping
+from sparkdelta.table.checkpoint.sidecar_summary_frames import counted_type, counts
+from sparkdelta.table.checkpoint.sidecar_tag_rules import SidecarTags, may_hold, parse_sidecar_tags
+from sparkdelta.table.listing.file_reader import LogFileReader
+from sparkdelta.table.listing.line_reader import (
+    is_searched_by_driver,
+    lines_that_name,
+    local_lines,
+    read_lines,
+    total_size,
+)
+from sparkdelta.table.listing.log_line_frames import may_name, parse_log_lines
+from sparkdelta.table.listing.log_segment_rules import Checkpoint
+
+SMALL_CHECKPOINT_BYTES = 1024 * 1024
+"""Checkpoints of up to this many bytes, some ten thousand files, are read by one task: it is done
+before several would have started."""
+
+MAX_SIDECARS = 1_000_000
+"""A checkpoint has at most this many sidecars: the driver holds what is known of each."""
+
+_recent_footers = RecentFooters()
+_FEW_LINES = 1_000  # parsed anew by every filter, which is sooner done than a job
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointReader:
+    """Reads one checkpoint.
+
+    Attributes
+    ----------
+    version
+        The version that is reconstructed from it, for errors.
+    sidecars
+        Its sidecar files, by their names alone; file actions are there, or else in the checkpoint's
+        own files.
+    sidecar_schema
+        The columns of the sidecar files, where the checkpoint says it.
+    chosen
+        The sidecars whose file actions are read; None for all.
+    """
+
+    reader: LogFileReader
+    checkpoint: Checkpoint
+    version: Version
+    sidecars: tuple[Sidecar, ...] = ()
+    sidecar_schema: StructType | None = None
+    chosen: tuple[Sidecar, ...] | None = None
+    _add_type: list[StructType | None] = field(default_factory=list, repr=False)
+
+    def matching(self, skipping: DataSkipping) -> CheckpointReader:
+        """The checkpoint without the sidecars whose tags say that they have no matching file.
+
+        Sidecars of other writers stay, as nothing is known of them. Costs no Spark job.
+        """
+        if not self.sidecars or self.chosen is not None:
+            return self
+        tags = {one.path: parse_sidecar_tags(one.tags) for one in self.sidecars}
+        tagged = {name: one for name, one in tags.items() if one is not None and one.num_adds}
+        if not tagged:
+            return self
+        table = pa.table(
+            {
+                "name": pa.array(list(tagged), pa.string()),
+                "partition_values": pa.array([one.partition_values for one in tagged.values()]),
+                "statistics": pa.array([one.statistics for one in tagged.values()]),
+            }
+        )
+        matching = SidecarSkipping(skipping).keep(arrow_frame(self.reader.spark, table))
+        if matching is None:
+            return self
+        rows = read_rows(
+            matching, what="sidecars that may match", bound=len(tagged), version=self.version
+        )
+        names = {row["name"] for row in rows}
+        chosen = (one for one in self.sidecars if one.path in names or tags[one.path] is None)
+        return replace(self, chosen=tuple(chosen))
+
+    @property
+    def _read_sidecars(self) -> tuple[Sidecar, ...]:
+        return self.sidecars if self.chosen is None else self.chosen
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the checkpoint's own files and of the sidecars that are read."""
+        sidecars = sum(sidecar.size_in_bytes for sidecar in self._read_sidecars)
+        return total_size(self.checkpoint.files) + sidecars
+
+    @property
+    def tags(self) -> list[SidecarTags] | None:
+        """The tags of the sidecars that are read; None where there are no sidecars, or one of them
+        lacks sparkdelta's tags.
+        """
+        if not self.sidecars:
+            return None
+        tags = [parse_sidecar_tags(one.tags) for one in self._read_sidecars]
+        parsed = [one for one in tags if one is not None]
+        return parsed if len(parsed) == len(tags) else None
+
+    def count_file_actions(self) -> tuple[int, int]:
+        """The number of adds and of removes. Costs a Spark job where the tags do not tell."""
+        tags = self.tags
+        if tags is not None:
+            return sum(one.num_adds for one in tags), sum(one.num_removes for one in tags)
+        if self.sidecars:
+            names = [sidecar_name(one.path) for one in self._read_sidecars]
+            rows = self._parquet(names, counted_type())
+        else:
+            rows = self.actions(*counted_type().fields)
+        (row,) = read_rows(
+            rows.agg(*counts()), what="size of a checkpoint", bound=1, version=self.version
+        )
+        # All that is no add: were one tombstone overlooked, all would be.
+        return row["num_adds"], row["num_rows"] - row["num_adds"]
+
+    def actions(self, *fields: StructField) -> DataFrame:
+        """The given action columns of the checkpoint's own files; a missing column is null."""
+        schema = StructType(list(fields))
+        if self.checkpoint.is_json:
+            return self._json_actions(schema).drop("version")
+        return self._parquet([file.name for file in self.checkpoint.files], schema)
+
+    def _json_actions(self, fields: StructType) -> DataFrame:
+        names, files = fields.names, self.checkpoint.files
+        if not is_searched_by_driver(files):
+            lines = self.reader.executor_lines(files)
+            return parse_log_lines(lines.filter(may_name(*names)), actions=fields)
+        table = lines_that_name(read_lines(self.reader.store, files), *names)
+        lines = local_lines(self.reader.spark, table)
+        return parse_log_lines(lines, actions=fields, few=table.num_rows <= _FEW_LINES)
+
+    def file_actions(self, field: StructField) -> DataFrame:
+        """The fields of a file action (`add` or `remove`) in the checkpoint or its sidecars."""
+        if self.sidecars:
+            names = [
+                sidecar_name(one.path)
+                for one in self._read_sidecars
+                if may_hold(one.tags, field.name)
+            ]
+            frame = self._parquet(names, StructType([field]))
+        else:
+            frame = self.actions(field)
+        return frame.filter(f"{field.name}.path IS NOT NULL").select(f"{field.name}.*")
+
+    def sidecar_keys(self, action: str, sidecars: Sequence[Sidecar]) -> DataFrame:
+        """path STRING, deletionVector STRUCT of the adds or removes in some sidecars, and file
+        STRING: the sidecar's name.
+        """
+        key = StructType([ADD["path"], ADD["deletionVector"]])
+        names = [sidecar_name(one.path) for one in sidecars]
+        rows = self._parquet(names, StructType([StructField(action, key)]))
+        file = rows.metadataColumn("_metadata")["file_name"] if names else F.lit("")
+        present = rows.filter(F.col(f"{action}.path").isNotNull())
+        return present.select(f"{action}.*", file.alias("file"))
+
+    def checked_footers(self) -> CheckpointFooters | None:
+        """The footers of the checkpoint's own files; None of one in JSON.
+
+        They cost no Spark job, except on Spark Connect.
+
+        Raises
+        ------
+        StorageError
+            They show that a file is damaged.
+        """
+        store, checkpoint = self.reader.store, self.checkpoint
+        if checkpoint.is_json:
+            return None
+        footers = _recent_footers.find(store, checkpoint)
+        if footers is not None:
+            return footers
+        if engine_of(self.reader.spark).sees_plans:
+            footers = read_footers(store, checkpoint)
+        else:  # its client cannot read a part of a file
+            names = [file.name for file in checkpoint.files]
+            schema = self.reader.parquet_schema(*names, version=self.version)
+            columns = frozenset(stored_name_key(name) for name in schema.names)
+            footers = CheckpointFooters(tuple(columns for _ in names))
+        footers.check(store, checkpoint)
+        _recent_footers.keep(store, checkpoint, footers)
+        return footers
+
+    def num_adds_by_metadata(self) -> int | None:
+        """The number of adds by the tags of all sidecars, or by the footers; None where these do
+        not have it.
+        """
+        if self.sidecars:
+            tags = self.tags
+            return None if tags is None else sum(one.num_adds for one in tags)
+        footers = self.checked_footers()
+        return None if footers is None else footers.num_adds
+
+    def stored_add_type(self) -> StructType | None:
+        """The type of `add` in the checkpoint's Parquet files.
+
+        Where the checkpoint does not say it, one file's footer does, which starts a Spark job the
+        first time. None for a JSON checkpoint without sidecars.
+
+        References
+        ----------
+        PROTOCOL.md#checkpoint-metadata-tags
+        """
+        if not self._add_type:
+            schema = self.sidecar_schema if self.sidecars else None
+            schema = self._read_schema() if schema is None else schema
+            add = schema["add"].dataType if "add" in schema.names else None
+            self._add_type.append(add if isinstance(add, StructType) else None)
+        return self._add_type[0]
+
+    def _read_schema(self) -> StructType:
+        if self.sidecars:
+            name = sidecar_name(self.sidecars[0].path)
+        elif self.checkpoint.is_json:
+            return StructType()
+        else:
+            name = self.checkpoint.files[0].name
+        return self.reader.parquet_schema(name, version=self.version)
+
+    def _parquet(self, names: Sequence[str], schema: StructType) -> DataFrame:
+        return self.reader.parquet(names, schema, version=self.version)

@@ -1,0 +1,1 @@
+"""The protocol, metadata and domains of a table, and how a commit changes them."""

@@ -1,0 +1,122 @@
+"""The alteration of a table by one statement, and the way history shows it.
+
+References
+----------
+PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.protocol.commit_info import Parameter
+from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol
+from sparkdelta.base.schema.needed_features import needed_features
+from sparkdelta.table.commit.conflict_rules import ReadSet
+from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.definition.table_change import TableChange, with_mapping
+from sparkdelta.table.log.configuration import TableConfiguration
+
+
+class Preparation(Enum):
+    """Commits of files that must precede a statement."""
+
+    ROW_IDS = "row ids for files without them"
+    NO_MAPPING = "column mapping is removed"
+    NO_MAPPING_PROPERTY = "column mapping is removed, with the property"
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """The change that a statement makes to a table, and its operation in the history.
+
+    Attributes
+    ----------
+    read
+        The rows that the statement depends on, for conflict detection.
+    dropped_features
+        Names of table features that the protocol loses.
+    preparation
+        The work to commit first, after which the statement is evaluated again; None if there is
+        none.
+    """
+
+    change: TableChange
+    operation: Operation
+    read: ReadSet
+    dropped_features: frozenset[str] = frozenset()
+    preparation: Preparation | None = None
+
+
+def alteration(
+    change: TableChange, name: str, parameters: Mapping[str, object], read: ReadSet | None = None
+) -> Alteration:
+    """The alteration of a statement with delta-spark's operation name and parameters.
+
+    Parameters
+    ----------
+    parameters
+        Lists and maps are shown as JSON texts.
+    """
+    shown = {
+        key: value if isinstance(value, str | int) else shown_json(value)
+        for key, value in parameters.items()
+    }
+    operation = Operation(name, shown, is_blind_append=read is None)
+    return Alteration(change, operation, read or ReadSet())
+
+
+def shown_definition(
+    table: TableConfiguration,
+    clustering_columns: Sequence[str] = (),
+    *,
+    is_managed: bool = False,
+) -> dict[str, Parameter]:
+    """The parameters of an operation that creates or replaces a table."""
+    return {
+        "isManaged": str(is_managed).lower(),
+        "description": table.metadata.description,
+        "partitionBy": shown_json(table.partition_columns),
+        "clusterBy": shown_json(clustering_columns),
+        "properties": shown_json(table.properties),
+    }
+
+
+def shown_json(value: object) -> str:
+    """A value as JSON without blanks, as in the parameters of an operation."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def with_schema(
+    table: TableConfiguration,
+    schema: StructType,
+    *,
+    partition_columns: tuple[str, ...] | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> TableConfiguration:
+    """The table with another schema, properties and names of partition columns.
+
+    New columns get ids where the table maps them, and the protocol the features that it then needs.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-column-mapping, PROTOCOL.md#active-features
+    """
+    properties = table.properties if properties is None else properties
+    if table.is_mapped:
+        schema, properties = with_mapping(schema, table.protocol, properties, table)
+    features = {feature.value for feature in needed_features(schema, properties)}
+    metadata = replace(
+        table.metadata,
+        schema_string=schema.json(),
+        partition_columns=(
+            table.metadata.partition_columns if partition_columns is None else partition_columns
+        ),
+        configuration=dict(properties),
+    )
+    return TableConfiguration.of(upgraded_protocol(table.protocol, features), metadata, schema)

@@ -1,0 +1,73 @@
+"""The columns that a table is clustered by.
+
+References
+----------
+PROTOCOL.md#clustered-table
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import functions as F
+
+from sparkdelta.base.protocol.actions import DomainMetadata
+from sparkdelta.base.protocol.column_names import ColumnPath
+from sparkdelta.base.protocol.exact_json import json_text
+from sparkdelta.base.protocol.table_features import TableFeature, is_supported
+from sparkdelta.base.schema.column_mapping import physical_path
+from sparkdelta.base.schema.type_folds import fields_within
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.snapshot.snapshot import Snapshot
+
+CLUSTERING_DOMAIN = "delta.clustering"
+
+
+def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
+    """The physical paths of the columns; None where the table is not clustered.
+
+    A nested column is a list of names, a top-level one a list of one or, in the protocol's own
+    example, its name.
+
+    References
+    ----------
+    PROTOCOL.md#clustered-table
+    """
+    if not is_supported(snapshot.protocol, TableFeature.CLUSTERING):
+        return None
+    domain = snapshot.domain_metadata().filter(F.col("domain") == CLUSTERING_DOMAIN)
+    rows = read_rows(domain.select("configuration"), what="clustering columns", bound=1)
+    if not rows:
+        return None
+    found = DomainMetadata(CLUSTERING_DOMAIN, rows[0]["configuration"])
+    columns = found.document(path=snapshot.path, version=snapshot.version).get("clusteringColumns")
+    if not isinstance(columns, list):
+        return ()
+    return tuple((name,) if isinstance(name, str) else tuple(name) for name in columns)
+
+
+def clustering_domain(columns: Iterable[ColumnPath]) -> DomainMetadata:
+    """The domain of a table that is clustered by columns with these physical paths.
+
+    References
+    ----------
+    PROTOCOL.md#writer-requirements-for-clustered-table
+    """
+    document = {
+        "clusteringColumns": [list(path) for path in columns],
+        "domainName": CLUSTERING_DOMAIN,
+    }
+    return DomainMetadata(CLUSTERING_DOMAIN, json_text(document))
+
+
+def logical_columns(
+    table: TableConfiguration, physical: Iterable[ColumnPath]
+) -> tuple[ColumnPath, ...]:
+    """The names of columns in the schema, by their physical paths."""
+    logical = {
+        physical_path(table.schema, found.path, table.column_mapping): found.path
+        for found in fields_within(table.schema)
+        if not found.repeated
+    }
+    return tuple(logical.get(path, path) for path in physical)

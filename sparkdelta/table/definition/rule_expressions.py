@@ -1,0 +1,279 @@
+"""Checks of the expressions of generated columns, constraints and defaults.
+
+References
+----------
+PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, StructField, StructType
+
+from sparkdelta.base.protocol.column_names import ColumnPath, name_key
+from sparkdelta.base.protocol.protocol_upgrades import CURRENT_DEFAULT
+from sparkdelta.base.schema.column_alterations import path_text
+from sparkdelta.base.schema.store_assignment import can_assign
+from sparkdelta.base.schema.table_constraints import RowRules, row_rules
+from sparkdelta.base.schema.table_schema import as_nullable
+from sparkdelta.base.spark.error_log import unlogged_errors
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import (
+    AggregateInConstraintError,
+    AggregateInGeneratedColumnError,
+    ConstraintDependentColumnError,
+    DeltaError,
+    GeneratedDependentColumnError,
+    GeneratedTypeError,
+    InvalidArgumentError,
+    NonBooleanConstraintError,
+    NondeterministicConstraintError,
+    NondeterministicGeneratedColumnError,
+    UnsupportedConstraintError,
+    UnsupportedGeneratedColumnError,
+    UserFunctionInConstraintError,
+    UserFunctionInGeneratedColumnError,
+)
+from sparkdelta.table.log.configuration import TableConfiguration
+
+_USERS = frozenset(
+    (
+        "ApplyFunctionExpression", "HiveGenericUDF", "HiveSimpleUDF", "HiveUDAFFunction",
+        "PythonUDAF", "PythonUDF", "ScalaAggregator", "ScalaUDAF", "ScalaUDF", "V2Aggregator",
+    )
+)  # fmt: skip
+_OF_OTHER_ROWS = frozenset(
+    (
+        "Exists", "Generate", "InSubquery", "LateralSubquery", "ListQuery", "ScalarSubquery",
+        "WindowExpression",
+    )
+)  # fmt: skip
+_OF_THE_SESSION = frozenset(
+    ("CurrentCatalog", "CurrentDatabase", "CurrentTimeZone", "CurrentUser", "SessionUser")
+)
+_OF_THE_MOMENT = frozenset(
+    ("CurrentDate", "CurrentTime", "CurrentTimestamp", "LocalTimestamp", "Now")
+)
+_UNKNOWN_FUNCTION = "UNRESOLVED_ROUTINE"
+_OTHER_COLUMNS = (
+    "DATATYPE_MISMATCH",
+    "FIELD_NOT_FOUND",
+    "INVALID_EXTRACT_BASE_FIELD_TYPE",
+    "UNRESOLVED_COLUMN",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """The errors of one use of expressions, and the nodes of a plan that it forbids."""
+
+    user_function: Callable[..., DeltaError]
+    nondeterministic: Callable[..., DeltaError]
+    aggregate: Callable[..., DeltaError]
+    unsupported: Callable[..., DeltaError]
+    forbidden: frozenset[str]
+
+
+_GENERATED = _Use(
+    UserFunctionInGeneratedColumnError,
+    NondeterministicGeneratedColumnError,
+    AggregateInGeneratedColumnError,
+    UnsupportedGeneratedColumnError,
+    _OF_OTHER_ROWS | _OF_THE_SESSION | _OF_THE_MOMENT,
+)
+_CONSTRAINT = _Use(
+    UserFunctionInConstraintError,
+    NondeterministicConstraintError,
+    AggregateInConstraintError,
+    UnsupportedConstraintError,
+    _OF_OTHER_ROWS | _OF_THE_SESSION,  # a row may be compared with the moment of its writing
+)
+
+
+def _invalid_default(*, name: str, expression: str) -> InvalidArgumentError:
+    problem = f"{expression} of column {name} must be the same for all rows of a write"
+    return InvalidArgumentError(argument="default", problem=problem)
+
+
+_DEFAULT = _Use(
+    _invalid_default, _invalid_default, _invalid_default, _invalid_default, _OF_OTHER_ROWS
+)
+
+
+@unlogged_errors()
+def check_default(spark: SparkSession, column: StructField) -> None:
+    """Refuse a default that depends on a row, or is not of the column's type.
+
+    Raises
+    ------
+    InvalidArgumentError
+
+    References
+    ----------
+    PROTOCOL.md#default-columns
+    """
+    text = str(column.metadata[CURRENT_DEFAULT])
+    try:
+        found = _checked(spark, StructType(), {column.name: text}, _DEFAULT)[column.name]
+    except AnalysisException as error:
+        problem = str(error).partition("\n")[0]
+        raise InvalidArgumentError(argument="default", problem=problem) from error
+    data_type = found.schema[0].dataType
+    if not can_assign(data_type, column.dataType):
+        problem = f"{text} is {data_type.simpleString()}, not {column.dataType.simpleString()}"
+        raise InvalidArgumentError(argument="default", problem=problem)
+
+
+def check_unused(
+    spark: SparkSession,
+    table: TableConfiguration,
+    columns: Sequence[ColumnPath],
+    *,
+    path: str,
+    is_generated_too: bool = False,
+) -> None:
+    """Refuse to alter columns that a constraint or another column's generation expression uses.
+
+    An expression that uses a field of a column is taken to use all of them.
+
+    Parameters
+    ----------
+    is_generated_too
+        True if a generated column among them counts as using itself.
+
+    Raises
+    ------
+    ConstraintDependentColumnError, GeneratedDependentColumnError
+
+    References
+    ----------
+    PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints
+    """
+    rules = row_rules(table.schema, table.protocol, table.properties, path=path)
+    for column in columns:
+        shown = path_text(column)
+        for constraint in rules.constraints:
+            if _uses(spark, table.schema, constraint.expression, column[0]):
+                raise ConstraintDependentColumnError(
+                    name=constraint.name,
+                    expression=constraint.expression,
+                    problem=f"it uses {shown}, which would be altered",
+                )
+        for name, text in rules.generated.items():
+            is_own = (name,) in columns
+            if (is_own and is_generated_too) or (
+                not is_own and _uses(spark, table.schema, text, column[0])
+            ):
+                raise GeneratedDependentColumnError(column=shown, name=name, expression=text)
+
+
+@unlogged_errors()
+def _uses(spark: SparkSession, schema: StructType, expression: str, column: str) -> bool:
+    """True if an expression is not valid without a column."""
+    if name_key(column.replace("`", "``")) not in name_key(expression):
+        return False
+    others = StructType(
+        [StructField(f.name, as_nullable(f.dataType)) for f in schema.fields if f.name != column]
+    )
+    try:
+        with engine_of(spark).in_table_session(spark.createDataFrame([], others)) as ours:
+            _ = ours.select(F.expr(expression)).schema
+    except AnalysisException:
+        return True
+    return False
+
+
+def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) -> None:
+    """Refuse generated columns and constraints that depend on more than the values of a row.
+
+    Generated columns see all columns that are not generated.
+
+    Raises
+    ------
+    NondeterministicGeneratedColumnError, NondeterministicConstraintError
+    UserFunctionInGeneratedColumnError, UserFunctionInConstraintError
+    AggregateInGeneratedColumnError, AggregateInConstraintError
+    UnsupportedGeneratedColumnError, UnsupportedConstraintError
+    GeneratedTypeError, NonBooleanConstraintError
+    ConstraintDependentColumnError
+        A constraint does not fit the columns, as they are or as a write would make them.
+    AnalysisException
+        Spark's own.
+
+    References
+    ----------
+    PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints
+    """
+    if rules.generated:
+        plain = StructType([f for f in schema.fields if f.name not in rules.generated])
+        found = _checked(spark, plain, rules.generated, _GENERATED)
+        for name, frame in found.items():
+            _check_type(schema[name], frame)
+    constraints = {each.name: each.expression for each in rules.constraints}
+    for name, frame in _checked(spark, schema, constraints, _CONSTRAINT).items():
+        if not isinstance(frame.schema[0].dataType, BooleanType):
+            raise NonBooleanConstraintError(
+                name=name,
+                expression=constraints[name],
+                data_type=frame.schema[0].dataType.simpleString(),
+            )
+    if rules.defaults:
+        empty = spark.createDataFrame([], StructType())
+        with engine_of(spark).in_table_session(empty) as ours:
+            _ = ours.select(*map(F.expr, rules.defaults.values())).schema
+
+
+@unlogged_errors()
+def _checked(
+    spark: SparkSession, schema: StructType, expressions: Mapping[str, str], use: _Use
+) -> dict[str, DataFrame]:
+    """A frame with each expression as its only column; refuse those that are not allowed."""
+    if not expressions:
+        return {}
+    columns = [StructField(f.name, as_nullable(f.dataType)) for f in schema.fields]
+    theirs = spark.createDataFrame([], StructType(columns))
+    found, engine = {}, engine_of(spark)
+    for name, text in expressions.items():
+        try:
+            with engine.in_table_session(theirs) as ours:
+                found[name] = ours.select(F.expr(text))
+            _ = found[name].schema  # Spark Connect analyzes a plan when it is asked for
+        except AnalysisException as error:
+            condition = str(error.getCondition())
+            if use is _CONSTRAINT and condition.startswith(_OTHER_COLUMNS):
+                problem = str(error).partition(". ")[0].partition("\n")[0]
+                raise ConstraintDependentColumnError(
+                    name=name, expression=text, problem=problem
+                ) from error
+            if not condition.startswith(_UNKNOWN_FUNCTION):
+                raise
+            theirs.select(F.expr(text))  # or it is no function of the user's either
+            raise use.user_function(name=name, expression=text) from error
+        if not engine.sees_plans:
+            continue
+        is_deterministic, nodes = engine.plan_nodes(found[name])
+        names = {node.rpartition(".")[2] for node in nodes}
+        if names & _USERS:
+            raise use.user_function(name=name, expression=text)
+        if not is_deterministic:
+            raise use.nondeterministic(name=name, expression=text)
+        if names & use.forbidden:  # which may have aggregates inside
+            raise use.unsupported(name=name, expression=text)
+        if "AggregateExpression" in names:
+            raise use.aggregate(name=name, expression=text)
+    return found
+
+
+def _check_type(column: StructField, generated: DataFrame) -> None:
+    data_type = generated.schema[0].dataType
+    if as_nullable(data_type) != as_nullable(column.dataType):
+        raise GeneratedTypeError(
+            column=column.name,
+            column_type=column.dataType.simpleString(),
+            expression_type=data_type.simpleString(),
+        )

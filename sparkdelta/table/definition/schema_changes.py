@@ -1,0 +1,211 @@
+"""The change that a write makes to a table: a new table, a merged schema, or that of the rows.
+
+References
+----------
+PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql.types import FloatType, StructType
+
+from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.protocol.iceberg_compatibility import check_iceberg_partitioning
+from sparkdelta.base.protocol.property_rules import CONSTRAINT
+from sparkdelta.base.protocol.protocol_upgrades import (
+    GENERATION_EXPRESSION,
+    IDENTITY_START,
+    upgraded_protocol,
+)
+from sparkdelta.base.protocol.table_features import TableFeature, is_supported
+from sparkdelta.base.protocol.table_properties import is_append_only, is_type_widening_enabled
+from sparkdelta.base.protocol.write_support import check_data_writable
+from sparkdelta.base.schema.column_ids import with_ids_of
+from sparkdelta.base.schema.column_mapping import physical_name, physical_path
+from sparkdelta.base.schema.declared_columns import check_clustering_columns
+from sparkdelta.base.schema.needed_features import field_metadata, needed_features
+from sparkdelta.base.schema.schema_merging import merged_schema
+from sparkdelta.base.schema.written_schema import (
+    check_columns,
+    check_partition_columns,
+    new_table_schema,
+)
+from sparkdelta.exceptions import (
+    AppendOnlyTableError,
+    InvalidArgumentError,
+    MetadataMismatchError,
+    MissingReplacedTableError,
+    TableNotFoundError,
+    WriteNotImplementedError,
+)
+from sparkdelta.table.definition.clustering import clustering_columns
+from sparkdelta.table.definition.table_change import (
+    TableChange,
+    TableDescription,
+    created_table,
+    replaced_table,
+    with_mapping,
+)
+from sparkdelta.table.definition.write_options import WriteOptions
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.snapshot.snapshot import Snapshot
+
+
+def written_table(
+    rows: StructType, options: WriteOptions, snapshot: Snapshot | None, *, path: str
+) -> TableChange:
+    """The change that a write of rows makes to a table beside its files; it creates the table if
+    there is no snapshot.
+
+    Raises
+    ------
+    TableNotFoundError
+        There is no table, and the options require one.
+    AppendOnlyTableError, WriteNotImplementedError
+        The table does not allow the write.
+    InvalidArgumentError, MetadataMismatchError
+        The options do not fit the table.
+    """
+    partition_by = options.partition_by
+    if snapshot is None:
+        if options.requires_table:
+            error = MissingReplacedTableError if options.replaces_table else TableNotFoundError
+            raise error(path=path)
+        return created_table(_description(rows, options))
+    table = snapshot.configuration
+    if options.mode == "overwrite" and is_append_only(table.protocol, table.properties):
+        raise AppendOnlyTableError(path=path)
+    if options.replaces_table:
+        change = replaced_table(table, _description(rows, options))
+        check_data_writable(change.after.protocol, path=path)
+        return change
+    if options.properties and options.output_mode is None:  # a stream may have created the table
+        problem = "they can only be set when the table is created, and it already exists"
+        raise InvalidArgumentError(argument="properties", problem=problem)
+    check_data_writable(table.protocol, path=path)
+    change = TableChange(table, table, clustering_columns=clustering_columns(snapshot) or ())
+    if options.cluster_by is not None:
+        _check_same_clustering(change, options.cluster_by, path)
+    if options.overwrite_schema:
+        return with_overwritten_schema(change, rows, partition_by or ())
+    own = table.partition_columns
+    if partition_by is not None and [name_key(n) for n in partition_by] != [
+        name_key(n) for n in own
+    ]:
+        problem = (
+            f"the table is partitioned by ({', '.join(own)}), not by ({', '.join(partition_by)}); "
+            "to change this, use mode overwrite with overwrite_schema"
+        )
+        raise MetadataMismatchError(path=path, problem=problem)
+    return with_merged_schema(change, rows, path=path) if options.merge_schema else change
+
+
+def _description(rows: StructType, options: WriteOptions) -> TableDescription:
+    """The description of a new table of these rows."""
+    return TableDescription(
+        columns=tuple(new_table_schema(rows, any_names=True)),
+        partition_by=tuple(options.partition_by or ()),
+        clustering_columns=tuple(options.cluster_by or ()),
+        comment=options.comment,
+        properties=options.properties,
+    )
+
+
+def _check_same_clustering(change: TableChange, names: Sequence[str], path: str) -> None:
+    """Refuse other clustering columns than those of the table."""
+    table = change.after
+    paths = check_clustering_columns(table.schema, names, table.partition_columns)
+    physical = tuple(physical_path(table.schema, each, table.column_mapping) for each in paths)
+    if physical != change.clustering_columns:
+        problem = (
+            f"the table is not clustered by ({', '.join(names)}); to change this, use "
+            "cluster_by of alter_table"
+        )
+        raise MetadataMismatchError(path=path, problem=problem)
+
+
+def with_overwritten_schema(
+    change: TableChange, rows: StructType, partition_by: Sequence[str]
+) -> TableChange:
+    """The table with the schema of the rows in place of its own, and this partitioning.
+
+    Raises
+    ------
+    InvalidArgumentError
+        A clustering column would be lost, or become a partition column.
+    """
+    table = change.after
+    schema = new_table_schema(rows, any_names=table.is_mapped)
+    if table.is_mapped:
+        schema = with_ids_of(schema, table.schema)
+    partition_columns = check_partition_columns(schema, partition_by)
+    check_iceberg_partitioning(table.iceberg_version, table.partition_columns, partition_columns)
+    after = _with_schema(table, schema, partition_columns)
+    names = {physical_name(field, after.column_mapping) for field in after.schema.fields}
+    is_lost = not names.issuperset(path[0] for path in change.clustering_columns)
+    if is_lost or (partition_columns and is_supported(table.protocol, TableFeature.CLUSTERING)):
+        problem = "clustering columns of the table must be kept, and cannot be partition columns"
+        raise InvalidArgumentError(argument="overwrite_schema", problem=problem)
+    return replace(change, after=after)
+
+
+def with_merged_schema(change: TableChange, rows: StructType, *, path: str) -> TableChange:
+    """The table with the columns that only the rows have and, if it allows that, wider types."""
+    table = change.after
+    check_columns(rows, any_names=table.is_mapped)
+    schema = merged_schema(table.schema, rows)
+    if is_type_widening_enabled(table.protocol, table.properties):
+        wider = merged_schema(table.schema, rows, widening=True)
+        _check_widened(table, schema, wider, path)
+        schema = wider
+    return replace(change, after=_with_schema(table, schema, table.partition_columns))
+
+
+def _check_widened(
+    table: TableConfiguration, schema: StructType, wider: StructType, path: str
+) -> None:
+    """Refuse to widen a column that an expression of the table names, as its value for old rows
+    could change; identity columns, which are LONG; and FLOAT partitions: their texts are short of
+    the digits that DOUBLE needs.
+    """
+    widened = [a.name for a, b in zip(schema, wider, strict=True) if a.dataType != b.dataType]
+    expressions = [text for key, text in table.properties.items() if key.startswith(CONSTRAINT)] + [
+        str(metadata[GENERATION_EXPRESSION])
+        for metadata in field_metadata(table.schema).values()
+        if GENERATION_EXPRESSION in metadata
+    ]
+    for name in widened:
+        if name in table.partition_columns and isinstance(table.schema[name].dataType, FloatType):
+            raise WriteNotImplementedError(
+                path=path, missing=(f"changing partition column {name} to DOUBLE",)
+            )
+        if IDENTITY_START in (table.schema[name].metadata or {}):
+            missing = (f"widening the type of identity column {name}",)
+            raise WriteNotImplementedError(path=path, missing=missing)
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+        for text in filter(word.search, expressions):
+            missing = (f"widening the type of column {name}, which {text!r} uses",)
+            raise WriteNotImplementedError(path=path, missing=missing)
+
+
+def _with_schema(
+    table: TableConfiguration, schema: StructType, partition_columns: tuple[str, ...]
+) -> TableConfiguration:
+    properties = table.properties
+    if table.is_mapped:
+        schema, properties = with_mapping(schema, table.protocol, properties, table)
+    if schema.json() == table.schema.json() and partition_columns == table.partition_columns:
+        return table
+    needed = needed_features(schema, properties)
+    protocol = upgraded_protocol(table.protocol, (feature.value for feature in needed))
+    metadata = replace(
+        table.metadata,
+        schema_string=schema.json(),
+        partition_columns=partition_columns,
+        configuration=properties,
+    )
+    return TableConfiguration.of(protocol, metadata, schema)

@@ -1,0 +1,1 @@
+"""The files of a log: listing, segments, lines."""

@@ -1,0 +1,111 @@
+"""Reads files of a table's log as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.parquet.parquet_options import PARQUET_OPTIONS, is_hidden
+from sparkdelta.base.protocol.log_files import LogFile, Version
+from sparkdelta.base.spark.driver import delta_errors
+from sparkdelta.base.spark.job_names import named_jobs
+from sparkdelta.base.spark.local_data import empty_frame
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.storage.log_store import LogStore, log_path
+from sparkdelta.exceptions import DataFileNotReadError
+from sparkdelta.table.listing.line_reader import fits_on_driver, local_lines, read_lines
+
+_TEXT_OPTIONS = {
+    "__globPaths__": "false",
+    "lineSep": "\n",
+    "wholetext": "false",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+}
+
+# The version a file's actions belong to is the last number of its name, of twenty digits each. Not
+# by a regular expression, which takes as long for each line as to split the text into lines.
+_NAME = "_metadata.file_name"
+_VERSION = (
+    f"CASE WHEN endswith({_NAME}, '.compacted.json') THEN substring({_NAME}, 22, 20) "
+    f"ELSE left({_NAME}, 20) END"
+)
+
+# A split is read in order, by one task.
+_PLACES = {
+    "split_start": "_metadata.file_block_start",
+    "place_in_split": "monotonically_increasing_id()",
+}
+LINE_PLACE = tuple(_PLACES)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFileReader:
+    """Reads files of one log.
+
+    Attributes
+    ----------
+    options
+        The Hadoop settings that every read carries, see `listing.read_options`.
+    """
+
+    spark: SparkSession
+    store: LogStore
+    options: Mapping[str, str]
+
+    def lines(self, files: Sequence[LogFile]) -> DataFrame:
+        """version LONG, line STRING of commits, compactions or JSON checkpoints: local data where
+        they are small, see `line_reader.DRIVER_LOG_BYTES`.
+        """
+        if not fits_on_driver(files):
+            return self.executor_lines(files)
+        return local_lines(self.spark, read_lines(self.store, files))
+
+    def executor_lines(self, files: Sequence[LogFile], *, with_places: bool = False) -> DataFrame:
+        """The rows of `lines`, read by executors when the query runs.
+
+        Parameters
+        ----------
+        with_places
+            True for the columns of `LINE_PLACE`, by which the lines of one file have their order.
+        """
+        paths = [self._path(file.name) for file in files]
+        options = {**self.options, **_TEXT_OPTIONS}
+        text = engine_of(self.spark).read_files("text", paths, options=options)
+        columns = [f"CAST({_VERSION} AS long) AS version", "value AS line"]
+        places = [f"{place} AS {name}" for name, place in _PLACES.items()] if with_places else []
+        return text.selectExpr(*columns, *places)
+
+    def parquet(self, names: Sequence[str], schema: StructType, *, version: Version) -> DataFrame:
+        """The rows of Parquet files of the log; a missing column is null.
+
+        Parameters
+        ----------
+        version
+            The version that is read, for errors.
+        """
+        if not names:
+            return empty_frame(self.spark, schema)
+        paths = [self._path(name) for name in names]
+        hidden = [path for path in paths if is_hidden(path)]
+        if hidden:
+            raise DataFileNotReadError(files=hidden, version=version)
+        options = {**self.options, **PARQUET_OPTIONS}
+        with delta_errors(version):
+            engine = engine_of(self.spark)
+            return engine.read_files("parquet", paths, options=options, schema=schema)
+
+    def parquet_schema(self, *names: str, version: Version) -> StructType:
+        """The schema of Parquet files of the log, by their footers. Starts a Spark job."""
+        options = {**self.options, **PARQUET_OPTIONS}
+        if len(names) > 1:  # else Spark reads the footer of one
+            options["mergeSchema"] = "true"
+        what = "schema of a checkpoint"
+        with delta_errors(version), named_jobs(self.spark, what, version=version):
+            return self.spark.read.options(**options).parquet(*map(self._path, names)).schema
+
+    def _path(self, name: str) -> str:
+        return log_path(self.store.table_root, name)

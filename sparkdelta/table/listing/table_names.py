@@ -1,0 +1,190 @@
+"""Names of tables as SQL writes them: ``db.table``, and ``delta.`/path` `` for a path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import (
+    ArgumentTypeError,
+    InvalidArgumentError,
+    RenamePathError,
+    SetLocationOfPathError,
+    TableNotFoundError,
+)
+from sparkdelta.table.listing.listing import open_log
+
+_PATH_QUALIFIER = _PROVIDER = "delta"
+_ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def table_name(identifier: str) -> tuple[str, ...]:
+    """Return the parts of a name, without their backticks.
+
+    Raises
+    ------
+    ArgumentTypeError
+        It is not text.
+    InvalidArgumentError
+        It is not a name.
+    """
+    if not isinstance(identifier, str):
+        problem = f"{identifier!r} is not the name of a table"
+        raise ArgumentTypeError(argument="identifier", problem=problem)
+    try:
+        return tuple(name_parts(identifier.strip()))
+    except UnusableError:
+        problem = f"{identifier!r} is not the name of a table"
+        raise InvalidArgumentError(argument="identifier", problem=problem) from None
+
+
+def path_in_name(name: Sequence[str]) -> str | None:
+    """Return the path of a name such as ``delta.`/path` ``, which is absolute; None for others."""
+    if len(name) != 2 or name[0].lower() != _PATH_QUALIFIER:
+        return None
+    return name[1] if _ABSOLUTE.match(name[1]) else None
+
+
+def table_path(spark: SparkSession, name: Sequence[str]) -> str | None:
+    """Return the path of a table by its name: the path that it is, or the location that the
+    session catalog has for a table of provider ``delta``; None if there is no such table.
+    """
+    path = path_in_name(name)
+    return engine_of(spark).table_location(name, _PROVIDER) if path is None else path
+
+
+def with_database(spark: SparkSession, name: Sequence[str]) -> tuple[str, ...]:
+    """Return a name after its database: that of a table, even if a temporary view has the name
+    alone. Queries and changes find the view; what creates or replaces a table finds the table.
+    """
+    # Spark gives the database as SQL: between backticks, if it begins with a digit.
+    database = table_name(spark.catalog.currentDatabase())
+    return (*database, *name) if len(name) == 1 else tuple(name)
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """The place of a table that is to be created, and its name.
+
+    Attributes
+    ----------
+    name
+        None for a table that has only a path, or a name that the session catalog has already.
+    is_managed
+        True if dropping the table by its name deletes its files.
+    """
+
+    path: str
+    name: Sequence[str] | None = None
+    is_managed: bool = False
+
+    @classmethod
+    def of(cls, spark: SparkSession, name: Sequence[str], location: str | None = None) -> NewTable:
+        """Return the place of a table: its path, the location that it has or is given, or else a
+        directory of its name in its database's location.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The name is that of a table of another kind, or a path with another location; or names
+            cannot be created in the session.
+        """
+        path = path_in_name(name)
+        if path is not None:
+            _check_location(spark, path, location)
+            return cls(path)
+        engine, full_name = engine_of(spark), with_database(spark, name)
+        path = engine.table_location(full_name, _PROVIDER)
+        if path is not None:
+            _check_location(spark, path, location)
+            return cls(path, is_managed=engine.is_managed(full_name))
+        free = engine.free_location(name)
+        return cls(free, name, is_managed=True) if location is None else cls(location, name)
+
+    @contextmanager
+    def named(self, spark: SparkSession) -> Iterator[None]:
+        """Put the name into the session catalog, with provider and location, for the table that the
+        block creates; the log has the rest.
+
+        A catalog that takes managed tables only as long as they have no files gets the name first,
+        and loses it again if there is no log afterwards.
+        """
+        engine, name = engine_of(spark), self.name
+        is_first = name is not None and self.is_managed and engine.registers_empty_tables
+        if name is not None and is_first:
+            engine.register_table(name, self.path, _PROVIDER, is_managed=True)
+        try:
+            yield
+        except BaseException:
+            if name is not None and is_first and not open_log(spark, self.path).list_from():
+                engine.drop_table(name)
+            raise
+        if name is not None and not is_first:
+            path = open_log(spark, self.path).table_root
+            engine.register_table(name, path, _PROVIDER, is_managed=self.is_managed)
+
+
+def _check_location(spark: SparkSession, path: str, location: str | None) -> None:
+    """Refuse a location that is another one than a table has."""
+    if location is None:
+        return
+    if open_log(spark, location).table_root != open_log(spark, path).table_root:
+        problem = f"{location} is given, and the table is at {path}"
+        raise InvalidArgumentError(argument="location", problem=problem)
+
+
+def drop_named_table(spark: SparkSession, name: Sequence[str]) -> None:
+    """Remove a name from the session catalog, and the files of a managed table.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The name is a path.
+    """
+    if path_in_name(name) is not None:
+        problem = "it is a path, which has no name to drop; delete the directory"
+        raise InvalidArgumentError(argument="DROP TABLE", problem=problem)
+    engine_of(spark).drop_table(name)
+
+
+def rename_named_table(spark: SparkSession, name: Sequence[str], new_name: Sequence[str]) -> None:
+    """Give a table another name in its database; the directory of a managed one is renamed, too.
+
+    Raises
+    ------
+    RenamePathError
+        One of the names is a path.
+    InvalidArgumentError
+        The new name is taken or in another database.
+    """
+    for each in (name, new_name):
+        path = path_in_name(each)
+        if path is not None:
+            raise RenamePathError(path=path)
+    engine_of(spark).rename_table(name, new_name)
+
+
+def move_named_table(spark: SparkSession, name: Sequence[str], location: str) -> None:
+    """Give a name the location of another table.
+
+    Raises
+    ------
+    SetLocationOfPathError
+        The name is a path.
+    """
+    path = path_in_name(name)
+    if path is not None:
+        raise SetLocationOfPathError(path=path)
+    engine_of(spark).move_table(name, location)
+
+
+def name_not_found(name: str) -> TableNotFoundError:
+    """Return the error of a name for which `table_path` finds no Delta table."""
+    advice = "the session catalog has no Delta table of this name. Check the name"
+    return TableNotFoundError(path=name, advice=advice)

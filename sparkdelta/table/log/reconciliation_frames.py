@@ -1,0 +1,249 @@
+"""Action Reconciliation: the state of a table from a checkpoint and the commits after it.
+
+::
+
+    SELECT action FROM newest(commits)
+    UNION ALL
+    SELECT c.action FROM checkpoint c LEFT ANTI JOIN commits k ON c.file = k.file
+
+Only the commits are grouped. A checkpoint is already reconciled, so it is only filtered by the keys
+of the commits. It is never grouped, and not shuffled if the keys can be broadcast.
+
+References
+----------
+PROTOCOL.md#action-reconciliation
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.base.schema.file_key_frames import canonical_path, deletion_vector_id
+
+_PATH, _DV, _IS_ADD, _PATH_ADDED, _HASH = "_path", "_dv", "_is_add", "_path_added", "_hash"
+_SUPERSEDED_ADD = f"({_DV} = c{_DV} OR {_IS_ADD})"
+_SUPERSEDED_REMOVE = f"{_DV} = c{_DV}"
+
+
+def keyed_file_actions(actions: DataFrame, *, table_root: str, is_local: bool) -> DataFrame:
+    """Return the file actions of a range of commits with the keys of their files.
+
+    The result is partitioned by path: `newest_file_actions` and `superseding_keys` of the same
+    result reuse one exchange, so the log is parsed once for both.
+
+    Parameters
+    ----------
+    actions
+        version LONG, add STRUCT, remove STRUCT; other columns are ignored.
+    is_local
+        True if `actions` has a single partition.
+    """
+    path = canonical_path("coalesce(add.path, remove.path)", table_root=table_root)
+    return keyed_actions(actions, path, is_local=is_local)
+
+
+def keyed_actions(actions: DataFrame, key: str, *, is_local: bool) -> DataFrame:
+    """Return the actions whose key (SQL) is not null, with it and partitioned by it."""
+    keyed = actions.selectExpr("version", "add", "remove", f"{key} AS {_PATH}").filter(
+        f"{_PATH} IS NOT NULL"
+    )
+    return keyed if is_local else keyed.repartition(_PATH)
+
+
+def newest_file_actions(keyed: DataFrame) -> DataFrame:
+    """Return the newest action of each logical file in a range of commits.
+
+    Within one commit, the protocol allows one action per logical file. If a table violates that, an
+    add takes precedence over a remove of the same logical file, and repeated adds count once.
+
+    Parameters
+    ----------
+    keyed
+        The result of `keyed_file_actions`.
+
+    Returns
+    -------
+    DataFrame
+        One row per logical file: version, add, remove, and key columns. Adds that a later add of
+        the same path with another deletion vector replaced are included; `newest_adds` drops them.
+    """
+    of_file = f"PARTITION BY {_PATH}, {_DV} ORDER BY version DESC, {_IS_ADD} DESC"
+    last_add = f"max(CASE WHEN {_IS_ADD} THEN version END) OVER (PARTITION BY {_PATH})"
+    return (
+        _identified(keyed)
+        .selectExpr("*", f"row_number() OVER ({of_file}) AS _rank", f"{last_add} AS {_PATH_ADDED}")
+        .filter("_rank = 1")
+        .drop("_rank")
+    )
+
+
+def superseding_keys(keyed: DataFrame) -> DataFrame:
+    """Return the keys of all file actions of a range of commits, which supersede earlier actions.
+
+    Parameters
+    ----------
+    keyed
+        The result of `keyed_file_actions`.
+    """
+    return _identified(keyed).selectExpr(_PATH, _DV, _IS_ADD, f"xxhash64({_PATH}) AS {_HASH}")
+
+
+def superseding_files(files: DataFrame) -> DataFrame:
+    """Return the keys of file actions without deletion vectors, in the columns of
+    `superseding_keys`.
+
+    Parameters
+    ----------
+    files
+        path STRING (canonical), is_add BOOLEAN.
+    """
+    return files.selectExpr(
+        f"path AS {_PATH}", f"'' AS {_DV}", f"is_add AS {_IS_ADD}", f"xxhash64(path) AS {_HASH}"
+    )
+
+
+def _identified(keyed: DataFrame) -> DataFrame:
+    # Spark reuses an exchange only for the same columns. Whole actions and the version are
+    # referenced here so that column pruning does not make the exchanges differ.
+    vector = deletion_vector_id(
+        "CASE WHEN remove IS NULL THEN add.deletionVector ELSE remove.deletionVector END"
+    )
+    is_add = "version IS NOT NULL AND add IS NOT NULL AND add.path IS NOT NULL"
+    return keyed.selectExpr(
+        "version", "add", "remove", _PATH, f"{vector} AS {_DV}", f"{is_add} AS {_IS_ADD}"
+    )
+
+
+def contradicting_commits(actions: DataFrame, *, table_root: str) -> DataFrame:
+    """Return the versions (version LONG) with an add and a remove of the same logical file.
+
+    Parameters
+    ----------
+    actions
+        version LONG, add STRUCT, remove STRUCT.
+    """
+    return (
+        _identified(keyed_file_actions(actions, table_root=table_root, is_local=True))
+        .groupBy("version", _PATH, _DV)
+        .agg(F.count_distinct(_IS_ADD).alias("kinds"))
+        .filter("kinds > 1")
+        .select("version")
+        .distinct()
+    )
+
+
+def newest_adds(newest: DataFrame) -> DataFrame:
+    """Return the live add actions of `newest_file_actions`, one row per path."""
+    return newest.filter(f"{_IS_ADD} AND version = {_PATH_ADDED}").select("add.*")
+
+
+def newest_actions(newest: DataFrame) -> DataFrame:
+    """Return the union of `newest_adds` and `newest_removes` (add STRUCT, remove STRUCT)."""
+    live = f"NOT {_IS_ADD} OR version = {_PATH_ADDED}"
+    return newest.filter(live).select("add", "remove")
+
+
+def newest_removes(newest: DataFrame) -> DataFrame:
+    """Return the remove actions (tombstones) of `newest_file_actions`."""
+    return newest.filter(f"NOT {_IS_ADD}").select("remove.*")
+
+
+def surviving_adds(
+    checkpoint_adds: DataFrame, keys: DataFrame, *, table_root: str, broadcast_keys: bool
+) -> DataFrame:
+    """Return the adds of a checkpoint that no later commit supersedes.
+
+    Parameters
+    ----------
+    checkpoint_adds
+        The fields of the add action, at least path and deletionVector.
+    keys
+        The `superseding_keys` of the commits after the checkpoint.
+    broadcast_keys
+        True to broadcast the keys; False to let Spark choose the join.
+    """
+    return _surviving(
+        checkpoint_adds, keys, _SUPERSEDED_ADD, table_root=table_root, broadcast_keys=broadcast_keys
+    )
+
+
+def surviving_removes(
+    checkpoint_removes: DataFrame, keys: DataFrame, *, table_root: str, broadcast_keys: bool
+) -> DataFrame:
+    """Return the tombstones of a checkpoint that no later commit supersedes."""
+    return _surviving(
+        checkpoint_removes,
+        keys,
+        _SUPERSEDED_REMOVE,
+        table_root=table_root,
+        broadcast_keys=broadcast_keys,
+    )
+
+
+def superseded_actions(
+    checkpoint_actions: DataFrame,
+    keys: DataFrame,
+    *,
+    are_adds: bool,
+    table_root: str,
+    broadcast_keys: bool,
+) -> DataFrame:
+    """Return the adds or removes of a checkpoint that later commits supersede."""
+    return _surviving(
+        checkpoint_actions,
+        keys,
+        _SUPERSEDED_ADD if are_adds else _SUPERSEDED_REMOVE,
+        table_root=table_root,
+        broadcast_keys=broadcast_keys,
+        join="left_semi",
+    )
+
+
+def _surviving(
+    checkpoint: DataFrame,
+    keys: DataFrame,
+    superseded: str,
+    *,
+    table_root: str,
+    broadcast_keys: bool,
+    join: str = "left_anti",
+) -> DataFrame:
+    keyed = checkpoint.selectExpr(
+        "*",
+        f"{canonical_path('path', table_root=table_root)} AS c{_PATH}",
+        f"{deletion_vector_id('deletionVector')} AS c{_DV}",
+    )
+    # Most rows of a checkpoint match no key, and comparing hashes takes half the time of comparing
+    # paths. The equality of paths is written so that Spark does not make it a join key.
+    same_path = f"startswith(c{_PATH}, {_PATH}) AND length(c{_PATH}) <= length({_PATH})"
+    return keyed.join(
+        F.broadcast(keys) if broadcast_keys else keys,
+        F.expr(f"xxhash64(c{_PATH}) = {_HASH} AND {same_path} AND {superseded}"),
+        join,
+    ).drop(f"c{_PATH}", f"c{_DV}")
+
+
+def newest_by_key(actions: DataFrame, *, action: str, key: str) -> DataFrame:
+    """Return the newest action of each key: `txn` by appId, or `domainMetadata` by domain.
+
+    Domain metadata with `removed=true` is included.
+
+    Parameters
+    ----------
+    actions
+        version LONG and a struct column named `action`; rows of a checkpoint have version -1.
+
+    Returns
+    -------
+    DataFrame
+        The fields of the action, one row per key.
+    """
+    newest = "row_number() OVER (PARTITION BY _key ORDER BY version DESC)"
+    return (
+        actions.selectExpr("version", action, f"{action}.{key} AS _key")
+        .filter("_key IS NOT NULL")
+        .selectExpr(action, f"{newest} AS _rank")
+        .filter("_rank = 1")
+        .select(f"{action}.*")
+    )

@@ -1,0 +1,25 @@
+"""SQL for the paths of deletion vector files."""
+
+from __future__ import annotations
+
+from sparkdelta.table.log.absolute_file_frames import encoded_path, vector_file
+
+
+def vector_uri(vector: str) -> str:
+    """Return SQL for the path of a deletion vector's file as a URI (STRING), relative to the
+    table's root or absolute; null for an inline vector or none.
+
+    Parameters
+    ----------
+    vector
+        SQL expression of type STRUCT.
+
+    References
+    ----------
+    PROTOCOL.md#derived-fields
+    """
+    name = f"{vector}.pathOrInlineDv"
+    return (
+        f"CASE {vector}.storageType WHEN 'u' THEN {encoded_path(vector_file(name))} "
+        f"WHEN 'p' THEN {name} END"
+    )

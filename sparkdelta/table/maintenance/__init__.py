@@ -1,1 +1,0 @@
-"""Log maintenance: version checksums, compaction, cleanup, checks, and the hooks after a commit."""

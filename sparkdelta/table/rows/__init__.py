@@ -1,0 +1,1 @@
+"""The rows and data files that an operation adds to a table or removes from it."""

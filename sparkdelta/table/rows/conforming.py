@@ -1,0 +1,251 @@
+"""Conforming rows: the columns of rows matched with those of a table, cast, filled in and checked.
+
+References
+----------
+PROTOCOL.md#schema-serialization-format, PROTOCOL.md#check-constraints
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.schema.table_constraints import Identity, RowRules, row_rules
+from sparkdelta.base.schema.table_schema import quoted, stored_schema
+from sparkdelta.base.schema.written_schema import (
+    check_columns,
+    matched_columns,
+)
+from sparkdelta.base.spark.library_sessions import UTC
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import (
+    IdentityInsertError,
+    MissingNotNullColumnError,
+    PartitionColumnNotFoundError,
+)
+from sparkdelta.table.definition.writable import check_table_writable
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.rows.assigned_row_frames import AssignedRows, Assignments, Origin
+from sparkdelta.table.rows.conformed_row_frames import (
+    WrittenColumn,
+    column_value,
+    conformed_rows,
+    require_condition,
+    retyped_rows,
+)
+
+_TASKS_PER_CORE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedRows:
+    """The columns of rows matched with the columns of the table that they go into.
+
+    Attributes
+    ----------
+    columns
+        The table's columns, each with the column of the rows that it gets its values from.
+    rules
+        The constraints, defaults, generated and identity columns of the table.
+    """
+
+    columns: tuple[WrittenColumn, ...]
+    rules: RowRules
+
+    @property
+    def identities(self) -> dict[str, Identity]:
+        """The identity columns whose values are generated, as some rows have none."""
+        names = [column.field.name for column in self.columns if column.is_filled]
+        return {
+            name: self.rules.identities[name] for name in names if name in self.rules.identities
+        }
+
+
+def match_rows(
+    rows: StructType, table: TableConfiguration, *, path: str, rounds: bool = False
+) -> MatchedRows:
+    """Match the columns of rows with those of the table, and check that rows can go into it.
+
+    Parameters
+    ----------
+    rounds
+        As of `matched_columns`.
+
+    Raises
+    ------
+    WriteNotImplementedError, IcebergCompatError, UnsupportedDataTypeError, InvalidColumnNameError
+        No rows can be written into the table.
+    MetadataMismatchError, MergeFieldsError, MissingNotNullColumnError, PartitionColumnNotFoundError
+        These cannot.
+    IdentityInsertError
+        They have values for an identity column that is GENERATED ALWAYS.
+
+    References
+    ----------
+    PROTOCOL.md#schema-serialization-format
+    """
+    check_table_writable(table, path=path)
+    check_columns(table.schema, any_names=table.is_mapped)
+    stored_schema(table.schema)
+    matched = matched_columns(
+        table.schema, rows, path=path, any_names=table.is_mapped, rounds=rounds
+    )
+    columns = tuple(WrittenColumn(field, source) for field, source in matched)
+    rules = row_rules(table.schema, table.protocol, table.properties, path=path)
+    filled = {*rules.defaults, *rules.generated, *rules.identities}
+    missing = [
+        column.field.name
+        for column in columns
+        if column.source is None and not column.field.nullable and column.field.name not in filled
+    ]
+    if missing:
+        raise MissingNotNullColumnError(columns=missing)
+    given = {column.field.name for column in columns if column.source is not None}
+    for name, identity in rules.identities.items():
+        if name in given and not identity.allows_explicit_values:
+            raise IdentityInsertError(column=name)
+    given |= filled
+    for name in table.partition_columns:
+        if name not in given:
+            raise PartitionColumnNotFoundError(column=name, available=rows.names)
+    return MatchedRows(columns, rules)
+
+
+def match_assigned(
+    table: TableConfiguration,
+    clauses: Sequence[Assignments],
+    *,
+    path: str,
+    clause_column: str | None = None,
+) -> MatchedRows:
+    """Match the columns of `assigned_rows` with those of the table.
+
+    The table's rules give the values of columns that a clause does not assign.
+
+    References
+    ----------
+    PROTOCOL.md#generated-columns, PROTOCOL.md#default-columns, PROTOCOL.md#identity-columns
+    """
+    columns = []
+    for field in table.schema.fields:
+        filled = [i for i, each in enumerate(clauses) if each[field.name] is Origin.FILLED]
+        if len(filled) == len(clauses):
+            columns.append(WrittenColumn(field, None))
+        elif not filled or clause_column is None:
+            columns.append(WrittenColumn(field, field.name))
+        else:
+            where = f"{quoted(clause_column)} IN ({', '.join(map(str, filled))})"
+            columns.append(WrittenColumn(field, field.name, where))
+    rules = row_rules(table.schema, table.protocol, table.properties, path=path)
+    return MatchedRows(tuple(columns), rules)
+
+
+def converted_rows(rows: DataFrame, matched: MatchedRows, *, time_zone: str) -> DataFrame:
+    """The rows with their columns converted to the types of the table's in a time zone; in UTC,
+    `conform` does this.
+    """
+    if time_zone == UTC:
+        return rows
+    values = {}
+    for column in matched.columns:
+        if column.source is not None:
+            text = column_value(column, rows.schema)
+            if text != quoted(column.source):
+                values[column.source] = text
+    return with_values(rows, values, time_zone=time_zone)
+
+
+def with_values(rows: DataFrame, values: Mapping[str, str], *, time_zone: str) -> DataFrame:
+    """The rows with columns replaced by conversions of them, which are made in a time zone.
+
+    Parameters
+    ----------
+    values
+        SQL by the names of columns.
+    """
+    if not values:
+        return rows
+    texts = (f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in rows.columns)
+    engine = engine_of(rows.sparkSession)
+    with engine.in_conversion_session(rows, time_zone) as theirs:
+        converted = theirs.selectExpr(*texts)
+    return engine.moved_here(converted)
+
+
+def conform_assigned(
+    assigned: AssignedRows,
+    matched: MatchedRows,
+    table: TableConfiguration,
+    *,
+    spark: SparkSession,
+    path: str,
+    time_zone: str,
+    kept: Sequence[str] = (),
+) -> DataFrame:
+    """The rows with assigned values as `conform` returns them, converted in a time zone."""
+    engine, rows, columns = engine_of(spark), assigned.evaluated, assigned.columns
+    if time_zone != UTC:
+        with engine.in_conversion_session(rows, time_zone) as theirs:
+            rows, columns = theirs.selectExpr(*columns), ()
+    return conform(rows, matched, table, spark=spark, path=path, kept=kept, columns=columns)
+
+
+def conform(
+    rows: DataFrame,
+    matched: MatchedRows,
+    table: TableConfiguration,
+    *,
+    spark: SparkSession,
+    path: str,
+    kept: Sequence[str] = (),
+    columns: Sequence[str] = (),
+) -> DataFrame:
+    """The rows in the table's columns: cast, in UTC, filled in, and checked where they are written.
+
+    Parameters
+    ----------
+    columns
+        SQL of the columns that `matched` and `kept` name; by default, `rows` has these.
+    kept
+        Columns of the rows to keep after those of the table.
+
+    References
+    ----------
+    PROTOCOL.md#check-constraints, PROTOCOL.md#generated-columns, PROTOCOL.md#default-columns
+    """
+    with engine_of(spark).in_table_session(rows) as ours:
+        if columns:
+            ours = ours.selectExpr(*columns)
+        conformed = conformed_rows(
+            ours,
+            matched.columns,
+            matched.rules,
+            partition_columns=table.partition_columns,
+            max_partitions=_TASKS_PER_CORE * engine_of(spark).parallelism,
+            path=path,
+            kept=kept,
+        )
+    return engine_of(spark).moved_here(conformed)
+
+
+def require(rows: DataFrame, where: str | Column, *, spark: SparkSession) -> DataFrame:
+    """Return the rows; a row that does not satisfy the user's condition fails the query."""
+    with engine_of(spark).in_user_session(rows) as own:
+        return require_condition(own, where)
+
+
+def with_survivors(
+    rows: DataFrame, survivors: DataFrame, table: TableConfiguration, row_id_columns: Sequence[str]
+) -> DataFrame:
+    """The conformed rows, and rows of the table that are written again.
+
+    Parameters
+    ----------
+    row_id_columns
+        LONG columns of `survivors` beside the table's, which are null for the other rows.
+    """
+    retyped = retyped_rows(survivors, table.schema.fields, row_id_columns)
+    return rows.unionByName(retyped, allowMissingColumns=True)

@@ -1,0 +1,167 @@
+"""New data files of conformed rows; no version of the table has them before a commit.
+
+References
+----------
+PROTOCOL.md#data-files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkdelta.base.protocol.column_names import ColumnPath
+from sparkdelta.base.protocol.iceberg_compatibility import has_nested_ids
+from sparkdelta.base.protocol.log_files import data_directory
+from sparkdelta.base.protocol.table_properties import compression as table_compression
+from sparkdelta.base.protocol.table_properties import target_file_size as table_target_file_size
+from sparkdelta.base.schema.nested_ids import nested_field_ids
+from sparkdelta.base.spark.driver import delta_errors
+from sparkdelta.base.spark.job_names import named_jobs
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.storage.log_store import LogStore, log_path
+from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.listing.listing import read_options
+from sparkdelta.table.rows.file_descriptions import FileDescriber
+from sparkdelta.table.rows.job_failures import write_failures
+from sparkdelta.table.rows.layout import LaidOutRows, lay_out
+from sparkdelta.table.rows.new_files import NewFiles
+from sparkdelta.table.rows.orphans import report_orphans
+from sparkdelta.table.snapshot.staging import staging
+
+
+def write_rows(
+    rows: DataFrame,
+    change: TableChange,
+    store: LogStore,
+    *,
+    spark: SparkSession,
+    row_id_columns: Sequence[str] = (),
+    identities: Collection[ColumnPath] = (),
+    data_change: bool = True,
+    compression: str | None = None,
+    max_records_per_file: int | None = None,
+    target_file_size: int | None = None,
+) -> NewFiles:
+    """Write conformed rows into new data files of a table.
+
+    Parameters
+    ----------
+    rows
+        The table's columns and `row_id_columns`.
+    spark
+        A `write_session`.
+    identities
+        The physical paths of identity columns whose values are generated.
+    compression, target_file_size
+        The table's properties by default.
+
+    Raises
+    ------
+    DeltaError
+        The rule that a row breaks, or the likely cause of a failed job.
+
+    References
+    ----------
+    PROTOCOL.md#data-files
+    """
+    table = change.after
+    laid_out = lay_out(
+        rows,
+        table,
+        spark=spark,
+        file_columns=row_id_columns,
+        target_file_size=target_file_size or table_target_file_size(table.properties),
+        # A task that is run again could number its rows otherwise, which a shuffle would mix with
+        # those that the first run had sent.
+        is_shuffled=not identities,
+    )
+    options = read_options(store, {})
+    describer = FileDescriber(
+        spark=spark,
+        table_root=store.table_root,
+        table=table,
+        statistics_columns=(*change.statistics_columns, *identities),
+        data_change=data_change,
+        options=options,
+    )
+    parquet = {"compression": compression or table_compression(table.properties)}
+    if max_records_per_file is not None:
+        parquet["maxRecordsPerFile"] = str(max_records_per_file)
+    return write_data_files(laid_out, store, describer, {**options, **parquet})
+
+
+CHANGE_DATA_DIRECTORY = "_change_data"
+"""The directory of the change data files, below the table's root."""
+
+
+def write_data_files(
+    rows: LaidOutRows,
+    store: LogStore,
+    describer: FileDescriber,
+    options: Mapping[str, str],
+    *,
+    is_change_data: bool = False,
+) -> NewFiles:
+    """Write rows into a directory of their own below the table's root, and describe its files.
+
+    Simultaneous writes into one directory would lose rows: Spark's committer shares its temporary
+    files. A write that fails deletes its directory.
+
+    Parameters
+    ----------
+    options
+        Of Spark's Parquet writer, and Hadoop's settings.
+    is_change_data
+        True to write below `CHANGE_DATA_DIRECTORY`.
+
+    Raises
+    ------
+    DeltaError
+        The rule that a row breaks, or the likely cause of a failed job.
+
+    References
+    ----------
+    PROTOCOL.md#change-data-files
+    """
+    spark, table, root = describer.spark, describer.table, store.table_root
+    parent = f"{root}/{CHANGE_DATA_DIRECTORY}" if is_change_data else root
+    directory = f"{parent}/{data_directory(str(uuid4()))}"
+    # Spark's writer cannot give ids to elements, keys and values.
+    with_ids = has_nested_ids(table.iceberg_version)
+    field_ids = nested_field_ids(table.schema) if with_ids else {}
+    with report_orphans(root, [directory], store.table_files().delete_directory):
+        if not field_ids:
+            write_parquet(rows, directory, options, spark=spark, table_root=root)
+            return describer.describe(directory)
+        with staging(spark, store) as stage:
+            staged = log_path(root, f"{stage.name}/data")
+            write_parquet(rows, staged, options, spark=spark, table_root=root)
+            return describer.copy(staged, directory, field_ids)
+
+
+def write_parquet(
+    rows: LaidOutRows,
+    directory: str,
+    options: Mapping[str, str],
+    *,
+    spark: SparkSession,
+    table_root: str,
+) -> None:
+    """Write rows by Spark's Parquet writer.
+
+    Raises
+    ------
+    DeltaError
+        The rule that a row breaks, or the likely cause of a failed job.
+    """
+    with write_failures(table_root), delta_errors(None), named_jobs(spark, "data files"):
+        engine_of(spark).write_parquet(
+            rows.rows,
+            directory,
+            partition_by=list(rows.directories),
+            options=options,
+            settings=rows.settings,
+        )

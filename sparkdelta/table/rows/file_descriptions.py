@@ -1,0 +1,112 @@
+"""Descriptions of new data files: the add actions that their footers give.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#per-file-statistics
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sparkdelta.base.protocol.column_names import ColumnPath
+from sparkdelta.base.schema.nested_ids import ParquetPath
+from sparkdelta.base.schema.statistics_columns import string_prefix_length
+from sparkdelta.base.spark.driver import read_table
+from sparkdelta.base.spark.job_names import named_jobs
+from sparkdelta.base.spark.local_data import arrow_frame
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.worker_python import worker_python
+from sparkdelta.base.spark.worker_storage import driver_files, worker_files
+from sparkdelta.base.storage.worker_files import WorkerFiles
+from sparkdelta.exceptions import DriverReadTooLargeError
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.rows.few_files import MAX_DRIVER_FOOTERS, describe_few_files
+from sparkdelta.table.rows.field_id_workers import FileCopier, copied_files
+from sparkdelta.table.rows.footer_statistics_workers import FooterReader, describe_files
+from sparkdelta.table.rows.new_files import MAX_NEW_FILES, NewFiles
+
+MAX_COPIED_FILES = 100_000
+"""The most files that a write can copy to add the field ids of elements, keys and values, which
+Spark's writer cannot write: the driver learns their names, as files of failed tasks lie beside
+them."""
+
+_LIST_OPTIONS = {
+    "recursiveFileLookup": "true",
+    "pathGlobFilter": "*.parquet",
+    "__globPaths__": "false",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDescriber:
+    """Describes new data files of one table.
+
+    Attributes
+    ----------
+    statistics_columns
+        The physical paths of the columns that get statistics; one may be named twice.
+    options
+        Hadoop's settings.
+    """
+
+    spark: SparkSession
+    table_root: str
+    table: TableConfiguration
+    statistics_columns: tuple[ColumnPath, ...]
+    data_change: bool = True
+    options: Mapping[str, str]
+
+    def describe(self, directory: str) -> NewFiles:
+        """The files below a directory; those without rows are left out."""
+        reader = self._reader()
+        files = driver_files(self.spark, self.table_root, self.options)
+        most = MAX_DRIVER_FOOTERS if isinstance(files, WorkerFiles) else MAX_NEW_FILES
+        few = describe_few_files(files, directory, reader, most)
+        if few is not None:
+            return NewFiles.known(self.spark, few, directory)
+        listed = self._listed(directory).select(
+            "path", "length", F.unix_millis("modificationTime").alias("modificationTime")
+        )
+        with worker_python(self.spark):
+            described = describe_files(listed, reader)
+        try:
+            table = read_table(
+                described.limit(MAX_NEW_FILES + 1), what="new data files", bound=MAX_NEW_FILES
+            )
+        except DriverReadTooLargeError:
+            return NewFiles.many(described, directory)
+        return NewFiles.known(self.spark, table, directory)
+
+    def copy(self, source: str, target: str, field_ids: Mapping[ParquetPath, int]) -> NewFiles:
+        """Copy the files below a directory with these field ids, and describe the copies."""
+        copier = FileCopier(self._worker_files(), source, target, field_ids)
+        with worker_python(self.spark):
+            copied = copied_files(self._listed(source).select("path"), copier, self._reader())
+        with named_jobs(self.spark, "field ids of data files"):
+            table = read_table(copied, what="copied data files", bound=MAX_COPIED_FILES)
+        if table.num_rows <= MAX_NEW_FILES:
+            return NewFiles.known(self.spark, table, target)
+        return NewFiles.many(arrow_frame(self.spark, table), target)
+
+    def _reader(self) -> FooterReader:
+        return FooterReader(
+            self._worker_files(),
+            self.table_root,
+            tuple(key for key, _ in self.table.partition_keys),
+            tuple(dict.fromkeys(self.statistics_columns)),
+            self.data_change,
+            string_prefix_length(self.table.properties),
+        )
+
+    def _listed(self, directory: str) -> DataFrame:
+        return engine_of(self.spark).read_files("binaryFile", [directory], options=_LIST_OPTIONS)
+
+    def _worker_files(self) -> WorkerFiles:
+        return worker_files(self.spark, self.table_root, self.options)

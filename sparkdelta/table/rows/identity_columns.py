@@ -1,0 +1,87 @@
+"""Identity columns whose values a write generates: their statistics tell the values that are used.
+
+References
+----------
+PROTOCOL.md#identity-columns
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql.types import StructField
+
+from sparkdelta.base.protocol.column_names import ColumnPath
+from sparkdelta.base.schema.column_mapping import physical_path
+from sparkdelta.base.schema.declared_columns import IDENTITY_STEP
+from sparkdelta.base.schema.table_constraints import HIGH_WATER_MARK, with_marks
+from sparkdelta.base.schema.table_schema import parse_table_schema
+from sparkdelta.exceptions import InvalidCommitError
+from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.rows.conforming import MatchedRows
+from sparkdelta.table.rows.new_files import NewFiles
+
+
+def generated_identities(matched: MatchedRows, table: TableConfiguration) -> dict[str, ColumnPath]:
+    """The physical paths of the identity columns whose values are generated, by their names."""
+    return {
+        name: physical_path(table.schema, (name,), table.column_mapping)
+        for name in matched.identities
+    }
+
+
+def with_used_identities(
+    change: TableChange, matched: MatchedRows, files: NewFiles, *, path: str
+) -> TableChange:
+    """The change with new high-water marks: the values that the files use last.
+
+    Raises
+    ------
+    InvalidCommitError
+        The statistics of a file do not tell.
+
+    References
+    ----------
+    PROTOCOL.md#identity-columns
+    """
+    table = change.after
+    marks = {}
+    for name, (physical,) in generated_identities(matched, table).items():
+        identity = matched.identities[name]
+        last = files.last_value(physical, is_highest=identity.step > 0)
+        if last is not None:
+            # The files may have only older values, of rows that they copy, or given ones.
+            if identity.is_new(last):
+                marks[name] = last
+        elif files.num_rows:
+            problem = f"the files have no statistics for identity column {name}"
+            raise InvalidCommitError(path=path, problem=problem)
+    if not marks:
+        return change
+    text = with_marks(table.metadata.schema_string or "", marks)
+    metadata = replace(table.metadata, schema_string=text)
+    schema = parse_table_schema(text, path=path)
+    return replace(change, after=TableConfiguration.of(table.protocol, metadata, schema))
+
+
+def identity_marks(before: TableConfiguration, earlier: TableConfiguration) -> dict[str, int]:
+    """The high-water marks of identity columns that a table has beyond those of another state or
+    table, by their names there.
+    """
+    columns = {physical_path(before.schema, (f.name,), before.column_mapping): f
+               for f in before.schema}  # fmt: skip
+    marks = {}
+    for column in earlier.schema:
+        physical = physical_path(earlier.schema, (column.name,), earlier.column_mapping)
+        last, own = _mark(columns.get(physical)), _mark(column)
+        step = column.metadata.get(IDENTITY_STEP)
+        if step is None or last is None:
+            continue
+        if own is None or (last - own) * step > 0:
+            marks[column.name] = last
+    return marks
+
+
+def _mark(column: StructField | None) -> int | None:
+    return None if column is None else column.metadata.get(HIGH_WATER_MARK)

@@ -1,0 +1,121 @@
+"""The rows of a table that a condition selects, and the changes of the files that hold them.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+
+from sparkdelta.base.predicates.predicate_rules import is_usable
+from sparkdelta.table.commit.conflict_rules import ReadSet
+from sparkdelta.table.rows.modified_file_rows import deleted_rows
+from sparkdelta.table.rows.modified_files import (
+    TouchedFiles,
+    keyed_positions,
+    touch_files,
+    whole_files,
+)
+from sparkdelta.table.rows.rewriting import files_of_partitions, selects_partitions
+from sparkdelta.table.scan.conditions import may_change, parse_deterministic_where, shown
+from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
+from sparkdelta.table.scan.scan import Scan
+from sparkdelta.table.scan.scan_request import MetadataColumn
+from sparkdelta.table.snapshot.snapshot import Snapshot
+from sparkdelta.table.snapshot.staging import Staging
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingRows:
+    """The rows that a condition is true of.
+
+    Attributes
+    ----------
+    scan
+        Of these rows.
+    names
+        Of the table's rows in the condition.
+    touched
+        Their files, without these rows.
+    read
+        The data that this depends on, for conflict detection.
+    may_change
+        True if the condition may be true of other rows when it is evaluated again.
+    """
+
+    snapshot: Snapshot
+    scan: Scan
+    names: RowNames
+    touched: TouchedFiles
+    read: ReadSet
+    may_change: bool = False
+
+    def rows(self, *metadata_columns: MetadataColumn) -> DataFrame:
+        """The rows: the table's columns, then metadata columns. Lazy."""
+        if self.may_change:
+            deleted, num_files = self.touched.deleted, self.touched.num_files
+            assert deleted is not None
+            return deleted_rows(self.snapshot, deleted, num_files, *metadata_columns)
+        return self.scan.rows_with(*metadata_columns, among=self.touched.paths)
+
+
+def find_matching_rows(
+    snapshot: Snapshot,
+    where: str | Column | None,
+    stage: Staging,
+    *,
+    operation: str,
+    names: RowNames = NO_NAMES,
+) -> MatchingRows:
+    """Find the rows that a condition is true of, all of them without one.
+
+    A condition on partition columns alone, or none, selects whole files, and none is read.
+
+    Parameters
+    ----------
+    names
+        Of the table's rows in the condition.
+
+    Raises
+    ------
+    NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+        The condition depends on more than the row.
+    ColumnNotFoundError, InvalidConditionError
+        It is not valid.
+    """
+    scan = snapshot.scan(where).under(names)
+    if where is None:
+        touched = whole_files(snapshot, snapshot.add_files())
+        return MatchingRows(snapshot, scan, names, touched, ReadSet(whole_table=True))
+    configuration = snapshot.configuration
+    predicate = parse_deterministic_where(
+        snapshot.log.spark, where, configuration, operation=operation, names=names
+    )
+    read, changes = ReadSet(predicates=(predicate,)), False
+    if selects_partitions(predicate, configuration):
+        touched = whole_files(snapshot, files_of_partitions(snapshot, where, names=names))
+    else:
+        scan = scan.with_known_files()
+        positions = scan.reading(()).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
+        adds = scan.known or scan.files(with_json=True)
+        if not is_usable(predicate):
+            changes = may_change(snapshot.log.spark, where, configuration, names=names)
+        touched = touch_files(snapshot, keyed_positions(positions), stage, adds=adds)
+    return MatchingRows(snapshot, scan, names, touched, read, changes)
+
+
+def condition_parameter(where: str | Column | None, *, without: str | None = None) -> str:
+    """A condition as history shows it: a JSON list with its text.
+
+    Parameters
+    ----------
+    without
+        The text in the place of no condition; None for an empty list.
+    """
+    texts = [without] if where is None else [shown(where)]
+    return json.dumps([text for text in texts if text is not None], ensure_ascii=False)

@@ -1,0 +1,458 @@
+"""The data files whose rows an operation deletes, and their treatment.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
+
+from sparkdelta.base.parquet.parquet_options import WRITE_OPTIONS
+from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile
+from sparkdelta.base.protocol.file_paths import resolve
+from sparkdelta.base.protocol.log_files import LOG_DIRECTORY, data_directory
+from sparkdelta.base.protocol.roaring_bitmaps import chunks_of_rows
+from sparkdelta.base.protocol.table_properties import max_deleted_share as table_share
+from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
+from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.spark.driver import read_rows, read_table
+from sparkdelta.base.spark.local_data import local_frame
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.worker_python import worker_python
+from sparkdelta.base.spark.worker_storage import worker_files
+from sparkdelta.base.storage.worker_files import StoredFiles
+from sparkdelta.exceptions import DataFileNotReadError, DriverReadTooLargeError
+from sparkdelta.table.log.local_add_files import KnownAdds, keyed_adds
+from sparkdelta.table.rows.modified_file_actions import action_rows, adds_before, new_actions
+from sparkdelta.table.rows.modified_file_rows import rewritten_files
+from sparkdelta.table.rows.orphans import report_orphans
+from sparkdelta.table.rows.rewriting import remove_actions
+from sparkdelta.table.scan.scan_request import MetadataColumn
+from sparkdelta.table.snapshot.snapshot import Snapshot
+from sparkdelta.table.snapshot.staging import Staging
+from sparkdelta.table.vectors.deletion_vector_writing_workers import (
+    ADD,
+    BITS,
+    FILE_KEY,
+    HAD_VECTOR,
+    NUM_DELETED,
+    NUM_LEFT,
+    NUM_RECORDS,
+    OUTCOME,
+    SIZE,
+    TOUCHED,
+    TOUCHED_ARROW,
+    WORD,
+    DeletionVectorWriter,
+    Outcome,
+    write_deletion_vectors,
+)
+from sparkdelta.table.vectors.row_position_frames import ROW_INDEX, file_key, position_words
+
+MAX_READ_POSITIONS = 1_000_000
+"""Up to this many positions of rows, in up to MAX_READ_FILES files, come to the driver, which
+writes the vectors by itself: executors would take longer to start."""
+
+MAX_READ_FILES = 1_000
+MAX_READ_VECTORS = 100
+"""Up to this many earlier vectors are read by the driver, one after the other."""
+
+MAX_TOUCHED_FILES = 10_000
+"""Up to this many touched files are known to the driver one by one."""
+
+_POSITION_BYTES = 8  # of a position in a staged file, at most, apart from its header and footer
+_TASK_BYTES = 4 << 20  # of staged positions
+
+
+_POSITIONS = StructType([StructField(FILE_KEY, LongType()), StructField(ROW_INDEX, LongType())])
+
+
+class _Limits(NamedTuple):
+    """Limits of what the driver reads and writes by itself."""
+
+    positions: int
+    files: int
+    vectors: int
+
+
+_FAR = _Limits(10_000_000, MAX_TOUCHED_FILES, MAX_TOUCHED_FILES)
+"""The limits on storages that workers may not reach, such as HDFS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TouchedFiles:
+    """Data files with rows that an operation deletes.
+
+    Attributes
+    ----------
+    adds, removes
+        A remove of each file, and an add of those that get a deletion vector, where the driver
+        knows them one by one. The commit sets the time of the removes.
+    actions
+        The actions of the files that the driver does not know, in columns `remove` and `add`, one
+        of them in each row. May be evaluated repeatedly, and differs in the time of removes alone;
+        None without such files.
+    deleted
+        `TOUCHED` of the files, for `table.rows.modified_file_rows`; None if whole files are
+        removed. Of use as long as the staging directory.
+    rewritten
+        The files whose other rows are to be written again, see `touched_rows.rewritten_files`; None
+        if there are none. Of use as long as the staging directory.
+    paths
+        The absolute, decoded paths of all touched files; None if they are too many for the driver.
+    num_rows
+        The rows to delete; None if it is not known.
+    num_file_rows
+        The rows that these files have before; 0 if whole files are removed.
+    num_removed_files, num_removed_bytes
+        Of the files that leave the table, those that are rewritten among them.
+    num_copied_rows
+        The rows that are left of the rewritten files.
+    directory
+        Holds the new deletion vectors; None if there are none.
+    num_vectors_added, num_vectors_removed, num_vectors_updated
+        New deletion vectors; vectors that were there before; those of them that got a new one.
+    """
+
+    adds: tuple[AddFile, ...] = ()
+    removes: tuple[RemoveFile, ...] = ()
+    actions: DataFrame | None = None
+    deleted: pa.Table | DataFrame | None = None
+    rewritten: pa.Table | DataFrame | None = None
+    paths: tuple[str, ...] | None = ()
+    num_files: int = 0
+    num_rows: int | None = 0
+    num_file_rows: int = 0
+    num_removed_files: int = 0
+    num_removed_bytes: int = 0
+    num_copied_rows: int = 0
+    num_vectors_added: int = 0
+    num_vectors_removed: int = 0
+    num_vectors_updated: int = 0
+    directory: str | None = None
+
+
+def whole_files(snapshot: Snapshot, adds: DataFrame) -> TouchedFiles:
+    """Files all of whose rows are deleted, so that the files are removed without being read.
+
+    Parameters
+    ----------
+    adds
+        As `Snapshot.add_files` gives them.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file
+    """
+    deleted = F.coalesce(F.col("deletionVector.cardinality"), F.lit(0))
+    num_rows = F.col(STATS_PARSED)[NUM_RECORDS] - deleted
+    (row,) = read_rows(
+        adds.agg(
+            F.count("*").alias("files"),
+            F.sum("size").alias("bytes"),
+            F.sum(num_rows).alias("rows"),
+            F.count_if(num_rows.isNull()).alias("unknown"),
+            F.count("deletionVector.storageType").alias("vectors"),
+        ),
+        what="totals of removed files",
+        bound=1,
+        version=snapshot.version,
+    )
+    if not row["files"]:
+        return TouchedFiles()
+    return TouchedFiles(
+        actions=remove_actions(adds),
+        paths=None,
+        num_files=row["files"],
+        num_rows=None if row["unknown"] else row["rows"],
+        num_removed_files=row["files"],
+        num_removed_bytes=row["bytes"],
+        num_vectors_removed=row["vectors"],
+    )
+
+
+def keyed_positions(rows: DataFrame) -> DataFrame:
+    """The positions of rows with `MetadataColumn.FILE` and `MetadataColumn.ROW_POSITION`, in the
+    columns file_key LONG and row_index LONG.
+    """
+    file, row_index = MetadataColumn.FILE.value, MetadataColumn.ROW_POSITION.value
+    key = file_key(quoted(file))
+    return rows.selectExpr(f"{key} AS {FILE_KEY}", f"{quoted(row_index)} AS {ROW_INDEX}")
+
+
+def touch_files(
+    snapshot: Snapshot,
+    positions: pa.Table | DataFrame,
+    stage: Staging,
+    *,
+    max_deleted_share: float | None = None,
+    adds: KnownAdds | DataFrame | None = None,
+    num_staged: int | None = None,
+) -> TouchedFiles:
+    """Write the deletion vectors of rows to delete, into a directory of their own.
+
+    A file without other rows is removed; others keep the vector, or are rewritten.
+
+    Parameters
+    ----------
+    positions
+        As `keyed_positions` gives them; a table if the driver has them. Rows may repeat.
+    max_deleted_share
+        See `base.protocol.table_properties.max_deleted_share`; by default, that of the table.
+    stage
+        A directory for what is of use until the commit.
+    adds
+        The files that may have such rows; a DataFrame as `Scan.files` gives it with `stats`. By
+        default, all of the table.
+    num_staged
+        The number of positions, if they are staged; by default, they are evaluated once.
+
+    Raises
+    ------
+    DeletionVectorRowIndexError
+        A file does not have such a row.
+    DeletionVectorError
+        A file's earlier vector is damaged.
+    DataFileNotReadError
+        A file is not in the table.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vectors, PROTOCOL.md#writer-requirement-for-deletion-vectors
+    """
+    among = snapshot.add_files() if adds is None else adds
+    table = snapshot.configuration
+    if max_deleted_share is None:
+        max_deleted_share = table_share(table.protocol, table.properties)
+    touching = _Touching(snapshot, stage, max_deleted_share, among, data_directory(str(uuid4())))
+    delete = snapshot.log.store.table_files().delete_directory
+    with report_orphans(snapshot.path, [touching.target], delete):
+        return touching.result(positions, num_staged)
+
+
+@dataclass(frozen=True, slots=True)
+class _Touching:
+    snapshot: Snapshot
+    stage: Staging
+    max_deleted_share: float
+    adds: KnownAdds | DataFrame
+    directory: str
+
+    @property
+    def target(self) -> str:
+        """The absolute path of `directory`."""
+        return f"{self.snapshot.path}/{self.directory}"
+
+    def result(self, positions: pa.Table | DataFrame, num_staged: int | None) -> TouchedFiles:
+        if isinstance(positions, pa.Table):
+            num_bytes, num_files = positions.num_rows * _POSITION_BYTES, 1
+        elif num_staged is not None:
+            num_bytes, num_files = num_staged * _POSITION_BYTES, 1
+        else:
+            entries = self.stage.write_parquet(positions, "positions", WRITE_OPTIONS)
+            positions, _ = self.stage.read_parquet("positions", _POSITIONS)
+            num_bytes, num_files = sum(entry.size_bytes for entry in entries), len(entries)
+        table = self._by_driver(positions, num_bytes, num_files)
+        if table is None:
+            if isinstance(positions, pa.Table):
+                positions = local_frame(self.stage.spark, positions, _POSITIONS)
+            return self._by_executors(positions, num_bytes)
+        return self._touched(table)
+
+    def _by_driver(
+        self, positions: pa.Table | DataFrame, num_bytes: int, num_files: int
+    ) -> pa.Table | None:
+        """Write the vectors on the driver and return `TOUCHED`; None if it is too much for it."""
+        files, limits = self._driver_files()
+        if num_bytes > limits.positions * _POSITION_BYTES or num_files > limits.files:
+            return None
+        try:
+            rows = self._read_positions(positions, limits.positions)
+        except DriverReadTooLargeError:
+            return None
+        keys = rows[FILE_KEY].to_numpy()
+        order = np.argsort(keys, kind="stable")
+        keys, row_indexes = keys[order], rows[ROW_INDEX].to_numpy()[order]
+        starts = np.flatnonzero(np.diff(keys)) + 1
+        distinct = [*keys[:1].tolist(), *keys[starts].tolist()]
+        if len(distinct) > limits.files:
+            return None
+        adds = self._adds_by_key(distinct)
+        known = [AddFile.from_dict(json.loads(add)) for add in adds.values()]
+        stored = [add for add in known if add.deletion_vector and not add.deletion_vector.is_inline]
+        if len(stored) > limits.vectors:
+            return None
+        parts = np.split(row_indexes, starts)
+        touched = (
+            (adds[key], chunks_of_rows(part)) for key, part in zip(distinct, parts, strict=False)
+        )
+        return pa.Table.from_pylist(list(self._writer(files).write(touched)), TOUCHED_ARROW)
+
+    def _read_positions(self, positions: pa.Table | DataFrame, bound: int) -> pa.Table:
+        if isinstance(positions, pa.Table):
+            return positions
+        return read_table(
+            positions,
+            what="positions of rows to delete",
+            bound=bound,
+            version=self.snapshot.version,
+        )
+
+    def _adds_by_key(self, keys: Sequence[int]) -> dict[int, str]:
+        """The add actions of files as JSON, by the keys of their paths."""
+        if not keys:
+            return {}
+        if isinstance(self.adds, KnownAdds):
+            texts = self.adds.texts
+        else:
+            wanted = ", ".join(f"{key}L" for key in keys)
+            texts = read_table(
+                self._keyed_adds(self.adds).filter(f"{FILE_KEY} IN ({wanted})"),
+                what="touched files",
+                bound=2 * len(keys),
+                version=self.snapshot.version,
+            )
+        texts = texts.filter(pc.is_in(texts[FILE_KEY], pa.array(keys, pa.int64())))
+        found = dict(zip(texts[FILE_KEY].to_pylist(), texts[ADD].to_pylist(), strict=True))
+        if texts.num_rows != len(keys) or len(found) != len(keys):
+            files = [AddFile.from_dict(json.loads(add)).path for add in texts[ADD].to_pylist()]
+            raise DataFileNotReadError(files=files, version=self.snapshot.version)
+        return found
+
+    def _by_executors(self, staged: DataFrame, num_bytes: int) -> TouchedFiles:
+        nothing = F.lit(None)
+        keys = staged.select(FILE_KEY).distinct()
+        known = self.adds
+        adds = known.keyed if isinstance(known, KnownAdds) else self._keyed_adds(known)
+        adds = adds.join(keys, FILE_KEY, "left_semi")
+        words = position_words(staged)
+        rows = words.select(FILE_KEY, nothing.cast("string").alias(ADD), WORD, BITS).unionByName(
+            adds.select(
+                FILE_KEY,
+                ADD,
+                nothing.cast("long").alias(WORD),
+                nothing.cast("long").alias(BITS),
+            )
+        )
+        tasks = max(num_bytes // _TASK_BYTES, engine_of(self.stage.spark).parallelism)
+        rows = rows.repartition(tasks, FILE_KEY).sortWithinPartitions(FILE_KEY)
+        log = self.snapshot.log
+        files = worker_files(self.stage.spark, log.store.table_root, log.options)
+        with worker_python(self.stage.spark):
+            written = write_deletion_vectors(rows, self._writer(files))
+        self.stage.write_parquet(written, "touched", WRITE_OPTIONS)
+        frame, _ = self.stage.read_parquet("touched", TOUCHED)
+        try:
+            table = read_table(
+                frame.limit(MAX_TOUCHED_FILES + 1),
+                what="touched files",
+                bound=MAX_TOUCHED_FILES,
+                version=self.snapshot.version,
+            )
+        except DriverReadTooLargeError:
+            return self._touched(frame)
+        return self._touched(table)
+
+    def _keyed_adds(self, adds: DataFrame) -> DataFrame:
+        """FILE_KEY and ADD of the files that may have the rows."""
+        statistics = self.snapshot.configuration.statistics
+        return keyed_adds(adds, table_root=self.snapshot.path, statistics=statistics)
+
+    def _driver_files(self) -> tuple[StoredFiles, _Limits]:
+        """Access to the table's files from the driver, and the limits of its work."""
+        log = self.snapshot.log
+        files = worker_files(self.stage.spark, log.store.table_root, log.options)
+        if files.is_near(log.store.table_root):
+            return files, _Limits(MAX_READ_POSITIONS, MAX_READ_FILES, MAX_READ_VECTORS)
+        through_jvm = engine_of(self.stage.spark).driver_files(log.options)
+        return through_jvm or files, _FAR
+
+    def _writer(self, files: StoredFiles) -> DeletionVectorWriter:
+        root = self.snapshot.path
+        return DeletionVectorWriter(
+            files=files,
+            table_root=root,
+            directory=self.directory,
+            scratch=f"{LOG_DIRECTORY}/{self.stage.name}/vectors",
+            max_deleted_share=self.max_deleted_share,
+            version=self.snapshot.version,
+        )
+
+    def _touched(self, found: pa.Table | DataFrame) -> TouchedFiles:
+        """The touched files with their actions and totals.
+
+        Parameters
+        ----------
+        found
+            `TOUCHED`; a DataFrame if it is too much for the driver.
+        """
+        if isinstance(found, pa.Table):
+            if not found.num_rows:
+                return TouchedFiles()
+            before = adds_before(found)
+            adds, removes = new_actions(found, before)
+            paths = tuple(resolve(self.snapshot.path, add.path) for add in before)
+            known = TouchedFiles(adds=adds, removes=removes, paths=paths)
+        else:
+            known = TouchedFiles(actions=action_rows(found), paths=None)
+        totals = self._totals(found)
+        removed, kept, rewritten = (
+            totals.get(outcome.value, _NO_FILES)
+            for outcome in (Outcome.REMOVED, Outcome.VECTOR, Outcome.REWRITTEN)
+        )
+        return replace(
+            known,
+            deleted=found,
+            rewritten=rewritten_files(self.snapshot, found, rewritten.files),
+            num_files=removed.files + kept.files + rewritten.files,
+            num_rows=removed.deleted + kept.deleted + rewritten.deleted,
+            num_file_rows=sum(each.deleted + each.left for each in totals.values()),
+            num_removed_files=removed.files + rewritten.files,
+            num_removed_bytes=removed.size + rewritten.size,
+            num_copied_rows=rewritten.left,
+            num_vectors_added=kept.files,
+            num_vectors_removed=removed.vectors + kept.vectors + rewritten.vectors,
+            num_vectors_updated=kept.vectors,
+            directory=self.target if kept.files else None,
+        )
+
+    def _totals(self, found: pa.Table | DataFrame) -> dict[str, _Totals]:
+        """The totals of each outcome."""
+        if isinstance(found, pa.Table):
+            sums = [(name, "sum") for name in (SIZE, NUM_DELETED, NUM_LEFT, HAD_VECTOR)]
+            grouped = found.group_by(OUTCOME).aggregate([([], "count_all"), *sums])
+            rows = grouped.select([OUTCOME, "count_all", *(f"{n}_sum" for n, _ in sums)])
+            return {row[OUTCOME]: _Totals(*list(row.values())[1:]) for row in rows.to_pylist()}
+        totals = found.groupBy(OUTCOME).agg(
+            F.count("*"), F.sum(SIZE), F.sum(NUM_DELETED), F.sum(NUM_LEFT), F.count_if(HAD_VECTOR)
+        )
+        rows = read_rows(
+            totals, what="totals of touched files", bound=3, version=self.snapshot.version
+        )
+        return {row[0]: _Totals(*row[1:]) for row in rows}
+
+
+class _Totals(NamedTuple):
+    """Totals of touched files of one outcome."""
+
+    files: int
+    size: int
+    deleted: int
+    left: int
+    vectors: int
+
+
+_NO_FILES = _Totals(0, 0, 0, 0, 0)

@@ -1,0 +1,81 @@
+"""Columns of data files as the columns of the table's schema."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType
+
+from sparkdelta.base.schema.table_schema import as_nullable, quoted, without_void
+
+
+def logical_column(column: Column, *, stored: DataType | None, logical: DataType) -> Column:
+    """A column as the table's schema names it at every level, with `void` fields put back as nulls.
+
+    Parameters
+    ----------
+    column
+        As scanned.
+    stored
+        Its type in the scan; None if data files do not have it.
+    logical
+        Its type in the table's schema.
+
+    References
+    ----------
+    PROTOCOL.md#reader-requirements-for-column-mapping, PROTOCOL.md#void-type
+    """
+    wanted = as_nullable(logical)
+    if stored is None:
+        return F.lit(None).cast(wanted)
+    if as_nullable(stored) == wanted:
+        return column
+    if without_void(logical) == logical:
+        return column.cast(wanted)  # Spark casts structs by position, so this renames
+    return _rebuild(column, stored, logical).cast(wanted)
+
+
+def _rebuild(column: Column, stored: DataType, logical: DataType) -> Column:
+    if isinstance(logical, StructType) and isinstance(stored, StructType):
+        physical = iter(stored.fields)
+        fields = []
+        for field in logical.fields:
+            if without_void(field.dataType) is None:
+                value = F.lit(None).cast(as_nullable(field.dataType))
+            else:
+                source = next(physical)
+                value = _rebuild(column[source.name], source.dataType, field.dataType)
+            fields.append(value.alias(field.name))
+        return F.when(column.isNotNull(), F.struct(*fields))
+    if isinstance(logical, ArrayType) and isinstance(stored, ArrayType):
+        stored_element, element = stored.elementType, logical.elementType
+        return F.transform(column, lambda value: _rebuild(value, stored_element, element))
+    if isinstance(logical, MapType) and isinstance(stored, MapType):
+        stored_value, value_type = stored.valueType, logical.valueType
+        return F.transform_values(
+            column, lambda _, value: _rebuild(value, stored_value, value_type)
+        )
+    return column
+
+
+def has_floats(data_type: DataType) -> bool:
+    """True if Spark's Parquet reader may filter row groups by a FLOAT or DOUBLE of a column."""
+    if isinstance(data_type, StructType):
+        return any(has_floats(field.dataType) for field in data_type.fields)
+    return isinstance(data_type, FloatType | DoubleType)
+
+
+def with_hidden_floats(column: Column, data_type: DataType) -> Column:
+    """A column whose numbers of type FLOAT and DOUBLE are the same to each condition, but which
+    Spark does not filter row groups by.
+
+    NaN is greater than any number in Spark, and most writers leave it out of the bounds of a row
+    group; and zeros are equal in Spark, whatever their signs, but not in a dictionary of Parquet.
+    """
+    if not isinstance(data_type, StructType):
+        return F.nanvl(column, F.lit("NaN").cast(data_type))
+    for field in data_type.fields:
+        if has_floats(field.dataType):
+            value = with_hidden_floats(column.getField(field.name), field.dataType)
+            column = column.withField(quoted(field.name), value)
+    return column

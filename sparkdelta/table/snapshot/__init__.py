@@ -1,0 +1,1 @@
+"""One version of a table, and staging directories beside it."""

@@ -1,0 +1,423 @@
+"""A table at one version."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.predicates.predicate_rules import Predicate
+from sparkdelta.base.protocol.actions import Metadata, Protocol
+from sparkdelta.base.protocol.arguments import checked_count, checked_names
+from sparkdelta.base.protocol.log_files import LogFile, LogFileKind, Version, listing_prefix
+from sparkdelta.base.protocol.results import html_table
+from sparkdelta.base.protocol.table_features import supported_features
+from sparkdelta.base.protocol.table_properties import has_in_commit_timestamp
+from sparkdelta.base.schema.partition_value_frames import is_time_zone
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.spark.progress import progress
+from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
+from sparkdelta.table.checksum.version_checksum_frames import file_bins
+from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
+from sparkdelta.table.listing.catalog_log import has_catalog
+from sparkdelta.table.listing.listing import list_log_files, open_log
+from sparkdelta.table.listing.log_segment_rules import LogSegment, extend_log_segment
+from sparkdelta.table.log.commit_times import commit_timestamp
+from sparkdelta.table.log.commit_timestamp_rules import utc_datetime
+from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.loading import LoadedLog, extend_log, load_log
+from sparkdelta.table.log.log_reader import LogReader
+from sparkdelta.table.log.state import CachedAdds, TableState
+from sparkdelta.table.scan.read_provenance import read_mark
+from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The state of a table at one version; it and every DataFrame from it keep to that version.
+
+    Made by `sparkdelta.load_snapshot`.
+
+    References
+    ----------
+    PROTOCOL.md#delta-table-specification
+    """
+
+    _loaded: LoadedLog = field(repr=False)
+    _state: TableState = field(repr=False)
+
+    @property
+    def version(self) -> Version:
+        return self.segment.version
+
+    @property
+    def path(self) -> str:
+        """The table's root as Spark names it, decoded."""
+        return self._loaded.log.store.table_root
+
+    @property
+    def protocol(self) -> Protocol:
+        return self._loaded.protocol
+
+    @property
+    def metadata(self) -> Metadata:
+        return self._loaded.metadata
+
+    def __repr__(self) -> str:
+        shown = [repr(self.path), f"version={self.version}"]
+        if self._knows_timestamp and self.timestamp is not None:
+            moment = self.timestamp.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            shown.append(f"timestamp={moment}")
+        if self._state.num_files is not None:
+            shown.append(f"files={self._state.num_files}")
+        return f"Snapshot({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        protocol = self.protocol
+        features = sorted(feature.value for feature in supported_features(protocol))
+        facts = {
+            "path": self.path,
+            "version": self.version,
+            "timestamp": self.timestamp if self._knows_timestamp else None,
+            "files": self._state.num_files,
+            "columns": self.schema.simpleString(),
+            "partition columns": ", ".join(self.metadata.partition_columns),
+            "protocol": f"{protocol.min_reader_version}, {protocol.min_writer_version}",
+            "features": ", ".join(features),
+            "properties": ", ".join(f"{key}={value}" for key, value in self.properties.items()),
+        }
+        return html_table({name: value for name, value in facts.items() if value not in (None, "")})
+
+    @property
+    def _knows_timestamp(self) -> bool:
+        """True if `timestamp` is known without reading a commit."""
+        in_commit, checksum = self.configuration.in_commit_timestamps, self._loaded.checksum
+        return (
+            not has_in_commit_timestamp(in_commit, self.version)
+            or (checksum is not None and checksum.in_commit_timestamp is not None)
+            or "timestamp_ms" in vars(self)
+        )
+
+    @property
+    def schema(self) -> StructType:
+        """The logical schema, with nullability and metadata as declared at every level."""
+        return self.configuration.schema
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """`metaData.configuration`."""
+        return self.metadata.configuration
+
+    @property
+    def segment(self) -> LogSegment:
+        """The files of the log that make up this version."""
+        return self._loaded.log.segment
+
+    @property
+    def configuration(self) -> TableConfiguration:
+        return self._state.configuration
+
+    @property
+    def version_checksum(self) -> VersionChecksum | None:
+        """The `.crc` of exactly this version, where there is one."""
+        return self._loaded.checksum
+
+    @property
+    def log(self) -> LogReader:
+        """The reader of this version's log segment."""
+        return self._loaded.log
+
+    @property
+    def state(self) -> TableState:
+        """The result of replaying the segment."""
+        return self._state
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """The time of this version's commit, in UTC.
+
+        The in-commit timestamp where they are enabled, else the commit file's modification time;
+        None where the commit file is gone and a checkpoint alone is left.
+        """
+        return None if self.timestamp_ms is None else utc_datetime(self.timestamp_ms)
+
+    @cached_property
+    def timestamp_ms(self) -> int | None:
+        """`timestamp` in milliseconds since the epoch."""
+        return commit_timestamp(
+            self._loaded.log, self.configuration.in_commit_timestamps, self._loaded.checksum
+        )
+
+    def add_files(self) -> DataFrame:
+        """The live data files: add actions after Action Reconciliation, one row per logical file.
+
+        Returns
+        -------
+        DataFrame
+            path STRING, partitionValues MAP<STRING, STRING>, size LONG (bytes), modificationTime
+            LONG (ms), dataChange BOOLEAN, stats STRING (JSON), tags MAP<STRING, STRING>,
+            deletionVector STRUCT, baseRowId LONG, defaultRowCommitVersion LONG, clusteringProvider
+            STRING, partitionValues_parsed STRUCT (logical names, typed), stats_parsed STRUCT
+            (physical names, typed). Lazy.
+
+        References
+        ----------
+        PROTOCOL.md#add-file-and-remove-file
+        """
+        return self._state.adds()
+
+    def remove_files(self) -> DataFrame:
+        """The tombstones that are still in the log, expired or not, one row per logical file.
+
+        Returns
+        -------
+        DataFrame
+            path STRING, deletionTimestamp LONG (ms), dataChange BOOLEAN, extendedFileMetadata
+            BOOLEAN, partitionValues MAP<STRING, STRING>, size LONG (bytes), deletionVector STRUCT,
+            baseRowId LONG, defaultRowCommitVersion LONG. Lazy.
+
+        References
+        ----------
+        PROTOCOL.md#add-file-and-remove-file
+        """
+        return self._state.removes()
+
+    def transactions(self) -> DataFrame:
+        """appId STRING, version LONG, lastUpdated LONG (ms): the latest of each application. Lazy.
+
+        References
+        ----------
+        PROTOCOL.md#transaction-identifiers
+        """
+        return self._state.transactions()
+
+    def domain_metadata(self) -> DataFrame:
+        """domain STRING, configuration STRING, removed BOOLEAN (false): the live domains. Lazy.
+
+        References
+        ----------
+        PROTOCOL.md#domain-metadata
+        """
+        return self._state.domain_metadata()
+
+    def live_file_totals(self) -> DataFrame:
+        """num_files LONG, size_in_bytes LONG: one row. Lazy."""
+        sizes = self._state.scan_files("size")
+        return sizes.agg(
+            F.count("*").alias("num_files"),
+            F.coalesce(F.sum("size"), F.lit(0)).alias("size_in_bytes"),
+        )
+
+    def file_bins(self, size_boundaries: Sequence[int]) -> DataFrame:
+        """The live files by bins of their sizes and deleted rows, see `base.protocol.file_totals`.
+        Lazy.
+
+        References
+        ----------
+        PROTOCOL.md#file-size-histogram-schema
+        """
+        files = self._state.scan_files("size", "deletionVector")
+        return file_bins(files, size_boundaries=size_boundaries)
+
+    def scan(
+        self,
+        where: str | Column | None = None,
+        columns: list[str] | None = None,
+        *,
+        max_driver_files: int = MAX_DRIVER_FILES,
+    ) -> Scan:
+        """A read of this version.
+
+        Parameters
+        ----------
+        where
+            Rows to keep, as SQL text or a Column.
+        columns
+            Columns to return, in this order; all by default. ``_metadata.row_id`` and
+            ``_metadata.row_commit_version`` ask for those of row tracking.
+        max_driver_files
+            The longest list of files that the driver may hold; executors read the files of a
+            longer one by themselves.
+        """
+        names = checked_names(columns, "columns")
+        bound = checked_count(max_driver_files, "max_driver_files", least=0)
+        bound = MAX_DRIVER_FILES if bound is None else bound
+        return Scan(self._state, where, names, bound, self._loaded.checksum)
+
+    def candidates(self, predicate: Predicate | None, columns: Sequence[str] | None = None) -> Scan:
+        """A read of the rows that a predicate may be true of: others may be left out, as far as
+        statistics and conditions that cannot fail allow; all rows without a predicate.
+        """
+        names = None if columns is None else tuple(columns)
+        return Scan(self._state, None, names, MAX_DRIVER_FILES, self._loaded.checksum, predicate)
+
+    def is_altered_since(self, other: Snapshot) -> bool:
+        """True if another version has other metadata or another protocol."""
+        return self.metadata != other.metadata or self.protocol != other.protocol
+
+    def refresh(self) -> Snapshot:
+        """The latest version; reads only the commits that are new, and returns itself if none is.
+
+        A cached state stays of use: later commits are reconciled with it.
+        """
+        log = self._loaded.log
+        new = list_log_files(log.store, listing_prefix(self.version + 1))
+        if not any(file.kind is LogFileKind.COMMIT for file in new):
+            return self
+        if any(file.kind.is_checkpoint for file in new):
+            return self._with(load_log(log.spark, log.store, None, log.options))
+        return self._extended(new)
+
+    def advanced_to(self, version: Version) -> Snapshot:
+        """A later version, by reading only the commits up to it that are new."""
+        new = list_log_files(self.log.store, listing_prefix(self.version + 1))
+        return self._extended([f for f in new if f.version <= version and not f.kind.is_checkpoint])
+
+    def in_session(self, spark: SparkSession) -> Snapshot:
+        """The same snapshot with its DataFrames in another session; its cache stays behind."""
+        loaded = replace(self._loaded, log=self._loaded.log.in_session(spark))
+        return Snapshot(loaded, replace(self._state, log=loaded.log, cached=None))
+
+    def _extended(self, new: Sequence[LogFile]) -> Snapshot:
+        segment = extend_log_segment(self.segment, new, path=self.path)
+        return self._with(extend_log(self._loaded, segment))
+
+    def _with(self, loaded: LoadedLog) -> Snapshot:
+        """The snapshot of a later log, with the cached state as far as it can be used."""
+        loaded = _marked(loaded)
+        configuration = TableConfiguration.validate(
+            loaded.protocol,
+            loaded.metadata,
+            path=self.path,
+            has_catalog=has_catalog(loaded.log.store),
+        )
+        cached = self._state.cached
+        if cached is not None and not _keeps_cache(
+            configuration, self.configuration, loaded, cached
+        ):
+            cached = None
+        state = replace(
+            self._state,
+            log=loaded.log,
+            configuration=configuration,
+            num_files=_num_files(loaded),
+            cached=cached,
+        )
+        return Snapshot(loaded, state)
+
+    def cache(self) -> Snapshot:
+        """This snapshot with its live files kept in Spark (memory, then disk) for repeated
+        planning.
+
+        The frames are those of `Scan.files`: without the JSON statistics. `uncache` lets them go.
+        """
+        if self._state.cached is not None and self._state.cached.version == self.version:
+            return self
+        adds = self._state.adds(with_json=False).persist(StorageLevel.MEMORY_AND_DISK)
+        return Snapshot(self._loaded, replace(self._state, cached=CachedAdds(self.version, adds)))
+
+    def uncache(self) -> Snapshot:
+        """This snapshot without the files that `cache` kept, which Spark releases."""
+        if self._state.cached is None:
+            return self
+        self._state.cached.adds.unpersist()
+        return Snapshot(self._loaded, replace(self._state, cached=None))
+
+
+def _keeps_cache(
+    new: TableConfiguration, old: TableConfiguration, loaded: LoadedLog, cached: CachedAdds
+) -> bool:
+    """True if cached files fit the new version: same columns, and every commit since is in the
+    segment.
+    """
+    checkpoint = loaded.log.segment.checkpoint
+    covered = checkpoint is None or checkpoint.version <= cached.version
+    return covered and new.statistics == old.statistics and new.partition_keys == old.partition_keys
+
+
+def open_snapshot(
+    spark: SparkSession,
+    path: str,
+    *,
+    version: Version | None = None,
+    options: Mapping[str, str] | None = None,
+    partition_time_zone: str = "UTC",
+    shows_progress: bool = False,
+    without: Collection[str] = (),
+    store: LogStore | None = None,
+) -> Snapshot:
+    """Load the snapshot of a version, the latest by default.
+
+    Parameters
+    ----------
+    without
+        Names of checkpoints, compactions and version checksums to ignore.
+    store
+        Of the log, where it is open already; one that can write, for who is about to.
+    """
+    store = store or open_log(spark, path, options)
+    with (
+        jobs_of(store.table_root, version),
+        progress(spark, f"Loading {store.table_root}", is_on=shows_progress),
+    ):
+        loaded = load_log(spark, store, version, options or {}, without)
+    loaded = _marked(loaded) if version is None else loaded
+    configuration = TableConfiguration.validate(
+        loaded.protocol,
+        loaded.metadata,
+        path=store.table_root,
+        has_catalog=has_catalog(store),
+    )
+    state = TableState(
+        loaded.log,
+        configuration,
+        partition_time_zone,
+        _num_files(loaded),
+        shows_progress=shows_progress,
+    )
+    return Snapshot(loaded, state)
+
+
+def find_snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
+    """Load the latest snapshot of a table; None if there is no table."""
+    try:
+        return open_snapshot(spark, store.table_root, store=store)
+    except TableNotFoundError:
+        return None
+
+
+def _marked(loaded: LoadedLog) -> LoadedLog:
+    """The log with a mark in its read options that names the table and version."""
+    log = loaded.log
+    mark = read_mark(log.store.table_root, log.segment.version)
+    return replace(loaded, log=log.with_options({**log.options, **mark}))
+
+
+def check_time_zone(spark: SparkSession, zone: str) -> None:
+    """Refuse a text that is no time zone: with it, every timestamp would seem to be invalid.
+
+    Raises
+    ------
+    InvalidArgumentError
+    """
+    if zone == "UTC":
+        return
+    is_known = isinstance(zone, str) and zone.strip() != ""  # which would be the session's
+    if is_known:
+        answer = spark.sql("VALUES (0)").selectExpr(f"{is_time_zone(zone)} AS is_known")
+        is_known = read_rows(answer, what="time zone", bound=1)[0]["is_known"]
+    if not is_known:
+        problem = f"{zone!r} is not a time zone such as 'Europe/Paris' or '+02:00'"
+        raise InvalidArgumentError(argument="partition_time_zone", problem=problem)
+
+
+def _num_files(loaded: LoadedLog) -> int | None:
+    return None if loaded.checksum is None else loaded.checksum.num_files

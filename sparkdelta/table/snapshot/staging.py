@@ -1,0 +1,149 @@
+"""Files of the log that executors make in a private directory, before they get their names."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.parquet.parquet_options import PARQUET_OPTIONS
+from sparkdelta.base.protocol.log_files import staging_directory
+from sparkdelta.base.schema.table_schema import as_nullable, without_void
+from sparkdelta.base.spark.driver import delta_errors, read_parquet
+from sparkdelta.base.spark.job_names import named_jobs
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.storage.log_store import FileEntry, LogStore, log_path
+from sparkdelta.exceptions import StorageError
+from sparkdelta.table.listing.listing import read_options
+from sparkdelta.table.scan.stored_row_frames import with_void_columns, without_void_columns
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A private directory below `_delta_log`, which no listing of an engine shows.
+
+    Attributes
+    ----------
+    spark
+        The session of what is written, whose settings count: a `log_session` where the
+        files are to be those of the log.
+    name
+        Of the directory, within the log directory.
+    """
+
+    spark: SparkSession
+    store: LogStore
+    name: str
+
+    def write_parquet(
+        self, rows: DataFrame, part: str, options: Mapping[str, str]
+    ) -> list[FileEntry]:
+        """Write a file for each partition; their names are within the part."""
+        target = log_path(self.store.table_root, f"{self.name}/{part}")
+        with delta_errors(None), named_jobs(self.spark, f"files of the log ({part})"):
+            rows.write.options(**read_options(self.store, {}), **options).parquet(target)
+        return self._files(part, ".parquet")
+
+    def stage_rows(self, rows: DataFrame, part: str) -> DataFrame:
+        """Write rows of a table as Spark's Parquet writer stores them, so that they are computed
+        once; return them. Classic Spark only.
+        """
+        target = log_path(self.store.table_root, f"{self.name}/{part}")
+        options = read_options(self.store, {})
+        with delta_errors(None), named_jobs(self.spark, f"staged rows ({part})"):
+            engine_of(rows.sparkSession).write_parquet(
+                without_void_columns(rows, rows.schema),
+                target,
+                partition_by=(),
+                options={**options, "compression": "snappy"},
+                settings={},
+            )
+        reader = self.spark.read.options(**options, **PARQUET_OPTIONS)
+        schema = as_nullable(rows.schema)
+        stored = without_void(schema)
+        assert isinstance(schema, StructType)
+        assert isinstance(stored, StructType)
+        return with_void_columns(reader.schema(stored).parquet(target), schema)
+
+    def read_table(
+        self, part: str, columns: Sequence[str] | None = None, *, what: str, bound: int
+    ) -> pa.Table:
+        """The rows of a small part, read by the driver; `base.spark.driver.read_parquet` has the
+        parameters.
+        """
+        names = [f"{self.name}/{part}/{entry.name}" for entry in self._files(part, ".parquet")]
+        return read_parquet(self.store.read(names), columns=columns, what=what, bound=bound)
+
+    def size_bytes(self, part: str) -> int:
+        """The size of the Parquet files of a part."""
+        return sum(entry.size_bytes for entry in self._files(part, ".parquet"))
+
+    def write_lines(
+        self, lines: DataFrame, part: str, options: Mapping[str, str] | None = None
+    ) -> list[FileEntry]:
+        """Write a column of texts, a line each."""
+        target = log_path(self.store.table_root, f"{self.name}/{part}")
+        options = {"lineSep": "\n", "compression": "none", **(options or {})}
+        with delta_errors(None), named_jobs(self.spark, f"files of the log ({part})"):
+            lines.write.options(**read_options(self.store, {}), **options).text(target)
+        return self._files(part, ".txt")
+
+    def read_parquet(self, part: str, schema: StructType) -> tuple[DataFrame, Column]:
+        """The rows of a part, and a column with the name of the file of each."""
+        path = log_path(self.store.table_root, f"{self.name}/{part}")
+        options = {**read_options(self.store, {}), **PARQUET_OPTIONS}
+        with delta_errors(None):
+            rows = self.spark.read.options(**options).schema(schema).parquet(path)
+        return rows, rows.metadataColumn("_metadata")["file_name"]
+
+    def read(self, part: str, file: str) -> bytes:
+        """The contents of a file."""
+        return self.store.read([f"{self.name}/{part}/{file}"])[0]
+
+    def publish(self, part: str, file: str, name: str, *, is_new_name: bool) -> None:
+        """Give a file of a part its name in the log, see `LogStore.publish`.
+
+        Parameters
+        ----------
+        is_new_name
+            Whether nobody else can have chosen it. If it is taken all the same, it is by this file:
+            the storage did what it was asked, and its answer was lost.
+        """
+        try:
+            self.store.publish(f"{self.name}/{part}/{file}", name, is_new_name=is_new_name)
+        except FileExistsError:
+            if not is_new_name:
+                raise
+
+    def _files(self, part: str, suffix: str) -> list[FileEntry]:
+        entries = self.store.list_directory(f"{self.name}/{part}")
+        return [entry for entry in entries if _is_data(entry.name, suffix)]
+
+
+def _is_data(name: str, suffix: str) -> bool:
+    return name.endswith(suffix) and not name.startswith((".", "_"))
+
+
+@contextmanager
+def staging(spark: SparkSession, store: LogStore) -> Iterator[Staging]:
+    """A new staging directory, which is deleted afterwards, whatever happens.
+
+    A commit that is done is not reported as failed because the storage cannot delete; cleanup of
+    the log deletes what is left.
+    """
+    name = staging_directory(str(uuid4()))
+    try:
+        yield Staging(spark, store, name)
+    finally:
+        try:
+            store.delete_directory(name)
+        except (OSError, StorageError) as error:
+            _LOGGER.warning("Cannot delete %s of %s: %s", name, store.table_root, error)

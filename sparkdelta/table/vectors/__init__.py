@@ -1,0 +1,1 @@
+"""Deletion vectors: reading and writing bitmaps of deleted rows."""

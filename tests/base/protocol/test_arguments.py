@@ -1,0 +1,37 @@
+"""Arguments of another type than they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkdelta.base.protocol import arguments
+from sparkdelta.exceptions import InvalidArgumentError
+
+
+@pytest.mark.parametrize(
+    ("check", "right", "wrong"),
+    [
+        (lambda v: arguments.checked_version(v), [None, 0, 7], ["7", 7.0, True]),
+        (lambda v: arguments.checked_count(v, "n"), [None, 1], [0, -1, "1", 1.5, True]),
+        (lambda v: arguments.checked_count(v, "n", least=0), [0], [-1]),
+        (lambda v: arguments.checked_text(v, "t"), [None, "", "a"], [1, {"a": 1}, b"a"]),
+        (lambda v: arguments.checked_flag(v, "f"), [True, False], ["false", 0, None]),
+        (lambda v: arguments.checked_choice(v, "c", ("a", "b")), ["a"], ["c", "", None, 1]),
+        (lambda v: arguments.checked_path(v), ["/t"], [None, "", 5]),
+        (lambda v: arguments.checked_names(v, "c"), [None], ["age", [1], [["a"]]]),
+    ],
+)  # fmt: skip
+def test_what_is_refused(check: Callable[[Any], Any], right: list[Any], wrong: list[Any]) -> None:
+    assert [check(value) for value in right] == right
+    for value in wrong:
+        with pytest.raises(InvalidArgumentError):
+            check(value)
+
+
+def test_what_becomes_a_text_or_tuple() -> None:
+    assert arguments.checked_path(Path("/t")) == "/t"
+    assert arguments.checked_names(["a", "b"], "c") == ("a", "b")

@@ -1,0 +1,103 @@
+"""Tests of the table properties that users may set, and of their values."""
+
+import pytest
+
+from sparkdelta.base.protocol.column_lists import column_list
+from sparkdelta.base.protocol.property_rules import RequestedProperties, requested_properties
+from sparkdelta.exceptions import InvalidArgumentError, UnknownConfigurationError
+
+
+def test_names_are_kept_as_the_protocol_spells_them():
+    """Change Metadata: `configuration` is a map of texts."""
+    found = requested_properties(
+        {"DELTA.AppendOnly": "TRUE", "mine": "x", "delta.Constraints.Positive": "a > 0"}
+    )
+    assert found == RequestedProperties(
+        {"delta.appendOnly": "TRUE", "mine": "x", "delta.constraints.Positive": "a > 0"}
+    )
+
+
+def test_features_and_versions_are_of_the_protocol_and_not_kept():
+    """Table Features"""
+    found = requested_properties(
+        {
+            "delta.feature.ROWTRACKING": "supported",
+            "delta.feature.typeWidening-preview": "enabled",
+            "delta.minReaderVersion": "3",
+            "delta.minWriterVersion": "7",
+            "delta.ignoreProtocolDefaults": "true",
+        }
+    )
+    assert found == RequestedProperties(
+        {}, frozenset({"rowTracking", "typeWidening-preview"}), 3, 7
+    )
+
+
+def test_the_defaults_of_the_protocol_are_ignored():
+    found = requested_properties({"DELTA.ignoreProtocolDefaults": "TRUE"})
+    assert found == RequestedProperties({}, frozenset(), 1, 1)
+    assert requested_properties({"delta.ignoreProtocolDefaults": "false"}) == RequestedProperties()
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [
+        ("delta.appendonlyy", "delta.appendOnly"),
+        ("delta.feature.rowTrackin", "delta.feature.rowTracking"),
+        ("delta.feature.timestampWithoutTimezone", "delta.feature.timestampNtz"),
+        ("delta.checkpointIntervall", "delta.checkpointInterval"),
+        ("delta.x", ""),
+        ("delta.constraints.", ""),
+        ("delta.columnMapping.maxColumnId", ""),
+        ("delta.rowTracking.materializedRowIdColumnName", ""),
+        ("delta.inCommitTimestampEnablementVersion", ""),
+    ],
+)
+def test_names_that_are_not_known(name, suggestion):
+    with pytest.raises(UnknownConfigurationError) as raised:
+        requested_properties({name: "true"})
+    assert raised.value.property == name
+    assert suggestion in raised.value.suggestion
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("appendOnly", ["true", "False"], ["yes", "1", ""]),
+        ("checkpointInterval", ["1", "100"], ["0", "-1", "ten", "1.5", "9999999999"]),
+        ("checkpointPolicy", ["v2", "classic"], ["v3"]),
+        ("columnMapping.mode", ["none", "name", "ID"], ["ids"]),
+        ("dataSkippingNumIndexedCols", ["-1", "0"], ["-2", "x"]),
+        ("dataSkippingStatsColumns", ["a", "a,b.c"], ["a,", "`a", "a..b", ""]),
+        ("deletedFileRetentionDuration", ["interval 2 days"], ["1 month", "2"]),
+        ("isolationLevel", ["Serializable", "WriteSerializable"], ["SnapshotIsolation"]),
+        ("logRetentionDuration", ["interval 30 days"], ["interval 1 day", "1 year"]),
+        ("minReaderVersion", ["1", "3"], ["0", "4"]),
+        ("minWriterVersion", ["1", "7"], ["0", "8"]),
+        ("parquet.compression.codec", ["zstd"], ["lzo"]),
+        (
+            "parquet.format.version",
+            ["1.0.0", "2.0.0", "2.7.1", "2.12.0", "2.13.0"],
+            ["1.0", "1.1.0", "2", "2.x.x", "2.12", "3.0.0", "12.0.0", ""],
+        ),
+        ("randomPrefixLength", ["2"], ["0"]),
+        ("targetFileSize", ["100mb", "1000"], ["0", "big"]),
+        ("feature.clustering", ["supported", "enabled"], ["true"]),
+    ],
+)
+def test_values(name, good, bad):
+    for value in good:
+        requested_properties({f"delta.{name}": value})
+    for value in bad:
+        with pytest.raises(InvalidArgumentError) as raised:
+            requested_properties({f"delta.{name}": value})
+        assert raised.value.argument == f"delta.{name}"
+
+
+def test_what_is_no_text():
+    with pytest.raises(InvalidArgumentError):
+        requested_properties({"delta.appendOnly": True})
+
+
+def test_lists_of_columns():
+    assert column_list("p", " a ,b.`c d`,`x``,.y`") == [("a",), ("b", "c d"), ("x`,.y",)]

@@ -1,0 +1,456 @@
+"""Spark Connect reads what classic Spark reads."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import sparkdelta
+from sparkdelta import (
+    DeltaError,
+    DeltaTable,
+    load_snapshot,
+    read_changes,
+    read_delta,
+    read_stream,
+    use_catalog,
+    write_delta,
+    write_stream,
+)
+from sparkdelta.exceptions import InvalidArgumentError
+from tests.support.distributed import distributed_scans
+from tests.support.log_writer import write_checkpoint, write_commit, write_v2_checkpoint
+from tests.support.memory_catalog import MemoryCatalog
+from tests.support.reference_model import replay
+from tests.support.snapshots import paths
+from tests.support.table_builder import (
+    create,
+    field,
+    ids,
+    metadata,
+    protocol,
+    removal_of,
+    write_data,
+    write_vectors,
+)
+
+pytestmark = [pytest.mark.connect, pytest.mark.full]
+ROOT = Path(__file__).parents[2]
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
+from tests.base.spark.test_connect_engine import by_name, by_pyspark, deleted, described
+from tests.base.spark.test_connect_engine import refused_changes
+from tests.base.spark.test_connect_engine import streams, written
+from tests.support.distributed import distributed_scans
+spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+    .config("spark.driver.memory", "1g").config("spark.sql.shuffle.partitions", "2")
+    .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    .getOrCreate())
+found = {}
+for name, path in json.loads(sys.argv[1]).items():
+    try:
+        found[name] = described(spark, path, by_workers=name in ("vectors", "mapped"))
+    except DeltaError as error:
+        found[name] = [type(error).__name__]
+with distributed_scans():
+    hidden = read_delta(spark, json.loads(sys.argv[1])["hidden"])
+    found["hidden, by workers"] = sorted(row["id"] for row in hidden.collect())
+spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+spark.conf.set("spark.sql.caseSensitive", "true")
+spark.conf.set("spark.sql.ansi.enabled", "false")
+try:
+    found["hostile"] = described(spark, json.loads(sys.argv[1])["vectors"])
+except Exception as error:
+    found["hostile"] = repr(error)[:1000]
+found["written"] = written(spark, Path(sys.argv[2]))
+found["deleted"] = deleted(spark, Path(sys.argv[2]))
+found["refused changes"] = refused_changes(spark, Path(sys.argv[2]))
+found["streams"] = streams(spark, sys.argv[2] + "/my table")
+found["by pyspark"] = by_pyspark(spark, Path(sys.argv[2]))
+found["by name"] = by_name(spark, Path(sys.argv[2]))
+print(json.dumps(found))
+spark.stop()
+"""
+
+
+def described(spark: SparkSession, path: str, *, by_workers: bool = False) -> Any:
+    """Rows, live files, history and detail of a table, as JSON has them."""
+    rows = sorted((list(row) for row in read_delta(spark, path).collect()), key=repr)
+    if by_workers:
+        with distributed_scans():
+            again = read_delta(spark, path).collect()
+        assert sorted((list(row) for row in again), key=repr) == rows
+    snapshot = load_snapshot(spark, path)
+    table = DeltaTable.forPath(spark, path)
+    history = [[row["version"], row["operation"]] for row in table.history().collect()]
+    detail = table.detail().collect()[0]
+    totals = [detail["numFiles"], detail["location"]]
+    filtered = read_delta(spark, path, where="id > 1", columns=["id"]).count()
+    by_column = snapshot.scan((F.col("id") > 1) & (F.col("id") < 9))
+    kept = [by_column.to_df().count(), by_column.report().after_statistics.files]
+    return [snapshot.version, rows, paths(snapshot), history, totals, filtered, kept]
+
+
+def streams(spark: SparkSession, path: str) -> list[str]:
+    """The errors of streams."""
+    rows = spark.readStream.format("rate").load()
+    refused = []
+    for call in (lambda: read_stream(spark, path), lambda: write_stream(rows, path, path)):
+        try:
+            call()
+        except DeltaError as error:
+            refused.append(error.error_class)
+    return refused
+
+
+def written(spark: SparkSession, root: Path) -> Any:
+    """Write in every way, and return the rows of the tables and the writes that were refused."""
+    plain, ruled, refused = root / "written", root / "ruled", []
+
+    def write(path: Path, values: str, **options: Any) -> None:
+        write_delta(spark.sql(f"SELECT * FROM VALUES {values}"), str(path), **options)
+
+    def refuse(path: Path, values: str, **options: Any) -> None:
+        refuse_rows(path, spark.sql(f"SELECT * FROM VALUES {values}"), **options)
+
+    def refuse_rows(path: Path, rows: DataFrame, **options: Any) -> None:
+        try:
+            write_delta(rows, str(path), **options)
+        except DeltaError as error:
+            refused.append([type(error).__name__, error.error_class])
+
+    write(plain, "(1L, 'a'), (2L, 'b/ c') AS t(id, p)", mode="append", partition_by=["p"])
+    write(plain, "(3L, 'a') AS t(id, p)", mode="overwrite", partition_overwrite_mode="dynamic")
+    write(
+        plain, "(4L, CAST(NULL AS STRING), 1.5F) AS t(id, p, f)", mode="append", merge_schema=True
+    )
+    write(plain, "(9L, 'a') AS t(id, p)", mode="ignore")
+    refuse(plain, "(9L, 'a') AS t(id, p)", mode="error")
+    refuse(plain, "('x', 'a') AS t(id, p)", mode="append")
+    sparkdelta.write_checkpoint(spark, str(plain))
+    own = read_delta(spark, str(plain)).filter("id > 3")
+    write(plain, "(5L, 'c', 2.5F) AS t(id, p, f)", mode="append")
+    refuse_rows(plain, own, mode="append")
+
+    write_commit(ruled, 0, [protocol(1, 4), _with_rules()])
+    # The day of a time is that in UTC, whatever the session says.
+    night = "TIMESTAMP_LTZ'2024-03-01 02:00:00Z'"
+    write(ruled, f"({night}, 1) AS t(at, n)", mode="append")
+    refuse(ruled, f"({night}, -1) AS t(at, n)", mode="append")
+    refuse(ruled, "(CAST(NULL AS TIMESTAMP_LTZ), 1) AS t(at, n)", mode="append")
+    rows = sorted(map(str, read_delta(spark, str(plain)).collect()))
+    days = read_delta(spark, str(ruled)).selectExpr("unix_micros(at)", "n", "day").collect()
+
+    kept = {"retention_hours": 0, "check_retention": False}
+    modes = [sparkdelta.vacuum(spark, str(plain), mode=mode, **kept) for mode in ("lite", "full")]
+    vacuumed = [[result.deleted.count, result.unneeded.count] for result in modes]
+
+    made = DeltaTable.create(spark).location(str(root / "made")).addColumn("id", "LONG")
+    made.addColumn("p", "STRING").partitionedBy("p").execute()
+    versions = [load_snapshot(spark, str(path)).version for path in (plain, ruled, root / "made")]
+    return [rows, list(map(str, days)), versions, refused, vacuumed]
+
+
+def deleted(spark: SparkSession, root: Path) -> Any:
+    """Rows, changes and counts after deletes by vectors and by rewrites."""
+    found = []
+    for name in ("enableDeletionVectors", "enableChangeDataFeed"):
+        path = str(root / name)
+        rows = spark.range(0, 12, 1, 2).selectExpr("id", "id % 2 AS part", "'x' AS s")
+        write_delta(rows, path, partition_by=["part"], properties={f"delta.{name}": "true"})
+        table = DeltaTable.forPath(spark, path)
+        done = [table.delete("id = 3"), table.delete(F.col("id").isin(4, 5) & (F.col("s") == "x"))]
+        counts = [[d.num_deleted_rows, d.num_copied_rows, d.num_deletion_vectors] for d in done]
+        found.append([sorted(map(list, read_delta(spark, path).collect())), counts])
+    changes = read_changes(spark, path, start_version=1)
+    found.append(sorted(map(list, changes.select("id", "part", "_change_type").collect())))
+    return found
+
+
+def refused_changes(spark: SparkSession, root: Path) -> list[str]:
+    """The arguments for which valid changes of rows, catalogs, and cached tables are refused."""
+    table = DeltaTable.forPath(spark, str(root / "enableDeletionVectors"))
+    merge = table.merge(spark.range(1), "part = 0").whenMatchedDelete()
+    refused = []
+    for call in (
+        lambda: table.delete("id + 1 > rand()"),
+        lambda: table.update("id = 1", {"id": "2"}),
+        merge.execute,
+        lambda: use_catalog(spark, str(root / "managed"), MemoryCatalog()),
+        lambda: sparkdelta.sql(spark, f"CACHE TABLE delta.`{root / 'enableDeletionVectors'}`"),
+    ):
+        try:
+            call()
+        except InvalidArgumentError as error:
+            refused.append(error.argument)
+    return refused
+
+
+def by_pyspark(spark: SparkSession, root: Path) -> Any:
+    """Write and read by PySpark's own methods in an enabled session."""
+    path, rows = str(root / "by pyspark"), spark.range(4).withColumn("part", F.col("id") % 2)
+    name = f"delta.`{path}`"
+    sparkdelta.enable(spark)
+    try:
+        rows.write.format("delta").partitionBy("part").option("delta.appendOnly", "false").save(
+            path
+        )
+        rows.where("id > 2").write.mode("append").save(
+            path, format="delta", txnAppId="a", txnVersion=1
+        )
+        rows.where("id > 2").writeTo(name).overwritePartitions()
+        spark.range(5, 6).writeTo(name).using("delta").clusterBy("id").createOrReplace()
+        read = spark.read.format("delta")
+        counts = [read.load(f"{path}@v{version}").count() for version in range(4)]
+        columns = load_snapshot(spark, path, version=0).metadata.partition_columns
+        return [counts, columns, load_snapshot(spark, path).version]
+    finally:
+        sparkdelta.disable(spark)
+
+
+NAMES = ("c_made", "c_saved", "c_external", "c_written", "c_built", "c_selected", "c_like")
+
+
+def by_name(spark: SparkSession, root: Path) -> Any:
+    """Tables with names, by all ways to create them: their rows, kinds and what DROP leaves."""
+    sparkdelta.enable(spark)
+    try:
+        spark.sql("CREATE TABLE c_made (id BIGINT, part INT) USING delta PARTITIONED BY (part)")
+        more = spark.range(3).selectExpr("id", "1 AS part")
+        more.write.format("delta").mode("append").saveAsTable("c_made")
+        spark.sql("INSERT INTO c_made VALUES (3, 2)")
+        spark.range(2).write.format("delta").saveAsTable("c_saved")
+        external = spark.range(4).write.format("delta").option("path", str(root / "it's external"))
+        external.saveAsTable("default.c_external")
+        spark.range(5).writeTo("c_written").using("delta").create()
+        DeltaTable.create(spark).tableName("c_built").addColumn("id", "INT").execute()
+        spark.sql("CREATE TABLE c_selected USING delta AS SELECT * FROM c_made WHERE part = 2")
+        spark.sql("CREATE TABLE c_like LIKE c_saved")
+        spark.range(9).createOrReplaceTempView("c_written")
+        spark.range(6).write.format("delta").mode("overwrite").saveAsTable("c_written")
+        seen = [spark.table(name).count() for name in ("c_written", "default.c_written")]
+        spark.catalog.dropTempView("c_written")
+        rows = [spark.table(name).count() for name in NAMES]
+        kinds = [spark.catalog.getTable(name).tableType for name in NAMES]
+        refused = []
+        for text in (
+            "CREATE TABLE c_saved (id INT) USING delta",
+            "CREATE TABLE c_failed (id INT, id INT) USING delta",
+            "CREATE TABLE other.default.c_failed (id INT) USING delta",
+            "ALTER TABLE c_saved RENAME TO c_made",
+        ):
+            with pytest.raises(DeltaError) as raised:
+                spark.sql(text)
+            refused.append(type(raised.value).__name__)
+        spark.sql("ALTER TABLE c_saved RENAME TO c_renamed")
+        renamed = spark.sql("SELECT COUNT(*) FROM default.c_renamed").collect()[0][0]
+        spark.sql("ALTER TABLE c_renamed RENAME TO c_saved")
+        listed = {row["tableName"] for row in spark.sql("SHOW TABLES LIKE 'c_*'").collect()}
+        paths = [DeltaTable.forName(spark, n).detail().collect()[0]["location"] for n in NAMES]
+        for name in NAMES:
+            spark.sql(f"DROP TABLE {name}")
+        left = [Path(path.removeprefix("file:")).exists() for path in paths]
+        gone = spark.sql("SHOW TABLES LIKE 'c_*'").count()
+        return [rows, kinds, refused, renamed, sorted(listed), left, gone, seen]
+    finally:
+        sparkdelta.disable(spark)
+
+
+def _with_rules() -> dict[str, Any]:
+    generated = {"delta.generationExpression": "CAST(at AS DATE)"}
+    return metadata(
+        field("at", "timestamp", nullable=False),
+        field("n", "integer"),
+        field("day", "date", metadata=generated),
+        configuration={"delta.constraints.positive": "n > 0"},
+    )
+
+
+def _tables(root: Path) -> dict[str, Path]:
+    info = {"commitInfo": {"timestamp": 1, "operation": "WRITE"}}
+    plain = create(root / "my table", info, write_data(root / "my table", "f g", ids(0, 3)))
+
+    partitioned = root / "partitioned"
+    schema = (field("p", "string"), field("id", "long"))
+    files = [
+        write_data(partitioned, f"p={p}/f", ids(n, n + 2), {"p": p})
+        for n, p in enumerate(["a b", "c"])
+    ]
+    described_ = metadata(*schema, partitioned_by=["p"])
+    write_commit(partitioned, 0, [protocol(), described_, *files])
+    write_commit(partitioned, 1, [info, removal_of(files[0])])
+
+    checkpointed = root / "checkpointed"
+    commits = {
+        0: [protocol(), metadata(), write_data(checkpointed, "f", ids(0, 2))],
+        1: [write_data(checkpointed, "g", ids(2, 4)), {"txn": {"appId": "a", "version": 1}}],
+    }
+    write_checkpoint(checkpointed, 1, replay(commits).checkpoint())
+    write_commit(checkpointed, 2, [removal_of(commits[0][2]), info])
+
+    v2 = root / "v2"
+    action = write_data(v2, "f", ids(0, 2))
+    first = [protocol(features=["v2Checkpoint"]), metadata()]
+    write_v2_checkpoint(v2, 3, first, sidecars=[[action]], as_json=True)
+    write_commit(v2, 4, [info, write_data(v2, "g", ids(5, 6))])
+
+    vectors = root / "vectors"
+    shared = write_vectors(vectors, [0], [1, 2], prefix="ab")
+    files = [
+        write_data(vectors, f"f{n}", ids(3 * n, 3 * n + 3), deletionVector=vector)
+        for n, vector in enumerate(shared)
+    ]
+    write_commit(vectors, 0, [protocol(features=["deletionVectors"]), metadata(), *files, info])
+
+    mapped = root / "mapped"
+    physical = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-1"}
+    configuration = {"delta.columnMapping.mode": "name"}
+    data = ids(0, 2).rename_columns(["col-1"])
+    described_ = metadata(field("id", "long", metadata=physical), configuration=configuration)
+    actions = [protocol(features=["columnMapping"]), described_, write_data(mapped, "f", data)]
+    write_commit(mapped, 0, [*actions, info])
+
+    without_ids = root / "without ids"
+    by_id = metadata(
+        field("id", "long", metadata=physical), configuration={"delta.columnMapping.mode": "id"}
+    )
+    file = write_data(without_ids, "f", data)
+    write_commit(without_ids, 0, [protocol(features=["columnMapping"]), by_id, file])
+
+    by_id_ = root / "by id"
+    made = pa.table({"own name": pa.array([0, 1], pa.int64())})
+    with_id = pa.field("own name", pa.int64(), metadata={"PARQUET:field_id": "1"})
+    file = write_data(by_id_, "f", made.cast(pa.schema([with_id])))
+    write_commit(by_id_, 0, [protocol(features=["columnMapping"]), by_id, file, info])
+
+    no_bytes = create(root / "no bytes", write_data(root / "no bytes", "f", ids(0, 2)), info)
+    (no_bytes / "f").write_bytes(b"")
+    torn = create(root / "torn", write_data(root / "torn", "f", ids(0, 2)), info)
+    (torn / "_delta_log" / f"{1:020d}.json").write_bytes(b"")
+
+    hidden = create(root / "hidden", write_data(root / "hidden", "_f", ids(0, 2)))
+    return {
+        "plain": plain, "partitioned": partitioned, "checkpointed": checkpointed, "v2": v2,
+        "vectors": vectors, "mapped": mapped, "hidden": hidden, "missing": root / "missing",
+        "without ids": without_ids, "by id": by_id_, "no bytes": no_bytes, "torn": torn,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, Any]]:
+    """Tables by name, and what a Connect client in a process of its own says of each.
+
+    Asked once by all processes of a test run: a local server always has the same port.
+    """
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    known = root / "connect.json"
+    with open(root / "connect.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not known.exists():
+            known.write_text(json.dumps(_ask(_tables(root / "connect"))), encoding="utf-8")
+    tables, answers = json.loads(known.read_text(encoding="utf-8"))
+    return tables, answers
+
+
+def _ask(tables: dict[str, Path]) -> tuple[dict[str, str], dict[str, Any]]:
+    paths = {name: str(path) for name, path in tables.items()}
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(paths), str(tables["plain"].parent)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
+        capture_output=True, text=True, cwd=tables["plain"].parent, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr[-5000:]
+    return paths, json.loads(result.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def tables(asked: tuple[dict[str, str], dict[str, Any]]) -> dict[str, str]:
+    """Tables by name."""
+    return asked[0]
+
+
+@pytest.fixture(scope="module")
+def by_connect(asked: tuple[dict[str, str], dict[str, Any]]) -> dict[str, Any]:
+    """The client's answers by the names of tables and questions."""
+    return asked[1]
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", "partitioned", "checkpointed", "v2", "vectors", "mapped", "by id"]
+)
+def test_connect_reads_what_classic_reads(
+    spark: SparkSession, tables: dict[str, str], by_connect: dict[str, Any], name: str
+) -> None:
+    assert by_connect[name] == json.loads(json.dumps(described(spark, tables[name])))
+
+
+def test_what_connect_cannot_read(by_connect: dict[str, Any]) -> None:
+    assert by_connect["hidden"] == ["DataFileNotReadError"]
+    assert by_connect["hidden, by workers"] == [0, 1]
+    assert by_connect["missing"] == ["TableNotFoundError"]
+    assert by_connect["no bytes"] == ["StorageError"], "never fewer rows"
+    assert by_connect["torn"] == ["MalformedLogFileError"], "never an older version"
+    assert by_connect["without ids"] == ["ColumnMappingError"], "never read by physical names"
+
+
+def test_streams_are_refused(by_connect: dict[str, Any]) -> None:
+    assert by_connect["streams"] == ["DELTA_STREAM_NOT_SUPPORTED"] * 2
+
+
+def test_settings_do_not_matter(by_connect: dict[str, Any]) -> None:
+    assert by_connect["hostile"] == by_connect["vectors"]
+
+
+def test_connect_writes_what_classic_writes(
+    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+) -> None:
+    """Under the settings of the other test, which no table may notice."""
+    assert by_connect["written"] == json.loads(json.dumps(written(spark, tmp_path)))
+    assert len(by_connect["written"][3]) == 5
+    assert by_connect["written"][4] == [[1, 1], [0, 0]]  # of the overwrite, of no refused write
+
+
+def test_connect_deletes_what_classic_deletes(
+    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+) -> None:
+    """Conditions that are not understood are refused; so are UPDATE, MERGE, and catalogs."""
+    here = json.loads(json.dumps(deleted(spark, tmp_path)))
+    assert by_connect["deleted"] == here
+    assert [counts for _, counts in here[:2]] == [[[1, 0, 1], [2, 1, 1]], [[1, 2, 0], [2, 3, 0]]]
+    refused = ["condition", "set", "source", "catalog", "CACHE TABLE"]
+    assert by_connect["refused changes"] == refused
+
+
+def test_pysparks_methods_do_the_same(
+    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+) -> None:
+    here = json.loads(json.dumps(by_pyspark(spark, tmp_path)))
+    assert by_connect["by pyspark"] == here == [[4, 5, 3, 1], ["part"], 3]
+
+
+def test_names_are_in_the_servers_catalog(
+    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+) -> None:
+    here = json.loads(json.dumps(by_name(spark, tmp_path)))
+    assert by_connect["by name"] == here
+    assert here[0] == [4, 2, 4, 6, 0, 1, 0]
+    is_external = [name == "c_external" for name in NAMES]
+    assert here[1] == ["EXTERNAL" if found else "MANAGED" for found in is_external]
+    assert here[4:] == [sorted(NAMES), is_external, 0, [9, 6]]

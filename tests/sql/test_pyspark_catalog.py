@@ -1,0 +1,243 @@
+"""`spark.catalog` of enabled sessions, and the SQL statements of the same effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.catalog import Catalog
+from pyspark.storagelevel import StorageLevel
+
+from sparkdelta import DeltaTable, load_snapshot
+from sparkdelta.exceptions import (
+    InvalidArgumentError,
+    ShownPartitionTableError,
+    StatementNotSupportedError,
+    UnknownArgumentError,
+)
+from tests.sql.test_pyspark_methods import REFUSED
+
+_LATER = hasattr(Catalog, "truncateTable")  # methods of Spark 4.2
+later_method = pytest.mark.skipif(not _LATER, reason="a method of later versions of PySpark")
+
+
+@pytest.fixture
+def name(enabled: SparkSession) -> Iterator[str]:
+    """The name of a managed table with two rows."""
+    enabled.sql("CREATE TABLE cat_t (id INT, v STRING) USING delta TBLPROPERTIES (own = 'x')")
+    enabled.sql("INSERT INTO cat_t VALUES (1, 'a'), (2, 'b')")
+    yield "cat_t"
+    enabled.sql("DROP TABLE IF EXISTS cat_t")
+    enabled.catalog.clearCache()
+
+
+def _is_read_from_cache(rows: DataFrame) -> bool:
+    plan = rows._jdf.queryExecution().optimizedPlan().toString()  # type: ignore[operator]
+    return "InMemoryRelation" in plan
+
+
+def _sum(rows: DataFrame) -> int:
+    return int(rows.selectExpr("sum(id)").collect()[0][0] or 0)
+
+
+def test_cached_tables_follow_all_commits(enabled: SparkSession, name: str) -> None:
+    catalog, sql = enabled.catalog, enabled.sql
+    path = sql(f"DESCRIBE DETAIL {name}").collect()[0]["location"]
+    assert not catalog.isCached(name)
+    catalog.cacheTable(name)
+    catalog.cacheTable(name)
+    more = enabled.createDataFrame([(20, "more")], "id INT, v STRING").write.format("delta")
+    changes: tuple[tuple[Callable[[], Any], int], ...] = (
+        (lambda: None, 3),
+        (lambda: sql(f"INSERT INTO {name} VALUES (10, 'c')"), 13),
+        (lambda: more.mode("append").save(path), 33),
+        (lambda: sql(f"DELETE FROM {name} WHERE id = 1"), 32),
+        (lambda: sql(f"ALTER TABLE {name} ADD COLUMNS (w INT)"), 32),
+        (lambda: sql(f"RESTORE TABLE {name} TO VERSION AS OF 1"), 3),
+        (lambda: catalog.refreshTable(name), 3),
+    )
+    for change, total in changes:
+        change()
+        for rows in (
+            enabled.table(name),
+            enabled.read.table(name).where("id > 0"),
+            sql(f"SELECT id FROM {name} AS a"),
+            enabled.read.format("delta").load(path),
+        ):
+            assert _is_read_from_cache(rows)
+            assert _sum(rows) == total
+        assert catalog.isCached(f"default.{name}")
+        assert catalog.isCached(f"delta.`{path}`")
+    assert _sum(sql(f"SELECT * FROM {name} VERSION AS OF 2")) == 13
+    assert enabled.table(name).join(enabled.table(name), "id").count() == 2
+    cached = enabled.table(name)
+    assert cached.join(enabled.table(name), cached["id"] < 2).count() == 2, "not the same columns"
+    catalog.uncacheTable(name)
+    catalog.uncacheTable(name)
+    assert not catalog.isCached(name)
+    assert not _is_read_from_cache(enabled.table(name))
+
+
+def test_sql_caches_tables(enabled: SparkSession, name: str) -> None:
+    sql, catalog = enabled.sql, enabled.catalog
+    assert sql(f"CACHE TABLE {name}").columns == []
+    assert catalog.isCached(name)
+    assert _is_read_from_cache(sql(f"SELECT * FROM {name}"))
+    sql("CLEAR CACHE")
+    assert not catalog.isCached(name)
+    assert not _is_read_from_cache(enabled.table(name))
+    sql(f"CACHE LAZY TABLE {name} OPTIONS ('storageLevel' 'DISK_ONLY')")
+    assert catalog.isCached(name)
+    sql(f"ALTER TABLE {name} RENAME TO cat_new")
+    try:
+        assert catalog.isCached("cat_new")
+        assert _sum(enabled.table("cat_new")) == 3
+        for text, error in (
+            ("OPTIONS ('storageLevel' = 'PAPER')", InvalidArgumentError),
+            ("OPTIONS (level = 'DISK_ONLY')", UnknownArgumentError),
+            ("AS SELECT 1", StatementNotSupportedError),
+        ):
+            with pytest.raises(error):
+                sql(f"CACHE TABLE cat_new {text}")
+        sql("UNCACHE TABLE IF EXISTS cat_new")
+        assert not catalog.isCached("cat_new")
+    finally:
+        sql(f"ALTER TABLE cat_new RENAME TO {name}")
+
+
+def test_a_table_that_is_created_anew_is_not_read_from_the_cache(
+    enabled: SparkSession, table_path: str
+) -> None:
+    name = f"delta.`{table_path}`"
+    try:
+        for rows in (2, 3):
+            enabled.range(rows).write.format("delta").save(f"{table_path}{rows}")
+        Path(f"{table_path}2").rename(table_path)
+        enabled.catalog.cacheTable(name)
+        assert enabled.table(name).count() == 2
+        Path(table_path).rename(f"{table_path} old")
+        Path(f"{table_path}3").rename(table_path)
+        assert enabled.table(name).count() == 3
+    finally:
+        enabled.catalog.clearCache()
+
+
+def test_storage_levels(enabled: SparkSession, name: str) -> None:
+    from sparkdelta.sql.statements.cached_tables import storage_level, uncache_table
+
+    path = enabled.sql(f"DESCRIBE DETAIL {name}").collect()[0]["location"]
+    enabled.catalog.cacheTable(name, StorageLevel.DISK_ONLY)
+    enabled.sql(f"INSERT INTO {name} VALUES (3, 'c')")
+    assert enabled.table(name).count() == 3
+    assert uncache_table(enabled, path) == StorageLevel.DISK_ONLY, "the newer version's, too"
+    for text, level in (
+        ("MEMORY_AND_DISK", StorageLevel.MEMORY_AND_DISK_DESER),
+        ("memory_only_ser_2", StorageLevel.MEMORY_ONLY_2),
+        ("DISK_ONLY_3", StorageLevel.DISK_ONLY_3),
+        ("OFF_HEAP", StorageLevel.OFF_HEAP),
+    ):
+        assert storage_level({"STORAGELEVEL": text}) == level
+
+
+@later_method
+def test_partitions_properties_and_truncation(enabled: SparkSession, name: str) -> None:
+    catalog, sql = enabled.catalog, enabled.sql
+    sql("CREATE TABLE cat_p (id INT, part STRING, d DATE) USING delta PARTITIONED BY (part, d)")
+    try:
+        sql("INSERT INTO cat_p VALUES (1, 'b/c', DATE'2024-01-01'), (2, NULL, DATE'2024-01-02')")
+        assert [each.partition for each in catalog.listPartitions("cat_p")] == [
+            "part=__HIVE_DEFAULT_PARTITION__/d=2024-01-02",
+            "part=b%2Fc/d=2024-01-01",
+        ]
+        with pytest.raises(ShownPartitionTableError):
+            catalog.listPartitions(name)
+        shown = {row["key"]: row["value"] for row in sql(f"SHOW TBLPROPERTIES {name}").collect()}
+        assert catalog.getTableProperties(f"spark_catalog.default.{name}") == shown
+        assert shown["own"] == "x"
+        catalog.truncateTable("cat_p")
+        assert enabled.table("cat_p").count() == 0
+        (newest,) = DeltaTable.forName(enabled, "cat_p").history(1).collect()
+        assert (newest["version"], newest["operation"]) == (2, "TRUNCATE")
+        catalog.dropTable("cat_p")
+        assert not catalog.tableExists("cat_p")
+        catalog.dropTable("cat_p", ifExists=True)
+    finally:
+        sql("DROP TABLE IF EXISTS cat_p")
+
+
+def test_an_external_table_is_created_by_its_old_method(
+    enabled: SparkSession, table_path: str
+) -> None:
+    enabled.range(3).write.format("delta").save(table_path)
+    try:
+        with pytest.warns(FutureWarning, match="createTable"):
+            rows = enabled.catalog.createExternalTable("cat_e", path=table_path, source="delta")
+        assert rows.count() == enabled.table("cat_e").count() == 3
+    finally:
+        enabled.sql("DROP TABLE IF EXISTS cat_e")
+
+
+def test_what_delta_spark_refuses_is_a_delta_error(enabled: SparkSession, name: str) -> None:
+    """Nothing that PySpark's method does on its way to a Delta table is Spark's own error."""
+    owners = {
+        "Catalog": enabled.catalog,
+        "DataFrameReader": enabled.read.option("startingVersion", 0),
+        "DataStreamReader": enabled.readStream,
+    }
+    there = [each.split(".") for each in REFUSED]
+    calls: list[Callable[[], Any]] = [
+        lambda owner=owners[kind], method=method: getattr(owner, method)(name)  # type: ignore[misc]
+        for kind, method in there
+        if hasattr(owners[kind], method)
+    ]
+    for text in (
+        f"SHOW CREATE TABLE {name}",
+        f"ANALYZE TABLE {name} COMPUTE STATISTICS FOR ALL COLUMNS",
+        f"MSCK REPAIR TABLE {name}",
+        f"ALTER TABLE {name} RECOVER PARTITIONS",
+        f"SHOW TABLE EXTENDED LIKE '{name}' PARTITION (v = 'a')",
+    ):
+        calls.append(lambda text=text: enabled.sql(text))  # type: ignore[misc]
+    for call in calls:
+        with pytest.raises(StatementNotSupportedError):
+            call()
+    assert len(calls) >= 6
+    path = enabled.sql(f"DESCRIBE DETAIL {name}").collect()[0]["location"]
+    assert load_snapshot(enabled, path).version == 1
+    assert enabled.sql(f"SHOW TABLE EXTENDED LIKE '{name}'").count() == 1
+
+
+def test_other_tables_and_views_are_sparks(
+    enabled: SparkSession, name: str, tmp_path: Path
+) -> None:
+    catalog = enabled.catalog
+    enabled.range(3).createOrReplaceTempView(name)
+    enabled.sql(
+        f"CREATE TABLE cat_other (id INT, p INT) USING parquet PARTITIONED BY (p)"
+        f" LOCATION '{tmp_path}/other'"
+    )
+    try:
+        enabled.sql("INSERT INTO cat_other VALUES (1, 2)")
+        catalog.recoverPartitions("cat_other")
+        for each, rows in ((name, 3), ("cat_other", 1)):
+            assert not catalog.isCached(each)
+            catalog.cacheTable(each)
+            assert catalog.isCached(each)
+            assert enabled.table(each).count() == rows
+            catalog.uncacheTable(each)
+            assert not catalog.isCached(each)
+        assert not catalog.isCached(f"default.{name}"), "the view has the name alone"
+        with pytest.raises(AnalysisException):
+            catalog.cacheTable("cat_missing")
+        if _LATER:
+            assert [each.partition for each in catalog.listPartitions("cat_other")] == ["p=2"]
+            assert "parquet" in catalog.getCreateTableString("cat_other")
+            catalog.analyzeTable("cat_other", noScan=True)
+            catalog.dropTable("cat_other")
+    finally:
+        catalog.dropTempView(name)
+        enabled.sql("DROP TABLE IF EXISTS cat_other")

@@ -1,0 +1,392 @@
+"""SQL on Delta tables: what it changes, returns and refuses."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import sparkdelta
+from sparkdelta import DeltaError, load_snapshot, write_delta
+from sparkdelta.exceptions import (
+    ConflictingSetColumnsError,
+    DuplicateInsertColumnsError,
+    InsertArityError,
+    InvalidArgumentError,
+    InvalidTimestampError,
+    MetadataMismatchError,
+    StatementNotSupportedError,
+    SubqueryInConditionError,
+    TableNotFoundError,
+    TimeTravelMultipleFormatsError,
+    UnknownArgumentError,
+    VacuumRetentionTooShortError,
+    VersionNotFoundError,
+)
+from sparkdelta.operations.vacuum.retention_setting import RETENTION_CHECK
+from sparkdelta.sql.statements import queries, statement_text
+from tests.support.settings import settings
+from tests.support.spark_jobs import no_jobs
+
+
+def _rows(frame: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in frame.collect()), key=repr)
+
+
+def test_queries(enabled: SparkSession, table_path: str) -> None:
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    enabled.range(3).write.format("delta").save(table_path)
+    sql(f"INSERT INTO {t} VALUES (7)")
+    assert _rows(sql(f"SELECT * FROM {t} VERSION AS OF 0 WHERE id > :least", {"least": 1})) == [
+        (2,)
+    ]
+    assert _rows(sql(f"SELECT id FROM delta.`{table_path}@v0` WHERE id IN (?, ?)", [0, 7])) == [
+        (0,)
+    ]
+    query = f"""
+        WITH c AS (SELECT id FROM {t}) -- '{{' and `{t}`
+        SELECT c.id, '{{}} delta.`/p`' AS text FROM c JOIN {t} VERSION AS OF 0 AS x USING (id)
+        WHERE id NOT IN (SELECT id FROM {t} y WHERE y.id > 1)"""
+    assert _rows(sql(query)) == [(0, "{} delta.`/p`"), (1, "{} delta.`/p`")]
+    other = enabled.range(7, 9)
+    assert _rows(sql(f"SELECT a.id FROM {t} a, {{other}} b WHERE a.id = b.id", other=other)) == [
+        (7,)
+    ]
+    assert _rows(sql(f"FROM {t} |> WHERE id = {{n}}", n=7)) == [(7,)]
+    assert _rows(sparkdelta.sql(enabled, f"TABLE {t} UNION SELECT 1")) == [(0,), (1,), (2,), (7,)]
+    now = "current_timestamp() + INTERVAL 0 DAYS"
+    with pytest.raises(DeltaError):
+        sql(f"SELECT * FROM {t} TIMESTAMP AS OF {now}")  # after the latest commit
+    with pytest.raises(VersionNotFoundError):
+        sql(f"SELECT * FROM {t} VERSION AS OF 9")
+    sql(f"CREATE OR REPLACE TEMP VIEW sql_view (n) AS SELECT id FROM {t}")
+    assert _rows(sql("SELECT max(n) FROM sql_view")) == [(7,)]
+    with pytest.raises(StatementNotSupportedError):
+        sql(f"CREATE VIEW v AS SELECT * FROM {t}")
+    enabled.catalog.dropTempView("sql_view")
+
+
+def test_changes_of_rows(spark: SparkSession, table_path: str) -> None:
+    """Statements change rows on a session that is not enabled, too."""
+    t = f"delta.`{table_path}`"
+
+    def sql(text: str, *args: Any, **kwargs: Any) -> DataFrame:
+        return sparkdelta.sql(spark, text, *args, **kwargs)
+
+    rows = spark.createDataFrame([(1, "a"), (2, "b"), (3, "c")], "id INT, v STRING")
+    sparkdelta.write_delta(rows, table_path, properties={"delta.enableChangeDataFeed": "true"})
+    assert _rows(sql(f"DELETE FROM {t} AS x WHERE x.id = :id", {"id": 3})) == [(1,)]
+    updated = sql(f"UPDATE {t} SET v = upper(v), id = id + ? WHERE v = ?", [10, "a"])
+    assert (updated.columns, _rows(updated)) == (["num_affected_rows"], [(1,)])
+    source = spark.createDataFrame([(2, "z", 1), (5, "e", 2)], "id INT, v STRING, more INT")
+    merged = sql(
+        f"""MERGE WITH SCHEMA EVOLUTION INTO {t} AS t USING {{source}} AS s ON t.id = s.id
+        WHEN MATCHED AND s.v = 'z' THEN UPDATE SET *
+        WHEN NOT MATCHED THEN INSERT (id, v, more) VALUES (s.id, '{{{{}}}}', s.more)
+        WHEN NOT MATCHED BY SOURCE THEN DELETE""",
+        source=source,
+    )
+    assert _rows(merged) == [(3, 1, 1, 1)]
+    assert merged.columns == [
+        "num_affected_rows", "num_updated_rows", "num_deleted_rows", "num_inserted_rows",
+    ]  # fmt: skip
+    assert _rows(sql(f"SELECT * FROM {t}")) == [(2, "z", 1), (5, "{}", 2)]
+    changes = sql(f"SELECT id, _change_type FROM table_changes_by_path('{table_path}', 1, 2) c")
+    assert _rows(changes) == [
+        (1, "update_preimage"), (11, "update_postimage"), (3, "delete"),
+    ]  # fmt: skip
+    history = sql(f"DESCRIBE HISTORY {t} LIMIT 2").select("operation")
+    assert [row[0] for row in history.collect()] == ["MERGE", "UPDATE"]
+    assert sql(f"DESC DETAIL '{table_path}'").select("numFiles").collect()[0][0] >= 1
+    assert sql(f"RESTORE {t} TO VERSION AS OF 0").columns[0] == "table_size_after_restore"
+    assert _rows(sql(f"SELECT id FROM {t}")) == [(1,), (2,), (3,)]
+    assert sql(f"OPTIMIZE {t}").columns == ["path", "metrics"]
+    assert _rows(sql(f"VACUUM {t} RETAIN 1000 HOURS"))[0][0].endswith(table_path)
+
+
+def test_a_session_may_allow_vacuum_any_retention(enabled: SparkSession, table_path: str) -> None:
+    """A retention that is too short is allowed where delta-spark's setting says so; our own
+    function has an argument instead.
+    """
+    enabled.range(3).write.format("delta").save(table_path)
+    statement = f"VACUUM delta.`{table_path}` RETAIN 0 HOURS DRY RUN"
+    with pytest.raises(VacuumRetentionTooShortError):
+        enabled.sql(statement)
+    with settings(enabled, {RETENTION_CHECK: "false"}):
+        assert _rows(enabled.sql(statement)) == []
+        sparkdelta.DeltaTable.forPath(enabled, table_path).vacuum(0)
+        with pytest.raises(VacuumRetentionTooShortError):
+            sparkdelta.vacuum(enabled, table_path, retention_hours=0)
+
+
+def test_inserts(enabled: SparkSession, table_path: str) -> None:
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    rows = enabled.sql(
+        "SELECT 1 AS a, named_struct('x', 1, 'y', 'one') AS s, DATE '2024-01-01' AS d"
+    )
+    rows.write.format("delta").partitionBy("d").save(table_path)
+    result = sql(f"INSERT INTO {t} SELECT 2L AS d, named_struct('y', 2, 'x', 'two'), '2024-01-02'")
+    assert (result.columns, result.count()) == ([], 0)
+    sql(f"INSERT INTO {t} (d, a) VALUES (:day, 3)", {"day": date(2024, 1, 3)})
+    sql(f"INSERT INTO {t} BY NAME SELECT DATE '2024-01-03' AS d, 4 AS a")
+    sql(f"INSERT INTO {t} PARTITION (d = '2024-01-04') SELECT 5, NULL")
+    table = f"SELECT a, s.x, s.y, day(d) FROM {t}"
+    assert _rows(sql(table)) == [
+        (1, 1, "one", 1), (2, 2, "two", 2), (3, None, None, 3), (4, None, None, 3),
+        (5, None, None, 4),
+    ]  # fmt: skip
+    sql(f"INSERT OVERWRITE {t} PARTITION (d = '2024-01-03') SELECT 6, NULL")
+    sql(f"INSERT INTO {t} REPLACE WHERE d < '2024-01-03' SELECT 7, NULL, DATE '2024-01-01'")
+    assert _rows(sql(f"SELECT a FROM {t}")) == [(5,), (6,), (7,)]
+    sql(f"INSERT WITH SCHEMA EVOLUTION INTO {t} SELECT 8, NULL, DATE '2024-01-01', 'n' AS more")
+    sql(f"INSERT OVERWRITE {t} SELECT * FROM {t} WHERE a > 6")
+    sql(f"INSERT INTO {t} (a) VALUES (9)")  # in the partition of nulls
+    assert _rows(sql(f"SELECT a, more FROM {t}")) == [(7, None), (8, "n"), (9, None)]
+    with pytest.raises(InsertArityError):
+        sql(f"INSERT INTO {t} VALUES (1)")
+    enabled.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        with pytest.raises(InvalidArgumentError):
+            sql(f"INSERT OVERWRITE {t} SELECT * FROM {t} WHERE a > 6")
+    finally:
+        enabled.conf.unset("spark.sql.sources.partitionOverwriteMode")
+
+
+def test_options_of_tables(enabled: SparkSession, table_path: str) -> None:
+    """An option says what is read and written, or is refused by name: none is passed over."""
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    on = {"delta.enableChangeDataFeed": "true"}
+    write_delta(enabled.range(2).coalesce(1), table_path, properties=on)
+    sql(f"DELETE FROM {t} WHERE id = 0")
+    feed = "WITH ('readChangeFeed' = 'true', startingVersion = 1)"
+    kinds = f"SELECT c.id, c._change_type, t.id FROM {t} {feed} AS c, {t} WITH (versionAsOf 0) AS t"
+    assert _rows(sql(kinds)) == [(0, "delete", 0), (0, "delete", 1)]
+    assert _rows(sql(f"SELECT id FROM {t} WITH ('readChangeFeed' = 'false')")) == [(1,)]
+    wide = "('mergeSchema' = 'true', 'txnAppId' = 'a', 'txnVersion' = '1', 'userMetadata' = 'mine')"
+    for _ in range(2):  # of which the second is the same transaction
+        sql(f"INSERT INTO {t} WITH {wide} SELECT 5, 6 AS p")
+    [last] = sql(f"DESCRIBE HISTORY {t} LIMIT 1").collect()
+    assert (last["version"], last["userMetadata"]) == (2, "mine")
+    assert _rows(sql(f"TABLE {t}")) == [(1, None), (5, 6)]
+    sql(f"INSERT OVERWRITE {t} WITH ('replaceWhere' = 'id > 1') VALUES (7, 8)")
+    assert _rows(sql(f"TABLE {t}")) == [(1, None), (7, 8)]
+    refused = StatementNotSupportedError
+    for text, error in (
+        (f"SELECT * FROM {t} WITH ('startVersion' = '1')", UnknownArgumentError),
+        (f"SELECT * FROM {t} VERSION AS OF 1 {feed}", refused),
+        (f"INSERT INTO {t} WITH ('nothing' = 'x') VALUES (1, 2)", UnknownArgumentError),
+        (f"INSERT INTO {t} WITH ('mergeSchema' = 'x') VALUES (1, 2)", InvalidArgumentError),
+        (f"INSERT OVERWRITE {t} WITH ('overwriteSchema' = true) SELECT 1, 2", refused),
+        (f"INSERT INTO {t} WITH ('compression' = 'zstd') REPLACE USING (id) SELECT 1, 2", refused),
+        (f"INSERT INTO {t} WITH ('replaceWhere' = 'id > 1') VALUES (7, 8)", InvalidArgumentError),
+        (f"INSERT INTO {t} WITH ('replaceWhere' = 'id > 1') REPLACE WHERE id > 2 TABLE u", refused),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            sql(text)
+    assert load_snapshot(enabled, table_path).version == 3
+
+
+@pytest.mark.full
+def test_inserts_that_replace(enabled: SparkSession, table_path: str) -> None:
+    """Nulls equal nothing; names in the condition are those of the table and of the query."""
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    sql(f"CREATE TABLE {t} (name STRING, country STRING, id INT DEFAULT 7) USING delta")
+    rows = "('Dylan', 'US', 1), ('Doug', 'UK', 2), ('Julia', 'IT', 3), ('Adam', NULL, 4)"
+    sql(f"INSERT INTO {t} VALUES {rows}")
+    new = "VALUES ('Peter', 'FR', 5), ('Jennie', 'UK', 6), ('Eva', NULL, DEFAULT)"
+    sql(f"INSERT INTO {t} REPLACE USING (Country) {new}")
+    assert _rows(sql(f"SELECT id FROM {t}")) == [(1,), (3,), (4,), (5,), (6,), (7,)]
+    # By position, the query's own `country` is a name.
+    swapped = "SELECT id AS country, name AS id, country + 10 AS name FROM q"
+    query = f"WITH q AS (SELECT 'FR' AS name, 'Paul' AS id, 90 AS country) {swapped}"
+    text = f"INSERT INTO TABLE {t} AS x REPLACE ON x.country = s.id AND x.id < ? ({query}) s"
+    sql(text, [6])
+    assert _rows(sql(f"SELECT name, id FROM {t} WHERE country = 'FR'")) == [("Paul", 100)]
+    sql(f"INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME REPLACE USING (id) "
+        "SELECT 100 AS id, 'n' AS more")  # fmt: skip
+    assert _rows(sql(f"SELECT * FROM {t} WHERE id = 100")) == [(None, None, 100, "n")]
+    version = load_snapshot(enabled, table_path).version
+    assert version == 4
+    for text in (
+        "REPLACE USING (id) SELECT 1",
+        "REPLACE USING (other) SELECT 'x', 'y', 1, 'z'",
+        "REPLACE ON id IN (SELECT 1) SELECT 'x', 'y', 1, 'z'",
+        "(id) REPLACE USING (id) SELECT 1",
+        "AS x REPLACE WHERE x.id = 1 SELECT 'x', 'y', 1, 'z'",
+        "AS x SELECT 'x', 'y', 1, 'z'",
+    ):
+        with pytest.raises(DeltaError):
+            sql(f"INSERT INTO {t} {text}")
+    with pytest.raises(MetadataMismatchError):
+        sql(f"INSERT INTO {t} BY NAME REPLACE USING (id) SELECT 1 AS id, 2 AS other")
+    assert load_snapshot(enabled, table_path).version == version
+
+
+def test_each_statement_is_understood_once(
+    enabled: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text becomes tokens once, and again where literals take the place of parameters; each of
+    its tables is looked up once.
+    """
+    enabled.range(3).write.format("delta").save(table_path)
+    t, calls = f"delta.`{table_path}`", list[str]()
+    for module, name in (
+        (statement_text, "tokenize"),
+        (statement_text, "parse"),
+        (queries, "table_path"),
+    ):
+        found = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *given, f=found, n=name: (calls.append(n), f(*given))[1]
+        )
+    enabled.sql(f"SELECT * FROM {t} WHERE id = 1")
+    assert calls == ["tokenize", "parse", "table_path"]
+    calls.clear()
+    enabled.sql(f"DELETE FROM {t} WHERE id = :id", {"id": 7})
+    assert calls == ["tokenize", "tokenize", "parse"]
+
+
+def test_partitions_of_inserts(enabled: SparkSession, table_path: str) -> None:
+    """A value of PARTITION is one of the column's type: 5 is '5', and not '05'."""
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    rows = enabled.sql("SELECT * FROM VALUES (1, '5'), (2, '05'), (3, 'x'), (4, NULL) AS v(a, p)")
+    rows.write.format("delta").partitionBy("p").save(table_path)
+    sql(f"INSERT OVERWRITE {t} PARTITION (P = 5) VALUES (6)")
+    sql(f"INSERT OVERWRITE {t} PARTITION (p = NULL) SELECT 7")
+    assert _rows(sql(f"SELECT * FROM {t}")) == [(2, "05"), (3, "x"), (6, "5"), (7, None)]
+    for text in (
+        f"INSERT OVERWRITE {t} PARTITION (a = 2) SELECT 'x'",
+        f"INSERT INTO {t} PARTITION (q) SELECT 1, 'x'",
+        f"INSERT INTO {t} PARTITION (p = 'y') BY NAME SELECT 1 AS a, 'x' AS p",
+        f"UPDATE {t} SET a = 1, A = 2",
+        f"SELECT * FROM table_changes_by_path('{table_path}' || 'x', 0)",
+    ):
+        with pytest.raises(DeltaError):
+            sql(text)
+    with pytest.raises(DeltaError):
+        rows.write.format("delta").mode("append").partitionBy("a").save(table_path)
+    assert load_snapshot(enabled, table_path).version == 2
+    sql(f"DELETE FROM {t} WHERE a = 2-? AND p = 'x' -- 2--1 would be a comment", [-1])
+    assert _rows(sql(f"SELECT a FROM {t}")) == [(2,), (6,), (7,)]
+    sql(f"DELETE FROM {t} -- ; and WHERE\n WHERE p = ';' OR p = '05'")
+    sql(f"CREATE TEMP VIEW sql_quoted (`a b`) AS SELECT a FROM {t}")
+    assert _rows(sql("SELECT `a b` FROM sql_quoted")) == [(6,), (7,)]
+    enabled.catalog.dropTempView("sql_quoted")
+
+
+def test_names_and_queries_as_spark_has_them(enabled: SparkSession, table_path: str) -> None:
+    """Names by IDENTIFIER, in variables and with digits first; WITH before a change; variables."""
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    enabled.range(3).write.format("delta").save(table_path)
+    sql(f"CREATE TABLE 2024_sales USING delta OPTIONS (path '{table_path}')")
+    try:
+        sql("DELETE FROM IDENTIFIER(:t) WHERE id = 0", {"t": "2024_sales"})
+        sql("WITH c AS (SELECT id + 5 AS id FROM 2024_sales) INSERT INTO 2024_sales TABLE c")
+        sql("""WITH c AS (SELECT 1L AS k, 9L AS v) MERGE INTO IDENTIFIER('2024' || '_sales') AS t
+            USING (TABLE c) AS s (k, w) ON t.id = s.k WHEN MATCHED THEN UPDATE SET id == s.w""")
+        sql("COMMENT ON TABLE 2024_sales IS 'a\\nb'")
+        sql("ALTER TABLE 2024_sales ADD COLUMNS v STRING, w INT")
+        sql("ALTER TABLE 2024_sales ALTER COLUMN w FIRST, id DROP NOT NULL, v COMMENT 'c'")
+    finally:
+        sql("DROP TABLE 2024_sales")
+    with settings(enabled, {"own.path": table_path}):
+        assert _rows(sql("SELECT id FROM delta.`${own.path}` WHERE id <> 2")) == [(6,), (7,), (9,)]
+    sql("DECLARE OR REPLACE VARIABLE sql_largest BIGINT")
+    sql(f"SET VAR sql_largest = (SELECT max(id) FROM {t})")
+    assert _rows(sql("SELECT sql_largest")) == [(9,)]
+    assert _rows(sql(f"DESCRIBE QUERY SELECT id FROM {t}")) == [("id", "bigint", None)]
+    query = f"SELECT id FROM (WITH c AS (SELECT 1) TABLE c) JOIN {t} AS c WHERE id = 2"
+    assert _rows(sql(query)) == [(2,)]
+    sql(f"CREATE TABLE sql_named USING delta LOCATION '{table_path}'")
+    try:
+        limited = "WITH RECURSIVE sql_named (n) MAX RECURSION LEVEL 9 AS (SELECT 5) TABLE sql_named"
+        for query in (
+            "WITH sql_named (SELECT 5 AS n) SELECT n FROM sql_named",
+            *([] if enabled.version.startswith("4.0.") else [limited]),  # syntax of Spark 4.1
+            "SELECT sql_named FROM {rows} LATERAL VIEW explode(map(1, 5)) e AS k, sql_named",
+            "SELECT int(trim(FROM sql_named)) FROM (SELECT ' 5' AS sql_named)",
+        ):
+            rows = {"rows": enabled.range(1)} if "{" in query else {}
+            assert _rows(sql(query, **rows)) == [(5,)]
+    finally:
+        sql("DROP TABLE sql_named")
+    snapshot = load_snapshot(enabled, table_path)
+    assert (snapshot.version, snapshot.metadata.description) == (6, "a\nb")
+    assert snapshot.schema.names == ["w", "id", "v"]
+
+
+def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str) -> None:
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    enabled.range(3).write.format("delta").save(table_path)
+    for text in (
+        f"DELETE FROM {t} WHERE id = 1 LIMIT 5 AND",
+        f"UPDATE {t} SET id = 1 AND WHERE",
+        f"DELETE FROM {t} WHERE id = 1 LIMIT",
+        f"UPDATE {t} SET id = 1 other",
+        f"OPTIMIZE {t} WHERE id = 1 FULL",
+        f"MERGE INTO {t} t USING {t} s ON t.id = s.id other WHEN MATCHED THEN DELETE",
+        f"MERGE INTO {t} USING {t} s ON true WHEN MATCHED THEN UPDATE SET * WHEN OTHER THEN DELETE",
+    ):
+        with pytest.raises(Exception, match=r"syntax|SYNTAX"):
+            sql(text)
+    for text in (
+        f"DELETE FROM {t} WHERE id IN (SELECT id FROM range(1))",
+        f"UPDATE {t} SET id = (SELECT max(id) FROM {t})",
+        f"MERGE INTO {t} t USING {t} s ON t.id = (SELECT 1) WHEN MATCHED THEN DELETE",
+    ):
+        with pytest.raises(SubqueryInConditionError):
+            sql(text)
+    twice, source = f"{t} SET id = 1, id = 2", f"{t} t USING {t} s ON t.id = s.id"
+    inserts = "WHEN NOT MATCHED THEN INSERT (id, id) VALUES (1, 2)"
+    updates = "WHEN MATCHED THEN UPDATE SET id = 1, id = 2"
+    for text, error in (
+        (f"UPDATE {twice}", ConflictingSetColumnsError),
+        (f"MERGE INTO {source} {updates}", ConflictingSetColumnsError),
+        (f"MERGE INTO {source} {inserts}", DuplicateInsertColumnsError),
+        (f"SELECT * FROM delta.`{table_path}@v0` VERSION AS OF 0", TimeTravelMultipleFormatsError),
+        (f"SELECT * FROM {t} TIMESTAMP AS OF rand()", InvalidTimestampError),
+        ("ALTER TABLE sd_missing DROP FEATURE deletionVectors", TableNotFoundError),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            sql(text)
+    for text in (
+        f"SHOW CREATE TABLE {t}",
+        f"EXPLAIN DELETE FROM {t}",
+        f"BEGIN DELETE FROM {t}; SELECT 1; END",
+        f"FROM range(1) INSERT INTO {t} SELECT id INSERT INTO {t} SELECT id + 1",
+    ):
+        with pytest.raises(StatementNotSupportedError):
+            sql(text)
+    assert load_snapshot(enabled, table_path).version == 0
+
+
+def test_the_rest_is_sparks(enabled: SparkSession, tmp_path: Path) -> None:
+    sql, path = enabled.sql, tmp_path / "parquet"
+    sql(f"CREATE TABLE sql_other (a INT) USING parquet LOCATION '{path}'")
+    try:
+        for number, query in enumerate(("", "AS SELECT clone FROM (SELECT 1 clone) AS one")):
+            columns, place = "" if query else "(a INT, clone STRING)", tmp_path / f"{number}"
+            sql(f"CREATE TABLE sql_clone {columns} USING parquet LOCATION '{place}' {query}")
+            sql("DROP TABLE sql_clone")
+        sql("INSERT INTO sql_other SELECT :a", {"a": 1})
+        assert _rows(sql("SELECT sql_other.a FROM sql_other WHERE a = ?", [1])) == [(1,)]
+    finally:
+        sql("DROP TABLE sql_other")
+    assert sql("DESCRIBE DATABASE default").count() > 2
+    with pytest.raises(Exception, match="sql_missing"):
+        sql("DELETE FROM sql_missing WHERE x")
+    for text in ("OPTIMIZE sql_missing", "SELECT * FROM table_changes('sql_missing', 0)"):
+        with pytest.raises(TableNotFoundError):
+            sql(text)
+
+
+def test_other_statements_cost_no_job(enabled: SparkSession, table_path: str) -> None:
+    """The parser looks whether a statement is about Delta tables; Spark runs nothing for that."""
+    enabled.range(3).write.format("delta").save(table_path)
+    text = "SELECT a.id FROM range(5) a JOIN range(6) b ON a.id = b.id WHERE a.id > 1 -- delta"
+    with no_jobs(enabled):
+        frame = enabled.sql(text)
+    assert sorted(row[0] for row in frame.collect()) == [2, 3, 4]
