@@ -14,7 +14,7 @@ from sparkdelta.operations.copy.clone import CloneOptions, CloneResult
 from sparkdelta.operations.copy.clone import clone as clone_table
 from sparkdelta.operations.copy.convert import ConvertResult, convert
 from sparkdelta.operations.copy.converted_table import ConvertOptions, checked_partition_schema
-from sparkdelta.table.listing.missing_tables import advised
+from sparkdelta.table.listing.missing_tables import with_not_found_hint
 from sparkdelta.table.log.time_travel import version_at_timestamp
 
 
@@ -87,7 +87,7 @@ def clone(
     checked_version(version)
     checked_flag(deep, "deep")
     checked_flag(replace, "replace")
-    with advised(spark, source):
+    with with_not_found_hint(spark, source):
         if timestamp is not None:
             version = version_at_timestamp(spark, source, timestamp)
         options = CloneOptions(

@@ -34,7 +34,7 @@ from sparkdelta.operations.write.delete import delete
 from sparkdelta.operations.write.ignored_settings import warn_of_evolution_setting
 from sparkdelta.operations.write.update import update
 from sparkdelta.table.listing.listing import find_log_segment, open_log
-from sparkdelta.table.listing.missing_tables import advised
+from sparkdelta.table.listing.missing_tables import with_not_found_hint
 from sparkdelta.table.listing.table_names import name_not_found, table_name, table_path
 from sparkdelta.table.log.time_travel import version_at_timestamp
 from sparkdelta.table.rows.expression_arguments import checked_condition, checked_values
@@ -83,7 +83,7 @@ class DeltaTable:
             There is no Delta table at the path.
         """
         table = cls(sparkSession, path, hadoopConf or {})
-        with advised(sparkSession, path):
+        with with_not_found_hint(sparkSession, path):
             find_log_segment(open_log(sparkSession, path, table._options))
         return table
 
@@ -235,7 +235,7 @@ class DeltaTable:
         PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
         """
         where = checked_condition(condition, "condition")
-        with advised(self._spark, self._path):
+        with with_not_found_hint(self._spark, self._path):
             return delete(self._spark, self._path, where, names=self._names, options=self._options)
 
     def update(
@@ -275,7 +275,7 @@ class DeltaTable:
         if set is None:
             raise InvalidArgumentError(argument="set", problem="it must not be None")
         where, values = checked_condition(condition, "condition"), checked_values(set, "set")
-        with advised(self._spark, self._path):
+        with with_not_found_hint(self._spark, self._path):
             return update(
                 self._spark,
                 self._path,
@@ -392,7 +392,7 @@ class DeltaTable:
         ManifestOfVectorsError, ManifestMappingError
             The table has deletion vectors or maps its columns.
         """
-        with advised(self._spark, self._path):
+        with with_not_found_hint(self._spark, self._path):
             generate(self._spark, self._path, mode, self._options)
 
     def clone(
@@ -441,7 +441,7 @@ class DeltaTable:
         """
         if timestamp is None:
             raise InvalidArgumentError(argument="timestamp", problem="it must not be None")
-        with advised(self._spark, self._path):
+        with with_not_found_hint(self._spark, self._path):
             version = version_at_timestamp(self._spark, self._path, timestamp)
         return self._clone(version, target, isShallow, replace, properties)
 
@@ -476,7 +476,7 @@ class DeltaTable:
             retention_hours=checked_number(retentionHours, "retentionHours"),
             check_retention=checks_retention(self._spark),
         )
-        with advised(self._spark, self._path):
+        with with_not_found_hint(self._spark, self._path):
             vacuum(self._spark, self._path, wanted, options=self._options)
         return self._spark.createDataFrame([], StructType())
 
@@ -581,15 +581,15 @@ class DeltaTable:
     def _merge(self, request: MergeRequest) -> DataFrame:
         if not request.evolves:
             warn_of_evolution_setting(self._spark)
-        with advised(self._spark, self._path):
+        with with_not_found_hint(self._spark, self._path):
             return merge(self._spark, self._path, request, self._options)
 
     def _optimize(self, where: str | None, request: OptimizeRequest) -> OptimizeResult:
-        with advised(self._spark, self._path):
+        with with_not_found_hint(self._spark, self._path):
             return optimize(self._spark, self._path, where, request, options=self._options)
 
     def _restore(self, *, version: int | None = None, timestamp: str | None = None) -> DataFrame:
-        with advised(self._spark, self._path):
+        with with_not_found_hint(self._spark, self._path):
             result = restore(
                 self._spark,
                 self._path,
@@ -613,12 +613,12 @@ class DeltaTable:
             replace=checked_flag(replace, "replace"),
             properties=properties or {},
         )
-        with advised(self._spark, self._path):
+        with with_not_found_hint(self._spark, self._path):
             result = clone(self._spark, self._path, target, options, self._options)
         return DeltaTable(self._spark, result.target, self._options)
 
     def _snapshot(self) -> Snapshot:
-        with advised(self._spark, self._path):
+        with with_not_found_hint(self._spark, self._path):
             return open_snapshot(self._spark, self._path, options=self._options)
 
 

@@ -19,7 +19,7 @@ from sparkdelta.operations.changes.read_changes import ChangeOptions
 from sparkdelta.operations.changes.read_changes import read_changes as read_changes_of
 from sparkdelta.operations.write.write import WriteResult, write
 from sparkdelta.table.definition.write_options import WriteOptions
-from sparkdelta.table.listing.missing_tables import advised
+from sparkdelta.table.listing.missing_tables import with_not_found_hint
 from sparkdelta.table.log.change_range import ChangeBounds
 from sparkdelta.table.log.time_travel import version_at_timestamp
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
@@ -180,7 +180,7 @@ def read_changes(
         net=checked_flag(net, "net"),
     )
     check_time_zone(spark, partition_time_zone)
-    with advised(spark, path):
+    with with_not_found_hint(spark, path):
         return read_changes_of(spark, path, bounds, options)
 
 
@@ -326,7 +326,7 @@ def load_snapshot(
         raise TimeTravelMultipleFormatsError()
     checked_version(version)
     check_time_zone(spark, partition_time_zone)
-    with advised(spark, path):
+    with with_not_found_hint(spark, path):
         if timestamp is not None:
             version = version_at_timestamp(spark, path, timestamp)
         return open_snapshot(

@@ -22,7 +22,7 @@ from sparkdelta.operations.stream.read_stream import read_stream as read_stream_
 from sparkdelta.operations.stream.stream_options import StreamOptions
 from sparkdelta.operations.write.write import write
 from sparkdelta.table.definition.write_options import OUTPUT_MODES, WriteOptions
-from sparkdelta.table.listing.missing_tables import advised
+from sparkdelta.table.listing.missing_tables import with_not_found_hint
 from sparkdelta.table.snapshot.snapshot import check_time_zone
 
 
@@ -115,7 +115,7 @@ def read_stream(
     )
     _engine_of(spark, "read_stream")
     check_time_zone(spark, partition_time_zone)
-    with advised(spark, path):
+    with with_not_found_hint(spark, path):
         return read_stream_of(spark, path, options, partition_time_zone=partition_time_zone)
 
 

@@ -1,1 +1,1 @@
-"""The foundations of the rooms above: Spark, storage, Parquet, conditions, schemas, the protocol."""
+"""The foundations of all rooms above: Spark, files, conditions, schemas, the protocol."""

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 
 from sparkdelta import load_snapshot
 from sparkdelta.base.schema.table_schema import quoted
-from sparkdelta.table.scan.file_listing_modes import Listing
+from sparkdelta.table.scan.file_listing_modes import FileListingMode
 from tests.golden.cases import GoldenCase, golden_cases
 from tests.support.rows import assert_same_rows, spark_rows
 from tests.support.spark_jobs import files_read
@@ -58,7 +58,7 @@ def _values(rows: DataFrame, field: StructField) -> list[Column]:
 @pytest.mark.parametrize("case", golden_cases(), ids=lambda case: case.name)
 def test_files_and_rows(spark: SparkSession, case: GoldenCase) -> None:
     snapshot = load_snapshot(spark, str(case.table))
-    if case.reads[-1].expect_error or snapshot.scan().listing is not Listing.LATE:
+    if case.reads[-1].expect_error or snapshot.scan().listing is not FileListingMode.LATE:
         pytest.skip("not read, or listed at once")
     table = snapshot.scan().to_df()
     has_variants = "variant" in table.schema.simpleString()

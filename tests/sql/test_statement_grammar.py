@@ -10,7 +10,7 @@ from sparkdelta.exceptions import InvalidArgumentError, StatementSyntaxError
 from sparkdelta.operations.merge.merge_clauses import Clause
 from sparkdelta.operations.write.create_table import Creation
 from sparkdelta.sql.grammar import statement_values as s
-from sparkdelta.sql.grammar.parameters import bound_text, check_quoted
+from sparkdelta.sql.grammar.parameters import bind_parameters, check_quoted
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.relations import common_names, relations
 from sparkdelta.sql.grammar.statement_grammar import parse
@@ -403,16 +403,16 @@ def test_parameters() -> None:
     text = "DELETE FROM {name} WHERE a = :a AND b IN (?, ':a') AND c = :b"
     tokens = tokenize(text)
     assert tokens is not None
-    assert bound_text(text, tokens, {"a": "it's", "b": None}, {}) == (
+    assert bind_parameters(text, tokens, {"a": "it's", "b": None}, {}) == (
         "DELETE FROM {name} WHERE a = CAST(X'69742773' AS string) AND b IN (?, ':a') AND c = NULL"
     )
-    assert bound_text(text, tokens, [2**40], {"name": 1.5}) == (
+    assert bind_parameters(text, tokens, [2**40], {"name": 1.5}) == (
         "DELETE FROM 1.5D WHERE a = :a AND b IN (1099511627776L, ':a') AND c = :b"
     )
     with pytest.raises(StatementSyntaxError):
-        bound_text(text, tokens, [], {})
+        bind_parameters(text, tokens, [], {})
     with pytest.raises(InvalidArgumentError):
-        bound_text(text, tokens, [object()], {})
+        bind_parameters(text, tokens, [object()], {})
 
 
 @pytest.mark.parametrize(
@@ -431,7 +431,7 @@ def test_a_parameter_stays_one_value(text: str, value: object, bound: str) -> No
     """``10--5`` would begin a comment, and ``5AND`` be the name of a column."""
     tokens = tokenize(text)
     assert tokens is not None
-    assert bound_text(text, tokens, [value], {}) == bound
+    assert bind_parameters(text, tokens, [value], {}) == bound
 
 
 def test_a_name_in_braces_inside_of_quotes_is_refused() -> None:
@@ -443,4 +443,4 @@ def test_a_name_in_braces_inside_of_quotes_is_refused() -> None:
     text = "a = '{y} {{x}}' AND b = {x}"
     tokens = tokenize(text)
     assert tokens is not None
-    assert bound_text(text, tokens, None, {"x": 5}) == "a = '{y} {{x}}' AND b = 5"
+    assert bind_parameters(text, tokens, None, {"x": 5}) == "a = '{y} {{x}}' AND b = 5"

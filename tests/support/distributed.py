@@ -10,7 +10,7 @@ from unittest.mock import patch
 from pyspark.sql import DataFrame
 
 from sparkdelta.table.scan.distributed_scan import DistributedScan
-from sparkdelta.table.scan.file_listing_modes import Listing
+from sparkdelta.table.scan.file_listing_modes import FileListingMode
 from sparkdelta.table.scan.scan import Scan
 
 
@@ -31,7 +31,7 @@ def distributed_scans(columns: Sequence[str] | None = None) -> Iterator[None]:
         return rows(replace(scan, request=request), files)
 
     with (
-        listed_at_once(Listing.MANY_FILES),
+        listed_at_once(FileListingMode.MANY_FILES),
         patch.object(Scan, "_files_to_read", Scan._file_list),
         patch.object(DistributedScan, "rows", narrowed),
     ):
@@ -39,7 +39,7 @@ def distributed_scans(columns: Sequence[str] | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def listed_at_once(listing: Listing = Listing.NO_CALLS) -> Iterator[None]:
+def listed_at_once(listing: FileListingMode = FileListingMode.NO_CALLS) -> Iterator[None]:
     """Make every scan of a block list its files before its query runs."""
     with patch.object(Scan, "listing", property(lambda _: listing)):
         yield

@@ -227,14 +227,14 @@ def write_parquet(
 
 
 @contextmanager
-def rows_in(rows: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
+def rows_rebound_to(rows: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
     """Yield the same rows in another session of the application, which is the active session
     meanwhile.
     """
     jvm = jvm_of(session)
     with same_active_session(session):
         jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
-        yield moved_rows(rows, session)
+        yield rebound_rows(rows, session)
 
 
 @contextmanager
@@ -328,7 +328,7 @@ _USER_FUNCTIONS = frozenset(
 )  # fmt: skip
 
 
-def moved_rows(rows: DataFrame, session: SparkSession) -> DataFrame:
+def rebound_rows(rows: DataFrame, session: SparkSession) -> DataFrame:
     """Return the same rows as a DataFrame of another session of the application."""
     jvm = jvm_of(session)
     plan = rows._jdf.queryExecution().analyzed()

@@ -21,7 +21,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from sparkdelta.base.jvm.jvm import (
     hadoop_path,
     jvm_of,
-    moved_rows,
+    rebound_rows,
     sequence,
     storage_errors,
     texts,
@@ -89,7 +89,7 @@ def read_files(
     loaded = reader.options(jvm.PythonUtils.toScalaMap(dict(options))).load(
         sequence(jvm, java_texts(jvm, paths))
     )
-    return moved_rows(ClassicDataFrame(loaded, spark), spark)
+    return rebound_rows(ClassicDataFrame(loaded, spark), spark)
 
 
 def parquet_relation(

@@ -19,7 +19,7 @@ _PATH = "sparkdelta:path"
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenPaths:
+class PathFilter:
     """A substitute for a `DataSkipping` that keeps the files with some paths.
 
     Attributes

@@ -30,14 +30,14 @@ _EPOCH = datetime(1970, 1, 1)
 _INTEGER_SUFFIXES = {"tinyint": "Y", "smallint": "S", "int": "", "bigint": "L"}
 
 
-def truth(predicate: Predicate, column_of: ColumnOf) -> str:
+def to_sql(predicate: Predicate, column_of: ColumnOf) -> str:
     """Return SQL for a usable predicate; null if it is neither true nor false."""
     if isinstance(predicate, And):
-        return f"({' AND '.join(truth(term, column_of) for term in predicate.terms)})"
+        return f"({' AND '.join(to_sql(term, column_of) for term in predicate.terms)})"
     if isinstance(predicate, Or):
-        return f"({' OR '.join(truth(term, column_of) for term in predicate.terms)})"
+        return f"({' OR '.join(to_sql(term, column_of) for term in predicate.terms)})"
     if isinstance(predicate, Not):
-        return f"(NOT {truth(predicate.term, column_of)})"
+        return f"(NOT {to_sql(predicate.term, column_of)})"
     if isinstance(predicate, Comparison):
         left, right = value(predicate.left, column_of), value(predicate.right, column_of)
         return f"({left} {predicate.operator} {right})"

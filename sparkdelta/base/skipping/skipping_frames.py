@@ -55,7 +55,7 @@ from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.schema.sql_text import simple_type_text, text_literal
 from sparkdelta.base.schema.table_schema import type_of_path
 from sparkdelta.base.skipping.failing_values import failing_parts
-from sparkdelta.base.skipping.predicate_value_frames import literal, truth, value
+from sparkdelta.base.skipping.predicate_value_frames import literal, to_sql, value
 from sparkdelta.base.skipping.rounded_bounds import ends_around, limit_of_bigint
 from sparkdelta.base.skipping.text_prefixes import prefix_range
 
@@ -158,7 +158,7 @@ class SkippingRules:
         known = self._partition_values(predicate)
         if known is None:
             return None
-        exact = self._or_failed(truth(predicate, known.__getitem__), predicate)
+        exact = self._or_failed(to_sql(predicate, known.__getitem__), predicate)
         if exact is None:
             return None
         if not self.facts.is_pushed or not known:

@@ -245,7 +245,7 @@ class ClassicEngine:
         return nullcontext(self.spark)
 
     def in_table_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
-        return jvm.rows_in(rows, _sibling(self.spark, _table_sessions, TABLE_SETTINGS))
+        return jvm.rows_rebound_to(rows, _sibling(self.spark, _table_sessions, TABLE_SETTINGS))
 
     def in_conversion_session(
         self, rows: DataFrame, time_zone: str
@@ -254,18 +254,18 @@ class ClassicEngine:
             return self.in_table_session(rows)
         siblings = _conversion_sessions.setdefault(time_zone, weakref.WeakKeyDictionary())
         settings = conversion_settings(time_zone)
-        return jvm.rows_in(rows, _sibling(self.spark, siblings, settings))
+        return jvm.rows_rebound_to(rows, _sibling(self.spark, siblings, settings))
 
     def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
-        return jvm.rows_in(rows, self.spark)
+        return jvm.rows_rebound_to(rows, self.spark)
 
-    def moved_here(self, rows: DataFrame) -> DataFrame:
-        return jvm.moved_rows(rows, self.spark)
+    def rebind_to_session(self, rows: DataFrame) -> DataFrame:
+        return jvm.rebound_rows(rows, self.spark)
 
     @contextmanager
     def micro_batch(self, batch: DataFrame) -> Iterator[tuple[DataFrame, str]]:
         with jvm.same_active_session(self.spark):
-            yield self.moved_here(batch), jvm_streams.query_id(self.spark)
+            yield self.rebind_to_session(batch), jvm_streams.query_id(self.spark)
 
     def stream(self, source: StreamSource) -> DataFrame:
         return jvm_streams.stream_frame(self.spark, source)

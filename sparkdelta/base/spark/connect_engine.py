@@ -220,7 +220,7 @@ class ConnectEngine:
     def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
         raise NotImplementedError("a Spark Connect plan cannot be moved to another session")
 
-    def moved_here(self, rows: DataFrame) -> DataFrame:
+    def rebind_to_session(self, rows: DataFrame) -> DataFrame:
         return rows
 
     def micro_batch(self, batch: DataFrame) -> AbstractContextManager[tuple[DataFrame, str]]:

@@ -289,7 +289,7 @@ class SparkEngine(Protocol):
         requires `moves_frames`.
         """
 
-    def moved_here(self, rows: DataFrame) -> DataFrame:
+    def rebind_to_session(self, rows: DataFrame) -> DataFrame:
         """Return the rows of a DataFrame of `in_table_session` as a DataFrame of this session."""
 
     def micro_batch(self, batch: DataFrame) -> AbstractContextManager[tuple[DataFrame, str]]:

@@ -20,7 +20,7 @@ from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.definition.alteration import Alteration
 from sparkdelta.table.definition.writable import check_table_writable
 from sparkdelta.table.listing.listing import open_log_for_writing
-from sparkdelta.table.listing.missing_tables import advised
+from sparkdelta.table.listing.missing_tables import with_not_found_hint
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
 Statement = Callable[[Snapshot], Alteration]
@@ -44,7 +44,7 @@ def alter(
     DeltaError
         The statement is not valid for the table, or the table cannot be written.
     """
-    with advised(spark, path):
+    with with_not_found_hint(spark, path):
         store = open_log_for_writing(spark, path, options)
         snapshot = open_snapshot(spark, path, store=store, options=options or {})
     check_data_writable(snapshot.protocol, path=snapshot.path)

@@ -125,4 +125,4 @@ def _violating_rows(snapshot: Snapshot, expression: str) -> DataFrame:
     engine = engine_of(rows.sparkSession)
     with engine.in_table_session(rows) as ours:
         violating = ours.filter(is_not_true(F.expr(expression)))
-    return engine.moved_here(violating)
+    return engine.rebind_to_session(violating)

@@ -48,7 +48,7 @@ from sparkdelta.table.commit.committer import Committer
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
 from sparkdelta.table.listing.listing import list_log_files, open_log_for_writing
-from sparkdelta.table.listing.missing_tables import advised
+from sparkdelta.table.listing.missing_tables import with_not_found_hint
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
 NUM_BARRIERS = 3
@@ -203,7 +203,7 @@ def drop_feature(
     now_ms
         The time by which versions have expired.
     """
-    with advised(spark, path):
+    with with_not_found_hint(spark, path):
         store = open_log_for_writing(spark, path, options)
         snapshot = open_snapshot(spark, path, store=store, options=options or {})
     check_data_writable(snapshot.protocol, path=snapshot.path)

@@ -15,7 +15,7 @@ from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.rows.conformed_row_frames import retyped_rows
-from sparkdelta.table.rows.modified_files import TouchedFiles, whole_files
+from sparkdelta.table.rows.modified_files import ModifiedFiles, whole_files
 from sparkdelta.table.rows.rewriting import remove_actions
 from sparkdelta.table.rows.row_change_commits import commit_changes
 from sparkdelta.table.rows.row_changes import RowChanges, change_writer, check_row_count
@@ -48,12 +48,12 @@ def remove_mapping(snapshot: Snapshot, *, keeps_property: bool) -> CommittedTran
     with engine_of(snapshot.log.spark).write_session() as session:
         ours, new = snapshot.in_session(session), None
         removed = whole_files(ours, ours.add_files())
-        with change_writer(session, ours, change, TouchedFiles()) as compared:
+        with change_writer(session, ours, change, ModifiedFiles()) as compared:
             writer = replace(compared, data_change=False)
             if removed.num_files:
                 rows = writer.with_file_columns(ours.scan().rows_with(*writer.row_ids))
                 fields = change.after.schema.fields
-                new = writer.write(retyped_rows(rows, fields, writer.file_columns), TouchedFiles())
+                new = writer.write(retyped_rows(rows, fields, writer.file_columns), ModifiedFiles())
                 removes = remove_actions(ours.add_files(), data_change=False)
                 removed = replace(removed, actions=removes)
                 if removed.num_rows is not None:

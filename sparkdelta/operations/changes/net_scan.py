@@ -17,7 +17,7 @@ from sparkdelta.table.log.commit_line_frames import add_fields
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import TableState
 from sparkdelta.table.scan.change_file_frames import changes_of_pairs, net_pairs
-from sparkdelta.table.scan.change_scan import EntryScan
+from sparkdelta.table.scan.change_scan import FileChangeScan
 from sparkdelta.table.scan.scan_request import BASE_ROW_ID
 
 
@@ -32,7 +32,7 @@ def with_kind(configuration: TableConfiguration) -> TableConfiguration:
 
 
 @dataclass(frozen=True, eq=False)
-class NetScan(EntryScan):
+class NetScan(FileChangeScan):
     """A read of the files and rows that only one of two versions has, by files and vectors.
 
     Attributes

@@ -18,7 +18,7 @@ from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
 from sparkdelta.table.definition.table_change import TableChange
-from sparkdelta.table.rows.modified_files import TouchedFiles
+from sparkdelta.table.rows.modified_files import ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import report_orphans
 from sparkdelta.table.rows.rewriting import file_actions
@@ -50,7 +50,7 @@ def commit_batch(
         Other rows were written than the statistics of the files tell.
     DeltaConcurrentModificationException
     """
-    snapshot, nothing = batch.snapshot, TouchedFiles()
+    snapshot, nothing = batch.snapshot, ModifiedFiles()
     with change_writer(session, snapshot.in_session(session), change, nothing) as compared:
         writer = replace(compared, data_change=False, settings=BIN_SETTINGS)
         new = writer.write(batch.rows(writer), nothing)

@@ -26,9 +26,9 @@ from sparkdelta.base.schema.column_ids import MAX_COLUMN_ID
 from sparkdelta.base.schema.file_key_frames import canonical_path, deletion_vector_id
 from sparkdelta.base.schema.table_constraints import with_marks
 from sparkdelta.base.schema.table_schema import parse_table_schema
-from sparkdelta.base.skipping.path_filter_frames import ChosenPaths
+from sparkdelta.base.skipping.path_filter_frames import PathFilter
 from sparkdelta.exceptions import VersionsNotContiguousError
-from sparkdelta.table.commit.row_id_high_watermark import row_id_mark
+from sparkdelta.table.commit.row_id_high_watermark import row_id_high_watermark
 from sparkdelta.table.definition.metadata_domains import live_domains
 from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.listing.listing import list_log_files
@@ -112,7 +112,7 @@ def differing_files(now: Snapshot, then: Snapshot) -> DataFrame:
     # An id that a file without one has got since is unique, unless ids began anew in between.
     has_other_ids = (
         "NOT add.baseRowId <=> remove.baseRowId AND "
-        f"(add.baseRowId IS NOT NULL OR remove.baseRowId <= {row_id_mark(then)}L)"
+        f"(add.baseRowId IS NOT NULL OR remove.baseRowId <= {row_id_high_watermark(then)}L)"
     )
     return both.filter(f"add IS NULL OR remove IS NULL OR {has_other_ids}").select(
         F.col("add").withField("dataChange", F.expr("remove IS NULL")).alias("add"),
@@ -120,7 +120,7 @@ def differing_files(now: Snapshot, then: Snapshot) -> DataFrame:
     )
 
 
-def _files_between(then: Snapshot, now: Snapshot) -> ChosenPaths | None:
+def _files_between(then: Snapshot, now: Snapshot) -> PathFilter | None:
     """The files in which two versions can differ; None if the log no longer has the commits between
     them.
 
@@ -135,10 +135,10 @@ def _files_between(then: Snapshot, now: Snapshot) -> ChosenPaths | None:
         return None
     between = CommitRange.read(log.reader, commits)
     paths = between.changes("add", "remove").selectExpr("coalesce(add.path, remove.path) AS path")
-    return ChosenPaths(paths, now.path, is_broadcast=between.broadcasts_keys)
+    return PathFilter(paths, now.path, is_broadcast=between.broadcasts_keys)
 
 
-def _keyed(snapshot: Snapshot, chosen: ChosenPaths | None) -> DataFrame:
+def _keyed(snapshot: Snapshot, chosen: PathFilter | None) -> DataFrame:
     path = canonical_path("path", table_root=snapshot.path)
     vector = deletion_vector_id("deletionVector")
     adds = snapshot.state.adds(skipping=chosen)

@@ -34,14 +34,13 @@ from sparkdelta.operations.merge.merge_matching import (
     MergeMatches,
     find_matches,
 )
+from sparkdelta.operations.merge.merge_output import MergeOutput
 from sparkdelta.operations.merge.merge_pairs import CLAUSE
 from sparkdelta.operations.merge.merge_sides import FILE, POSITION, empty_frames, stage_source
-from sparkdelta.operations.merge.merged_rows import MergedRows
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.self_references import are_of_table
 from sparkdelta.table.commit.staged_commit_rules import Operation
-from sparkdelta.table.rows.matching_rows import condition_parameter
-from sparkdelta.table.rows.modified_files import TouchedFiles, touch_files
+from sparkdelta.table.rows.modified_files import ModifiedFiles, modify_files
 from sparkdelta.table.rows.row_change_commits import commit_changes
 from sparkdelta.table.rows.row_changes import (
     RowChanges,
@@ -51,6 +50,7 @@ from sparkdelta.table.rows.row_changes import (
     open_changeable,
     unchanged_table,
 )
+from sparkdelta.table.rows.row_selection import condition_parameter
 from sparkdelta.table.scan.conditions import shown
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.snapshot.snapshot import Snapshot
@@ -147,7 +147,7 @@ def merge(
                     expected=rows.updated + rows.deleted,
                     found=touched.num_rows or 0,
                 )
-            merged = MergedRows(
+            merged = MergeOutput(
                 writer=writer,
                 merge=resolved,
                 matches=matches,
@@ -182,13 +182,13 @@ def merge(
 
 def _touched_files(
     snapshot: Snapshot, matches: MergeMatches, rows: _RowCounts, stage: Staging
-) -> TouchedFiles:
+) -> ModifiedFiles:
     """The files whose rows are updated or deleted."""
     if not rows.updated + rows.deleted:
-        return TouchedFiles()
+        return ModifiedFiles()
     known = matches.pairs.known_positions
     if known is not None and matches.unmatched is None:
-        return touch_files(snapshot, known, stage, adds=matches.files)
+        return modify_files(snapshot, known, stage, adds=matches.files)
     frames = [matches.pairs.rows] + ([] if matches.unmatched is None else [matches.unmatched])
     acted = reduce(
         DataFrame.unionByName, (frame.select(FILE, POSITION, CLAUSE) for frame in frames)
@@ -198,7 +198,7 @@ def _touched_files(
     )
     # Several rows of the source may match the same row, if it is deleted.
     num_staged = None if rows.deleted else rows.updated
-    return touch_files(snapshot, positions, stage, adds=matches.files, num_staged=num_staged)
+    return modify_files(snapshot, positions, stage, adds=matches.files, num_staged=num_staged)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ from sparkdelta.operations.merge.merge_sides import (
     with_target_names,
 )
 from sparkdelta.table.commit.conflict_rules import ReadSet
-from sparkdelta.table.log.local_add_files import KnownAdds
+from sparkdelta.table.log.local_add_files import LocalAddFiles
 from sparkdelta.table.scan.conditions import has_changing_condition, with_partition_terms
 from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.scan.scan import Scan
@@ -127,8 +127,8 @@ class MergeMatches:
         return None if self.acting_alone is None else Or((self.matching, self.acting_alone))
 
     @property
-    def files(self) -> KnownAdds | DataFrame:
-        """The files that may have rows that the merge depends on, as `touch_files` takes them."""
+    def files(self) -> LocalAddFiles | DataFrame:
+        """The files that may have rows that the merge depends on, as `modify_files` takes them."""
         known, alone = self.matching_scan.known, self.scan_alone
         if known is not None:
             if alone is None:
@@ -259,7 +259,7 @@ class _Matching:
             name.removeprefix(TARGET) for name in engine.columns_used(checked, self.frames.target)
         }
         columns = [name for name in table.schema.names if name in used]
-        rows = scan.reading(columns).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
+        rows = scan.select(columns).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
         rows = positioned(rows, table, columns)
         return with_target_names(rows, columns, target_names(table.schema, self.names))
 

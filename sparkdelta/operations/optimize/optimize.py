@@ -27,9 +27,9 @@ from sparkdelta.operations.compaction.optimization import (
     optimize_files,
 )
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
-from sparkdelta.table.rows.matching_rows import condition_parameter
 from sparkdelta.table.rows.rewriting import chosen_partitions
 from sparkdelta.table.rows.row_changes import open_changeable
+from sparkdelta.table.rows.row_selection import condition_parameter
 
 
 def optimize(

@@ -31,9 +31,9 @@ from sparkdelta.operations.verify.statistics_workers import StatisticsReader, re
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.log.commit_line_frames import add_fields
-from sparkdelta.table.rows.matching_rows import condition_parameter
 from sparkdelta.table.rows.rewriting import chosen_partitions
 from sparkdelta.table.rows.row_changes import open_changeable, unchanged_table
+from sparkdelta.table.rows.row_selection import condition_parameter
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import staging
 

@@ -18,9 +18,8 @@ from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.rows.change_files import with_change_type
-from sparkdelta.table.rows.matching_rows import condition_parameter, find_matching_rows
 from sparkdelta.table.rows.modified_file_rows import deleted_rows
-from sparkdelta.table.rows.modified_files import TouchedFiles
+from sparkdelta.table.rows.modified_files import ModifiedFiles
 from sparkdelta.table.rows.row_change_commits import commit_changes
 from sparkdelta.table.rows.row_changes import (
     ChangeResult,
@@ -31,6 +30,7 @@ from sparkdelta.table.rows.row_changes import (
     open_changeable,
     unchanged_table,
 )
+from sparkdelta.table.rows.row_selection import condition_parameter, find_matching_rows
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import staging
@@ -104,7 +104,7 @@ def delete(
     return changes.result(done.version, done.attempts, watch.total_ms, num_deleted_rows=num_rows)
 
 
-def _deleted(snapshot: Snapshot, touched: TouchedFiles) -> DataFrame:
+def _deleted(snapshot: Snapshot, touched: ModifiedFiles) -> DataFrame:
     """The deleted rows, read by position, not by the condition, which could select other rows in
     the session of the snapshot.
     """

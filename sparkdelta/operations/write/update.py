@@ -24,12 +24,7 @@ from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.rows.assigned_row_frames import Assignments
 from sparkdelta.table.rows.assignments import update_assignments, with_assignments
 from sparkdelta.table.rows.change_files import ChangeFiles, with_change_type
-from sparkdelta.table.rows.conforming import conform_assigned, match_assigned
-from sparkdelta.table.rows.matching_rows import (
-    MatchingRows,
-    condition_parameter,
-    find_matching_rows,
-)
+from sparkdelta.table.rows.column_binding import conform_assigned, match_assigned
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.row_change_commits import commit_changes
 from sparkdelta.table.rows.row_changes import (
@@ -41,6 +36,11 @@ from sparkdelta.table.rows.row_changes import (
     check_row_count,
     open_changeable,
     unchanged_table,
+)
+from sparkdelta.table.rows.row_selection import (
+    RowSelection,
+    condition_parameter,
+    find_matching_rows,
 )
 from sparkdelta.table.rows.staged_rows import computed_once
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
@@ -119,7 +119,7 @@ def update(
 
 
 def _written(
-    matching: MatchingRows,
+    matching: RowSelection,
     assignments: Assignments,
     writer: ChangeWriter,
     stage: Staging,

@@ -39,18 +39,18 @@ from sparkdelta.table.definition.write_options import MODES, WriteOptions
 from sparkdelta.table.listing.catalog_log import has_catalog
 from sparkdelta.table.listing.listing import open_log_for_writing
 from sparkdelta.table.rows.change_files import ChangeFiles, with_change_type
-from sparkdelta.table.rows.conformed_row_frames import retyped_rows
-from sparkdelta.table.rows.conforming import (
-    MatchedRows,
-    conform,
+from sparkdelta.table.rows.column_binding import (
+    ColumnBinding,
+    cast_and_validate,
     converted_rows,
     match_rows,
     require,
     with_survivors,
 )
+from sparkdelta.table.rows.conformed_row_frames import retyped_rows
 from sparkdelta.table.rows.data_files import write_rows
 from sparkdelta.table.rows.identity_columns import generated_identities, with_used_identities
-from sparkdelta.table.rows.modified_files import TouchedFiles
+from sparkdelta.table.rows.modified_files import ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import report_orphans, warn_of_other_files
 from sparkdelta.table.rows.rewriting import (
@@ -191,13 +191,13 @@ def _rewrite(snapshot: Snapshot | None, options: WriteOptions) -> Rewrite | None
 
 def _conformed(
     rows: DataFrame,
-    matched: MatchedRows,
+    matched: ColumnBinding,
     change: TableChange,
     store: LogStore,
     options: WriteOptions,
 ) -> DataFrame:
     spark = rows.sparkSession
-    conformed = conform(rows, matched, change.after, spark=spark, path=store.table_root)
+    conformed = cast_and_validate(rows, matched, change.after, spark=spark, path=store.table_root)
     if options.replace_where is not None:
         conformed = require(conformed, options.replace_where, spark=spark)
     return conformed
@@ -207,7 +207,7 @@ def _written(
     new: DataFrame,
     snapshot: Snapshot | None,
     change: TableChange,
-    matched: MatchedRows,
+    matched: ColumnBinding,
     rewrite: Rewrite | None,
     store: LogStore,
     options: WriteOptions,
@@ -222,7 +222,7 @@ def _written(
         return _data_files(new, change, matched, rewrite, store, options), None
     spark, fields = new.sparkSession, change.after.schema.fields
     with (
-        change_writer(spark, snapshot, change, TouchedFiles()) as writer,
+        change_writer(spark, snapshot, change, ModifiedFiles()) as writer,
         staging(spark, store) as stage,
     ):
         new = computed_once(new, stage, "replacing")
@@ -237,7 +237,7 @@ def _written(
 def _data_files(
     rows: DataFrame,
     change: TableChange,
-    matched: MatchedRows,
+    matched: ColumnBinding,
     rewrite: Rewrite | None,
     store: LogStore,
     options: WriteOptions,

@@ -29,11 +29,11 @@ CHANGES = ("INSERT", "MERGE", "DELETE", "UPDATE")
 def common_queries(cursor: Cursor) -> str:
     """Go past WITH and its queries; return their text."""
     start = cursor.next()
-    cursor.takes("RECURSIVE")
+    cursor.accept("RECURSIVE")
     while True:
         named_query(cursor)
         cursor.in_parentheses()
-        if not cursor.takes(","):
+        if not cursor.accept(","):
             return cursor.since(start)
 
 
@@ -68,7 +68,7 @@ def update(parser: Parser) -> Update:
 def merge(parser: Parser) -> Merge:
     """``MERGE``, after its keyword."""
     cursor = parser.cursor
-    evolves = cursor.takes("WITH SCHEMA EVOLUTION")
+    evolves = cursor.accept("WITH SCHEMA EVOLUTION")
     cursor.expect("INTO")
     target, alias = parser.table(), parser.alias("USING")
     cursor.expect("USING")
@@ -76,7 +76,7 @@ def merge(parser: Parser) -> Merge:
     cursor.expect("ON")
     condition = cursor.expression("WHEN")
     actions = []
-    while cursor.takes("WHEN"):
+    while cursor.accept("WHEN"):
         actions.append(_merge_action(parser))
     return Merge(target, alias, source, source_alias, condition, tuple(actions), evolves)
 
@@ -85,39 +85,39 @@ def _source(parser: Parser) -> tuple[str, str | None]:
     """Return the source of a merge with its alias, and the alias, or else the table's name."""
     cursor, name = parser.cursor, None
     start = cursor.token
-    if cursor.takes("{"):
+    if cursor.accept("{"):
         cursor.word()
         cursor.expect("}")
     elif cursor.token.is_name:
         cursor.place, found = relation_at(cursor.text, cursor.tokens, cursor.place)
         name = found[0].name[-1].partition("@")[0] if found else None
-    if cursor.looks_at("("):
+    if cursor.peek("("):
         cursor.in_parentheses()
     if cursor.token is start:
         raise cursor.error("a table or query is expected")
     alias = parser.alias("ON")
-    if alias is not None and cursor.looks_at("("):
+    if alias is not None and cursor.peek("("):
         cursor.names()
     return cursor.since(start), alias or name
 
 
 def _merge_action(parser: Parser) -> MergeAction:
     cursor = parser.cursor
-    is_matched = not cursor.takes("NOT")
+    is_matched = not cursor.accept("NOT")
     cursor.expect("MATCHED")
-    is_of_table = not is_matched and cursor.takes("BY SOURCE")
+    is_of_table = not is_matched and cursor.accept("BY SOURCE")
     if not is_matched and not is_of_table:
-        cursor.takes("BY TARGET")
-    condition = cursor.expression("THEN") if cursor.takes("AND") else None
+        cursor.accept("BY TARGET")
+    condition = cursor.expression("THEN") if cursor.accept("AND") else None
     cursor.expect("THEN")
     if not is_matched and not is_of_table:
         cursor.expect("INSERT")
         return MergeAction(Clause.NOT_MATCHED_INSERT, condition, _inserted_values(parser))
-    if cursor.takes("DELETE"):
+    if cursor.accept("DELETE"):
         of_source, of_both = Clause.NOT_MATCHED_BY_SOURCE_DELETE, Clause.MATCHED_DELETE
         return MergeAction(of_both if is_matched else of_source, condition, None)
     cursor.expect("UPDATE SET")
-    if is_matched and cursor.takes("*"):
+    if is_matched and cursor.accept("*"):
         return MergeAction(Clause.MATCHED_UPDATE, condition, None)
     kind = Clause.MATCHED_UPDATE if is_matched else Clause.NOT_MATCHED_BY_SOURCE_UPDATE
     return MergeAction(kind, condition, parser.assignments("WHEN"))
@@ -125,13 +125,13 @@ def _merge_action(parser: Parser) -> MergeAction:
 
 def _inserted_values(parser: Parser) -> Mapping[str, str] | None:
     cursor = parser.cursor
-    if cursor.takes("*"):
+    if cursor.accept("*"):
         return None
     names = cursor.names()
     cursor.expect("VALUES")
     cursor.expect("(")
     values = [cursor.expression(closing=",")]
-    while cursor.takes(","):
+    while cursor.accept(","):
         values.append(cursor.expression(closing=","))
     if len(values) != len(names):
         raise cursor.error(f"{len(names)} values are expected, not {len(values)}")
@@ -144,21 +144,21 @@ def _inserted_values(parser: Parser) -> Mapping[str, str] | None:
 def insert(parser: Parser) -> Insert:
     """``INSERT``, after its keyword."""
     cursor = parser.cursor
-    evolves = cursor.takes("WITH SCHEMA EVOLUTION")
-    overwrites = cursor.takes("OVERWRITE")
+    evolves = cursor.accept("WITH SCHEMA EVOLUTION")
+    overwrites = cursor.accept("OVERWRITE")
     if not overwrites:
         cursor.expect("INTO")
-    cursor.takes("TABLE")
+    cursor.accept("TABLE")
     target, alias = parser.table(), parser.alias("BY", "PARTITION", "REPLACE", *_QUERY)
     options = {}
-    if cursor.looks_at("WITH ("):
+    if cursor.peek("WITH ("):
         cursor.next()
         options = cursor.properties()
-    partition = parser.partition() if cursor.takes("PARTITION") else {}
-    columns, by_name = None, cursor.takes("BY NAME")
-    if not by_name and cursor.looks_at("(") and not cursor.ahead().is_word(*_QUERY):
+    partition = parser.partition() if cursor.accept("PARTITION") else {}
+    columns, by_name = None, cursor.accept("BY NAME")
+    if not by_name and cursor.peek("(") and not cursor.ahead().is_word(*_QUERY):
         columns = None if cursor.ahead().is_symbol("(") else cursor.names()
-        by_name = columns is None and cursor.takes("BY NAME")
+        by_name = columns is None and cursor.accept("BY NAME")
     insert = Insert(
         target=target,
         query="",
@@ -170,13 +170,13 @@ def insert(parser: Parser) -> Insert:
         evolves=evolves,
         options=options,
     )
-    if cursor.takes("REPLACE"):
+    if cursor.accept("REPLACE"):
         insert = _replacing(parser, insert)
     elif alias is not None:
         raise cursor.error("REPLACE ON is expected after an alias")
     if not cursor.token.is_word(*_QUERY) and not cursor.token.is_symbol("("):
         raise cursor.error("a query is expected")
-    if insert.replace_on is not None and cursor.looks_at("("):
+    if insert.replace_on is not None and cursor.peek("("):
         return _insert_of_parentheses(parser, insert)
     return replace(insert, query=cursor.rest())
 
@@ -188,11 +188,11 @@ def _replacing(parser: Parser, insert: Insert) -> Insert:
     """Return an INSERT with the clause after REPLACE (ON, USING or WHERE), and go past it."""
     cursor = parser.cursor
     is_plain = insert.columns is None and not insert.partition and not insert.overwrites
-    if cursor.takes("ON") and is_plain:
+    if cursor.accept("ON") and is_plain:
         return replace(insert, replace_on=_replaced(cursor))
     if insert.alias is not None:
         raise cursor.error("ON is expected")
-    if cursor.takes("USING") and is_plain:
+    if cursor.accept("USING") and is_plain:
         return replace(insert, replace_using=cursor.names())
     cursor.expect("WHERE")
     return replace(insert, replace_where=_replaced(cursor))

@@ -46,16 +46,16 @@ class Cursor:
         self.place = min(self.place + 1, len(self.tokens) - 1)
         return token
 
-    def looks_at(self, words: str) -> bool:
+    def peek(self, words: str) -> bool:
         """True if some keywords or symbols, separated by blanks, are next."""
         return all(
             self.ahead(number).is_word(word) or self.ahead(number).is_symbol(word)
             for number, word in enumerate(words.split())
         )
 
-    def takes(self, words: str) -> bool:
+    def accept(self, words: str) -> bool:
         """Go past some keywords or symbols if they are next; True if they were."""
-        if not self.looks_at(words):
+        if not self.peek(words):
             return False
         for _ in words.split():
             self.next()
@@ -69,7 +69,7 @@ class Cursor:
         StatementSyntaxError
             They are not next.
         """
-        if not self.takes(words):
+        if not self.accept(words):
             raise self.error(f"{words} is expected")
 
     def error(self, problem: str) -> StatementSyntaxError:
@@ -90,7 +90,7 @@ class Cursor:
     def name(self) -> tuple[str, ...]:
         """Return a name with dots, and go past it."""
         parts = [self.word()]
-        while self.takes("."):
+        while self.accept("."):
             parts.append(self.word())
         return tuple(parts)
 
@@ -115,7 +115,7 @@ class Cursor:
     def columns(self) -> tuple[str, ...]:
         """Return names of columns, and go past them."""
         names = [self.column()]
-        while self.takes(","):
+        while self.accept(","):
             names.append(self.column())
         return tuple(names)
 
@@ -130,7 +130,7 @@ class Cursor:
         """Return names of columns, not of their fields, in parentheses, and go past them."""
         self.expect("(")
         names = [self.word()]
-        while self.takes(","):
+        while self.accept(","):
             names.append(self.word())
         self.expect(")")
         return tuple(names)
@@ -143,7 +143,7 @@ class Cursor:
 
     def number(self) -> int:
         """Return an integer, and go past it."""
-        sign = -1 if self.takes("-") else 1
+        sign = -1 if self.accept("-") else 1
         token = self.token
         if token.kind is not Kind.NUMBER or not token.text.isdigit():
             raise self.error("an integer is expected")
@@ -162,14 +162,14 @@ class Cursor:
         self.expect("(")
         while True:
             key = self.property()
-            self.takes("=")
+            self.accept("=")
             if self.token.is_word("TRUE", "FALSE"):
                 found[key] = self.next().text.lower()
             elif self.token.kind in (Kind.STRING, Kind.NUMBER):
                 found[key] = self.next().text
             else:
                 raise self.error("a string, a number, TRUE or FALSE is expected")
-            if not self.takes(","):
+            if not self.accept(","):
                 self.expect(")")
                 return found
 
@@ -205,7 +205,7 @@ class Cursor:
                 break
             if not opened and (
                 token.is_symbol(*closing)
-                or (any(map(self.looks_at, ends)) and not (is_field or is_operator or is_subquery))
+                or (any(map(self.peek, ends)) and not (is_field or is_operator or is_subquery))
             ):
                 break
             if token.is_symbol("(", "[", "{") or (token.is_word("CASE") and not is_field):

@@ -18,7 +18,7 @@ Arguments = Mapping[str, Any] | Sequence[Any] | None
 _LARGEST_INT = 2**31
 
 
-def bound_text(
+def bind_parameters(
     text: str, tokens: Sequence[Token], arguments: Arguments, named: Mapping[str, Any]
 ) -> str:
     """Return a statement with literals in the place of its parameters.

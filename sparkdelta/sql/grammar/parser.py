@@ -38,7 +38,7 @@ class Parser:
         """Return an alias and go past it; None if there is none. The keywords `ends` are no
         aliases.
         """
-        if self.cursor.takes("AS"):
+        if self.cursor.accept("AS"):
             return self.cursor.word()
         token = self.cursor.token
         return self.cursor.word() if token.is_name and not token.is_word(*ends) else None
@@ -46,8 +46,8 @@ class Parser:
     def version(self) -> int | None:
         """Go past ``VERSION AS OF`` and its number, if they are next."""
         place = self.cursor.place
-        self.cursor.takes("FOR")
-        if not (self.cursor.takes("VERSION AS OF") or self.cursor.takes("SYSTEM_VERSION AS OF")):
+        self.cursor.accept("FOR")
+        if not (self.cursor.accept("VERSION AS OF") or self.cursor.accept("SYSTEM_VERSION AS OF")):
             self.cursor.place = place
             return None
         token = self.cursor.token
@@ -58,13 +58,13 @@ class Parser:
     def takes_time(self) -> bool:
         """Go past ``TIMESTAMP AS OF``, if it is next; True if it was."""
         for words in ("TIMESTAMP AS OF", "SYSTEM_TIME AS OF"):
-            if self.cursor.takes(words) or self.cursor.takes(f"FOR {words}"):
+            if self.cursor.accept(words) or self.cursor.accept(f"FOR {words}"):
                 return True
         return False
 
     def condition(self, *ends: str) -> str | None:
         """Go past WHERE and its condition, if they are next."""
-        return self.cursor.expression(*ends) if self.cursor.takes("WHERE") else None
+        return self.cursor.expression(*ends) if self.cursor.accept("WHERE") else None
 
     def assignments(self, *ends: str) -> Mapping[str, str]:
         """Go past ``a = 1, b.c = 2``.
@@ -77,12 +77,12 @@ class Parser:
         values: dict[str, str] = {}
         while True:
             name = self.cursor.column()
-            if not self.cursor.takes("=="):
+            if not self.cursor.accept("=="):
                 self.cursor.expect("=")
             if name in values:
                 raise ConflictingSetColumnsError(columns=[name, name])
             values[name] = self.cursor.expression(*ends, closing=",")
-            if not self.cursor.takes(","):
+            if not self.cursor.accept(","):
                 return values
 
     def partition(self) -> Mapping[str, str | None]:
@@ -93,7 +93,7 @@ class Parser:
             name = cursor.word()
             if name_key(name) in map(name_key, found):
                 raise cursor.error(f"{name} is there twice")
-            found[name] = cursor.constant() if cursor.takes("=") else None
-            if not cursor.takes(","):
+            found[name] = cursor.constant() if cursor.accept("=") else None
+            if not cursor.accept(","):
                 cursor.expect(")")
                 return found

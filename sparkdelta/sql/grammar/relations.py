@@ -98,11 +98,11 @@ def named_query(cursor: Cursor) -> str:
     The rule is ``name [(columns)] [MAX RECURSION LEVEL n] [AS] (query)``.
     """
     name = cursor.word()
-    if cursor.looks_at("(") and cursor.ahead().is_name and cursor.ahead(2).is_symbol(",", ")"):
+    if cursor.peek("(") and cursor.ahead().is_name and cursor.ahead(2).is_symbol(",", ")"):
         cursor.words()
-    if cursor.takes("MAX RECURSION LEVEL"):
+    if cursor.accept("MAX RECURSION LEVEL"):
         cursor.number()
-    cursor.takes("AS")
+    cursor.accept("AS")
     return name
 
 
@@ -129,14 +129,14 @@ def _named_queries(text: str, tokens: tuple[Token, ...], place: int) -> Iterator
     these; none if WITH is something else.
     """
     cursor = Cursor(text, tokens, place)
-    is_recursive = cursor.takes("RECURSIVE")
+    is_recursive = cursor.accept("RECURSIVE")
     with suppress(StatementSyntaxError):
         while True:
             first = cursor.token
             name = named_query(cursor)
             cursor.in_parentheses()
             yield name, first.start if is_recursive else tokens[cursor.place - 1].end
-            if not cursor.takes(","):
+            if not cursor.accept(","):
                 return
 
 

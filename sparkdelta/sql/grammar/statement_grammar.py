@@ -63,15 +63,15 @@ def parse(parser: Parser) -> Statement | None:
         It is one of Delta's, and is not understood.
     """
     cursor, queries = parser.cursor, ""
-    is_explained = cursor.takes("EXPLAIN")
+    is_explained = cursor.accept("EXPLAIN")
     if is_explained and cursor.token.is_word(*_KINDS_OF_PLANS):
         cursor.next()
-    if cursor.looks_at("WITH"):
+    if cursor.peek("WITH"):
         queries = common_queries(cursor)
     if (queries or is_explained) and not cursor.token.is_word(*CHANGES):
         return None
     for words, rule in _RULES.items():
-        if cursor.takes(words):
+        if cursor.accept(words):
             statement = rule(parser)
             if statement is None:
                 return None
@@ -84,10 +84,10 @@ def parse(parser: Parser) -> Statement | None:
 
 def _optimize(parser: Parser) -> Optimize:
     cursor = parser.cursor
-    target, is_full = parser.table(), cursor.takes("FULL")
+    target, is_full = parser.table(), cursor.accept("FULL")
     where, columns = parser.condition("ZORDER"), None
-    if cursor.takes("ZORDER BY"):
-        columns = cursor.names() if cursor.looks_at("(") else cursor.columns()
+    if cursor.accept("ZORDER BY"):
+        columns = cursor.names() if cursor.peek("(") else cursor.columns()
     return Optimize(target, where, columns, is_full)
 
 
@@ -101,9 +101,9 @@ def _reorg(parser: Parser) -> Reorg:
 
 def _restore(parser: Parser) -> Restore:
     cursor = parser.cursor
-    cursor.takes("TABLE")
+    cursor.accept("TABLE")
     target = parser.table()
-    cursor.takes("TO")
+    cursor.accept("TO")
     version = parser.version()
     if version is not None:
         return Restore(target, version, None)
@@ -114,7 +114,9 @@ def _restore(parser: Parser) -> Restore:
 
 def _history(parser: Parser) -> DescribeHistory:
     target = parser.table()
-    return DescribeHistory(target, parser.cursor.number() if parser.cursor.takes("LIMIT") else None)
+    return DescribeHistory(
+        target, parser.cursor.number() if parser.cursor.accept("LIMIT") else None
+    )
 
 
 def _detail(parser: Parser) -> DescribeDetail:
@@ -128,10 +130,10 @@ def _describe(parser: Parser) -> DescribeTable | DescribeColumn | Unsupported:
     cursor = parser.cursor
     if cursor.token.is_word(*_NO_TABLES) and cursor.ahead().kind is not Kind.END:
         raise cursor.error("a table is expected")  # it is Spark's
-    cursor.takes("TABLE")
-    is_extended = cursor.takes("EXTENDED") or cursor.takes("FORMATTED")
+    cursor.accept("TABLE")
+    is_extended = cursor.accept("EXTENDED") or cursor.accept("FORMATTED")
     target = parser.table()
-    if cursor.looks_at("PARTITION (") or cursor.looks_at("AS JSON"):
+    if cursor.peek("PARTITION (") or cursor.peek("AS JSON"):
         cursor.rest()
         return Unsupported(target, "DESCRIBE of a partition, or AS JSON")
     if cursor.token.is_name:
@@ -141,7 +143,7 @@ def _describe(parser: Parser) -> DescribeTable | DescribeColumn | Unsupported:
 
 def _show_partitions(parser: Parser) -> ShowPartitions:
     target = parser.table()
-    partition = parser.partition() if parser.cursor.takes("PARTITION") else {}
+    partition = parser.partition() if parser.cursor.accept("PARTITION") else {}
     if None in partition.values():
         raise parser.cursor.error("each column of PARTITION needs a value")
     return ShowPartitions(target, partition)
@@ -149,17 +151,17 @@ def _show_partitions(parser: Parser) -> ShowPartitions:
 
 def _show_columns(parser: Parser) -> ShowColumns:
     cursor = parser.cursor
-    if not cursor.takes("IN"):
+    if not cursor.accept("IN"):
         cursor.expect("FROM")
     target = parser.table()
-    if cursor.takes("IN") or cursor.takes("FROM"):
+    if cursor.accept("IN") or cursor.accept("FROM"):
         parser.target = target = (*cursor.name(), *target)
     return ShowColumns(target)
 
 
 def _properties(parser: Parser) -> ShowProperties:
     cursor, target, key = parser.cursor, parser.table(), None
-    if cursor.takes("("):
+    if cursor.accept("("):
         is_string = cursor.token.kind is Kind.STRING
         key = cursor.string() if is_string else ".".join(cursor.name())
         cursor.expect(")")
@@ -174,8 +176,8 @@ def _generate(parser: Parser) -> Generate:
 
 def _convert(parser: Parser) -> Convert:
     cursor, target = parser.cursor, parser.table()
-    has_none = cursor.takes("NO STATISTICS")
-    partitions = cursor.in_parentheses() if cursor.takes("PARTITIONED BY") else None
+    has_none = cursor.accept("NO STATISTICS")
+    partitions = cursor.in_parentheses() if cursor.accept("PARTITIONED BY") else None
     return Convert(target, partitions, not has_none)
 
 
@@ -188,16 +190,16 @@ def _vacuum(parser: Parser) -> Vacuum:
         if clause in seen:
             raise cursor.error(f"{clause} is there twice")
         seen.add(clause)
-        if cursor.takes("LITE"):
+        if cursor.accept("LITE"):
             vacuum = replace(vacuum, mode="lite")
-        elif cursor.takes("USING INVENTORY"):
-            is_query = cursor.looks_at("(")
+        elif cursor.accept("USING INVENTORY"):
+            is_query = cursor.peek("(")
             text = f"({cursor.in_parentheses()})" if is_query else cursor.column()
             vacuum = replace(vacuum, inventory=text)
-        elif cursor.takes("RETAIN"):
+        elif cursor.accept("RETAIN"):
             vacuum = replace(vacuum, retention_hours=cursor.hours())
             cursor.expect("HOURS")
-        elif cursor.takes("DRY RUN"):
+        elif cursor.accept("DRY RUN"):
             vacuum = replace(vacuum, dry_run=True)
         else:
             cursor.expect("FULL")
@@ -208,7 +210,7 @@ def _comment(parser: Parser) -> Alter:
     """Return ``COMMENT ON TABLE t IS 'x'``; NULL is an empty comment."""
     cursor, target = parser.cursor, parser.table()
     cursor.expect("IS")
-    text = "" if cursor.takes("NULL") else cursor.string()
+    text = "" if cursor.accept("NULL") else cursor.string()
     return Alter(target, "set_properties", ({"comment": text},), {})
 
 
@@ -218,7 +220,7 @@ def _refresh(parser: Parser) -> Refresh:
 
 def _cache(parser: Parser, *, is_lazy: bool = False) -> CacheTable | Unsupported:
     cursor, target = parser.cursor, parser.table()
-    options = cursor.properties() if cursor.takes("OPTIONS") else {}
+    options = cursor.properties() if cursor.accept("OPTIONS") else {}
     if cursor.token.kind is not Kind.END:
         cursor.rest()
         return Unsupported(target, "CACHE TABLE of a query by the name of a Delta table")
@@ -230,7 +232,7 @@ def _cache_lazily(parser: Parser) -> CacheTable | Unsupported:
 
 
 def _uncache(parser: Parser) -> UncacheTable:
-    parser.cursor.takes("IF EXISTS")
+    parser.cursor.accept("IF EXISTS")
     return UncacheTable(parser.table())
 
 
@@ -239,10 +241,10 @@ def _partition_extended(parser: Parser) -> Unsupported | None:
     them.
     """
     cursor = parser.cursor
-    database = cursor.name() if cursor.takes("IN") or cursor.takes("FROM") else ()
-    cursor.takes("LIKE")
+    database = cursor.name() if cursor.accept("IN") or cursor.accept("FROM") else ()
+    cursor.accept("LIKE")
     target = (*database, cursor.string())
-    if not cursor.takes("PARTITION"):
+    if not cursor.accept("PARTITION"):
         return None
     parser.target = target
     cursor.rest()
@@ -250,7 +252,7 @@ def _partition_extended(parser: Parser) -> Unsupported | None:
 
 
 def _repair(parser: Parser) -> Repair:
-    return Repair(parser.table(), parser.cursor.takes("DRY RUN"))
+    return Repair(parser.table(), parser.cursor.accept("DRY RUN"))
 
 
 def _unsupported(name: str) -> Callable[[Parser], Unsupported]:

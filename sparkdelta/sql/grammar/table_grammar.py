@@ -48,7 +48,7 @@ _Created: TypeAlias = CreateTable | CreateLike | Clone | Unsupported
 
 def create_table(parser: Parser) -> _Created:
     """``CREATE TABLE [IF NOT EXISTS]``, after its first keywords."""
-    if_missing = parser.cursor.takes("IF NOT EXISTS")
+    if_missing = parser.cursor.accept("IF NOT EXISTS")
     return _created(parser, Creation.CREATE_IF_NOT_EXISTS if if_missing else Creation.CREATE)
 
 
@@ -64,14 +64,14 @@ def replace_table(parser: Parser) -> _Created:
 
 def _created(parser: Parser, creation: Creation) -> _Created:
     cursor, target = parser.cursor, parser.table()
-    if cursor.takes("LIKE"):
+    if cursor.accept("LIKE"):
         return _like(parser, creation)
-    if cursor.looks_at("SHALLOW") or cursor.looks_at("DEEP") or cursor.looks_at("CLONE"):
+    if cursor.peek("SHALLOW") or cursor.peek("DEEP") or cursor.peek("CLONE"):
         return _clone(parser, creation)
     statement = CreateTable(target=target, creation=creation)
-    if cursor.takes("("):
+    if cursor.accept("("):
         columns = _columns(cursor)
-        if any(map(cursor.looks_at, _CONSTRAINTS)):
+        if any(map(cursor.peek, _CONSTRAINTS)):
             cursor.rest()
             return Unsupported(target, _CONSTRAINT_CLAUSE)
         cursor.expect(")")
@@ -82,26 +82,26 @@ def _created(parser: Parser, creation: Creation) -> _Created:
         if clause in seen:
             raise cursor.error(f"{clause} is there twice")
         seen.add(clause)
-        if cursor.takes("USING"):
+        if cursor.accept("USING"):
             statement = replace(statement, provider=cursor.word().lower())
-        elif cursor.takes("PARTITIONED BY"):
+        elif cursor.accept("PARTITIONED BY"):
             names, more = _partitions(cursor)
             columns = (*statement.columns, *more)
             statement = replace(statement, partition_by=names, columns=columns)
-        elif cursor.takes("CLUSTER BY"):
+        elif cursor.accept("CLUSTER BY"):
             statement = replace(statement, cluster_by=cursor.names())
-        elif cursor.looks_at("LOCATION") or cursor.looks_at("OPTIONS"):
+        elif cursor.peek("LOCATION") or cursor.peek("OPTIONS"):
             if statement.location is not None:
                 raise cursor.error("the location is there twice")
             statement = replace(statement, location=_location(cursor))
-        elif cursor.takes("COMMENT"):
+        elif cursor.accept("COMMENT"):
             statement = replace(statement, comment=cursor.string())
-        elif cursor.takes("TBLPROPERTIES"):
+        elif cursor.accept("TBLPROPERTIES"):
             statement = replace(statement, properties=_table_properties(cursor))
         else:
-            cursor.takes("AS")
+            cursor.accept("AS")
             starts = cursor.token.is_word("SELECT", "WITH", "VALUES", "TABLE", "FROM")
-            if not starts and not cursor.looks_at("("):
+            if not starts and not cursor.peek("("):
                 raise cursor.error("a clause of CREATE TABLE is expected")
             if statement.columns:
                 raise cursor.error("a table has either definitions of columns or a query")
@@ -111,7 +111,7 @@ def _created(parser: Parser, creation: Creation) -> _Created:
 
 def _location(cursor: Cursor) -> str:
     """Return ``LOCATION '/p'`` or ``OPTIONS (path = '/p')``, and go past it."""
-    if cursor.takes("LOCATION"):
+    if cursor.accept("LOCATION"):
         return cursor.string()
     cursor.expect("OPTIONS")
     start, options = cursor.token.start, cursor.properties()
@@ -132,7 +132,7 @@ def _partitions(cursor: Cursor) -> tuple[tuple[str, ...], tuple[ColumnText, ...]
         else:
             columns.append(_column(cursor, in_table=True))
             names += column_path(columns[-1].name)
-        if not cursor.takes(","):
+        if not cursor.accept(","):
             cursor.expect(")")
             return tuple(names), tuple(columns)
 
@@ -143,9 +143,9 @@ def _like(parser: Parser, creation: Creation) -> CreateLike:
     if creation not in (Creation.CREATE, Creation.CREATE_IF_NOT_EXISTS):
         raise cursor.error("LIKE goes with CREATE TABLE, not with REPLACE")
     while cursor.token.kind is not Kind.END:
-        if cursor.takes("USING"):
+        if cursor.accept("USING"):
             statement = replace(statement, provider=cursor.word().lower())
-        elif cursor.takes("LOCATION"):
+        elif cursor.accept("LOCATION"):
             statement = replace(statement, location=cursor.string())
         else:
             cursor.expect("TBLPROPERTIES")
@@ -156,8 +156,8 @@ def _like(parser: Parser, creation: Creation) -> CreateLike:
 def _clone(parser: Parser, creation: Creation) -> Clone:
     cursor, target = parser.cursor, parser.target or ()
     parser.is_clone = True
-    deep = not cursor.takes("SHALLOW")
-    cursor.takes("DEEP")
+    deep = not cursor.accept("SHALLOW")
+    cursor.accept("DEEP")
     cursor.expect("CLONE")
     clone = Clone(target=target, source=cursor.table(), deep=deep, creation=creation)
     version = parser.version()
@@ -165,23 +165,23 @@ def _clone(parser: Parser, creation: Creation) -> Clone:
         clone = replace(clone, version=version)
     elif parser.takes_time():
         clone = replace(clone, timestamp=cursor.expression("TBLPROPERTIES", "LOCATION"))
-    if cursor.takes("TBLPROPERTIES"):
+    if cursor.accept("TBLPROPERTIES"):
         clone = replace(clone, properties=_table_properties(cursor))
-    return replace(clone, location=cursor.string()) if cursor.takes("LOCATION") else clone
+    return replace(clone, location=cursor.string()) if cursor.accept("LOCATION") else clone
 
 
 def drop_table(parser: Parser) -> DropTable:
     """``DROP TABLE``, after its keywords."""
-    parser.cursor.takes("IF EXISTS")
+    parser.cursor.accept("IF EXISTS")
     target = parser.table()
-    parser.cursor.takes("PURGE")
+    parser.cursor.accept("PURGE")
     return DropTable(target)
 
 
 def _columns(cursor: Cursor) -> tuple[ColumnText, ...]:
     """Return the definitions of all columns of a table, and go past them."""
     found = [_column(cursor, in_table=True)]
-    while cursor.takes(",") and not _is_constraint(cursor):
+    while cursor.accept(",") and not _is_constraint(cursor):
         found.append(_column(cursor, in_table=True))
     return tuple(found)
 
@@ -190,16 +190,16 @@ def _is_constraint(cursor: Cursor) -> bool:
     """True at a constraint, but not at a column whose name is such a keyword."""
     if cursor.token.is_word("CONSTRAINT"):
         return cursor.ahead(2).is_word("CHECK", "PRIMARY", "FOREIGN", "UNIQUE")
-    return any(map(cursor.looks_at, ("CHECK (", "PRIMARY KEY", "FOREIGN KEY", "UNIQUE (")))
+    return any(map(cursor.peek, ("CHECK (", "PRIMARY KEY", "FOREIGN KEY", "UNIQUE (")))
 
 
 def _added_columns(cursor: Cursor) -> tuple[ColumnText, ...]:
     """Return the definitions of new columns, perhaps in parentheses, and go past them."""
-    if cursor.looks_at("IF NOT EXISTS"):
+    if cursor.peek("IF NOT EXISTS"):
         raise cursor.error("the name of a column is expected")
-    is_enclosed = cursor.takes("(")
+    is_enclosed = cursor.accept("(")
     found = [_column(cursor, in_table=False)]
-    while cursor.takes(","):
+    while cursor.accept(","):
         found.append(_column(cursor, in_table=False))
     if is_enclosed:
         cursor.expect(")")
@@ -214,39 +214,39 @@ def _column(cursor: Cursor, *, in_table: bool) -> ColumnText:
         raise syntax_error(cursor.text, start, problem)
     column = ColumnText(name=name, data_type=_type(cursor))
     while True:
-        if cursor.takes("NOT NULL"):
+        if cursor.accept("NOT NULL"):
             column = replace(column, nullable=False)
-        elif cursor.takes("COMMENT"):
+        elif cursor.accept("COMMENT"):
             column = replace(column, comment=cursor.string())
-        elif cursor.takes("DEFAULT"):
+        elif cursor.accept("DEFAULT"):
             default = cursor.expression(*_COLUMN_ENDS, closing=",")
             column = replace(column, default=default)
-        elif in_table and cursor.takes("GENERATED"):
+        elif in_table and cursor.accept("GENERATED"):
             column = _generated(cursor, column)
-        elif not in_table and cursor.takes("FIRST"):
+        elif not in_table and cursor.accept("FIRST"):
             column = replace(column, is_first=True)
-        elif not in_table and cursor.takes("AFTER"):
+        elif not in_table and cursor.accept("AFTER"):
             column = replace(column, after=cursor.column())
         else:
             return column
 
 
 def _generated(cursor: Cursor, column: ColumnText) -> ColumnText:
-    by_default = cursor.takes("BY DEFAULT")
+    by_default = cursor.accept("BY DEFAULT")
     if not by_default:
         cursor.expect("ALWAYS")
     cursor.expect("AS")
-    if not cursor.takes("IDENTITY"):
+    if not cursor.accept("IDENTITY"):
         return replace(column, generated=cursor.in_parentheses())
     start = step = 1
-    if cursor.takes("("):
-        while not cursor.takes(")"):
-            if cursor.takes("START WITH"):
+    if cursor.accept("("):
+        while not cursor.accept(")"):
+            if cursor.accept("START WITH"):
                 start = cursor.number()
             else:
                 cursor.expect("INCREMENT BY")
                 step = cursor.number()
-            cursor.takes(",")
+            cursor.accept(",")
     return replace(column, identity=(start, step, by_default))
 
 
@@ -255,7 +255,7 @@ def _type(cursor: Cursor) -> str:
     depth, start, last = 0, cursor.token, None
     while cursor.token.kind is not Kind.END:
         token = cursor.token
-        is_end = token.is_symbol(",", ")") or any(map(cursor.looks_at, _COLUMN_ENDS))
+        is_end = token.is_symbol(",", ")") or any(map(cursor.peek, _COLUMN_ENDS))
         if not depth and is_end:
             break
         if token.kind is Kind.SYMBOL:
@@ -292,50 +292,50 @@ def alter_table(
     def alter(method: str, *values: Any, **options: Any) -> Alter:
         return Alter(target, method, values, options)
 
-    if cursor.takes("SET TBLPROPERTIES"):
+    if cursor.accept("SET TBLPROPERTIES"):
         return alter("set_properties", _table_properties(cursor))
-    if cursor.takes("UNSET TBLPROPERTIES"):
-        if_exists = cursor.takes("IF EXISTS")
+    if cursor.accept("UNSET TBLPROPERTIES"):
+        if_exists = cursor.accept("IF EXISTS")
         cursor.expect("(")
         keys = [cursor.property()]
-        while cursor.takes(","):
+        while cursor.accept(","):
             keys.append(cursor.property())
         cursor.expect(")")
         return alter("unset_properties", keys, if_exists=if_exists)
-    if cursor.takes("ADD CONSTRAINT"):
+    if cursor.accept("ADD CONSTRAINT"):
         name = cursor.word()
         cursor.expect("CHECK")
         return alter("add_constraint", name, cursor.in_parentheses())
-    if cursor.takes("DROP CONSTRAINT"):
-        if_exists = cursor.takes("IF EXISTS")
+    if cursor.accept("DROP CONSTRAINT"):
+        if_exists = cursor.accept("IF EXISTS")
         return alter("drop_constraint", cursor.word(), if_exists=if_exists)
-    if cursor.takes("DROP FEATURE"):
+    if cursor.accept("DROP FEATURE"):
         name = cursor.property()
-        return DropFeature(target, name, truncates_history=cursor.takes("TRUNCATE HISTORY"))
-    if cursor.takes("ADD COLUMNS") or cursor.takes("ADD COLUMN"):
+        return DropFeature(target, name, truncates_history=cursor.accept("TRUNCATE HISTORY"))
+    if cursor.accept("ADD COLUMNS") or cursor.accept("ADD COLUMN"):
         return AddColumns(target, _added_columns(cursor))
-    if cursor.takes("REPLACE COLUMNS"):
+    if cursor.accept("REPLACE COLUMNS"):
         cursor.expect("(")
         columns = _columns(cursor)
         cursor.expect(")")
         return ReplaceColumns(target, columns)
-    if cursor.takes("RENAME TO"):
+    if cursor.accept("RENAME TO"):
         return RenameTable(target, cursor.name())
-    if cursor.takes("SET LOCATION"):
+    if cursor.accept("SET LOCATION"):
         return SetLocation(target, cursor.string())
-    if cursor.takes("RENAME COLUMN"):
+    if cursor.accept("RENAME COLUMN"):
         name = cursor.column()
         cursor.expect("TO")
         return alter("rename_column", name, cursor.word())
-    if cursor.takes("DROP COLUMNS") or cursor.takes("DROP COLUMN"):
-        if_exists = cursor.takes("IF EXISTS")
-        names = cursor.names() if cursor.looks_at("(") else cursor.columns()
+    if cursor.accept("DROP COLUMNS") or cursor.accept("DROP COLUMN"):
+        if_exists = cursor.accept("IF EXISTS")
+        names = cursor.names() if cursor.peek("(") else cursor.columns()
         return alter("drop_columns", *names, if_exists=if_exists)
-    if cursor.takes("CLUSTER BY"):
-        return alter("cluster_by", *(() if cursor.takes("NONE") else cursor.names()))
-    if cursor.takes("ALTER COLUMN") or cursor.takes("ALTER"):
+    if cursor.accept("CLUSTER BY"):
+        return alter("cluster_by", *(() if cursor.accept("NONE") else cursor.names()))
+    if cursor.accept("ALTER COLUMN") or cursor.accept("ALTER"):
         return _altered_columns(cursor, alter, target)
-    if cursor.takes("CHANGE COLUMN") or cursor.takes("CHANGE"):
+    if cursor.accept("CHANGE COLUMN") or cursor.accept("CHANGE"):
         return _changed_column(cursor, alter, target)
     words = " ".join(token.text.upper() for token in (cursor.token, cursor.ahead()))
     cursor.rest()
@@ -352,7 +352,7 @@ def _altered_columns(
         if name_key(found.values[0]) in (name_key(each.values[0]) for each in changes):
             raise cursor.error(f"{found.values[0]} is changed twice")
         changes.append(found)
-        if not cursor.takes(","):
+        if not cursor.accept(","):
             return found if len(changes) == 1 else ChangeColumns(target, tuple(changes))
         found = _change(cursor, alter, target, cursor.column())
     if changes and isinstance(found, Alter):
@@ -364,23 +364,23 @@ def _change(
     cursor: Cursor, alter: Callable[..., Alter], target: Name, name: str
 ) -> Alter | Unsupported:
     """Go past what changes in a column."""
-    if cursor.takes("SYNC IDENTITY"):
+    if cursor.accept("SYNC IDENTITY"):
         return alter("sync_identity", name)
-    if cursor.takes("TYPE"):
+    if cursor.accept("TYPE"):
         return alter("change_column", name, _type(cursor))
-    if cursor.takes("COMMENT"):
+    if cursor.accept("COMMENT"):
         return alter("change_column", name, comment=cursor.string())
-    if cursor.takes("FIRST"):
+    if cursor.accept("FIRST"):
         return alter("change_column", name, first=True)
-    if cursor.takes("AFTER"):
+    if cursor.accept("AFTER"):
         return alter("change_column", name, after=cursor.column())
-    if cursor.takes("DROP NOT NULL"):
+    if cursor.accept("DROP NOT NULL"):
         return alter("change_column", name, drop_not_null=True)
-    if cursor.takes("SET NOT NULL"):
+    if cursor.accept("SET NOT NULL"):
         return alter("change_column", name, set_not_null=True)
-    if cursor.takes("DROP DEFAULT"):
+    if cursor.accept("DROP DEFAULT"):
         return alter("change_column", name, drop_default=True)
-    if cursor.takes("SET DEFAULT"):
+    if cursor.accept("SET DEFAULT"):
         return alter("change_column", name, default=cursor.expression(closing=","))
     words = cursor.rest()
     return Unsupported(target, f"ALTER COLUMN ... {words}")

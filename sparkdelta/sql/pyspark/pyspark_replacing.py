@@ -15,7 +15,7 @@ from sparkdelta.base.spark.spark_builders import WriterState
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.sql.statements.replaced_rows import replace_equal, replace_matching
 from sparkdelta.table.listing.table_names import table_name
-from sparkdelta.table.rows.conforming import match_rows
+from sparkdelta.table.rows.column_binding import match_rows
 
 _USING, _ON, _ALIAS = "replaceUsing", "replaceOn", "targetAlias"
 _NAMES = {name.lower(): name for name in (_USING, _ON, _ALIAS)}

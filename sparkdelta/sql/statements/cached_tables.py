@@ -111,7 +111,7 @@ def cached_rows(spark: SparkSession, path: str) -> DataFrame | None:
     # Each read has columns of its own, so that a table can be joined with itself. The filter makes
     # it another query than the cached one, as Spark uncaches what a view shows that is dropped, and
     # PySpark gives DataFrames to SQL by views.
-    return engine_of(spark).moved_here(rows.toDF(*rows.columns).where("true"))
+    return engine_of(spark).rebind_to_session(rows.toDF(*rows.columns).where("true"))
 
 
 def storage_level(options: Mapping[str, str]) -> StorageLevel | None:

@@ -42,7 +42,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.sql.grammar.statement_values import Insert
 from sparkdelta.sql.grammar.tokens import tokenize
 from sparkdelta.table.listing.table_names import table_name
-from sparkdelta.table.rows.conforming import with_values
+from sparkdelta.table.rows.column_binding import with_values
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _FILLED_BY_TABLE = {GENERATION_EXPRESSION, IDENTITY_START}

@@ -19,7 +19,7 @@ from sparkdelta.exceptions import (
     StatementSyntaxError,
 )
 from sparkdelta.sql.grammar.cursor import Cursor, name_of_table
-from sparkdelta.sql.grammar.parameters import Arguments, bound_text, check_quoted
+from sparkdelta.sql.grammar.parameters import Arguments, bind_parameters, check_quoted
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.statement_grammar import parse
 from sparkdelta.sql.grammar.statement_values import (
@@ -101,7 +101,7 @@ def run_sql(
     bound, refused = given, None
     try:
         check_quoted(given, tokens, named)
-        bound = bound_text(given, tokens, arguments, values)
+        bound = bind_parameters(given, tokens, arguments, values)
     except (InvalidArgumentError, StatementSyntaxError) as error:
         refused = error
     if named:
@@ -213,24 +213,24 @@ def _with_query(
         The Delta tables that it reads.
     """
     cursor = Cursor(text, tokens)
-    if cursor.takes("CACHE"):
-        is_lazy = cursor.takes("LAZY")
+    if cursor.accept("CACHE"):
+        is_lazy = cursor.accept("LAZY")
         cursor.expect("TABLE")
         name = quoted_path(cursor.name())
-        cursor.takes("AS")
+        cursor.accept("AS")
         sql.query(cursor.rest()).createOrReplaceTempView(name)
         return sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name}")
-    if not cursor.takes("CREATE"):
+    if not cursor.accept("CREATE"):
         return sql.spliced(text, tokens, read)
-    replaces = cursor.takes("OR REPLACE")
-    is_global = cursor.takes("GLOBAL")
-    is_temporary = cursor.takes("TEMP") or cursor.takes("TEMPORARY")
-    if not cursor.takes("VIEW"):
+    replaces = cursor.accept("OR REPLACE")
+    is_global = cursor.accept("GLOBAL")
+    is_temporary = cursor.accept("TEMP") or cursor.accept("TEMPORARY")
+    if not cursor.accept("VIEW"):
         return sql.spliced(text, tokens, read)
     if not is_temporary:
         raise StatementNotSupportedError(statement="CREATE VIEW of a Delta table")
     name = quoted_path(cursor.name())
-    columns = cursor.names() if cursor.looks_at("(") else ()
+    columns = cursor.names() if cursor.peek("(") else ()
     columns = tuple(".".join(table_name(column)) for column in columns)
     cursor.expect("AS")
     rows = sql.query(cursor.rest())

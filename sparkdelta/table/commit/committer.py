@@ -91,7 +91,7 @@ class ReadState:
         `NO_VERSION` where there is no table yet.
     timestamp
         Its commit time in milliseconds; needed where in-commit timestamps are enabled.
-    row_id_mark
+    row_id_high_watermark
         The row id high-water mark; needed where row tracking is supported.
     """
 
@@ -99,7 +99,7 @@ class ReadState:
     protocol: actions.Protocol | None = None
     metadata: actions.Metadata | None = None
     timestamp: int | None = None
-    row_id_mark: int = NO_ROW_IDS
+    row_id_high_watermark: int = NO_ROW_IDS
 
 
 class FileLines(Protocol):
@@ -413,7 +413,7 @@ def _lines(
     if assigns_row_ids(protocol, metadata.configuration):
         # A restored table may bring the mark of then, if row tracking was dropped since.
         marks = _row_id_marks(staged.domains, path=path, version=version)
-        mark = max([read_state.row_id_mark, *marks])
+        mark = max([read_state.row_id_high_watermark, *marks])
         adds, mark = with_row_ids(staged.adds, mark=mark, version=version, path=path)
         if mark + (0 if files is None else files.num_new_rows) > MAX_ROW_ID:
             raise InvalidCommitError(path=path, problem=_NO_ROW_ID_LEFT)
@@ -421,7 +421,7 @@ def _lines(
             files = files.with_row_ids(mark=mark, version=version)
             mark += files.num_new_rows
         domains = [d for d in staged.domains if d.domain != ROW_TRACKING_DOMAIN]
-        if mark > read_state.row_id_mark:
+        if mark > read_state.row_id_high_watermark:
             domains.append(high_water_mark_domain(mark))
         staged = replace(staged, adds=adds, domains=tuple(domains))
     values: tuple[Action, ...] = (
@@ -459,7 +459,7 @@ def _read_state_after(
         read_state,
         version=winner.version,
         timestamp=timestamp if isinstance(timestamp, int) else file.modification_time_ms,
-        row_id_mark=max([read_state.row_id_mark, *marks]),
+        row_id_high_watermark=max([read_state.row_id_high_watermark, *marks]),
     )
 
 

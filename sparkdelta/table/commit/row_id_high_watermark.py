@@ -14,7 +14,7 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 
-def row_id_mark(snapshot: Snapshot) -> int:
+def row_id_high_watermark(snapshot: Snapshot) -> int:
     """Return the highest row id that was assigned up to a version, or -1 if none was.
 
     References

@@ -39,7 +39,7 @@ from sparkdelta.table.commit.committer import (
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.large_conflict_detection import SparkConflictDetector
-from sparkdelta.table.commit.row_id_high_watermark import row_id_mark
+from sparkdelta.table.commit.row_id_high_watermark import row_id_high_watermark
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.staged_lines import DistinctAdds, StagedLines
 from sparkdelta.table.commit.vector_rebase import VectorRebase
@@ -239,7 +239,7 @@ class Transaction:
             protocol=snapshot.protocol,
             metadata=snapshot.metadata,
             timestamp=snapshot.timestamp_ms if has_timestamps else None,
-            row_id_mark=row_id_mark(snapshot),
+            row_id_high_watermark=row_id_high_watermark(snapshot),
         )
 
     def _detector(self, staged: StagedActions, removed: DataFrame | None) -> ConflictDetector:

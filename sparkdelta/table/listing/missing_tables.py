@@ -19,7 +19,7 @@ _GLOB_CHARACTERS = re.compile(r"([\\{}\[\]*?])")
 
 
 @contextmanager
-def advised(spark: SparkSession, path: str | os.PathLike[str]) -> Iterator[None]:
+def with_not_found_hint(spark: SparkSession, path: str | os.PathLike[str]) -> Iterator[None]:
     """Add advice to a `TableNotFoundError` of the block.
 
     The path and those above it are looked at only then.

@@ -24,7 +24,7 @@ _TEXTS = StructType([StructField(FILE_KEY, LongType()), StructField(ADD, StringT
 
 
 @dataclass(frozen=True, eq=False)
-class KnownAdds:
+class LocalAddFiles:
     """Add actions as local data.
 
     Attributes
@@ -50,11 +50,11 @@ class KnownAdds:
         """The fields of the actions."""
         return self.keyed.selectExpr(f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}").select(f"{ADD}.*")
 
-    def united(self, other: KnownAdds) -> KnownAdds:
+    def united(self, other: LocalAddFiles) -> LocalAddFiles:
         """The union of these add actions and others, with each file once."""
         is_here = pc.is_in(other.texts[FILE_KEY], self.texts[FILE_KEY].combine_chunks())
         others = other.texts.filter(pc.invert(is_here))
-        return KnownAdds(self.spark, pa.concat_tables([self.texts, others]))
+        return LocalAddFiles(self.spark, pa.concat_tables([self.texts, others]))
 
 
 def keyed_adds(adds: DataFrame, *, table_root: str, statistics: StructType) -> DataFrame:

@@ -25,12 +25,12 @@ from sparkdelta.base.skipping.data_skipping_frames import (
     stored_in_checkpoint,
 )
 from sparkdelta.base.skipping.file_mark_frames import FileMarks
-from sparkdelta.base.skipping.path_filter_frames import ChosenPaths
+from sparkdelta.base.skipping.path_filter_frames import PathFilter
 from sparkdelta.base.spark.local_data import empty_frame, local_frame
 from sparkdelta.table.checkpoint.checkpoint_reader import CheckpointReader
 from sparkdelta.table.log.commit_range import DISTINCT_FILES
 from sparkdelta.table.log.configuration import TableConfiguration
-from sparkdelta.table.log.local_add_files import KnownAdds
+from sparkdelta.table.log.local_add_files import LocalAddFiles
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.log.reconciliation_frames import (
     keyed_file_actions,
@@ -45,7 +45,7 @@ from sparkdelta.table.log.reconciliation_frames import (
     surviving_removes,
 )
 
-Skipping: TypeAlias = DataSkipping | FileMarks | ChosenPaths
+Skipping: TypeAlias = DataSkipping | FileMarks | PathFilter
 
 NUM_RECORDS = "numRecords"
 _FROM_CHECKPOINT = -1
@@ -86,7 +86,7 @@ class TableState:
     partition_time_zone: str
     num_files: int | None = None
     cached: CachedAdds | None = None
-    known: KnownAdds | None = None
+    known: LocalAddFiles | None = None
     shows_progress: bool = False
 
     def has_few_files(self, bound: int) -> bool:
@@ -114,7 +114,7 @@ class TableState:
         return adds.selectExpr(*fields, f"{self._num_records(adds)} AS {NUM_RECORDS}")
 
     def adds(
-        self, *, with_json: bool = True, skipping: DataSkipping | ChosenPaths | None = None
+        self, *, with_json: bool = True, skipping: DataSkipping | PathFilter | None = None
     ) -> DataFrame:
         """The live adds with typed partition values and statistics.
 
@@ -130,7 +130,7 @@ class TableState:
         adds = self._all_adds if skipping is None else self._live_adds(skipping)
         return self._typed(adds, with_json=with_json)
 
-    def with_known(self, adds: KnownAdds) -> TableState:
+    def with_known(self, adds: LocalAddFiles) -> TableState:
         """The state with these files as its only live files."""
         return replace(self, known=adds, num_files=adds.texts.num_rows, cached=None)
 

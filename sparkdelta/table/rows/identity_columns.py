@@ -19,11 +19,13 @@ from sparkdelta.base.schema.table_schema import parse_table_schema
 from sparkdelta.exceptions import InvalidCommitError
 from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.log.configuration import TableConfiguration
-from sparkdelta.table.rows.conforming import MatchedRows
+from sparkdelta.table.rows.column_binding import ColumnBinding
 from sparkdelta.table.rows.new_files import NewFiles
 
 
-def generated_identities(matched: MatchedRows, table: TableConfiguration) -> dict[str, ColumnPath]:
+def generated_identities(
+    matched: ColumnBinding, table: TableConfiguration
+) -> dict[str, ColumnPath]:
     """The physical paths of the identity columns whose values are generated, by their names."""
     return {
         name: physical_path(table.schema, (name,), table.column_mapping)
@@ -32,7 +34,7 @@ def generated_identities(matched: MatchedRows, table: TableConfiguration) -> dic
 
 
 def with_used_identities(
-    change: TableChange, matched: MatchedRows, files: NewFiles, *, path: str
+    change: TableChange, matched: ColumnBinding, files: NewFiles, *, path: str
 ) -> TableChange:
     """The change with new high-water marks: the values that the files use last.
 

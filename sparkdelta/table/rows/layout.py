@@ -93,7 +93,7 @@ def lay_out(
     if target_file_size is not None and is_shuffled:
         with engine_of(spark).in_table_session(laid_out) as ours:
             shuffled = ours.hint("rebalance", *(F.col(quoted(name)) for name in directories))
-        laid_out = engine_of(spark).moved_here(shuffled)
+        laid_out = engine_of(spark).rebind_to_session(shuffled)
     if table.is_mapped:
         fields = [field for field in stored.fields if field.name not in names]
         if has_partitions:  # after the others, as the first version asks for

@@ -35,7 +35,7 @@ from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.base.storage.worker_files import StoredFiles
 from sparkdelta.exceptions import DataFileNotReadError, DriverReadTooLargeError
-from sparkdelta.table.log.local_add_files import KnownAdds, keyed_adds
+from sparkdelta.table.log.local_add_files import LocalAddFiles, keyed_adds
 from sparkdelta.table.rows.modified_file_actions import action_rows, adds_before, new_actions
 from sparkdelta.table.rows.modified_file_rows import rewritten_files
 from sparkdelta.table.rows.orphans import report_orphans
@@ -93,7 +93,7 @@ _FAR = _Limits(10_000_000, MAX_TOUCHED_FILES, MAX_TOUCHED_FILES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TouchedFiles:
+class ModifiedFiles:
     """Data files with rows that an operation deletes.
 
     Attributes
@@ -145,7 +145,7 @@ class TouchedFiles:
     directory: str | None = None
 
 
-def whole_files(snapshot: Snapshot, adds: DataFrame) -> TouchedFiles:
+def whole_files(snapshot: Snapshot, adds: DataFrame) -> ModifiedFiles:
     """Files all of whose rows are deleted, so that the files are removed without being read.
 
     Parameters
@@ -172,8 +172,8 @@ def whole_files(snapshot: Snapshot, adds: DataFrame) -> TouchedFiles:
         version=snapshot.version,
     )
     if not row["files"]:
-        return TouchedFiles()
-    return TouchedFiles(
+        return ModifiedFiles()
+    return ModifiedFiles(
         actions=remove_actions(adds),
         paths=None,
         num_files=row["files"],
@@ -193,15 +193,15 @@ def keyed_positions(rows: DataFrame) -> DataFrame:
     return rows.selectExpr(f"{key} AS {FILE_KEY}", f"{quoted(row_index)} AS {ROW_INDEX}")
 
 
-def touch_files(
+def modify_files(
     snapshot: Snapshot,
     positions: pa.Table | DataFrame,
     stage: Staging,
     *,
     max_deleted_share: float | None = None,
-    adds: KnownAdds | DataFrame | None = None,
+    adds: LocalAddFiles | DataFrame | None = None,
     num_staged: int | None = None,
-) -> TouchedFiles:
+) -> ModifiedFiles:
     """Write the deletion vectors of rows to delete, into a directory of their own.
 
     A file without other rows is removed; others keep the vector, or are rewritten.
@@ -248,7 +248,7 @@ class _Touching:
     snapshot: Snapshot
     stage: Staging
     max_deleted_share: float
-    adds: KnownAdds | DataFrame
+    adds: LocalAddFiles | DataFrame
     directory: str
 
     @property
@@ -256,7 +256,7 @@ class _Touching:
         """The absolute path of `directory`."""
         return f"{self.snapshot.path}/{self.directory}"
 
-    def result(self, positions: pa.Table | DataFrame, num_staged: int | None) -> TouchedFiles:
+    def result(self, positions: pa.Table | DataFrame, num_staged: int | None) -> ModifiedFiles:
         if isinstance(positions, pa.Table):
             num_bytes, num_files = positions.num_rows * _POSITION_BYTES, 1
         elif num_staged is not None:
@@ -315,7 +315,7 @@ class _Touching:
         """The add actions of files as JSON, by the keys of their paths."""
         if not keys:
             return {}
-        if isinstance(self.adds, KnownAdds):
+        if isinstance(self.adds, LocalAddFiles):
             texts = self.adds.texts
         else:
             wanted = ", ".join(f"{key}L" for key in keys)
@@ -332,11 +332,11 @@ class _Touching:
             raise DataFileNotReadError(files=files, version=self.snapshot.version)
         return found
 
-    def _by_executors(self, staged: DataFrame, num_bytes: int) -> TouchedFiles:
+    def _by_executors(self, staged: DataFrame, num_bytes: int) -> ModifiedFiles:
         nothing = F.lit(None)
         keys = staged.select(FILE_KEY).distinct()
         known = self.adds
-        adds = known.keyed if isinstance(known, KnownAdds) else self._keyed_adds(known)
+        adds = known.keyed if isinstance(known, LocalAddFiles) else self._keyed_adds(known)
         adds = adds.join(keys, FILE_KEY, "left_semi")
         words = position_words(staged)
         rows = words.select(FILE_KEY, nothing.cast("string").alias(ADD), WORD, BITS).unionByName(
@@ -391,7 +391,7 @@ class _Touching:
             version=self.snapshot.version,
         )
 
-    def _touched(self, found: pa.Table | DataFrame) -> TouchedFiles:
+    def _touched(self, found: pa.Table | DataFrame) -> ModifiedFiles:
         """The touched files with their actions and totals.
 
         Parameters
@@ -401,13 +401,13 @@ class _Touching:
         """
         if isinstance(found, pa.Table):
             if not found.num_rows:
-                return TouchedFiles()
+                return ModifiedFiles()
             before = adds_before(found)
             adds, removes = new_actions(found, before)
             paths = tuple(resolve(self.snapshot.path, add.path) for add in before)
-            known = TouchedFiles(adds=adds, removes=removes, paths=paths)
+            known = ModifiedFiles(adds=adds, removes=removes, paths=paths)
         else:
-            known = TouchedFiles(actions=action_rows(found), paths=None)
+            known = ModifiedFiles(actions=action_rows(found), paths=None)
         totals = self._totals(found)
         removed, kept, rewritten = (
             totals.get(outcome.value, _NO_FILES)

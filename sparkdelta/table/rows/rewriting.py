@@ -144,7 +144,9 @@ def files_of_partitions(
     names
         Of the table's rows in the condition.
     """
-    files = snapshot.scan(where).under(names).files(with_json=True)  # does not read all sidecars
+    files = (
+        snapshot.scan(where).with_aliases(names).files(with_json=True)
+    )  # does not read all sidecars
     # The condition as it was written, on the typed values, in columns of their own.
     columns = sorted(snapshot.configuration.partition_columns)
     values = [F.col("partitionValues_parsed")[name].alias(name) for name in columns]

@@ -35,7 +35,7 @@ from sparkdelta.table.rows.conformed_row_frames import retyped_rows
 from sparkdelta.table.rows.data_files import write_data_files
 from sparkdelta.table.rows.file_descriptions import FileDescriber
 from sparkdelta.table.rows.layout import lay_out
-from sparkdelta.table.rows.modified_files import TouchedFiles
+from sparkdelta.table.rows.modified_files import ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import report_orphans
 from sparkdelta.table.rows.rewriting import row_id_columns, union_of_actions
@@ -90,7 +90,7 @@ class RowChanges:
 
     snapshot: Snapshot
     change: TableChange
-    touched: TouchedFiles
+    touched: ModifiedFiles
     read: ReadSet
     new: NewFiles | None = None
     change_files: ChangeFiles | None = None
@@ -204,7 +204,7 @@ class ChangeWriter:
         after = self.change.after
         return has_change_data_feed(after.protocol, after.properties)
 
-    def write(self, new: DataFrame | None, touched: TouchedFiles) -> NewFiles | None:
+    def write(self, new: DataFrame | None, touched: ModifiedFiles) -> NewFiles | None:
         """Write the new rows and the rows that stay of rewritten files; None if there are none.
 
         Parameters
@@ -309,7 +309,7 @@ class ChangeWriter:
 
 @contextmanager
 def change_writer(
-    spark: SparkSession, snapshot: Snapshot, change: TableChange, touched: TouchedFiles
+    spark: SparkSession, snapshot: Snapshot, change: TableChange, touched: ModifiedFiles
 ) -> Iterator[ChangeWriter]:
     """A block that writes the files of one operation; all of them are deleted if it fails, with
     the new deletion vectors.

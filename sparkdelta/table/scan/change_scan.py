@@ -20,7 +20,7 @@ from sparkdelta.table.log.commit_times import COMMIT_TIMES
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import NUM_RECORDS, num_records
 from sparkdelta.table.scan.change_file_frames import derived_changes, recorded_changes
-from sparkdelta.table.scan.file_listing_modes import Listing
+from sparkdelta.table.scan.file_listing_modes import FileListingMode
 from sparkdelta.table.scan.native_scan import has_large_bitmaps
 from sparkdelta.table.scan.scan import Scan, partition_texts
 from sparkdelta.table.scan.scan_request import (
@@ -79,12 +79,12 @@ def with_change_columns(configuration: TableConfiguration) -> TableConfiguration
 
 
 @dataclass(frozen=True, eq=False)
-class EntryScan(Scan):
+class FileChangeScan(Scan):
     """A read of changes of files; the rows of a file with several changes are read once."""
 
     @property
-    def listing(self) -> Listing:
-        return Listing.CHANGES
+    def listing(self) -> FileListingMode:
+        return FileListingMode.CHANGES
 
     def _changes(self) -> DataFrame:
         """The files to read, see `table.scan.change_file_frames.derived_changes`; values that all
@@ -132,13 +132,13 @@ class EntryScan(Scan):
         )
 
 
-def entry_scan(scan: Scan) -> EntryScan:
-    """The scan as an `EntryScan`, whose `rows_of` takes files with changes of them."""
-    return EntryScan(**{each.name: getattr(scan, each.name) for each in fields(Scan)})
+def entry_scan(scan: Scan) -> FileChangeScan:
+    """The scan as an `FileChangeScan`, whose `rows_of` takes files with changes of them."""
+    return FileChangeScan(**{each.name: getattr(scan, each.name) for each in fields(Scan)})
 
 
 @dataclass(frozen=True, eq=False)
-class ChangeScan(EntryScan):
+class ChangeScan(FileChangeScan):
     """A read of the changes of a range of commits.
 
     Attributes

@@ -73,7 +73,7 @@ def columns_with_bitmaps(request: ScanRequest) -> StructType:
 
 
 @dataclass(frozen=True, slots=True)
-class LateScan:
+class DeferredScan:
     """A read by Spark's own Parquet source whose files are chosen from the log once Spark has
     planned a query: then all its filters are known.
 
@@ -184,7 +184,7 @@ class _ChosenFiles:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _LateFiles:
-    """The `FileLister` of a `LateScan`, which the JVM keeps."""
+    """The `FileLister` of a `DeferredScan`, which the JVM keeps."""
 
     files: _ChosenFiles
     stored: StructType

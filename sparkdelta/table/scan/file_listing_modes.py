@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Listing(str, Enum):
+class FileListingMode(str, Enum):
     """The time at which a scan chooses its files, and why; the value is a sentence for reports."""
 
     LATE = "when a query runs, by all its filters"

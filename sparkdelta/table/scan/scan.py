@@ -25,7 +25,7 @@ from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.schema.table_schema import known_path, quoted, quoted_path, type_of_path
 from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
 from sparkdelta.base.skipping.failing_values import infallible_terms, is_infallible
-from sparkdelta.base.skipping.predicate_value_frames import truth
+from sparkdelta.base.skipping.predicate_value_frames import to_sql
 from sparkdelta.base.skipping.row_group_bounds import row_group_bounds
 from sparkdelta.base.spark.driver import read_rows, read_table
 from sparkdelta.base.spark.job_names import jobs_of
@@ -46,12 +46,12 @@ from sparkdelta.exceptions import (
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.loading import load_without_checkpoint
-from sparkdelta.table.log.local_add_files import KnownAdds, keyed_adds
+from sparkdelta.table.log.local_add_files import LocalAddFiles, keyed_adds
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
 from sparkdelta.table.scan.conditions import parse_where
-from sparkdelta.table.scan.deferred_scan import LateScan, columns_with_bitmaps
+from sparkdelta.table.scan.deferred_scan import DeferredScan, columns_with_bitmaps
 from sparkdelta.table.scan.distributed_scan import DistributedScan
-from sparkdelta.table.scan.file_listing_modes import Listing
+from sparkdelta.table.scan.file_listing_modes import FileListingMode
 from sparkdelta.table.scan.known_files import known_files
 from sparkdelta.table.scan.native_scan import NativeScan, has_large_bitmaps
 from sparkdelta.table.scan.packed_bitmaps import MAX_PACKED_VECTORS
@@ -116,7 +116,7 @@ class Scan:
     _names: RowNames = field(default=NO_NAMES, repr=False)
     is_streaming: bool = field(default=False, kw_only=True, repr=False)
 
-    def under(self, names: RowNames) -> Scan:
+    def with_aliases(self, names: RowNames) -> Scan:
         """The same scan with other names for the rows in `where`."""
         return replace(self, _names=names)
 
@@ -152,15 +152,15 @@ class Scan:
             except DriverReadTooLargeError:
                 return self
         predicate = self._predicate if row_predicate is None else row_predicate
-        state = state.with_known(KnownAdds(state.log.spark, known))
+        state = state.with_known(LocalAddFiles(state.log.spark, known))
         return replace(self, _state=state, _predicate=predicate)
 
-    def reading(self, columns: Sequence[str] | None) -> Scan:
+    def select(self, columns: Sequence[str] | None) -> Scan:
         """The same scan with only these columns; None for all."""
         return replace(self, columns=None if columns is None else tuple(columns))
 
     @property
-    def known(self) -> KnownAdds | None:
+    def known(self) -> LocalAddFiles | None:
         """The files, where they were read from the log once, see `with_known_files`."""
         return self._state.known
 
@@ -205,34 +205,34 @@ class Scan:
                 self._state.log.spark, "Finding files to read", is_on=self._state.shows_progress
             ),
         ):
-            if self.listing is Listing.LATE:
+            if self.listing is FileListingMode.LATE:
                 return self._late_rows().select(*output)
             return self._rows(self._files_to_read(), self._condition).select(*output)
 
     @cached_property
-    def listing(self) -> Listing:
+    def listing(self) -> FileListingMode:
         """The time at which `to_df` chooses files, and why."""
         log = self._state.log
         if self.where is not None or self._predicate is not None:
-            return Listing.CONDITION
+            return FileListingMode.CONDITION
         if self.is_streaming:
-            return Listing.STREAM
+            return FileListingMode.STREAM
         if self._wants_row_tracking and not self._has_few_files(MAX_FILES_WITH_ROW_IDS):
-            return Listing.ROW_TRACKING
+            return FileListingMode.ROW_TRACKING
         if self._state.cached is not None or self._state.known is not None:
-            return Listing.CACHED
+            return FileListingMode.CACHED
         if not self._has_few_files(self.max_driver_files):
-            return Listing.MANY_FILES
+            return FileListingMode.MANY_FILES
         if self._vectors_at_most is None or self._vectors_at_most > MAX_PACKED_VECTORS:
-            return Listing.DELETION_VECTORS
+            return FileListingMode.DELETION_VECTORS
         engine = engine_of(log.spark)
         if not engine.calls_back:
-            return Listing.NO_CALLS
+            return FileListingMode.NO_CALLS
         if self._vectors_at_most and not engine.reads_batches(
             columns_with_bitmaps(self._request(self._tracking_columns, None))
         ):
-            return Listing.ROW_READER  # each row would have a copy of its file's bitmap
-        return Listing.LATE
+            return FileListingMode.ROW_READER  # each row would have a copy of its file's bitmap
+        return FileListingMode.LATE
 
     def rows_with(
         self, *metadata_columns: MetadataColumn, among: Collection[str] | None = None
@@ -408,7 +408,7 @@ class Scan:
         listing = engine_of(log.spark).listing_session(compiles=not log.is_small)
         state = replace(self._state, log=log.in_session(listing))
         unpushed = unpushed_types(self._state.configuration, log, None, is_late=True)
-        return LateScan(
+        return DeferredScan(
             log.spark,
             listing,
             replace(self._request(self._tracking_columns, None), unpushed=unpushed),
@@ -461,7 +461,7 @@ class Scan:
             return None
         predicate, schema = skipping.predicate, skipping.schema
         terms = infallible_terms(predicate, schema)
-        infallible_part = truth(And(terms), quoted_path) if terms else None
+        infallible_part = to_sql(And(terms), quoted_path) if terms else None
         bounds = row_group_bounds(predicate, schema, skipping.partition_columns)
         if self.where is None:
             return RowCondition(infallible_part or "TRUE", None, is_infallible=True, bounds=bounds)

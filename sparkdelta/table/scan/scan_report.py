@@ -21,7 +21,7 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.log.state import TableState
-from sparkdelta.table.scan.file_listing_modes import Listing
+from sparkdelta.table.scan.file_listing_modes import FileListingMode
 
 _UNKNOWN, _SKIPPED = "not counted", "skipped"
 _NOT_COUNTED = (
@@ -73,7 +73,7 @@ class ScanReport:
     after_statistics: FileCount
     after_row_filter: FileCount | None
     conditions: tuple[TermUse, ...]
-    listing: Listing
+    listing: FileListingMode
     is_full: bool
 
     def as_dict(self) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def counted_report(
     files: DataFrame,
     skipping: DataSkipping | None,
     checksum: VersionChecksum | None,
-    listing: Listing,
+    listing: FileListingMode,
 ) -> ScanReport:
     """A report that counts only the files of the scan.
 
@@ -200,7 +200,9 @@ def counted_report(
     )
 
 
-def full_report(state: TableState, skipping: DataSkipping | None, listing: Listing) -> ScanReport:
+def full_report(
+    state: TableState, skipping: DataSkipping | None, listing: FileListingMode
+) -> ScanReport:
     """A report that counts every step by one read of the whole log."""
     version = state.log.segment.version
     if skipping is None:

@@ -47,7 +47,7 @@ def unpushed_types(
         The condition of the scan. Its rows may be filtered further by conditions that nobody knows
         yet.
     is_late
-        True for a `LateScan`, which checks these conditions.
+        True for a `DeferredScan`, which checks these conditions.
     """
     unpushed = set()
     for _, field in _fields(configuration.schema):

@@ -99,9 +99,9 @@ def test_clauses_of_all_kinds(
 ) -> None:
     """The first clause of its kind whose condition is true acts on a row; null keys match none."""
     if is_large:
-        monkeypatch.setattr("sparkdelta.operations.merge.merged_rows.MAX_BROADCAST_ROWS", 0)
+        monkeypatch.setattr("sparkdelta.operations.merge.merge_output.MAX_BROADCAST_ROWS", 0)
     if not properties:  # bitmaps choose the rows
-        monkeypatch.setattr("sparkdelta.operations.merge.merged_rows.MAX_COMPARED_ROWS", 0)
+        monkeypatch.setattr("sparkdelta.operations.merge.merge_output.MAX_COMPARED_ROWS", 0)
     expected = create(spark, table_path, properties, partition_by=partition_by)
     rows = source(
         spark,

@@ -129,7 +129,7 @@ def test_a_large_merge(
     """A merge of more rows than are sent to all executors shuffles the rows that change, and none
     that stays: neither one of an earlier vector nor one of a file that is written again.
     """
-    monkeypatch.setattr("sparkdelta.operations.merge.merged_rows.MAX_BROADCAST_ROWS", 0)
+    monkeypatch.setattr("sparkdelta.operations.merge.merge_output.MAX_BROADCAST_ROWS", 0)
     if large == "bitmaps":
         monkeypatch.setattr(native_scan, "DELETION_VECTOR_BROADCAST_BYTES", -1)
     own = table(spark, table_path, has_vectors=True)

@@ -165,7 +165,7 @@ def test_the_alias_of_the_table_in_conditions(
     """Files are chosen by them as by other conditions; without the alias, there is no such name."""
     table, alias = create(spark, table_path, VECTORS, partition_by=["part"]), f"`{name}`"
     where = f"{alias}.id < 4 AND {alias}.n > 1"
-    scan = load_snapshot(spark, table_path).scan(where).under(RowNames(name))
+    scan = load_snapshot(spark, table_path).scan(where).with_aliases(RowNames(name))
     assert scan.files().count() == 2
     aliased = table.alias(name)
     assert aliased.delete(where).num_deleted_rows == 2

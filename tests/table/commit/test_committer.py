@@ -428,7 +428,7 @@ def test_versions_end_where_readers_stop() -> None:
 def test_row_ids_end_with_the_largest_long() -> None:
     log = MemoryLog()
     protocol = Protocol(1, 7, None, ("rowTracking", "domainMetadata"))
-    state = replace(create(log, protocol=protocol), row_id_mark=2**63 - 3)
+    state = replace(create(log, protocol=protocol), row_id_high_watermark=2**63 - 3)
     with pytest.raises(InvalidCommitError):
         append(log, state, "a", "b", "c", **fast())
     append(log, state, "d", "e", **fast())

@@ -21,9 +21,9 @@ from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.rows import modified_file_rows, modified_files
 from sparkdelta.table.rows.modified_files import (
-    TouchedFiles,
+    ModifiedFiles,
     keyed_positions,
-    touch_files,
+    modify_files,
     whole_files,
 )
 from sparkdelta.table.scan.scan_request import MetadataColumn
@@ -70,15 +70,15 @@ def touched(
     snapshot: Snapshot,
     deleted: Mapping[str, Sequence[int]],
     share: float | None,
-) -> Iterator[TouchedFiles]:
+) -> Iterator[ModifiedFiles]:
     """The touched files, while what is staged is there."""
     with staging(spark, snapshot.log.store) as stage:
         named = {f"file:{Path(snapshot.path[5:]) / name}": found for name, found in deleted.items()}
         frame = spark.createDataFrame(positions(named), POSITIONS)
-        yield touch_files(snapshot, keyed_positions(frame), stage, max_deleted_share=share)
+        yield modify_files(snapshot, keyed_positions(frame), stage, max_deleted_share=share)
 
 
-def commit(spark: SparkSession, snapshot: Snapshot, found: TouchedFiles) -> None:
+def commit(spark: SparkSession, snapshot: Snapshot, found: ModifiedFiles) -> None:
     Transaction(
         spark=spark,
         store=snapshot.log.store,
@@ -89,7 +89,7 @@ def commit(spark: SparkSession, snapshot: Snapshot, found: TouchedFiles) -> None
     ).commit()
 
 
-def counts(found: TouchedFiles) -> dict[str, Any]:
+def counts(found: ModifiedFiles) -> dict[str, Any]:
     return {
         name: value
         for name in found.__slots__
@@ -97,7 +97,7 @@ def counts(found: TouchedFiles) -> dict[str, Any]:
     }
 
 
-def survivors(snapshot: Snapshot, found: TouchedFiles, name: str = "id") -> list[Any]:
+def survivors(snapshot: Snapshot, found: ModifiedFiles, name: str = "id") -> list[Any]:
     """The rows of the files to be rewritten, in order."""
     assert found.rewritten is not None
     frame = snapshot.scan()._rows(found.rewritten, None)
@@ -252,9 +252,9 @@ def test_files_that_are_not_in_the_table(spark: SparkSession, table: Path, write
 def test_nothing_to_delete(spark: SparkSession, table: Path) -> None:
     create(table, write_data(table, "f", ids(0, 3)))
     snapshot = load_snapshot(spark, str(table))
-    assert list(touched(spark, snapshot, {}, ALL_VECTORS)) == [TouchedFiles()]
+    assert list(touched(spark, snapshot, {}, ALL_VECTORS)) == [ModifiedFiles()]
     nothing = snapshot.add_files().filter("false")
-    assert whole_files(snapshot, nothing) == TouchedFiles()
+    assert whole_files(snapshot, nothing) == ModifiedFiles()
 
 
 def test_whole_files(spark: SparkSession, table: Path) -> None:

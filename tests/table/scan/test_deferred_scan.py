@@ -27,7 +27,7 @@ from sparkdelta.base.spark import classic_engine
 from sparkdelta.exceptions import DataFileNotFoundError, InvalidPartitionValueError
 from sparkdelta.table.log.log_reader import FileLists
 from sparkdelta.table.scan import scan as scans
-from sparkdelta.table.scan.file_listing_modes import Listing
+from sparkdelta.table.scan.file_listing_modes import FileListingMode
 from sparkdelta.table.scan.scan import Scan
 from tests.support.log_writer import write_checkpoint, write_commit
 from tests.support.settings import settings
@@ -310,20 +310,20 @@ def test_each_rule_has_a_name(
     spark: SparkSession, known: Path, table: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     snapshot = load_snapshot(spark, str(known))
-    assert snapshot.scan().listing is Listing.LATE
-    assert snapshot.scan("id = 1").listing is Listing.CONDITION
-    assert snapshot.scan(max_driver_files=7).listing is Listing.MANY_FILES
+    assert snapshot.scan().listing is FileListingMode.LATE
+    assert snapshot.scan("id = 1").listing is FileListingMode.CONDITION
+    assert snapshot.scan(max_driver_files=7).listing is FileListingMode.MANY_FILES
     cached = snapshot.cache()
-    assert cached.scan().listing is Listing.CACHED
+    assert cached.scan().listing is FileListingMode.CACHED
     cached.uncache()
     vectors = [protocol(features=["deletionVectors"]), metadata(field("id", "long"))]
     write_commit(table, 0, [*vectors, write_data(table, "f", ids(0, 5))])
-    assert load_snapshot(spark, str(table)).scan().listing is Listing.LATE
+    assert load_snapshot(spark, str(table)).scan().listing is FileListingMode.LATE
     deleted = write_data(table, "f", ids(0, 5), deletionVector=inline_vector([1]))
     write_commit(table, 1, [deleted])
-    assert load_snapshot(spark, str(table)).scan().listing is Listing.LATE
+    assert load_snapshot(spark, str(table)).scan().listing is FileListingMode.LATE
     with patch.object(scans, "MAX_PACKED_VECTORS", 0):
-        assert load_snapshot(spark, str(table)).scan().listing is Listing.DELETION_VECTORS
+        assert load_snapshot(spark, str(table)).scan().listing is FileListingMode.DELETION_VECTORS
     assert rows(read_delta(spark, str(table))) == [(0,), (2,), (3,), (4,)]
     with (
         patch.object(jvm_file_index._FileIndex.Java, "implements", ("org.example.FileIndex",)),
@@ -331,7 +331,7 @@ def test_each_rule_has_a_name(
         caplog.at_level(logging.WARNING),
     ):
         found = [load_snapshot(spark, str(known)).scan() for _ in range(2)]
-        assert [scan.listing for scan in found] == [Listing.NO_CALLS] * 2
+        assert [scan.listing for scan in found] == [FileListingMode.NO_CALLS] * 2
         assert found[0].to_df().filter("id = 25").count() == 1
     (line,) = [record.getMessage() for record in caplog.records if "choose no files" in record.msg]
     assert "ClassNotFoundException" in line
@@ -339,7 +339,7 @@ def test_each_rule_has_a_name(
         patch.object(jvm_file_index, "ClientServer", JavaClass),
         patch.dict(classic_engine._calling_back, clear=True),
     ):
-        assert load_snapshot(spark, str(known)).scan().listing is Listing.NO_CALLS
+        assert load_snapshot(spark, str(known)).scan().listing is FileListingMode.NO_CALLS
     assert "at once" in str(found[0].report())
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import load_snapshot, read_delta
 from sparkdelta.table.scan import scan as scans
-from sparkdelta.table.scan.file_listing_modes import Listing
+from sparkdelta.table.scan.file_listing_modes import FileListingMode
 from tests.support.log_writer import write_commit
 from tests.support.snapshots import rows
 from tests.support.spark_jobs import files_read, no_jobs, plan
@@ -70,14 +70,14 @@ EXPECTED = [
 
 def _late(spark: SparkSession, table: Path) -> DataFrame:
     scan = load_snapshot(spark, str(table)).scan(columns=COLUMNS)
-    assert scan.listing is Listing.LATE
+    assert scan.listing is FileListingMode.LATE
     return scan.to_df()
 
 
 def _joined(spark: SparkSession, table: Path) -> DataFrame:
     with patch.object(scans, "MAX_FILES_WITH_ROW_IDS", 0):
         scan = load_snapshot(spark, str(table)).scan(columns=COLUMNS)
-        assert scan.listing is Listing.ROW_TRACKING
+        assert scan.listing is FileListingMode.ROW_TRACKING
         return scan.to_df()
 
 

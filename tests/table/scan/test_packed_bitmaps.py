@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.table.scan import packed_bitmaps
-from sparkdelta.table.scan.file_listing_modes import Listing
+from sparkdelta.table.scan.file_listing_modes import FileListingMode
 from tests.support.log_writer import write_commit
 from tests.support.settings import settings
 from tests.support.snapshots import SPARK_ERRORS, rows
@@ -52,7 +52,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_files_and_rows_of_where(spark: SparkSession, known: Path) -> None:
-    assert load_snapshot(spark, str(known)).scan().listing is Listing.LATE
+    assert load_snapshot(spark, str(known)).scan().listing is FileListingMode.LATE
     table = read_delta(spark, str(known))
     assert {row["id"] for row in table.collect()} == {*range(80)} - {*range(10, 19), 25, 77}
     for condition, files in list(CONDITIONS.items())[::4]:
@@ -101,11 +101,11 @@ def test_wide_tables(spark: SparkSession, table: Path) -> None:
         file["add"]["deletionVector"] = inline_vector([1])
         write_commit(table / name, 0, [VECTORS, metadata(*columns[:count]), file])
     narrow, wide = (load_snapshot(spark, str(table / name)) for name in ("narrow", "wide"))
-    assert narrow.scan().listing is Listing.LATE
-    assert wide.scan().listing is Listing.ROW_READER
+    assert narrow.scan().listing is FileListingMode.LATE
+    assert wide.scan().listing is FileListingMode.ROW_READER
     assert [row["id"] for row in wide.scan().to_df().filter("c7 < 4").collect()] == [0, 2, 3]
     with settings(spark, {"spark.sql.parquet.enableVectorizedReader": "false"}):
-        assert narrow.scan().listing is Listing.ROW_READER
+        assert narrow.scan().listing is FileListingMode.ROW_READER
         assert narrow.scan().to_df().count() == 4
 
 

@@ -17,7 +17,7 @@ from sparkdelta.base.skipping.file_mark_frames import (
     KEPT_BY_STATISTICS,
     FileMarks,
 )
-from sparkdelta.table.scan.file_listing_modes import Listing
+from sparkdelta.table.scan.file_listing_modes import FileListingMode
 from sparkdelta.table.scan.scan_report import _NOT_COUNTED, _READ_ALL, FileCount, ScanReport
 from tests.support.log_writer import write_checkpoint as write_classic_checkpoint
 from tests.support.log_writer import write_checksum, write_commit
@@ -276,7 +276,9 @@ def _bars(report: ScanReport) -> list[tuple[str | None, float | None]]:
 )  # fmt: skip
 def test_sizes_are_humane(size_bytes: int, text: str) -> None:
     count = FileCount(1, size_bytes)
-    assert text in str(ScanReport(0, count, count, count, None, (), Listing.LATE, is_full=True))
+    assert text in str(
+        ScanReport(0, count, count, count, None, (), FileListingMode.LATE, is_full=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -285,5 +287,7 @@ def test_sizes_are_humane(size_bytes: int, text: str) -> None:
 )
 def test_shares(files: int, share: str) -> None:
     everything, kept = FileCount(1_000_000, 1), FileCount(files, 1)
-    report = ScanReport(0, everything, everything, kept, None, (), Listing.LATE, is_full=True)
+    report = ScanReport(
+        0, everything, everything, kept, None, (), FileListingMode.LATE, is_full=True
+    )
     assert str(report).splitlines()[5].endswith(f"  {share}")

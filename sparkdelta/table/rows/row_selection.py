@@ -16,9 +16,9 @@ from sparkdelta.base.predicates.predicate_rules import is_usable
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.rows.modified_file_rows import deleted_rows
 from sparkdelta.table.rows.modified_files import (
-    TouchedFiles,
+    ModifiedFiles,
     keyed_positions,
-    touch_files,
+    modify_files,
     whole_files,
 )
 from sparkdelta.table.rows.rewriting import files_of_partitions, selects_partitions
@@ -31,7 +31,7 @@ from sparkdelta.table.snapshot.staging import Staging
 
 
 @dataclass(frozen=True, slots=True)
-class MatchingRows:
+class RowSelection:
     """The rows that a condition is true of.
 
     Attributes
@@ -51,7 +51,7 @@ class MatchingRows:
     snapshot: Snapshot
     scan: Scan
     names: RowNames
-    touched: TouchedFiles
+    touched: ModifiedFiles
     read: ReadSet
     may_change: bool = False
 
@@ -71,7 +71,7 @@ def find_matching_rows(
     *,
     operation: str,
     names: RowNames = NO_NAMES,
-) -> MatchingRows:
+) -> RowSelection:
     """Find the rows that a condition is true of, all of them without one.
 
     A condition on partition columns alone, or none, selects whole files, and none is read.
@@ -88,10 +88,10 @@ def find_matching_rows(
     ColumnNotFoundError, InvalidConditionError
         It is not valid.
     """
-    scan = snapshot.scan(where).under(names)
+    scan = snapshot.scan(where).with_aliases(names)
     if where is None:
         touched = whole_files(snapshot, snapshot.add_files())
-        return MatchingRows(snapshot, scan, names, touched, ReadSet(whole_table=True))
+        return RowSelection(snapshot, scan, names, touched, ReadSet(whole_table=True))
     configuration = snapshot.configuration
     predicate = parse_deterministic_where(
         snapshot.log.spark, where, configuration, operation=operation, names=names
@@ -101,12 +101,12 @@ def find_matching_rows(
         touched = whole_files(snapshot, files_of_partitions(snapshot, where, names=names))
     else:
         scan = scan.with_known_files()
-        positions = scan.reading(()).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
+        positions = scan.select(()).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
         adds = scan.known or scan.files(with_json=True)
         if not is_usable(predicate):
             changes = may_change(snapshot.log.spark, where, configuration, names=names)
-        touched = touch_files(snapshot, keyed_positions(positions), stage, adds=adds)
-    return MatchingRows(snapshot, scan, names, touched, read, changes)
+        touched = modify_files(snapshot, keyed_positions(positions), stage, adds=adds)
+    return RowSelection(snapshot, scan, names, touched, read, changes)
 
 
 def condition_parameter(where: str | Column | None, *, without: str | None = None) -> str:

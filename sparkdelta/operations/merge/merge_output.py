@@ -35,11 +35,11 @@ from sparkdelta.table.rows.change_files import (
     ChangeFiles,
     with_change_type,
 )
+from sparkdelta.table.rows.column_binding import ColumnBinding, conform_assigned, match_assigned
 from sparkdelta.table.rows.conformed_row_frames import retyped_rows
-from sparkdelta.table.rows.conforming import MatchedRows, conform_assigned, match_assigned
 from sparkdelta.table.rows.identity_columns import generated_identities, with_used_identities
 from sparkdelta.table.rows.modified_file_rows import deleted_rows
-from sparkdelta.table.rows.modified_files import TouchedFiles
+from sparkdelta.table.rows.modified_files import ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.row_changes import ChangeWriter
 from sparkdelta.table.rows.staged_rows import computed_once
@@ -81,7 +81,7 @@ class MergedFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MergedRows:
+class MergeOutput:
     """The rows that a merge writes.
 
     Attributes
@@ -94,7 +94,7 @@ class MergedRows:
     merge: ResolvedMerge
     matches: MergeMatches
     source: StagedSource
-    touched: TouchedFiles
+    touched: ModifiedFiles
     stage: Staging
     names: RowNames
     time_zone: str
@@ -142,7 +142,7 @@ class MergedRows:
             kept.append(_BEFORE)
         return self._conformed(rows, kind, kept)[0]
 
-    def _inserted(self) -> tuple[DataFrame, MatchedRows]:
+    def _inserted(self) -> tuple[DataFrame, ColumnBinding]:
         """The new rows, which have no ids yet, and the columns that they get their values from."""
         assert self.matches.new is not None
         rows, matched = self._conformed(self.matches.new, Clause.NOT_MATCHED_INSERT, ())
@@ -153,7 +153,7 @@ class MergedRows:
 
     def _conformed(
         self, rows: DataFrame, kind: Clause, kept: Sequence[str]
-    ) -> tuple[DataFrame, MatchedRows]:
+    ) -> tuple[DataFrame, ColumnBinding]:
         """The rows with the values that the clauses of one kind assign, in the table's columns.
 
         Parameters
@@ -254,7 +254,7 @@ class MergedRows:
         scan = matches.matching_scan if kind.is_matched else matches.scan_alone
         assert scan is not None
         writer, schema = self.writer, self.writer.snapshot.schema
-        scan = scan.reading(schema.names)
+        scan = scan.select(schema.names)
         columns = (MetadataColumn.FILE, MetadataColumn.ROW_POSITION, *row_ids)
         is_few = self._count(kind) <= MAX_BROADCAST_ROWS
         if self._joins_again(kind):

@@ -41,7 +41,7 @@ _TASKS_PER_CORE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class MatchedRows:
+class ColumnBinding:
     """The columns of rows matched with the columns of the table that they go into.
 
     Attributes
@@ -66,7 +66,7 @@ class MatchedRows:
 
 def match_rows(
     rows: StructType, table: TableConfiguration, *, path: str, rounds: bool = False
-) -> MatchedRows:
+) -> ColumnBinding:
     """Match the columns of rows with those of the table, and check that rows can go into it.
 
     Parameters
@@ -111,7 +111,7 @@ def match_rows(
     for name in table.partition_columns:
         if name not in given:
             raise PartitionColumnNotFoundError(column=name, available=rows.names)
-    return MatchedRows(columns, rules)
+    return ColumnBinding(columns, rules)
 
 
 def match_assigned(
@@ -120,7 +120,7 @@ def match_assigned(
     *,
     path: str,
     clause_column: str | None = None,
-) -> MatchedRows:
+) -> ColumnBinding:
     """Match the columns of `assigned_rows` with those of the table.
 
     The table's rules give the values of columns that a clause does not assign.
@@ -140,10 +140,10 @@ def match_assigned(
             where = f"{quoted(clause_column)} IN ({', '.join(map(str, filled))})"
             columns.append(WrittenColumn(field, field.name, where))
     rules = row_rules(table.schema, table.protocol, table.properties, path=path)
-    return MatchedRows(tuple(columns), rules)
+    return ColumnBinding(tuple(columns), rules)
 
 
-def converted_rows(rows: DataFrame, matched: MatchedRows, *, time_zone: str) -> DataFrame:
+def converted_rows(rows: DataFrame, matched: ColumnBinding, *, time_zone: str) -> DataFrame:
     """The rows with their columns converted to the types of the table's in a time zone; in UTC,
     `conform` does this.
     """
@@ -172,12 +172,12 @@ def with_values(rows: DataFrame, values: Mapping[str, str], *, time_zone: str) -
     engine = engine_of(rows.sparkSession)
     with engine.in_conversion_session(rows, time_zone) as theirs:
         converted = theirs.selectExpr(*texts)
-    return engine.moved_here(converted)
+    return engine.rebind_to_session(converted)
 
 
 def conform_assigned(
     assigned: AssignedRows,
-    matched: MatchedRows,
+    matched: ColumnBinding,
     table: TableConfiguration,
     *,
     spark: SparkSession,
@@ -190,12 +190,14 @@ def conform_assigned(
     if time_zone != UTC:
         with engine.in_conversion_session(rows, time_zone) as theirs:
             rows, columns = theirs.selectExpr(*columns), ()
-    return conform(rows, matched, table, spark=spark, path=path, kept=kept, columns=columns)
+    return cast_and_validate(
+        rows, matched, table, spark=spark, path=path, kept=kept, columns=columns
+    )
 
 
-def conform(
+def cast_and_validate(
     rows: DataFrame,
-    matched: MatchedRows,
+    matched: ColumnBinding,
     table: TableConfiguration,
     *,
     spark: SparkSession,
@@ -228,7 +230,7 @@ def conform(
             path=path,
             kept=kept,
         )
-    return engine_of(spark).moved_here(conformed)
+    return engine_of(spark).rebind_to_session(conformed)
 
 
 def require(rows: DataFrame, where: str | Column, *, spark: SparkSession) -> DataFrame:
